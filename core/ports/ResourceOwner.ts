@@ -1,0 +1,43 @@
+import { Context, type Effect, type Option, Schema } from "effect"
+import type { HttpRequest } from "../http/Http.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import type { StorageUnavailable } from "./Storage.ts"
+
+/** Who a person is within a workspace: the `sub` that clients see. It never names somebody else later. */
+export const UserId = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)).pipe(Schema.brand("UserId"))
+export type UserId = typeof UserId.Type
+
+/** Somebody at a browser, as the host's session knows them. */
+export interface SignedIn {
+  readonly user: UserId
+  /** Tells this session from every other; forms and consent tickets are bound to it. Not the cookie itself. */
+  readonly session: string
+  /** How the account is called on the pages: an email, a name. */
+  readonly label: string
+  /** Owners manage clients, keys and members. */
+  readonly role: "owner" | "member"
+}
+
+/** What `/oauth/userinfo` answers about somebody (OpenID Connect's names for the claims). */
+export interface Profile {
+  readonly sub: UserId
+  readonly name?: string
+  readonly email?: string
+  readonly email_verified?: boolean
+  readonly picture?: string
+}
+
+/** The people of a workspace, and the browser session that tells which of them is here: what an embedding host gives. */
+export class ResourceOwner extends Context.Service<
+  ResourceOwner,
+  {
+    readonly current: (
+      workspace: Workspace,
+      request: HttpRequest
+    ) => Effect.Effect<Option.Option<SignedIn>, StorageUnavailable>
+    /** Where to send the browser to sign in (and choose another account), so that it comes back to `returnTo`. */
+    readonly signInAt: (workspace: Workspace, returnTo: string) => string
+    /** Nobody, once the person has left the workspace. */
+    readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
+  }
+>()("tessera/core/ports/ResourceOwner") {}

@@ -1,0 +1,91 @@
+import { Context, type Effect, type Option, Schema } from "effect"
+
+/** The kinds of record that Tessera keeps. An adapter may give each a table; it knows nothing else about them. */
+export const kinds = ["client", "grant", "usage", "account", "login", "session", "link"] as const
+export type Kind = (typeof kinds)[number]
+
+/** A JSON value: what every store can hold and give back unchanged. Treat one as immutable. */
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }
+
+export interface RecordKey {
+  readonly workspace: string
+  readonly kind: Kind
+  readonly id: string
+}
+
+export interface NewRecord extends RecordKey {
+  /** Whose list the record stands in. It never changes. */
+  readonly owner: string
+  /** Milliseconds since 1970; from then on `sweep` may remove the record. `null`: never. */
+  readonly expiresAt: number | null
+  readonly body: Json
+}
+
+export interface StoredRecord extends NewRecord {
+  /** 1 when inserted, one more with every replace. */
+  readonly version: number
+}
+
+export interface Listing {
+  readonly workspace: string
+  readonly kind: Kind
+  readonly owner: string
+  /** The last id of the page before; `undefined` starts at the first. */
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+export interface Page {
+  /** In the order of their ids (by code unit), at most `limit`. */
+  readonly records: ReadonlyArray<StoredRecord>
+  /** What to pass as `after` for the page that follows; `undefined` when there is none. */
+  readonly next: string | undefined
+}
+
+/** The id is taken (insert), or the record is not at the expected version any more, or gone (replace). Nothing was written. */
+export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {}) {}
+
+/**
+ * The store did not answer. `unknown`: a write may or may not have happened, or may yet happen.
+ * `message` is for operators: it never holds a record's body.
+ */
+export class StorageUnavailable extends Schema.TaggedError<StorageUnavailable>()("StorageUnavailable", {
+  outcome: Schema.Literals(["not_done", "unknown"]),
+  message: Schema.String
+}) {}
+
+/**
+ * Where records live. `insert` and `replace` are atomic across everything that shares the store, and what they
+ * acknowledged is there for the next `get`. No verb looks at a clock of its own: a record that has expired is still
+ * given back until `sweep` is called with a later time, and the core decides what expiry means.
+ */
+export class Storage extends Context.Service<
+  Storage,
+  {
+    readonly get: (key: RecordKey) => Effect.Effect<Option.Option<StoredRecord>, StorageUnavailable>
+    readonly insert: (record: NewRecord) => Effect.Effect<void, Conflict | StorageUnavailable>
+    /** Writes `body` and `expiresAt` if the stored version is still `expected`. `owner` is the stored one's. */
+    readonly replace: (expected: number, record: NewRecord) => Effect.Effect<void, Conflict | StorageUnavailable>
+    /** Removing what is not there is no error. */
+    readonly remove: (key: RecordKey) => Effect.Effect<void, StorageUnavailable>
+    readonly list: (listing: Listing) => Effect.Effect<Page, StorageUnavailable>
+    /** Removes records of every workspace with `expiresAt <= before`, at most `limit`; answers how many. */
+    readonly sweep: (before: number, limit: number) => Effect.Effect<number, StorageUnavailable>
+  }
+>()("tessera/core/ports/Storage") {}
+
+/** What a whole store holds, for copying and for backups. Never on a request's path. */
+export class StorageScan extends Context.Service<
+  StorageScan,
+  {
+    /** Every record of a kind, over all workspaces, page by page; a record that is written meanwhile may come or not. */
+    readonly scan: (
+      kind: Kind,
+      after: string | undefined,
+      limit: number
+    ) => Effect.Effect<
+      { readonly records: ReadonlyArray<StoredRecord>; readonly next: string | undefined },
+      StorageUnavailable
+    >
+  }
+>()("tessera/core/ports/StorageScan") {}

@@ -1,0 +1,15 @@
+import { Schema } from "effect"
+
+/** A moment, in whole milliseconds since 1970. */
+export const Instant = Schema.Int.pipe(Schema.brand("Instant"))
+export type Instant = typeof Instant.Type
+
+/** How long something lasts, in whole milliseconds. */
+export type Millis = number
+
+export const later = (from: Instant, by: Millis): Instant => (from + by) as Instant
+
+/** An expiry is the first moment at which a thing no longer counts. */
+export const hasPassed = (expiry: Instant, now: Instant): boolean => expiry <= now
+
+export const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b)
