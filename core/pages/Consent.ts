@@ -1,0 +1,106 @@
+import type { Instant } from "../rules/Instant.ts"
+import type { Document } from "./Document.ts"
+import { hidden } from "./Field.ts"
+import { type Html, html } from "./Html.ts"
+import { card } from "./Layout.ts"
+import { neutralise } from "./neutralise.ts"
+import type { Place } from "./Place.ts"
+import { type ReturnAddress, returnAddress } from "./ReturnAddress.ts"
+import { ago } from "./Timestamp.ts"
+
+/** A scope as a person reads it. */
+export interface ScopeInWords {
+  /** `api` */
+  readonly scope: string
+  /** "Read and write your companies": what follows "will be able to", starting with a capital. */
+  readonly words: string
+}
+
+/** Posts `decision` (`approve` or `deny`), `csrf`, `ticket` and `request` to `{base}/consent`. */
+export interface ConsentPage {
+  readonly client: {
+    readonly id: string
+    /** As registered: chosen by who registered it, so it proves nothing. */
+    readonly name: string | undefined
+    /** The one that this request named. */
+    readonly redirectUri: string
+    /** False where an owner of the workspace made it. */
+    readonly registeredItself: boolean
+    readonly registeredAt?: Instant
+  }
+  /** Each scope that approving grants. */
+  readonly scopes: ReadonlyArray<ScopeInWords & { readonly byDefault: boolean }>
+  /** The resource that was asked for, where it is less than the whole workspace. */
+  readonly resource?: string
+  /** `SignedIn.label` */
+  readonly account: string
+  /** Where "Not you?" leads: `ResourceOwner.signInAt(workspace, <this request>)`. */
+  readonly switchAccount: string
+  readonly csrf: string
+  readonly ticket: string
+  readonly request: string
+  readonly now: Instant
+}
+
+/** What a client is called where it has no name that can be shown. */
+export const clientName = (name: string | undefined): string => neutralise(name ?? "", 60) ?? "An unnamed application"
+
+const destination = (address: ReturnAddress): Html => {
+  switch (address.kind) {
+    case "site":
+      return html`<strong class="host"><bdi>${address.host}</bdi></strong>`
+    case "thisDevice":
+      return html`an application on this device, at <strong class="host"><bdi>${address.host}</bdi></strong>`
+    case "app":
+      return html`the application on this device that opens <strong class="host"><bdi>${address.scheme}:</bdi></strong> links`
+    case "unknown":
+      return html`the application`
+  }
+}
+
+const origin = (place: Place, model: ConsentPage): Html =>
+  model.client.registeredItself
+    ? html`<div class="notice notice-caution"><p>This application registered itself${
+        model.client.registeredAt !== undefined && html` ${ago(model.client.registeredAt, model.now)}`
+      }; it has not been verified by <bdi>${place.name}</bdi>. Approve only if you started this and know the address below.</p></div>`
+    : html``
+
+const permission = (scope: ConsentPage["scopes"][number]): Html =>
+  html`<li><span class="tick" aria-hidden="true"></span><span>${scope.words} <code class="scope">${scope.scope}</code>${
+    scope.byDefault &&
+    html` <span class="hint">It asked for nothing in particular; this is what every application gets then.</span>`
+  }</span></li>`
+
+export const consentPage = (place: Place, model: ConsentPage): Document => {
+  const name = clientName(model.client.name)
+  return {
+    title: `Allow ${name}?`,
+    formsEnd: "anywhere",
+    opener: "kept",
+    body: card(
+      place,
+      html`<h1>Allow <bdi class="name">${name}</bdi> to use your account?</h1>
+<div class="account">
+<span class="avatar" aria-hidden="true">${neutralise([...model.account][0]?.toUpperCase() ?? "", 1) ?? "·"}</span>
+<p><span class="hint">Signed in as</span><br><bdi class="name">${model.account}</bdi></p>
+<a class="quiet-link" href="${model.switchAccount}">Not you?</a>
+</div>
+${origin(place, model)}
+<h2 id="permissions">It will be able to</h2>
+<ul class="permissions" aria-labelledby="permissions">
+${model.scopes.map(permission)}
+</ul>
+${
+  model.resource !== undefined &&
+  html`<p class="limits"><span class="hint">Only at</span> <bdi class="host">${model.resource}</bdi></p>`
+}
+<p class="limits"><span class="hint">Returns you to</span> ${destination(returnAddress(model.client.redirectUri))}</p>
+<form method="post" action="${place.base}/consent" class="decide">
+${hidden({ csrf: model.csrf, ticket: model.ticket, request: model.request })}
+<button class="button" type="submit" name="decision" value="deny">Deny</button>
+<button class="button primary" type="submit" name="decision" value="approve">Approve</button>
+</form>
+<p class="aside">You can take this back at any time in <bdi>${place.name}</bdi> under Settings, Connected apps.</p>`
+    )
+  }
+}

@@ -1,0 +1,72 @@
+import { clientName } from "./Consent.ts"
+import type { Document } from "./Document.ts"
+import { type Html, html } from "./Html.ts"
+import { card } from "./Layout.ts"
+import type { Place } from "./Place.ts"
+
+/** What became of a consent page that is answered again: a second click, the back button, a reload, another tab. */
+export type ConsentState =
+  /** Approved, and the code has not been exchanged: the way back still works. */
+  | { readonly state: "waiting"; readonly continueTo: string }
+  /** Approved, and the application has what it needs. */
+  | { readonly state: "used" }
+  | { readonly state: "denied"; readonly continueTo?: string }
+  /** Nobody answered in time, or the code ran out before the application fetched it. */
+  | { readonly state: "expired" }
+
+export interface ConsentAnsweredPage {
+  /** As registered. */
+  readonly client: string | undefined
+  readonly answer: ConsentState
+}
+
+interface Words {
+  readonly title: string
+  readonly text: Html
+  readonly continueTo?: string
+}
+
+const words = (name: Html, answer: ConsentState): Words => {
+  switch (answer.state) {
+    case "waiting":
+      return {
+        title: "You already approved this",
+        text: html`<p>${name} has your permission. If it did not open by itself, continue here.</p>`,
+        continueTo: answer.continueTo
+      }
+    case "used":
+      return {
+        title: "You already approved this",
+        text: html`<p>${name} is connected. There is nothing left to do here: close this page and go back to it.</p>`
+      }
+    case "denied":
+      return {
+        title: "You said no",
+        text: html`<p>${name} got no access to your account. If that was a mistake, go back to it and connect again.</p>`,
+        ...(answer.continueTo === undefined ? {} : { continueTo: answer.continueTo })
+      }
+    case "expired":
+      return {
+        title: "This page has expired",
+        text: html`<p>Nothing was shared. Go back to ${name} and connect again; it takes a few seconds.</p>`
+      }
+  }
+}
+
+/** Answer with 200, or 400 where it has expired. */
+export const consentAnsweredPage = (place: Place, model: ConsentAnsweredPage): Document => {
+  const name = html`<bdi class="name">${clientName(model.client)}</bdi>`
+  const { title, text, continueTo } = words(name, model.answer)
+  return {
+    title,
+    formsEnd: "here",
+    opener: "kept",
+    body: card(
+      place,
+      html`<h1>${title}</h1>
+<div class="prose">${text}</div>
+${continueTo !== undefined && html`<p class="actions"><a class="button primary wide" href="${continueTo}">Continue</a></p>`}
+<p class="aside"><a href="${place.base}/settings/apps">See what is connected to your account</a></p>`
+    )
+  }
+}

@@ -1,0 +1,52 @@
+import { attributes, type Html, html } from "./Html.ts"
+
+/** One labelled input, its hint and what is wrong with it, tied together for screen readers. */
+export interface Field {
+  readonly label: string
+  readonly name: string
+  readonly type: "text" | "email" | "password" | "search"
+  /** WCAG 1.3.5: what the browser and the password manager may fill in. */
+  readonly autocomplete: "username" | "email" | "name" | "current-password" | "new-password" | "off"
+  /** Where two forms of a page have a field of the same name. */
+  readonly id?: string
+  readonly value?: string | undefined
+  readonly hint?: string | undefined
+  readonly problem?: string | undefined
+  readonly optional?: boolean
+  readonly readonly?: boolean
+  readonly autofocus?: boolean
+  readonly minlength?: number
+  readonly maxlength?: number
+}
+
+export const field = (of: Field): Html => {
+  const id = of.id ?? of.name
+  const hintId = of.hint === undefined ? undefined : `${id}-hint`
+  const problemId = of.problem === undefined ? undefined : `${id}-problem`
+  const described = [problemId, hintId].filter((part) => part !== undefined).join(" ")
+  const plain = of.type === "text" || of.type === "search"
+  return html`<div class="field">
+<label for="${id}">${of.label}${of.optional === true && html` <span class="optional">optional</span>`}</label>
+${of.problem !== undefined && html`<p class="field-problem" id="${id}-problem">${of.problem}</p>`}
+<input id="${id}" name="${of.name}" type="${of.type}"${attributes({
+    value: of.value,
+    autocomplete: of.autocomplete,
+    autocapitalize: plain ? undefined : "none",
+    spellcheck: plain ? undefined : "false",
+    required: of.optional !== true,
+    readonly: of.readonly,
+    autofocus: of.autofocus,
+    minlength: of.minlength,
+    maxlength: of.maxlength,
+    "aria-invalid": of.problem === undefined ? undefined : "true",
+    "aria-describedby": described === "" ? undefined : described
+  })}>
+${of.hint !== undefined && html`<p class="hint" id="${id}-hint">${of.hint}</p>`}
+</div>`
+}
+
+/** What a form carries unseen. */
+export const hidden = (fields: Readonly<Record<string, string | undefined>>): Html =>
+  html`${Object.entries(fields).map(
+    ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`
+  )}`

@@ -1,0 +1,90 @@
+/** One visual language for every page. Colours come from the palette; nothing here names one. */
+export const styles = `
+*,*::before,*::after{box-sizing:border-box}
+html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
+body{margin:0;min-height:100vh;min-height:100dvh;background:var(--canvas);color:var(--text);
+font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif;
+overflow-wrap:anywhere;-webkit-font-smoothing:antialiased}
+h1,h2,h3,p,ul,ol,dl,dd,form,fieldset{margin:0;padding:0;border:0}
+h1{font-size:1.5rem;line-height:1.25;font-weight:650;letter-spacing:-.015em;text-wrap:balance}
+h2{font-size:1.0625rem;line-height:1.4;font-weight:620;letter-spacing:-.005em}
+h3{font-size:1rem;line-height:1.4;font-weight:600}
+ul{list-style:none}
+a{color:var(--link);text-underline-offset:.18em;text-decoration-thickness:1px}
+a:hover{text-decoration-thickness:2px}
+strong,.name,.host{font-weight:600}
+code,.mono{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:.875em}
+:focus-visible{outline:2px solid var(--focus);outline-offset:2px;border-radius:6px}
+.visually-hidden:not(:focus):not(:active){position:absolute;width:1px;height:1px;margin:-1px;padding:0;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.hint,.optional{color:var(--muted);font-size:.875rem;font-weight:400}
+
+.stage{display:flex;flex-direction:column;align-items:center;gap:24px;width:100%;max-width:452px;margin:0 auto;padding:max(32px,min(12vh,112px)) 16px 48px}
+.brand{display:inline-flex;align-items:center;gap:10px;color:var(--text);font-weight:620;text-decoration:none;letter-spacing:-.01em;max-width:100%}
+.mark{flex:none;display:block;width:28px;height:28px}
+.mark-tile{fill:var(--brand)}
+.mark-dots{fill:var(--on-brand)}
+.logo{flex:none;display:block;height:32px;width:auto;max-width:160px}
+.card{width:100%;background:var(--surface);border:1px solid var(--line);border-radius:14px;padding:32px;box-shadow:0 1px 2px rgb(0 0 0/.04),0 12px 32px -16px rgb(0 0 0/.12)}
+.card>*+*{margin-top:20px}
+.card>h1+.lead{margin-top:6px}
+.lead{color:var(--muted)}
+.lead .name{color:var(--text)}
+.prose>*+*{margin-top:12px}
+.aside{color:var(--muted);font-size:.875rem}
+.actions{margin-top:24px}
+
+.field+.field,.field+.check,.check+.field{margin-top:16px}
+.field+button,.field+.button,.field+.form-actions{margin-top:24px}
+.field label,.label{display:block;margin-bottom:6px;font-size:.875rem;font-weight:560}
+.field .hint{margin-top:6px}
+.optional{margin-left:4px}
+input,select{display:block;width:100%;min-height:44px;padding:9px 12px;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:8px;font:inherit;line-height:1.5}
+input::placeholder{color:var(--muted);opacity:1}
+input[readonly]{background:var(--sunken)}
+input:focus-visible,select:focus-visible{outline-offset:0;border-color:var(--focus);border-radius:8px}
+input[aria-invalid=true]{border-color:var(--danger);border-width:2px;padding:8px 11px}
+.field-problem{margin-bottom:6px;color:var(--danger);font-size:.875rem;font-weight:500}
+select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg,transparent 50%,currentColor 50%),linear-gradient(-45deg,transparent 50%,currentColor 50%);background-position:right 20px center,right 14px center;background-size:6px 5px;background-repeat:no-repeat}
+
+.button{display:inline-flex;align-items:center;justify-content:center;min-height:44px;padding:9px 18px;border:1px solid var(--edge);border-radius:8px;background:var(--surface);color:var(--text);font:inherit;font-weight:560;line-height:1.4;text-align:center;text-decoration:none;cursor:pointer}
+.button:hover{background:var(--sunken)}
+.primary{background:var(--brand);border-color:transparent;color:var(--on-brand)}
+.primary:hover{background:var(--brand-hover)}
+.danger{color:var(--danger);border-color:var(--danger)}
+.danger:hover{background:var(--danger-wash)}
+.wide{width:100%}
+.quiet-link{flex:none;font-size:.875rem;padding:12px 0}
+
+.notice{padding:12px 14px;border-radius:8px;border:1px solid transparent;font-size:.9375rem}
+.notice-problem{background:var(--danger-wash);color:var(--danger);border-color:var(--danger)}
+.notice-done{background:var(--good-wash);color:var(--good);border-color:var(--good)}
+.notice-caution{background:var(--notice-wash);color:var(--notice)}
+
+.account{display:flex;align-items:center;gap:12px;padding:10px 14px;border:1px solid var(--line);border-radius:10px;line-height:1.35}
+.account p{flex:1;min-width:0}
+.avatar{flex:none;display:grid;place-items:center;width:36px;height:36px;border-radius:50%;background:var(--sunken);border:1px solid var(--line);font-weight:600}
+.permissions{display:grid;gap:12px}
+.card>h2+.permissions{margin-top:12px}
+.permissions li{display:flex;gap:12px}
+.permissions .hint{display:block;margin-top:2px}
+.tick{flex:none;width:8px;height:14px;margin:3px 4px 0 5px;border:solid var(--good);border-width:0 2px 2px 0;transform:rotate(42deg)}
+.scope{padding:1px 6px;border-radius:5px;background:var(--sunken);color:var(--muted);white-space:nowrap}
+.limits{padding-top:16px;border-top:1px solid var(--line)}
+.limits+.limits{margin-top:16px}
+.limits .hint{display:block}
+.decide{display:grid;grid-template-columns:1fr 1fr;gap:12px}
+
+.fold{border:1px solid var(--line);border-radius:10px}
+summary{cursor:pointer}
+.fold>summary{padding:11px 14px;font-size:.9375rem;font-weight:560;border-radius:10px}
+.fold-body{padding:0 14px 14px;font-size:.9375rem}
+.fold-body>*+*{margin-top:12px}
+.facts{display:grid;gap:10px}
+.facts dt{color:var(--muted);font-size:.8125rem}
+
+@media (max-width:480px){.stage{padding-top:24px;gap:16px}.card{padding:24px 20px}}
+@media (prefers-reduced-motion:no-preference){.button,input,select{transition:background-color .12s,border-color .12s}}
+@media (prefers-contrast:more){:root{--line:var(--edge);--edge:var(--text);--muted:var(--text)}}
+@media (forced-colors:active){.card,.notice,.button,.account,.scope,.fold{border:1px solid}.tick{border-color:CanvasText}.mark-tile{fill:CanvasText}.mark-dots{fill:Canvas}}
+@media print{.stage{padding-top:0}.card{box-shadow:none}form,.quiet-link{display:none}}
+`

@@ -1,0 +1,39 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { Base64 } from "effect/encoding"
+import { darkPalette, lightPalette, type Palette } from "./Palette.ts"
+import { styles } from "./Styles.ts"
+import type { Theme } from "./Theme.ts"
+
+export interface Stylesheet {
+  readonly css: string
+  /** How the policy names it: `'sha256-…'`. */
+  readonly source: string
+}
+
+const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+const variables = (palette: Palette): string =>
+  Object.entries(palette)
+    .map(([name, colour]) => `--${kebab(name)}:${colour};`)
+    .join("")
+
+const make = (theme: Theme): Stylesheet => {
+  const css = [
+    `:root{color-scheme:light dark;${variables(lightPalette(theme.brand))}}`,
+    `@media (prefers-color-scheme:dark){:root{${variables(darkPalette(theme.brand))}}}`,
+    `@media print{:root{color-scheme:light;${variables(lightPalette(theme.brand))}}}`,
+    styles
+  ].join("\n")
+  return { css, source: `'sha256-${Base64.encode(sha256(new TextEncoder().encode(css)))}'` }
+}
+
+const made = new WeakMap<Theme, Stylesheet>()
+
+/** Made and hashed once for each theme. */
+export const stylesheetOf = (theme: Theme): Stylesheet => {
+  const known = made.get(theme)
+  if (known !== undefined) return known
+  const sheet = make(theme)
+  made.set(theme, sheet)
+  return sheet
+}
