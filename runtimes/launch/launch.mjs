@@ -1,0 +1,60 @@
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { ensureInstalled } from "./ensureInstalled.mjs"
+import { findBun } from "./findBun.mjs"
+import { root } from "./root.mjs"
+
+/** @param {string} line @returns {never} */
+const giveUp = (line) => {
+  process.stderr.write(`${line}\n`)
+  process.exit(1)
+}
+
+/**
+ * A terminal sends Ctrl-C and its own closing to the whole foreground group, so Bun has them already; twice could mean
+ * "at once" to it. Whatever else arrives was meant for this process alone.
+ *
+ * @param {NodeJS.Signals} signal
+ */
+const reachesBunAnyway = (signal) => process.stdin.isTTY && signal !== "SIGTERM"
+
+/** Leaves node_modules as the lock file wants it, or ends the process with the reason. */
+export const install = () => {
+  if (Number(process.versions.node.split(".")[0]) < 20) giveUp(`Node 20 or later is needed; this is ${process.version}`)
+  const failure = ensureInstalled()
+  if (failure !== undefined) giveUp(failure)
+}
+
+/**
+ * Runs a script of this checkout under Bun and becomes it, as far as a parent can: same streams, same signals, same
+ * end.
+ *
+ * @param {string} script
+ * @param {ReadonlyArray<string>} args
+ * @param {Record<string, string>} [environment] what Bun is told beside the environment of this process
+ */
+export const launch = (script, args, environment) => {
+  install()
+  const bun = findBun()
+  if (bun === undefined)
+    giveUp(`npm brought no Bun that runs on ${process.platform} ${process.arch}; see node_modules/@oven`)
+  const file = join(root, script)
+  if (!existsSync(file)) giveUp(`${script} is missing from this checkout`)
+
+  // Without its launcher nobody could stop it properly: when the launcher is killed, Bun goes too, with all it started.
+  const child = spawn(bun, ["--no-orphans", file, ...args], {
+    stdio: "inherit",
+    env: { ...process.env, ...environment }
+  })
+  child.on("error", (error) => giveUp(`${bun} could not be started: ${error.message}`))
+
+  const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
+  for (const signal of signals) process.on(signal, () => reachesBunAnyway(signal) || child.kill(signal))
+
+  child.on("exit", (status, signal) => {
+    if (signal === null) process.exit(status)
+    for (const each of signals) process.removeAllListeners(each)
+    process.kill(process.pid, signal)
+  })
+}

@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { closeSync, openSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, Schema, type Scope } from "effect"
+import { pollUntil } from "./pollUntil.ts"
+import { familyOf, isAlive, signal } from "./processes.ts"
+import { plainEnvironment } from "./runProgram.ts"
+import type { User } from "./unprivilegedUser.ts"
+
+export class ServerFailed extends Schema.TaggedError<ServerFailed>()("ServerFailed", { message: Schema.String }) {}
+
+/** A server of one's own: in a throwaway folder, on a free port, gone with the scope. */
+export interface Server {
+  readonly url: string
+  readonly host: string
+  readonly port: number
+  readonly folder: string
+  /** Of the process that runs now; `undefined` between a kill and the next start. */
+  readonly pid: () => number | undefined
+  /** Starts it again, on the same data and port, and is done when it answers. Does nothing while it runs. */
+  readonly start: Effect.Effect<void, ServerFailed>
+  /** As orderly as the server can: what it has not written yet, it writes. */
+  readonly stop: Effect.Effect<void>
+  /** `kill -9` of the server and all its children; done when the last of them is gone. */
+  readonly kill: Effect.Effect<void>
+  /** Connections stay open and nothing answers any more (SIGSTOP of the server and all its children). */
+  readonly freeze: Effect.Effect<void>
+  /** Undoes `freeze`. */
+  readonly thaw: Effect.Effect<void>
+  readonly log: () => string
+}
+
+export interface Program {
+  readonly name: string
+  readonly url: string
+  readonly port: number
+  readonly folder: string
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  readonly user: User | undefined
+  /** Asks it to write what it has and end. */
+  readonly stopSignal: NodeJS.Signals
+  /** Ends it at once and leaves nothing in the system, when its data is of no use any more. */
+  readonly discardSignal: NodeJS.Signals
+  readonly answers: Effect.Effect<boolean>
+}
+
+const startLimit = 60_000
+const stopLimit = 20_000
+
+export const startServer = Effect.fnUntraced(function* (
+  program: Program
+): Effect.fn.Return<Server, ServerFailed, Scope.Scope> {
+  const logFile = join(program.folder, `${program.name}.log`)
+  const log = () => readFileSync(logFile, "utf8")
+  let child: ChildProcess | undefined
+
+  const spawned = () => {
+    const output = openSync(logFile, "a")
+    // A group of its own, so that Ctrl-C at the terminal reaches the tests and not the servers below them.
+    const process = spawn(program.command, program.args, {
+      cwd: program.folder,
+      detached: true,
+      env: plainEnvironment,
+      stdio: ["ignore", output, output],
+      ...program.user
+    })
+    process.on("error", () => undefined)
+    closeSync(output)
+    return process
+  }
+
+  const hasEnded = (process: ChildProcess) =>
+    process.pid === undefined || process.exitCode !== null || process.signalCode !== null
+
+  const family = () => (child?.pid === undefined ? [] : familyOf(child.pid))
+
+  const gone = (pids: ReadonlyArray<number>) =>
+    pollUntil(
+      Effect.sync(() => !pids.some(isAlive) && (child === undefined || hasEnded(child))),
+      stopLimit
+    )
+
+  const kill = Effect.uninterruptible(
+    Effect.gen(function* () {
+      // Stopped first, it cannot fork while its children are counted.
+      if (child?.pid !== undefined) signal(child.pid, "SIGSTOP")
+      const pids = family()
+      for (const pid of pids) signal(pid, "SIGKILL")
+      yield* gone(pids)
+      child = undefined
+    })
+  )
+
+  const endBy = (name: NodeJS.Signals) =>
+    Effect.uninterruptible(
+      Effect.gen(function* () {
+        const pids = family()
+        for (const pid of pids) signal(pid, "SIGCONT")
+        if (child?.pid !== undefined) signal(child.pid, name)
+        if (yield* gone(pids)) child = undefined
+        else yield* kill
+      })
+    )
+
+  const start = Effect.gen(function* () {
+    if (child !== undefined) return
+    const process = spawned()
+    child = process
+    const settled = yield* pollUntil(
+      Effect.suspend(() => (hasEnded(process) ? Effect.succeed(true) : program.answers)),
+      startLimit
+    )
+    if (settled && !hasEnded(process)) return
+    yield* kill
+    const last = log().trim().split("\n").slice(-8).join("\n")
+    return yield* new ServerFailed({ message: `${program.name} did not start (${program.command}):\n${last}` })
+  })
+
+  yield* Effect.addFinalizer(() => endBy(program.discardSignal))
+  yield* start
+  return {
+    url: program.url,
+    host: "127.0.0.1",
+    port: program.port,
+    folder: program.folder,
+    pid: () => child?.pid,
+    start,
+    stop: endBy(program.stopSignal),
+    kill,
+    freeze: Effect.sync(() => {
+      for (const pid of family()) signal(pid, "SIGSTOP")
+    }),
+    thaw: Effect.sync(() => {
+      for (const pid of family()) signal(pid, "SIGCONT")
+    }),
+    log
+  }
+})

@@ -1,0 +1,25 @@
+import { randomInt } from "node:crypto"
+import { createServer } from "node:net"
+import { Effect } from "effect"
+
+/** Redis Cluster talks to its peers on the port this far above the one for clients. */
+export const clusterBusOffset = 10_000
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const probe = createServer()
+    probe.once("error", () => resolve(false))
+    probe.listen({ port, host: "127.0.0.1", exclusive: true }, () => probe.close(() => resolve(true)))
+  })
+
+/**
+ * A port that nobody listens on. It lies below the range from which systems take ports for outgoing connections
+ * (32768 and up on Linux): otherwise a client that tries to reach a server that is down may be given that server's own
+ * port, connect to itself, and keep the server from coming back.
+ */
+export const freePort: Effect.Effect<number> = Effect.promise(async () => {
+  for (;;) {
+    const port = randomInt(10_240, 32_768 - clusterBusOffset)
+    if ((await isFree(port)) && (await isFree(port + clusterBusOffset))) return port
+  }
+})

@@ -1,0 +1,46 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { Effect, Schema } from "effect"
+import { runProgram } from "../runProgram.ts"
+import { isExecutable, onPath } from "./onPath.ts"
+
+export class NotInstalled extends Schema.TaggedError<NotInstalled>()("NotInstalled", { message: Schema.String }) {}
+
+const policyFile = "/usr/sbin/policy-rc.d"
+const mark = "# written by the tests of tessera"
+
+/**
+ * Debian asks this file before it starts a service, and a package just installed would start its own. The answer is
+ * "no" only while the process that wrote it lives, so that nothing stays forbidden if it is killed half-way.
+ */
+const policy = `#!/bin/sh\n${mark}\nkill -0 ${process.pid} 2>/dev/null && exit 101\nexit 0\n`
+
+const withoutServices = Effect.acquireRelease(
+  Effect.sync(() => {
+    const ours = !existsSync(policyFile) || readFileSync(policyFile, "utf8").includes(mark)
+    if (ours) writeFileSync(policyFile, policy, { mode: 0o755 })
+    return ours
+  }),
+  (ours) => Effect.sync(() => (ours ? rmSync(policyFile, { force: true }) : undefined))
+)
+
+const apt = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+  // Another run may be installing the same; then this one waits for it.
+  const { status, stdout, stderr } = yield* runProgram("apt-get", ["-q", "-o", "DPkg::Lock::Timeout=600", ...args], {
+    env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
+  })
+  if (status === 0) return
+  const [reason] = `${stderr}\n${stdout}`.split("\n").filter((line) => line.startsWith("E:"))
+  return yield* new NotInstalled({ message: `apt-get ${args[0]} failed: ${reason ?? `status ${status}`}` })
+})
+
+export const canInstallPackages = (): boolean => process.getuid?.() === 0 && onPath("apt-get").some(isExecutable)
+
+/** Installs packages of Debian, and starts nothing. */
+export const installPackages = (names: ReadonlyArray<string>): Effect.Effect<void, NotInstalled> =>
+  Effect.gen(function* () {
+    yield* apt("update")
+    yield* apt("install", "--yes", "--no-install-recommends", "--download-only", ...names)
+    yield* withoutServices
+    // Half an installation is worse than a late answer to Ctrl-C.
+    yield* Effect.uninterruptible(apt("install", "--yes", "--no-install-recommends", ...names))
+  }).pipe(Effect.scoped)

@@ -1,0 +1,57 @@
+import { spawnSync } from "node:child_process"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly zombie: boolean
+}
+
+/** `/proc/PID/stat` is `pid (name) state parent …`, and the name may hold anything, so read from its last bracket. */
+const fromStat = (pid: string): Process | undefined => {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
+    const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+    return { pid: Number(pid), parent: Number(parent), zombie: state === "Z" }
+  } catch {
+    // It ended between the listing and the reading.
+    return undefined
+  }
+}
+
+const fromPs = (line: string): Process => {
+  const [pid, parent, state] = line.trim().split(/\s+/)
+  return { pid: Number(pid), parent: Number(parent), zombie: state?.startsWith("Z") === true }
+}
+
+/** Debian's smallest images have no `ps`, macOS has no `/proc`. */
+const all = (): ReadonlyArray<Process> =>
+  existsSync("/proc/self/stat")
+    ? readdirSync("/proc")
+        .filter((name) => /^\d+$/.test(name))
+        .flatMap((pid) => fromStat(pid) ?? [])
+    : spawnSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" }).stdout.trim().split("\n").map(fromPs)
+
+/** The process and all that descend from it. */
+export const familyOf = (pid: number): ReadonlyArray<number> => {
+  const processes = all()
+  const grow = (family: ReadonlyArray<number>): ReadonlyArray<number> => {
+    const children = processes.filter((one) => family.includes(one.parent) && !family.includes(one.pid))
+    return children.length === 0 ? family : grow([...family, ...children.map((one) => one.pid)])
+  }
+  return grow([pid])
+}
+
+export const isAlive = (pid: number): boolean => {
+  if (existsSync("/proc/self/stat")) return fromStat(String(pid))?.zombie === false
+  return all().some((one) => one.pid === pid && !one.zombie)
+}
+
+/** Does nothing to one that has ended already. */
+export const signal = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // ESRCH: gone, which is what a signal to a server is for.
+  }
+}

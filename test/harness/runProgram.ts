@@ -1,0 +1,43 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { Effect } from "effect"
+import type { User } from "./unprivilegedUser.ts"
+
+/** The environment of what the harness runs: what `PGHOST`, `LANG` and the like say on this machine must not matter. */
+export const plainEnvironment = { PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C", LC_ALL: "C", TZ: "UTC" }
+
+export interface Ended {
+  /** `undefined` when it could not be started, or was ended by a signal. */
+  readonly status: number | undefined
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunOptions {
+  readonly cwd?: string
+  readonly user?: User | undefined
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+const collect = (child: ChildProcess, whenDone: (ended: Ended) => void) => {
+  const said = { stdout: "", stderr: "" }
+  child.stdout?.on("data", (chunk) => {
+    said.stdout += chunk
+  })
+  child.stderr?.on("data", (chunk) => {
+    said.stderr += chunk
+  })
+  child.on("error", (error) => whenDone({ ...said, status: undefined, stderr: error.message }))
+  child.on("close", (status) => whenDone({ ...said, status: status ?? undefined }))
+}
+
+/** Runs a program to its end, without standard input, and kills it when interrupted. */
+export const runProgram = (
+  command: string,
+  args: ReadonlyArray<string>,
+  { cwd, user, env = plainEnvironment }: RunOptions = {}
+): Effect.Effect<Ended> =>
+  Effect.callback((resume) => {
+    const child = spawn(command, args, { ...(cwd ? { cwd } : {}), env, stdio: ["ignore", "pipe", "pipe"], ...user })
+    collect(child, (ended) => resume(Effect.succeed(ended)))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })

@@ -1,0 +1,113 @@
+import { spawn } from "node:child_process"
+import { constants } from "node:os"
+import { Cause, Effect, Exit, Fiber } from "effect"
+import { readCounts } from "./Counts.ts"
+import { type Environment, startServices } from "./startServices.ts"
+import { letThrough, throwawayFolder } from "./throwawayFolder.ts"
+
+/** Folders that git ignores and that may hold copies of test files. */
+const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
+
+/** A test that starts servers of its own on a busy machine needs more than the five seconds of `bun test`. */
+const limitPerTest = 60_000
+
+const tailLength = 20_000
+
+const say = (line: string) => process.stderr.write(`${line}\n`)
+
+interface Ended {
+  readonly status: number
+  readonly output: string
+}
+
+const bunTest = (args: ReadonlyArray<string>, environment: Environment) =>
+  Effect.callback<Ended>((resume) => {
+    const child = spawn(
+      process.execPath,
+      [
+        "--no-orphans",
+        "--no-env-file",
+        "test",
+        `--timeout=${limitPerTest}`,
+        ...ignored.map((pattern) => `--path-ignore-patterns=${pattern}`),
+        ...args
+      ],
+      {
+        env: { ...process.env, ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}), ...environment },
+        stdio: ["ignore", "inherit", "pipe"]
+      }
+    )
+    let output = ""
+    child.stderr.on("data", (chunk) => {
+      process.stderr.write(chunk)
+      output = `${output}${chunk}`.slice(-tailLength)
+    })
+    child.on("error", (error) => resume(Effect.succeed({ status: 1, output: error.message })))
+    child.on("close", (status) => resume(Effect.succeed({ status: status ?? 1, output })))
+    // Whatever a test has started goes with it: that is what `--no-orphans` is for.
+    return Effect.callback<void>((done) => {
+      if (child.exitCode !== null || child.signalCode !== null) done(Effect.void)
+      child.once("exit", () => done(Effect.void))
+      child.kill("SIGKILL")
+    })
+  })
+
+/** Says how it went in a closing line that man and machine can read, and answers with the exit status. */
+const judge = ({ status, output }: Ended): number => {
+  const counts = readCounts(output)
+  if (counts === undefined) {
+    say(`bun test ended with status ${status} and without a summary: nobody knows what passed`)
+    return status || 1
+  }
+  const { pass, fail, skip } = counts
+  const complaint =
+    skip > 0
+      ? `${skip} skipped: what is not run proves nothing`
+      : pass + fail === 0
+        ? "there was nothing to run"
+        : status !== 0 && fail === 0
+          ? `bun test ended with status ${status}`
+          : undefined
+  if (complaint !== undefined) say(complaint)
+  say(`${pass} passed, ${fail} failed`)
+  return status || (complaint !== undefined || fail > 0 ? 1 : 0)
+}
+
+/** What tests write, they write into a folder that goes with the run, however they end. */
+const roomForTests = Effect.gen(function* () {
+  const folder = yield* throwawayFolder("tests")
+  letThrough(folder)
+  return folder
+})
+
+const [first, ...rest] = process.argv.slice(2)
+const withServices = first !== "--without-services"
+const args = withServices ? process.argv.slice(2) : rest
+
+const program = Effect.gen(function* () {
+  const services = withServices ? yield* startServices : {}
+  const folder = yield* roomForTests
+  return judge(yield* bunTest(args, { ...services, TMPDIR: folder }))
+}).pipe(Effect.scoped)
+
+const fiber = Effect.runFork(program)
+
+let interruptedBy: NodeJS.Signals | undefined
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => {
+    interruptedBy ??= signal
+    Effect.runFork(Fiber.interrupt(fiber))
+  })
+}
+
+const exit = await Effect.runPromise(Fiber.await(fiber))
+if (interruptedBy !== undefined) {
+  say(`Stopped by ${interruptedBy}`)
+  process.exit(128 + constants.signals[interruptedBy])
+}
+if (Exit.isFailure(exit)) {
+  const error = Cause.squash(exit.cause)
+  say(error instanceof Error ? error.message : String(error))
+  process.exit(1)
+}
+process.exit(exit.value)

@@ -1,0 +1,69 @@
+import { describe, expect, test } from "bun:test"
+import { spawnSync } from "node:child_process"
+import { Cluster, Redis } from "ioredis"
+import { chromium } from "playwright-core"
+import postgres from "postgres"
+import { chromiumPath, node, node22, postgresUrl, redisClusterUrl, redisUrl } from "./given.ts"
+
+const nodesOf = (url: string) =>
+  url
+    .replace("redis+cluster://", "")
+    .split(",")
+    .map((address) => {
+      const [host = "", port] = address.split(":")
+      return { host, port: Number(port) }
+    })
+
+describe("what npm test brings", () => {
+  test("a PostgreSQL that answers, keeps its default durability and counts statements", async () => {
+    const sql = postgres(postgresUrl(), { max: 1 })
+    const settings = await sql<{ name: string; setting: string }[]>`
+      select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes') order by name`
+    await sql.end()
+
+    expect(settings.map(({ name, setting }) => `${name}=${setting}`)).toEqual([
+      "fsync=on",
+      "full_page_writes=on",
+      "synchronous_commit=on"
+    ])
+  })
+
+  test("a Redis that answers and appends to its file", async () => {
+    const redis = new Redis(redisUrl())
+    const answer = await redis.call("CONFIG", "GET", "appendonly")
+    redis.disconnect()
+
+    expect(answer).toEqual(["appendonly", "yes"])
+  })
+
+  test("a Redis Cluster of three masters that keeps keys of every slot", async () => {
+    const cluster = new Cluster(nodesOf(redisClusterUrl()))
+    const keys = Array.from({ length: 50 }, (_, index) => `harness:${index}`)
+    await Promise.all(keys.map((key) => cluster.set(key, key)))
+    const kept = await Promise.all(keys.map((key) => cluster.get(key)))
+    const masters = cluster.nodes("master").length
+    await Promise.all(keys.map((key) => cluster.del(key)))
+    cluster.disconnect()
+
+    expect(kept).toEqual(keys)
+    expect(masters).toBe(3)
+  })
+
+  test("a Chromium that shows a page", async () => {
+    const browser = await chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] })
+    const page = await browser.newPage()
+    await page.setContent("<h1>Salve</h1>")
+    const heading = await page.textContent("h1")
+    await browser.close()
+
+    expect(heading).toBe("Salve")
+  })
+
+  test("a Node of the oldest kind that is served, and one with node:sqlite", () => {
+    const version = spawnSync(node(), ["--print", "process.versions.node"], { encoding: "utf8" }).stdout
+    const sqlite = spawnSync(node22(), ["--print", "typeof require('node:sqlite').DatabaseSync"], { encoding: "utf8" })
+
+    expect(Number(version.split(".")[0])).toBeGreaterThanOrEqual(20)
+    expect(sqlite.stdout.trim()).toBe("function")
+  })
+})

@@ -1,0 +1,91 @@
+import { randomBytes } from "node:crypto"
+import { existsSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, type Scope } from "effect"
+import { freePort } from "./freePort.ts"
+import { postgresBin } from "./given.ts"
+import { runProgram } from "./runProgram.ts"
+import { type Server, ServerFailed, startServer } from "./Server.ts"
+import { throwawayFolder } from "./throwawayFolder.ts"
+import { type User, unprivilegedUser } from "./unprivilegedUser.ts"
+
+export interface PostgresOptions {
+  /** The folder that holds `postgres` and `initdb`; that of the tests' environment, if left out. */
+  readonly bin?: string
+  /** As in `postgresql.conf`: `{ max_connections: "20" }`. Durability stays what PostgreSQL's defaults make it. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+const superuser = "tessera"
+
+/**
+ * Text sorts the way of a language, as it does in most databases in the wild: an order that must be by code unit has
+ * to say so in its SQL. A PostgreSQL that cannot do this (before 15, or built without ICU) sorts by code unit.
+ */
+const locales = [["--locale=C", "--locale-provider=icu", "--icu-locale=en-US"], ["--locale=C"]]
+
+const initialise = Effect.fnUntraced(function* (bin: string, folder: string, password: string, user: User | undefined) {
+  const passwordFile = join(folder, "password")
+  writeFileSync(passwordFile, password, { mode: 0o644 })
+  const common = ["-D", "data", "-U", superuser, "-E", "UTF8", "-A", "scram-sha-256", "--pwfile", passwordFile]
+  let last = ""
+  for (const locale of locales) {
+    const { status, stderr } = yield* runProgram(join(bin, "initdb"), [...common, ...locale, "--no-sync"], {
+      cwd: folder,
+      user
+    })
+    if (status === 0) return
+    last = stderr
+  }
+  return yield* new ServerFailed({ message: `initdb failed: ${last.trim()}` })
+})
+
+const countsStatements = Effect.fnUntraced(function* (bin: string) {
+  const { stdout } = yield* runProgram(join(bin, "pg_config"), ["--pkglibdir"])
+  return stdout !== "" && existsSync(join(stdout.trim(), "pg_stat_statements.so"))
+})
+
+/**
+ * A PostgreSQL of one's own. Its `url` is that of a superuser and the database `postgres`. `pg_stat_statements` is
+ * loaded where the machine has it; `create extension pg_stat_statements` makes its view.
+ */
+export const startPostgres = Effect.fnUntraced(function* (
+  options: PostgresOptions = {}
+): Effect.fn.Return<Server, ServerFailed, Scope.Scope> {
+  const bin = options.bin ?? postgresBin()
+  const user = unprivilegedUser()
+  const folder = yield* throwawayFolder("postgres", user)
+  const password = randomBytes(16).toString("hex")
+  yield* initialise(bin, folder, password, user)
+
+  const settings: Record<string, string> = {
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: "",
+    ...((yield* countsStatements(bin)) ? { shared_preload_libraries: "pg_stat_statements" } : {}),
+    ...options.settings
+  }
+
+  return yield* Effect.gen(function* () {
+    const port = yield* freePort
+    return yield* startServer({
+      name: "postgres",
+      url: `postgres://${superuser}:${password}@127.0.0.1:${port}/postgres`,
+      port,
+      folder,
+      command: join(bin, "postgres"),
+      args: [
+        "-D",
+        "data",
+        "-p",
+        `${port}`,
+        ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+      ],
+      user,
+      stopSignal: "SIGINT",
+      discardSignal: "SIGQUIT",
+      answers: runProgram(join(bin, "pg_isready"), ["-q", "-h", "127.0.0.1", "-p", `${port}`]).pipe(
+        Effect.map(({ status }) => status === 0)
+      )
+    })
+  }).pipe(Effect.retry({ times: 4, while: (error) => /address already in use/i.test(error.message) }))
+})

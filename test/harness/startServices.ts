@@ -1,0 +1,40 @@
+import { Effect, type Scope } from "effect"
+import { equip } from "./machine/equip.ts"
+import { findNode22 } from "./machine/findNode22.ts"
+import type { NotInstalled } from "./machine/installPackages.ts"
+import type { ServerFailed } from "./Server.ts"
+import { startPostgres } from "./startPostgres.ts"
+import { startRedis } from "./startRedis.ts"
+import { startRedisCluster } from "./startRedisCluster.ts"
+
+export type Environment = Readonly<Record<string, string>>
+
+const fromEnvironment = <E, R>(variable: string, start: Effect.Effect<{ readonly url: string }, E, R>) => {
+  const given = process.env[variable]
+  return given ? Effect.succeed({ url: given }) : start
+}
+
+/** Finds or starts all that the tests talk to; what was started ends with the scope. */
+export const startServices: Effect.Effect<Environment, NotInstalled | ServerFailed, Scope.Scope> = Effect.gen(
+  function* () {
+    const { postgresBin, redis, chromium } = yield* equip
+    const [postgres, single, cluster, node22] = yield* Effect.all(
+      [
+        fromEnvironment("TEST_POSTGRES_URL", startPostgres(postgresBin ? { bin: postgresBin } : {})),
+        fromEnvironment("TEST_REDIS_URL", startRedis(redis)),
+        fromEnvironment("TEST_REDIS_CLUSTER_URL", startRedisCluster(redis)),
+        findNode22
+      ],
+      { concurrency: "unbounded" }
+    )
+    return {
+      TEST_POSTGRES_URL: postgres.url,
+      TEST_REDIS_URL: single.url,
+      TEST_REDIS_CLUSTER_URL: cluster.url,
+      TEST_NODE22: node22,
+      ...(postgresBin ? { TEST_POSTGRES_BIN: postgresBin } : {}),
+      ...(redis ? { TEST_REDIS_SERVER: redis.server, TEST_REDIS_CLI: redis.cli } : {}),
+      ...(chromium ? { CHROMIUM_PATH: chromium } : {})
+    }
+  }
+)
