@@ -1,0 +1,138 @@
+import { Clock, Effect, Exit } from "effect"
+
+export interface Coalescing<Item, Answer, Failure> {
+  /**
+   * Answers a batch, in the order of its items; where it fails as a whole, each caller gets that failure.
+   * It has to end within `left` milliseconds: that is what the most urgent caller still has.
+   */
+  readonly run: (
+    items: ReadonlyArray<Item>,
+    left: number
+  ) => Effect.Effect<ReadonlyArray<Exit.Exit<Answer, Failure>>, Failure>
+  /** Two items of one identity are never in one batch: the second shares the first one's answer, or waits. */
+  readonly identity: (item: Item) => string
+  readonly sameIdentity: "share" | "wait"
+  /** How many items travel together at most. */
+  readonly size: number
+  /** How many batches are under way at once; what comes while all are gathers. */
+  readonly underWay: number
+  /** Milliseconds that a call takes at most, waiting included. */
+  readonly within: number
+  /** What a call gets whose time was over before it could leave. */
+  readonly late: () => Failure
+}
+
+interface Call<Item, Answer, Failure> {
+  readonly item: Item
+  readonly id: string
+  readonly since: number
+  readonly resume: (exit: Exit.Exit<Answer, Failure>) => void
+  /** It was interrupted or answered. */
+  gone: boolean
+  /** The next caller that shares this one's answer. */
+  sharer: Call<Item, Answer, Failure> | undefined
+}
+
+/**
+ * Lets calls that meet travel as one: those of one turn, and those that come while `underWay` batches are out.
+ * A lone call leaves in its own turn, so it is no slower. No timer per call is needed to keep its deadline: every
+ * batch out there belongs to an older call and ends by that one's deadline, so each waiting call is looked at in time.
+ */
+export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer, Failure>) =>
+  Effect.gen(function* () {
+    type Waiting = Call<Item, Answer, Failure>
+    const { identity, late, run, size, underWay, within } = options
+    const shares = options.sameIdentity === "share"
+    const fork = Effect.runForkWith(yield* Effect.context<never>())
+    const clock = yield* Clock.Clock
+    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+    let waiting: Array<Waiting> = []
+    /** Who waits under an identity, where answers are shared. */
+    const byIdentity = new Map<string, Waiting>()
+    let out = 0
+    let scheduled = false
+
+    const settle = (first: Waiting, exit: Exit.Exit<Answer, Failure>) => {
+      for (let call: Waiting | undefined = first; call !== undefined; call = call.sharer) {
+        if (call.gone) continue
+        call.gone = true
+        call.resume(exit)
+      }
+    }
+
+    /** When the most urgent caller came who still wants this; `undefined` when none does. Those whose time is over get told. */
+    const wantedSince = (first: Waiting, at: number): number | undefined => {
+      let since: number | undefined
+      for (let call: Waiting | undefined = first; call !== undefined; call = call.sharer) {
+        if (call.gone) continue
+        if (at - call.since >= within) {
+          call.gone = true
+          call.resume(Exit.fail(late()))
+        } else if (since === undefined || call.since < since) since = call.since
+      }
+      return since
+    }
+
+    const pump = () => {
+      scheduled = false
+      while (out < underWay && waiting.length > 0) {
+        const at = now()
+        const candidates = waiting
+        const batch: Array<Waiting> = []
+        const taken = new Set<string>()
+        let oldest = at
+        waiting = []
+        for (const call of candidates) {
+          if (batch.length >= size || taken.has(call.id)) {
+            waiting.push(call)
+            continue
+          }
+          if (shares) byIdentity.delete(call.id)
+          const since = wantedSince(call, at)
+          if (since === undefined) continue
+          if (since < oldest) oldest = since
+          if (!shares) taken.add(call.id)
+          batch.push(call)
+        }
+        if (batch.length > 0) send(batch, within - (at - oldest))
+      }
+    }
+
+    const send = (batch: ReadonlyArray<Waiting>, left: number) => {
+      out++
+      const items = batch.map((call) => call.item)
+      fork(Effect.suspend(() => run(items, left))).addObserver((exit) => {
+        out--
+        if (Exit.isFailure(exit)) for (const call of batch) settle(call, Exit.failCause(exit.cause))
+        else for (const [i, call] of batch.entries()) settle(call, exit.value[i] ?? unanswered)
+        pump()
+      })
+    }
+
+    const join = (call: Waiting) => {
+      const first = shares ? byIdentity.get(call.id) : undefined
+      if (first !== undefined) {
+        call.sharer = first.sharer
+        first.sharer = call
+        return
+      }
+      if (shares) byIdentity.set(call.id, call)
+      waiting.push(call)
+      if (out < underWay && !scheduled) {
+        scheduled = true
+        queueMicrotask(pump)
+      }
+    }
+
+    return (item: Item): Effect.Effect<Answer, Failure> =>
+      Effect.callback((resume) => {
+        const call: Waiting = { item, id: identity(item), since: now(), resume, gone: false, sharer: undefined }
+        join(call)
+        return Effect.sync(() => {
+          call.gone = true
+        })
+      })
+  })
+
+const unanswered = Exit.die(new Error("a batch came back with fewer answers than it had items"))

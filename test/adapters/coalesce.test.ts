@@ -1,0 +1,301 @@
+import { describe, expect, test } from "bun:test"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { type Coalescing, coalesce } from "../../adapters/coalesce.ts"
+
+/** A batch that left, held until the test answers it. */
+interface Batch {
+  readonly items: ReadonlyArray<string>
+  readonly left: number
+  readonly answer: (exits: Effect.Effect<ReadonlyArray<Exit.Exit<string, string>>, string>) => Effect.Effect<unknown>
+}
+
+const held = (options: Partial<Coalescing<string, string, string>> = {}) =>
+  Effect.gen(function* () {
+    const batches: Array<Batch> = []
+    const call = yield* coalesce<string, string, string>({
+      run: (items, left) =>
+        Effect.gen(function* () {
+          const answer = yield* Deferred.make<ReadonlyArray<Exit.Exit<string, string>>, string>()
+          batches.push({ items, left, answer: (exits) => Deferred.complete(answer, exits) })
+          return yield* Deferred.await(answer)
+        }),
+      identity: (item) => item,
+      sameIdentity: "wait",
+      size: 100,
+      underWay: 1,
+      within: 1000,
+      late: () => "late",
+      ...options
+    })
+    const start = (item: string) => Effect.forkChild(call(item), { startImmediately: true })
+    const batch = (i: number): Batch => {
+      const found = batches[i]
+      if (found === undefined) throw new Error(`batch ${i} has not left`)
+      return found
+    }
+    return { batches, batch, call, start }
+  })
+
+const upper = (batch: Batch) =>
+  batch.answer(Effect.succeed(batch.items.map((item) => Exit.succeed(item.toUpperCase()))))
+/** Lets what is scheduled for this turn happen. */
+const turn = Effect.promise(() => Promise.resolve())
+const shape = (batches: ReadonlyArray<Batch>) => batches.map((batch) => batch.items.join(""))
+
+const run = (body: Effect.Effect<void, unknown>) => () =>
+  Effect.runPromise(body.pipe(Effect.provide(TestClock.layer(), { local: true })))
+
+describe("what travels together", () => {
+  test(
+    "calls of one turn",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held()
+        const calls = yield* Effect.all([start("a"), start("b"), start("c")])
+        yield* turn
+        expect(shape(batches)).toEqual(["abc"])
+        yield* upper(batch(0))
+        expect(yield* Fiber.joinAll(calls)).toEqual(["A", "B", "C"])
+      })
+    )
+  )
+
+  test(
+    "a lone call leaves in its own turn, and what comes while it is out goes together afterwards",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held()
+        const first = yield* start("a")
+        yield* turn
+        expect(shape(batches)).toEqual(["a"])
+        const second = yield* start("b")
+        yield* turn
+        const third = yield* start("c")
+        yield* turn
+        expect(shape(batches)).toEqual(["a"])
+        yield* upper(batch(0))
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "bc"])
+        yield* upper(batch(1))
+        expect(yield* Fiber.joinAll([first, second, third])).toEqual(["A", "B", "C"])
+      })
+    )
+  )
+
+  test(
+    "at most `size` in a batch and at most `underWay` batches, in the order of the calls",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ size: 2, underWay: 2 })
+        const calls = yield* Effect.forEach([..."abcdefg"], start)
+        yield* turn
+        expect(shape(batches)).toEqual(["ab", "cd"])
+        yield* upper(batch(1))
+        yield* turn
+        expect(shape(batches)).toEqual(["ab", "cd", "ef"])
+        yield* upper(batch(0))
+        yield* upper(batch(2))
+        yield* turn
+        yield* upper(batch(3))
+        expect(yield* Fiber.joinAll(calls)).toEqual([..."ABCDEFG"])
+      })
+    )
+  )
+
+  test(
+    "never two of one identity where the second must wait",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held()
+        const calls = yield* Effect.forEach([..."aabab"], start)
+        yield* turn
+        expect(shape(batches)).toEqual(["ab"])
+        yield* upper(batch(0))
+        yield* turn
+        yield* upper(batch(1))
+        yield* turn
+        yield* upper(batch(2))
+        expect(shape(batches)).toEqual(["ab", "ab", "a"])
+        expect(yield* Fiber.joinAll(calls)).toEqual([..."AABAB"])
+      })
+    )
+  )
+
+  test(
+    "of one identity only one where answers are shared, but never with a batch that has left",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ sameIdentity: "share" })
+        const early = yield* Effect.forEach([..."aab"], start)
+        yield* turn
+        const late = yield* Effect.forEach([..."aa"], start)
+        yield* turn
+        expect(shape(batches)).toEqual(["ab"])
+        yield* upper(batch(0))
+        expect(yield* Fiber.joinAll(early)).toEqual([..."AAB"])
+        yield* turn
+        expect(shape(batches)).toEqual(["ab", "a"])
+        yield* batch(1).answer(Effect.succeed([Exit.succeed("newer")]))
+        expect(yield* Fiber.joinAll(late)).toEqual(["newer", "newer"])
+      })
+    )
+  )
+})
+
+describe("whose answer it is", () => {
+  test(
+    "each caller gets its own answer or error",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held()
+        const a = yield* start("a")
+        const b = yield* start("b")
+        yield* turn
+        yield* batch(0).answer(Effect.succeed([Exit.fail("only a"), Exit.succeed("fine")]))
+        expect(yield* Effect.flip(Fiber.join(a))).toBe("only a")
+        expect(yield* Fiber.join(b)).toBe("fine")
+      })
+    )
+  )
+
+  test(
+    "a batch that fails fails each of its callers, and the next batch leaves",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held()
+        const a = yield* start("a")
+        const b = yield* start("b")
+        yield* turn
+        const c = yield* start("c")
+        yield* batch(0).answer(Effect.fail("away"))
+        expect(yield* Effect.flip(Fiber.join(a))).toBe("away")
+        expect(yield* Effect.flip(Fiber.join(b))).toBe("away")
+        yield* turn
+        yield* upper(batch(1))
+        expect(yield* Fiber.join(c)).toBe("C")
+      })
+    )
+  )
+
+  test(
+    "a batch that dies is a defect of each caller, and the next batch leaves",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held()
+        const a = yield* start("a")
+        yield* turn
+        const b = yield* start("b")
+        yield* batch(0).answer(Effect.die("bug"))
+        expect(Exit.hasDies(yield* Fiber.await(a))).toBe(true)
+        yield* turn
+        yield* batch(1).answer(Effect.succeed([]))
+        expect(Exit.hasDies(yield* Fiber.await(b))).toBe(true)
+      })
+    )
+  )
+})
+
+describe("interruption", () => {
+  test(
+    "who is interrupted while waiting does not leave",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held()
+        const a = yield* start("a")
+        yield* turn
+        const b = yield* start("b")
+        const c = yield* start("c")
+        yield* Fiber.interrupt(b)
+        yield* upper(batch(0))
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "c"])
+        yield* upper(batch(1))
+        expect(yield* Fiber.joinAll([a, c])).toEqual(["A", "C"])
+      })
+    )
+  )
+
+  test(
+    "who is interrupted on the way takes nobody along",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held()
+        const a = yield* start("a")
+        const b = yield* start("b")
+        yield* turn
+        yield* Fiber.interrupt(a)
+        yield* upper(batch(0))
+        expect(yield* Fiber.join(b)).toBe("B")
+        const c = yield* start("c")
+        yield* turn
+        yield* upper(batch(1))
+        expect(yield* Fiber.join(c)).toBe("C")
+      })
+    )
+  )
+
+  test(
+    "a shared call travels as long as one caller wants it",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ sameIdentity: "share" })
+        const a = yield* start("a")
+        yield* turn
+        const [b1, b2, c1, c2] = yield* Effect.all([start("b"), start("b"), start("c"), start("c")])
+        yield* Effect.forEach([b1, c1, c2], Fiber.interrupt)
+        yield* upper(batch(0))
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "b"])
+        yield* upper(batch(1))
+        expect(yield* Fiber.joinAll([a, b2])).toEqual(["A", "B"])
+      })
+    )
+  )
+})
+
+describe("deadlines", () => {
+  test(
+    "a batch has what its most urgent caller has left",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held()
+        yield* start("a")
+        yield* turn
+        yield* TestClock.adjust(300)
+        yield* start("b")
+        yield* TestClock.adjust(200)
+        yield* start("c")
+        yield* TestClock.adjust(100)
+        yield* upper(batch(0))
+        yield* turn
+        expect(batch(0).left).toBe(1000)
+        expect(batch(1).items).toEqual(["b", "c"])
+        expect(batch(1).left).toBe(700)
+      })
+    )
+  )
+
+  test(
+    "who could not leave in time is told so, and the others leave",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ sameIdentity: "share" })
+        yield* start("a")
+        yield* turn
+        const old = yield* start("b")
+        yield* TestClock.adjust(600)
+        const sharer = yield* start("b")
+        const young = yield* start("c")
+        yield* TestClock.adjust(400)
+        yield* upper(batch(0))
+        yield* turn
+        expect(yield* Effect.flip(Fiber.join(old))).toBe("late")
+        expect(shape(batches)).toEqual(["a", "bc"])
+        expect(batch(1).left).toBe(600)
+        yield* upper(batch(1))
+        expect(yield* Fiber.joinAll([sharer, young])).toEqual(["B", "C"])
+      })
+    )
+  )
+})
