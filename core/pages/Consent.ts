@@ -67,8 +67,7 @@ const origin = (place: Place, model: ConsentPage): Html =>
 
 const permission = (scope: ConsentPage["scopes"][number]): Html =>
   html`<li><span class="tick" aria-hidden="true"></span><span>${scope.words} <code class="scope">${scope.scope}</code>${
-    scope.byDefault &&
-    html` <span class="hint">It asked for nothing in particular; this is what every application gets then.</span>`
+    scope.byDefault && html` <span class="hint">Included because it did not ask for anything in particular.</span>`
   }</span></li>`
 
 export const consentPage = (place: Place, model: ConsentPage): Document => {

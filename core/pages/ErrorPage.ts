@@ -1,6 +1,7 @@
 import type { Document } from "./Document.ts"
 import { type Html, html } from "./Html.ts"
 import { card } from "./Layout.ts"
+import { spellOut } from "./neutralise.ts"
 import type { Place } from "./Place.ts"
 
 export interface ErrorPage {
@@ -30,7 +31,7 @@ ${
   developer.details !== undefined &&
   developer.details.length > 0 &&
   html`<dl class="facts">${developer.details.map(
-    ([name, value]) => html`<div><dt>${name}</dt><dd><code><bdi>${value}</bdi></code></dd></div>`
+    ([name, value]) => html`<div><dt>${name}</dt><dd><code><bdi>${spellOut(value, 300)}</bdi></code></dd></div>`
   )}</dl>`
 }
 </div>

@@ -41,6 +41,6 @@ ${field({ label: "Email", name: "email", type: "email", autocomplete: "username"
 ${field({ label: "Password", name: "password", type: "password", autocomplete: "current-password", autofocus: model.email !== undefined, maxlength: 1024 })}
 <button class="button primary wide" type="submit">Sign in</button>
 </form>
-<p class="aside">Forgot your password, or have no account yet? Ask an owner of <bdi>${place.name}</bdi> for a link.</p>`
+<p class="aside">No account yet, or forgot your password? An owner of <bdi>${place.name}</bdi> can help.</p>`
   )
 })

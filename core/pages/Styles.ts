@@ -82,9 +82,64 @@ summary{cursor:pointer}
 .facts{display:grid;gap:10px}
 .facts dt{color:var(--muted);font-size:.8125rem}
 
+.bar{background:var(--surface);border-bottom:1px solid var(--line)}
+.bar-inner{display:flex;align-items:center;justify-content:space-between;gap:16px;max-width:1040px;margin:0 auto;padding:12px 24px;min-height:64px}
+.bar .brand{min-height:40px}
+.who{display:flex;align-items:center;gap:14px;min-width:0}
+.who-name{color:var(--muted);font-size:.875rem;min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.small{min-height:36px;padding:5px 12px;font-size:.875rem;flex:none}
+.skip{position:absolute;left:16px;top:-80px;z-index:3;padding:12px 16px;background:var(--surface);border:1px solid var(--edge);border-radius:8px}
+.skip:focus{top:12px}
+.frame{display:grid;grid-template-columns:200px minmax(0,1fr);gap:48px;max-width:1040px;margin:0 auto;padding:40px 24px 96px}
+.sections ul{display:grid;gap:2px;position:sticky;top:24px}
+.sections a{display:flex;align-items:center;min-height:40px;padding:6px 12px;border-radius:8px;color:var(--muted);text-decoration:none;font-size:.9375rem;font-weight:500}
+.sections a:hover{background:var(--sunken);color:var(--text)}
+.sections a[aria-current]{background:var(--surface);color:var(--text);box-shadow:0 0 0 1px var(--line),0 1px 2px rgb(0 0 0/.05);font-weight:600}
+.content{outline:0}
+.content>*+*{margin-top:32px}
+.heading h1{font-size:1.625rem}
+.heading .lead{margin-top:6px;max-width:60ch}
+.content section>h2{margin-bottom:12px}
+.panel{background:var(--surface);border:1px solid var(--line);border-radius:12px}
+.padded{padding:24px}
+.form-actions{display:flex;margin-top:20px}
+.inline-form{display:grid;grid-template-columns:minmax(0,1.6fr) minmax(0,1fr);gap:16px}
+.inline-form .field+.field,.inline-form .form-actions{margin-top:0}
+.inline-form .form-actions{grid-column:1/-1}
+.empty{padding:40px 24px;text-align:center}
+.empty p{margin:4px auto 0;max-width:44ch}
+.once{padding:24px;border-color:var(--good);box-shadow:0 0 0 3px var(--good-wash)}
+.once .field{margin-top:12px}
+.once input{font-size:.875rem;text-overflow:ellipsis}
+.row{display:flex;gap:16px 24px;justify-content:space-between;align-items:flex-start;padding:20px 24px}
+.row+.row{border-top:1px solid var(--line)}
+.row-main{flex:1;min-width:0}
+.row-facts{display:flex;flex-wrap:wrap;gap:8px 28px;margin-top:8px;font-size:.875rem}
+.row-facts dt{color:var(--muted);font-size:.8125rem}
+.may{display:grid;gap:6px;margin-top:12px;padding-left:1.1em;list-style:disc;font-size:.875rem}
+.may li::marker{color:var(--edge)}
+.row-actions{display:flex;flex:none;gap:8px}
+.badge{display:inline-block;padding:1px 8px;border:1px solid var(--line);border-radius:99px;background:var(--sunken);color:var(--muted);font-size:.75rem;font-weight:600;vertical-align:.1em}
+.badge-danger{background:var(--danger-wash);border-color:var(--danger);color:var(--danger)}
+.confirm{position:relative}
+.confirm>summary{list-style:none}
+.confirm>summary::-webkit-details-marker{display:none}
+.confirm[open]>summary{background:var(--sunken)}
+.confirm-body{position:absolute;right:0;top:calc(100% + 8px);z-index:2;width:300px;padding:16px;background:var(--surface);border:1px solid var(--edge);border-radius:12px;box-shadow:0 12px 32px -8px rgb(0 0 0/.28);font-size:.9375rem}
+.confirm-body .button{margin-top:14px}
+.plain{font-weight:560}
+.search label{display:block;margin-bottom:6px;font-size:.875rem;font-weight:560}
+.search-line{display:flex;gap:8px}
+.pager{display:flex;gap:8px;justify-content:flex-end;margin-top:16px}
+.sign-out{display:flex;align-items:center;justify-content:space-between;gap:12px}
+
+@media (max-width:800px){.frame{grid-template-columns:minmax(0,1fr);gap:24px;padding:16px 16px 64px}.bar-inner{padding:12px 16px}
+.sections{border-bottom:1px solid var(--line);padding-bottom:12px}.sections ul{display:flex;flex-wrap:wrap;gap:4px;position:static}.sections a{min-height:44px}}
+@media (max-width:600px){.row{flex-direction:column;padding:20px 16px}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
+.confirm[open]{flex-basis:100%}.confirm-body{position:static;width:auto;margin-top:8px;box-shadow:none}.padded,.once{padding:20px 16px}.inline-form{grid-template-columns:minmax(0,1fr)}.form-actions .button{width:100%}.who-name{display:none}}
 @media (max-width:480px){.stage{padding-top:24px;gap:16px}.card{padding:24px 20px}}
 @media (prefers-reduced-motion:no-preference){.button,input,select{transition:background-color .12s,border-color .12s}}
 @media (prefers-contrast:more){:root{--line:var(--edge);--edge:var(--text);--muted:var(--text)}}
-@media (forced-colors:active){.card,.notice,.button,.account,.scope,.fold{border:1px solid}.tick{border-color:CanvasText}.mark-tile{fill:CanvasText}.mark-dots{fill:Canvas}}
-@media print{.stage{padding-top:0}.card{box-shadow:none}form,.quiet-link{display:none}}
+@media (forced-colors:active){.sections a[aria-current]{outline:2px solid}.card,.badge,.panel,.notice,.button,.account,.scope,.fold{border:1px solid}.tick{border-color:CanvasText}.mark-tile{fill:CanvasText}.mark-dots{fill:Canvas}}
+@media print{.stage{padding-top:0}.card{box-shadow:none}form:not(.who),.who .button,.quiet-link,.sections,.row-actions,.skip{display:none}.frame{display:block;padding:24px 0}}
 `

@@ -18,3 +18,10 @@ export const neutralise = (text: string, limit: number): string | undefined => {
     .join("")
     .trimEnd()}…`
 }
+
+/** The same text for who debugs it: what can't be seen is spelled out. */
+export const spellOut = (text: string, limit: number): string => {
+  const shown = [...text].slice(0, limit).join("")
+  const spelled = shown.replace(invisible, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+  return shown.length < text.length ? `${spelled}…` : spelled
+}

@@ -1,0 +1,42 @@
+import type { Document } from "./Document.ts"
+import { hidden } from "./Field.ts"
+import { html } from "./Html.ts"
+import { card } from "./Layout.ts"
+import type { Place } from "./Place.ts"
+
+export interface HomePage {
+  /** Nobody, where the visitor is not signed in. */
+  readonly visitor?: { readonly account: string; readonly csrf: string }
+}
+
+export const homePage = (place: Place, model: HomePage): Document => ({
+  title: "Authorization server",
+  formsEnd: "here",
+  opener: "kept",
+  body: card(
+    place,
+    html`<h1><bdi>${place.name}</bdi></h1>
+<p class="prose">This is the authorization server of <bdi>${place.name}</bdi>. Applications send you here to ask whether they may use your account, and here you see and take back what you allowed.</p>
+${
+  model.visitor === undefined
+    ? html`<p class="actions"><a class="button primary wide" href="${place.base}/login">Sign in</a></p>`
+    : html`<p class="actions"><a class="button primary wide" href="${place.base}/settings">Open settings</a></p>
+<form method="post" action="${place.base}/logout" class="sign-out">
+${hidden({ csrf: model.visitor.csrf })}
+<p class="aside">Signed in as <bdi class="name">${model.visitor.account}</bdi></p>
+<button class="button small" type="submit">Sign out</button>
+</form>`
+}
+<details class="fold">
+<summary>For developers</summary>
+<div class="fold-body">
+<p>Everything that a client needs is in the metadata, registration included.</p>
+<dl class="facts">
+<div><dt>Issuer</dt><dd><code>${place.issuer}</code></dd></div>
+<div><dt>Authorization server metadata</dt><dd><a href="${place.base}/.well-known/oauth-authorization-server"><code>/.well-known/oauth-authorization-server</code></a></dd></div>
+<div><dt>Protected resource metadata</dt><dd><a href="${place.base}/.well-known/oauth-protected-resource"><code>/.well-known/oauth-protected-resource</code></a></dd></div>
+</dl>
+</div>
+</details>`
+  )
+})

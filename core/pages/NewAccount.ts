@@ -1,0 +1,66 @@
+import { field, hidden } from "./Field.ts"
+import { type Html, html } from "./Html.ts"
+import { problemLine } from "./Notice.ts"
+
+/** What is wrong with an answer, by field; `form` is what belongs to none. */
+export interface NewAccountProblems {
+  readonly name?: string
+  readonly email?: string
+  readonly password?: string
+  readonly form?: string
+}
+
+/** What the pages that make an account ask: `name`, `email`, `password`, with `csrf` and the link's `token`. */
+export interface NewAccount {
+  readonly csrf: string
+  /** The secret of the one-time link that led here. */
+  readonly token: string
+  /** The shortest password that is accepted. */
+  readonly passwordLength: number
+  readonly name?: string
+  readonly email?: string
+  readonly problems?: NewAccountProblems
+}
+
+export const hasProblem = (problems: NewAccountProblems | undefined): boolean =>
+  problems !== undefined && Object.values(problems).some((problem) => problem !== undefined)
+
+export const newAccountForm = (
+  model: NewAccount,
+  form: { readonly action: string; readonly submit: string; readonly emailIsGiven: boolean }
+): Html => html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
+<form method="post" action="${form.action}">
+${hidden({ csrf: model.csrf, token: model.token })}
+${field({
+  label: "Your name",
+  name: "name",
+  type: "text",
+  autocomplete: "name",
+  value: model.name,
+  problem: model.problems?.name,
+  autofocus: true,
+  maxlength: 100
+})}
+${field({
+  label: "Email",
+  name: "email",
+  type: "email",
+  autocomplete: "username",
+  value: model.email,
+  readonly: form.emailIsGiven,
+  problem: model.problems?.email,
+  hint: form.emailIsGiven ? "The invitation is for this address." : "You sign in with it.",
+  maxlength: 254
+})}
+${field({
+  label: "Password",
+  name: "password",
+  type: "password",
+  autocomplete: "new-password",
+  problem: model.problems?.password,
+  hint: `At least ${model.passwordLength} characters. A few words in a row work well.`,
+  minlength: model.passwordLength,
+  maxlength: 1024
+})}
+<button class="button primary wide" type="submit">${form.submit}</button>
+</form>`

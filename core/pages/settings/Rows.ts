@@ -1,0 +1,82 @@
+import { hidden } from "../Field.ts"
+import { type Html, html } from "../Html.ts"
+
+/** One thing in a list of settings: what it is called, what is known about it, what can be done with it. */
+export interface Row {
+  readonly title: Html
+  readonly facts: ReadonlyArray<readonly [label: string, value: Html]>
+  readonly detail?: Html | undefined
+  readonly actions?: ReadonlyArray<Html>
+}
+
+const rowItem = (row: Row): Html => html`<li class="row">
+<div class="row-main">
+<h3>${row.title}</h3>
+<dl class="row-facts">${row.facts.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>
+${row.detail}
+</div>
+${row.actions !== undefined && row.actions.length > 0 && html`<div class="row-actions">${row.actions}</div>`}
+</li>`
+
+export const rows = (of: ReadonlyArray<Row>): Html => html`<ul class="panel rows">${of.map(rowItem)}</ul>`
+
+export const empty = (title: string, text: string): Html =>
+  html`<div class="panel empty"><h3>${title}</h3><p class="hint">${text}</p></div>`
+
+/** A form of one button: what it does can be undone, so it asks nothing. */
+export const actionButton = (of: {
+  readonly label: string
+  /** What it acts on, for who hears the button without seeing the row. */
+  readonly about: string
+  readonly path: string
+  readonly fields: Readonly<Record<string, string | undefined>>
+}): Html => html`<form method="post" action="${of.path}">
+${hidden(of.fields)}
+<button class="button small" type="submit">${of.label}<span class="visually-hidden"> <bdi>${of.about}</bdi></span></button>
+</form>`
+
+/** Two steps without a script: the button unfolds the question, and only the second one acts. */
+export const confirmed = (of: {
+  readonly label: string
+  readonly about: string
+  readonly question: string
+  /** The button that acts: "Yes, revoke it". */
+  readonly confirm: string
+  readonly tone: "danger" | "plain"
+  readonly path: string
+  readonly fields: Readonly<Record<string, string | undefined>>
+}): Html => html`<details class="confirm" name="confirm">
+<summary class="button small ${of.tone}">${of.label}<span class="visually-hidden"> <bdi>${of.about}</bdi></span></summary>
+<form method="post" action="${of.path}" class="confirm-body">
+${hidden(of.fields)}
+<p>${of.question}</p>
+<button class="button ${of.tone} wide" type="submit">${of.confirm}<span class="visually-hidden">: <bdi>${of.about}</bdi></span></button>
+</form>
+</details>`
+
+/** Where a list goes on. Cursors are the endpoint's own. */
+export interface Paging {
+  /** This page does not show the beginning of the list. */
+  readonly isContinued: boolean
+  /** What `after` is on the next page, where there is one. */
+  readonly nextCursor?: string
+}
+
+const query = (parameters: Readonly<Record<string, string | undefined>>): string => {
+  const written = Object.entries(parameters)
+    .filter((pair): pair is [string, string] => pair[1] !== undefined && pair[1] !== "")
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join("&")
+  return written === "" ? "" : `?${written}`
+}
+
+export const pager = (path: string, paging: Paging, search?: string): Html =>
+  paging.isContinued || paging.nextCursor !== undefined
+    ? html`<nav class="pager" aria-label="Pages">
+${paging.isContinued && html`<a class="button small" href="${path}${query({ q: search })}">Back to the first</a>`}
+${
+  paging.nextCursor !== undefined &&
+  html`<a class="button small" href="${path}${query({ q: search, after: paging.nextCursor })}">Next</a>`
+}
+</nav>`
+    : html``

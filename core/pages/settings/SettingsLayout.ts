@@ -1,0 +1,56 @@
+import type { Document } from "../Document.ts"
+import { hidden } from "../Field.ts"
+import { attributes, type Html, html } from "../Html.ts"
+import { brandLink } from "../Layout.ts"
+import { notice } from "../Notice.ts"
+import type { Place } from "../Place.ts"
+import type { Visitor } from "../Visitor.ts"
+
+export type Section = "profile" | "apps" | "keys" | "clients" | "members"
+
+const sections: ReadonlyArray<{ readonly id: Section; readonly label: string; readonly ownersOnly: boolean }> = [
+  { id: "profile", label: "Profile", ownersOnly: false },
+  { id: "apps", label: "Connected apps", ownersOnly: false },
+  { id: "keys", label: "API keys", ownersOnly: true },
+  { id: "clients", label: "Registered clients", ownersOnly: true },
+  { id: "members", label: "Members", ownersOnly: true }
+]
+
+/** The path of a section, for its page and for its forms: both are at the same one. */
+export const sectionPath = (place: Place, section: Section): string => `${place.base}/settings/${section}`
+
+const navigation = (place: Place, visitor: Visitor, current: Section): Html =>
+  html`<nav class="sections" aria-label="Settings"><ul>${sections
+    .filter(({ ownersOnly }) => !ownersOnly || visitor.role === "owner")
+    .map(
+      ({ id, label }) =>
+        html`<li><a href="${sectionPath(place, id)}"${attributes({ "aria-current": id === current ? "page" : undefined })}>${label}</a></li>`
+    )}</ul></nav>`
+
+/** The frame of every page of settings. */
+export const settingsDocument = (
+  place: Place,
+  visitor: Visitor,
+  of: { readonly section: Section; readonly title: string; readonly lead: Html; readonly main: Html }
+): Document => ({
+  title: visitor.notice?.kind === "problem" ? `Problem: ${of.title}` : of.title,
+  formsEnd: "here",
+  opener: "cut",
+  body: html`<a class="skip" href="#content">Skip to the content</a>
+<header class="bar"><div class="bar-inner">
+${brandLink(place)}
+<form method="post" action="${place.base}/logout" class="who">
+${hidden({ csrf: visitor.csrf })}
+<bdi class="who-name">${visitor.account}</bdi>
+<button class="button small" type="submit">Sign out</button>
+</form>
+</div></header>
+<div class="frame">
+${navigation(place, visitor, of.section)}
+<main class="content" id="content" tabindex="-1">
+<div class="heading"><h1>${of.title}</h1><p class="lead">${of.lead}</p></div>
+${visitor.notice !== undefined && notice(visitor.notice)}
+${of.main}
+</main>
+</div>`
+})

@@ -1,0 +1,360 @@
+import { acceptInvitePage } from "../../core/pages/AcceptInvite.ts"
+import * as Errors from "../../core/pages/CommonErrors.ts"
+import { type ConsentPage, consentPage } from "../../core/pages/Consent.ts"
+import { consentAnsweredPage } from "../../core/pages/ConsentAnswered.ts"
+import type { Document } from "../../core/pages/Document.ts"
+import { errorPage } from "../../core/pages/ErrorPage.ts"
+import { homePage } from "../../core/pages/Home.ts"
+import { loginPage } from "../../core/pages/Login.ts"
+import type { Place } from "../../core/pages/Place.ts"
+import { rateLimitedPage } from "../../core/pages/RateLimited.ts"
+import { setUpPage } from "../../core/pages/SetUp.ts"
+import { signedOutPage } from "../../core/pages/SignedOut.ts"
+import { apiKeysPage } from "../../core/pages/settings/ApiKeys.ts"
+import { clientsPage } from "../../core/pages/settings/Clients.ts"
+import { connectedAppsPage } from "../../core/pages/settings/ConnectedApps.ts"
+import { membersPage } from "../../core/pages/settings/Members.ts"
+import { profilePage } from "../../core/pages/settings/Profile.ts"
+import { defaultTheme } from "../../core/pages/Theme.ts"
+import type { Visitor } from "../../core/pages/Visitor.ts"
+import { Instant, later } from "../../core/rules/Instant.ts"
+
+/** Turns every text of a model into another; the gallery of hostile texts is the same gallery. */
+export type Say = (text: string) => string
+
+export const now = Instant.make(Date.UTC(2026, 10, 20, 14, 3))
+const hour = 3_600_000
+const day = 24 * hour
+const before = (millis: number): Instant => later(now, -millis)
+
+export const placeFor = (say: Say): Place => ({
+  name: say("Northwind"),
+  base: "/t/northwind",
+  issuer: "http://127.0.0.1:3000/t/northwind",
+  theme: defaultTheme
+})
+
+const scopes = (say: Say) => [
+  { scope: say("api"), words: say("Read and change everything in the workspace through the API") },
+  { scope: say("profile"), words: say("See your name and your email address") }
+]
+
+const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): ConsentPage => ({
+  client: {
+    id: say("x7Kq"),
+    name: say("Claude"),
+    redirectUri: say("https://claude.ai/api/mcp/auth_callback"),
+    registeredItself: true,
+    registeredAt: before(2 * 60_000),
+    ...client
+  },
+  scopes: scopes(say).map((scope, index) => ({ ...scope, byDefault: index === 0 })),
+  account: say("ada@northwind.example"),
+  switchAccount: say("/t/northwind/login?return_to=%2Foauth%2Fauthorize"),
+  csrf: say("csrf-value"),
+  ticket: say("ticket-value"),
+  request: say("client_id=x7Kq&state=a%20b"),
+  now
+})
+
+const visitor = (say: Say, role: Visitor["role"], notice?: Visitor["notice"]): Visitor => ({
+  account: say("ada@northwind.example"),
+  role,
+  csrf: say("csrf-value"),
+  now,
+  ...(notice === undefined ? {} : { notice })
+})
+
+const keys = (say: Say) => [
+  {
+    id: say("k1"),
+    name: say("Nightly export"),
+    prefix: say("tss_ak_Zk3q"),
+    createdAt: before(40 * day),
+    createdBy: say("Ada Lovelace"),
+    expiresAt: later(now, 50 * day),
+    lastUsedAt: before(9 * hour)
+  },
+  {
+    id: say("k2"),
+    name: say("Reporting dashboard for the people in the Rotterdam office"),
+    prefix: say("tss_ak_p0Xw"),
+    createdAt: before(3 * hour)
+  },
+  {
+    id: say("k3"),
+    name: say("Old importer"),
+    prefix: say("tss_ak_aa91"),
+    createdAt: before(200 * day),
+    expiresAt: before(20 * day),
+    lastUsedAt: before(31 * day)
+  }
+]
+
+/** Every page there is, in the states that look different. */
+export const gallery = (say: Say = (text) => text): ReadonlyMap<string, Document> => {
+  const place = placeFor(say)
+  const owner = visitor(say, "owner")
+  const account = { csrf: say("csrf-value"), token: say("token-value"), passwordLength: 12 }
+  return new Map<string, Document>([
+    ["home", homePage(place, {})],
+    [
+      "home-signed-in",
+      homePage(place, { visitor: { account: say("ada@northwind.example"), csrf: say("csrf-value") } })
+    ],
+    ["login", loginPage(place, { csrf: say("csrf-value"), returnTo: say("/t/northwind/settings") })],
+    [
+      "login-problem",
+      loginPage(place, {
+        csrf: say("csrf-value"),
+        returnTo: say("/t/northwind/oauth/authorize?client_id=x7Kq"),
+        email: say("ada@northwind.example"),
+        problem: say("That email and password don't match. Check both and try again."),
+        forClient: say("Claude")
+      })
+    ],
+    ["set-up", setUpPage(place, account)],
+    [
+      "set-up-problem",
+      setUpPage(place, {
+        ...account,
+        name: say("Ada"),
+        email: say("ada@northwind"),
+        problems: {
+          email: say("This does not look like an email address."),
+          password: say("This is too short: use at least 12 characters."),
+          form: say("Two answers need another look.")
+        }
+      })
+    ],
+    [
+      "accept-invite",
+      acceptInvitePage(place, {
+        ...account,
+        role: "member",
+        invitedBy: say("Ada Lovelace"),
+        email: say("grace@northwind.example"),
+        emailIsGiven: true
+      })
+    ],
+    ["consent", consentPage(place, consent(say))],
+    [
+      "consent-loopback",
+      consentPage(place, {
+        ...consent(say, { name: say("Claude Code"), redirectUri: say("http://127.0.0.1:53124/callback") }),
+        resource: say("http://127.0.0.1:3000/t/northwind/mcp")
+      })
+    ],
+    [
+      "consent-app",
+      consentPage(
+        place,
+        consent(say, { name: say("Ledger"), redirectUri: say("com.example.ledger:/oauth"), registeredItself: false })
+      )
+    ],
+    [
+      "consent-hostile",
+      consentPage(
+        place,
+        consent(say, {
+          name: say(
+            `\u202e${"Northwind Security ✅ ".repeat(2)}שלום 👩‍🚀 <b>verified</b> ${"Ẑ̵̛͖".repeat(9)}${"verylongword".repeat(20)}`
+          ),
+          redirectUri: say(`https://accounts.northwind.example.${"sub.".repeat(20)}evil.example:8443/cb`)
+        })
+      )
+    ],
+    [
+      "consent-answered-waiting",
+      consentAnsweredPage(place, {
+        client: say("Claude"),
+        answer: { state: "waiting", continueTo: say("https://claude.ai/cb?code=1&state=2") }
+      })
+    ],
+    ["consent-answered-used", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "used" } })],
+    [
+      "consent-answered-denied",
+      consentAnsweredPage(place, {
+        client: undefined,
+        answer: { state: "denied", continueTo: say("com.example.app:/cb?error=access_denied") }
+      })
+    ],
+    ["consent-answered-expired", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "expired" } })],
+    ["error-unknown-client", errorPage(place, { ...Errors.unknownClient(say("x7Kq")), requestId: say("req_01HX") })],
+    [
+      "error-redirect-uri",
+      errorPage(place, {
+        ...Errors.redirectUriMismatch(say("x7Kq"), say("https://evil.example/cb\u202e")),
+        requestId: say("req_01HX")
+      })
+    ],
+    [
+      "error-bad-request",
+      errorPage(place, Errors.badRequest(say("client_id came twice."), [[say("client_id"), say("a, b")]]))
+    ],
+    ["error-form-expired", errorPage(place, Errors.formExpired(say("/t/northwind/settings")))],
+    ["error-link-spent", errorPage(place, Errors.linkSpent(say("/t/northwind/login")))],
+    ["error-not-found", errorPage(place, Errors.pageNotFound(say("/t/northwind/")))],
+    ["error-owners-only", errorPage(place, Errors.ownersOnly(say("/t/northwind/settings")))],
+    ["error-unavailable", errorPage(place, { ...Errors.unavailable, requestId: say("req_01HX") })],
+    [
+      "rate-limited",
+      rateLimitedPage(place, { retryAfterSeconds: 200, of: say("attempts to sign in"), requestId: say("req_01HX") })
+    ],
+    ["signed-out", signedOutPage(place)],
+    [
+      "settings-profile",
+      profilePage(place, visitor(say, "member", { kind: "done", text: say("Your name is saved.") }), {
+        name: say("Ada Lovelace"),
+        email: say("ada@northwind.example"),
+        passwordLength: 12
+      })
+    ],
+    [
+      "settings-profile-problem",
+      profilePage(place, visitor(say, "owner", { kind: "problem", text: say("Your password was not changed.") }), {
+        email: say("ada@northwind.example"),
+        passwordLength: 12,
+        problems: {
+          name: say("A name has at most 100 characters."),
+          currentPassword: say("This is not your current password."),
+          newPassword: say("This is too short: use at least 12 characters."),
+          form: say("Two answers need another look.")
+        }
+      })
+    ],
+    [
+      "settings-apps",
+      connectedAppsPage(place, owner, {
+        apps: [
+          {
+            grantId: say("g1"),
+            client: say("Claude"),
+            returnHost: say("claude.ai"),
+            scopes: scopes(say),
+            since: before(12 * day),
+            lastUsedAt: before(4 * 60_000)
+          },
+          {
+            grantId: say("g2"),
+            client: say("Sheets add-on"),
+            returnHost: say("addons.example.com"),
+            scopes: scopes(say).slice(0, 1),
+            since: before(90 * day)
+          },
+          { grantId: say("g3"), client: undefined, scopes: scopes(say).slice(1), since: before(20_000) }
+        ],
+        paging: { isContinued: true, nextCursor: say("cursor&=2") }
+      })
+    ],
+    [
+      "settings-apps-empty",
+      connectedAppsPage(place, visitor(say, "member"), { apps: [], paging: { isContinued: false } })
+    ],
+    [
+      "settings-keys",
+      apiKeysPage(place, owner, { keys: keys(say), paging: { isContinued: false, nextCursor: say("next") } })
+    ],
+    [
+      "settings-keys-made",
+      apiKeysPage(place, visitor(say, "owner", { kind: "done", text: say("Your key is made.") }), {
+        keys: keys(say).slice(0, 1),
+        paging: { isContinued: false },
+        made: {
+          name: say("Nightly export"),
+          key: say(`tss_ak_${"Zk3qAb9-".repeat(14)}`),
+          expiresAt: later(now, 90 * day)
+        }
+      })
+    ],
+    [
+      "settings-keys-empty",
+      apiKeysPage(place, owner, {
+        keys: [],
+        paging: { isContinued: false },
+        form: { name: say("x"), expires: "never", problem: say("Another key has this name.") }
+      })
+    ],
+    [
+      "settings-clients",
+      clientsPage(place, owner, {
+        search: "",
+        clients: [
+          {
+            id: say("x7KqP0Xw91aaZk3q7LmN2v"),
+            name: say("Claude"),
+            kind: "public",
+            registeredItself: true,
+            registeredAt: before(12 * day),
+            lastUsedAt: before(4 * 60_000),
+            redirectHosts: [say("claude.ai"), say("claude.com")],
+            disabled: false
+          },
+          {
+            id: say("P0XwZk3q7LmN2vx7Kq91aa"),
+            name: say("Billing sync"),
+            kind: "confidential",
+            registeredItself: false,
+            registeredAt: before(400 * day),
+            redirectHosts: [],
+            disabled: true
+          }
+        ],
+        paging: { isContinued: false, nextCursor: say("c2") }
+      })
+    ],
+    [
+      "settings-clients-nothing",
+      clientsPage(place, owner, { search: say("<claude>"), clients: [], paging: { isContinued: false } })
+    ],
+    [
+      "settings-members",
+      membersPage(place, owner, {
+        members: [
+          {
+            id: say("u1"),
+            name: say("Ada Lovelace"),
+            email: say("ada@northwind.example"),
+            role: "owner",
+            joinedAt: before(400 * day),
+            lastSignedInAt: before(hour),
+            isVisitor: true
+          },
+          {
+            id: say("u2"),
+            name: say("محمد الخوارزمي"),
+            email: say("mohammed@northwind.example"),
+            role: "member",
+            joinedAt: before(30 * day),
+            isVisitor: false
+          }
+        ],
+        paging: { isContinued: false },
+        invites: [
+          {
+            id: say("i1"),
+            email: say("grace@northwind.example"),
+            role: "member",
+            createdAt: before(2 * hour),
+            expiresAt: later(now, 6 * day)
+          },
+          { id: say("i2"), role: "owner", createdAt: before(2 * hour), expiresAt: later(now, 6 * day) }
+        ]
+      })
+    ],
+    [
+      "settings-members-made",
+      membersPage(place, owner, {
+        members: [],
+        paging: { isContinued: true },
+        invites: [],
+        made: {
+          link: say("http://127.0.0.1:3000/t/northwind/invite?token=Zk3qAb9-Zk3qAb9-Zk3qAb9-Zk3qAb9-"),
+          email: say("grace@northwind.example"),
+          expiresAt: later(now, 7 * day)
+        },
+        form: { email: say("grace@"), role: "owner", problem: say("This does not look like an email address.") }
+      })
+    ]
+  ])
+}
