@@ -7,6 +7,7 @@ export type Instant = typeof Instant.Type
 /** How long something lasts, in whole milliseconds. */
 export type Millis = number
 
+// Whole numbers add up to a whole number: nothing is left to check.
 export const later = (from: Instant, by: Millis): Instant => (from + by) as Instant
 
 /** An expiry is the first moment at which a thing no longer counts. */

@@ -37,10 +37,11 @@ const npmCi = () => {
   const args = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund"]
   const npm = process.env.npm_execpath ?? ""
   // Standard output belongs to the program that is launched, so npm reports on standard error.
-  const options = { cwd: root, stdio: /** @type {const} */ (["ignore", 2, 2]) }
+  /** @type {import("node:child_process").StdioOptions} */
+  const stdio = ["ignore", 2, 2]
   const ended = /npm-cli\.[cm]?js$/.test(npm)
-    ? spawnSync(process.execPath, [npm, ...args], options)
-    : spawnSync("npm", args, { ...options, shell: process.platform === "win32" })
+    ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio })
+    : spawnSync("npm", args, { cwd: root, stdio, shell: process.platform === "win32" })
   if (ended.error) return `npm could not be started: ${ended.error.message}`
   return ended.status === 0 ? undefined : `npm ci failed with status ${ended.status ?? ended.signal}`
 }

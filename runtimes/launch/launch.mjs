@@ -5,7 +5,7 @@ import { ensureInstalled } from "./ensureInstalled.mjs"
 import { findBun } from "./findBun.mjs"
 import { root } from "./root.mjs"
 
-/** @param {string} line @returns {never} */
+/** @type {(line: string) => never} */
 const giveUp = (line) => {
   process.stderr.write(`${line}\n`)
   process.exit(1)

@@ -1,0 +1,116 @@
+import { isScript, type Rule, room } from "./Rule.ts"
+import { type Import, importsOf, resolve, type Source } from "./Source.ts"
+
+/** Parts of `effect` whose authors may still change every symbol of; the core stands on what is stable. */
+const unstableEffect =
+  /^effect\/(?:http|http-api|sql|crypto|persistence|cli|schema|rpc|observability|cluster|workflow|ai)\b/
+
+/**
+ * Which parts of the core may import which, themselves aside: the arrow goes one way. A key is a folder or a file; the
+ * longest that fits a path counts. To add a folder, give it a line.
+ */
+const rules = ["core/rules"]
+const workspace = [...rules, "core/workspace"]
+const token = [...workspace, "core/token"]
+const client = [...token, "core/client"]
+const grant = [...client, "core/grant"]
+const pages = [...workspace, "core/http/Http.ts", "core/pages"]
+const ports = [...grant, ...pages, "core/ports"]
+const server = [...ports, "core/server"]
+const http = [...server, "core/http"]
+
+export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "core/rules": rules,
+  "core/workspace": workspace,
+  "core/token": token,
+  "core/client": client,
+  "core/grant": grant,
+  "core/http/Http.ts": [],
+  "core/ports": ports,
+  "core/pages": pages,
+  "core/server": server,
+  "core/http": http,
+  // The core's own entry and what lies beside it see everything.
+  core: ["core"]
+}
+
+/** The packages that only one place may know. A key is a package or its prefix with `/*`. */
+export const drivers: Readonly<Record<string, string>> = {
+  postgres: "adapters/postgres",
+  ioredis: "adapters/redis",
+  "bun:sqlite": "adapters/sqlite",
+  "node:sqlite": "adapters/sqlite",
+  elysia: "runtimes/elysia"
+}
+
+const matches = (path: string, place: string) =>
+  path === place || path.startsWith(`${place}/`) || path.startsWith(`${place}.`)
+
+const longest = (path: string, places: ReadonlyArray<string>) =>
+  places.filter((place) => matches(path, place)).sort((a, b) => b.length - a.length)[0]
+
+const isRelative = (specifier: string) => specifier.startsWith(".")
+const isPlatform = (specifier: string) => /^(?:node:|bun:|bun$)/.test(specifier)
+const isPlain = (specifier: string) => /^(?:effect|@noble\/hashes)(?:\/|$)/.test(specifier)
+
+const packageOf = (specifier: string) => {
+  const parts = specifier.split("/")
+  return specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? "")
+}
+
+const checked =
+  (rooms: ReadonlyArray<string>, complaint: (source: Source, specifier: string) => string | undefined) =>
+  (source: Source): ReadonlyArray<string> => {
+    if (!rooms.includes(room(source.path)) || !isScript(source.path)) return []
+    const complain = ({ specifier, line }: Import) => {
+      const found = specifier === undefined ? "an import that is computed" : complaint(source, specifier)
+      return found === undefined ? [] : [`line ${line}: ${found}`]
+    }
+    return importsOf(source.text).flatMap(complain)
+  }
+
+export const coreStandsAlone: Rule = {
+  title: "core imports effect's stable modules, @noble/hashes and itself",
+  breaches: checked(["core"], ({ path }, specifier) => {
+    if (isRelative(specifier)) {
+      const target = resolve(path, specifier)
+      return target.startsWith("core/") ? undefined : `core may not import ${target}`
+    }
+    if (unstableEffect.test(specifier)) return `${specifier} is not stable: behind a port it may be, outside of core`
+    return isPlain(specifier) ? undefined : `core may not import ${specifier}`
+  })
+}
+
+export const coreFollowsTheArrow: Rule = {
+  title: "inside core, imports follow the arrow",
+  breaches: checked(["core"], ({ path }, specifier) => {
+    if (!isRelative(specifier)) return undefined
+    const target = resolve(path, specifier)
+    const from = longest(path, Object.keys(arrow)) ?? "core"
+    const folder = path.split("/").slice(0, 2).join("/")
+    if (from === "core" && folder !== path) return `${folder} has no place in the arrow yet: see test/house/imports.ts`
+    const allowed = arrow[from] ?? []
+    return allowed.some((place) => matches(target, place)) ? undefined : `${from} may not import ${target}`
+  })
+}
+
+const ownDriver = (path: string, specifier: string) => {
+  const name = packageOf(specifier)
+  const place = drivers[specifier] ?? drivers[name]
+  if (place === undefined)
+    return isPlatform(specifier) || isPlain(specifier) ? undefined : `${name} is nobody's driver here`
+  return matches(path, place) ? undefined : `${name} is for ${place} alone`
+}
+
+const outer = (own: string, rooms: ReadonlyArray<string>): Rule => ({
+  title: `${own} import ${rooms.join(", ")} and their own driver`,
+  breaches: checked([own], ({ path }, specifier) => {
+    if (!isRelative(specifier)) return ownDriver(path, specifier)
+    const target = resolve(path, specifier)
+    return rooms.includes(room(target)) ? undefined : `${own} may not import ${target}`
+  })
+})
+
+export const adaptersStayBelow: Rule = outer("adapters", ["core", "adapters"])
+
+export const runtimesStayBelow: Rule = outer("runtimes", ["core", "adapters", "runtimes"])
