@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process"
-import { constants } from "node:os"
+import { constants, tmpdir } from "node:os"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { readCounts } from "./Counts.ts"
 import { type Environment, startServices } from "./startServices.ts"
-import { letThrough, throwawayFolder } from "./throwawayFolder.ts"
+import { letThrough, sweepThrowaways, throwawayFolder } from "./throwawayFolder.ts"
 
 /** Folders that git ignores and that may hold copies of test files. */
 const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
@@ -75,7 +75,7 @@ const judge = ({ status, output }: Ended): number => {
 
 /** What tests write, they write into a folder that goes with the run, however they end. */
 const roomForTests = Effect.gen(function* () {
-  const folder = yield* throwawayFolder("tests")
+  const folder = yield* throwawayFolder("files")
   letThrough(folder)
   return folder
 })
@@ -85,6 +85,7 @@ const withServices = first !== "--without-services"
 const args = withServices ? process.argv.slice(2) : rest
 
 const program = Effect.gen(function* () {
+  sweepThrowaways(tmpdir(), Date.now())
   const services = withServices ? yield* startServices : {}
   const folder = yield* roomForTests
   return judge(yield* bunTest(args, { ...services, TMPDIR: folder }))

@@ -1,21 +1,37 @@
 import { randomBytes } from "node:crypto"
-import { chmodSync, chownSync, mkdirSync, rmSync } from "node:fs"
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import type { User } from "./unprivilegedUser.ts"
 
+const prefix = "tessera-test-"
+
+const remove = (folder: string) => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+
 /** A fresh folder that goes with the scope. Whoever is named as its owner can reach it, whoever runs the tests. */
 export const throwawayFolder = (name: string, owner?: User): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const folder = join(tmpdir(), `tessera-${name}-${randomBytes(6).toString("hex")}`)
+      const folder = join(tmpdir(), `${prefix}${name}-${randomBytes(6).toString("hex")}`)
       mkdirSync(folder, { mode: 0o700 })
       if (owner !== undefined) chownSync(folder, owner.uid, owner.gid)
       return folder
     }),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+    (folder) => Effect.sync(() => remove(folder))
   )
 
 /** Lets other users pass through a folder to one below it that they own, and see nothing else. */
 export const letThrough = (folder: string): void => chmodSync(folder, 0o711)
+
+const longerThanAnyRun = 24 * 60 * 60 * 1000
+
+/** A run that was killed with -9 leaves its folders. They disturb nobody, so the next run takes only what is a day old. */
+export const sweepThrowaways = (parent: string, now: number): void => {
+  for (const name of readdirSync(parent)) {
+    if (!name.startsWith(prefix)) continue
+    const folder = join(parent, name)
+    const changed = statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? now
+    if (now - changed > longerThanAnyRun) remove(folder)
+  }
+}

@@ -1,0 +1,125 @@
+import { describe, expect, test } from "bun:test"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { node } from "./given.ts"
+import { pollUntil } from "./pollUntil.ts"
+import { familyOf, isAlive } from "./processes.ts"
+
+const runner = join(import.meta.dir, "run.mjs")
+
+const testFile = (body: string) => {
+  const file = join(mkdtempSync(join(tmpdir(), "run-")), "a.test.ts")
+  writeFileSync(file, `import { expect, test } from "bun:test"\n${body}`)
+  return file
+}
+
+const run = (body: string, ...args: ReadonlyArray<string>) => {
+  const { status, stderr } = spawnSync(node(), [runner, "--without-services", testFile(body), ...args], {
+    encoding: "utf8"
+  })
+  return { status, last: stderr.trim().split("\n").slice(-2) }
+}
+
+describe("npm test", () => {
+  test("succeeds when everything passes, and says how much that was", () => {
+    const { status, last } = run(`test("a", () => {})\ntest("b", () => {})`)
+    expect(last.at(-1)).toBe("2 passed, 0 failed")
+    expect(status).toBe(0)
+  })
+
+  test("fails when a test fails", () => {
+    const { status, last } = run(`test("a", () => {})\ntest("b", () => expect(1).toBe(2))`)
+    expect(last.at(-1)).toBe("1 passed, 1 failed")
+    expect(status).not.toBe(0)
+  })
+
+  test("fails when a file cannot be loaded", () => {
+    const { status, last } = run(`test("a", () => {})\nthrow new Error("no")`)
+    expect(last.at(-1)).toMatch(/^\d+ passed, 1 failed$/)
+    expect(status).not.toBe(0)
+  })
+
+  test("fails when a test is skipped", () => {
+    const { status, last } = run(`test("a", () => {})\ntest.skip("b", () => {})`)
+    expect(last).toEqual(["1 skipped: what is not run proves nothing", "1 passed, 0 failed"])
+    expect(status).toBe(1)
+  })
+
+  test("fails when there is nothing to run", () => {
+    const { status, last } = run("expect(1).toBe(1)")
+    expect(last).toEqual(["there was nothing to run", "0 passed, 0 failed"])
+    expect(status).toBe(1)
+  })
+
+  test("fails when no file is meant", () => {
+    const ended = spawnSync(node(), [runner, "--without-services", "no/such/file"], { encoding: "utf8" })
+    expect(ended.stderr.trim().split("\n").at(-1)).toContain("nobody knows what passed")
+    expect(ended.status).not.toBe(0)
+  })
+
+  test("passes what it does not know on to bun test", () => {
+    const { status, last } = run(`test("a", () => {})\ntest("b", () => expect(1).toBe(2))`, "-t", "^a$")
+    expect(last.at(-1)).toBe("1 passed, 0 failed")
+    expect(status).toBe(0)
+  })
+})
+
+interface Stopped {
+  readonly status: number | null
+  readonly signal: NodeJS.Signals | null
+  /** Whom it had started, servers and their children. */
+  readonly family: ReadonlyArray<number>
+  /** What is left in its folder for temporary files. */
+  readonly left: ReadonlyArray<string>
+}
+
+const exitOf = (child: ChildProcess) =>
+  new Promise<Pick<Stopped, "status" | "signal">>((resolve) => {
+    child.once("exit", (status, signal) => resolve({ status, signal }))
+  })
+
+/** Starts a run with servers of its own, waits until its one test is in the middle, and sends the signal. */
+const stop = async (name: NodeJS.Signals): Promise<Stopped> => {
+  const scratch = mkdtempSync(join(tmpdir(), "stop-"))
+  const file = testFile(`test("hangs", async () => { console.log("in the middle"); await new Promise(() => {}) })`)
+  // Other users own the servers' folders below.
+  spawnSync("chmod", ["711", scratch])
+  const { TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_REDIS_CLUSTER_URL, ...env } = process.env
+  const child = spawn(node(), [runner, file], {
+    env: { ...env, TMPDIR: scratch },
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  const ended = exitOf(child)
+  await new Promise((resolve) => child.stdout.once("data", resolve))
+  const family = familyOf(child.pid ?? 0)
+  child.kill(name)
+  const how = await ended
+  await Effect.runPromise(
+    pollUntil(
+      Effect.sync(() => !family.some(isAlive)),
+      20_000
+    )
+  )
+  return { ...how, family, left: readdirSync(scratch) }
+}
+
+describe("stopping npm test", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("%s takes every server and folder along", async (name) => {
+    const { status, family, left } = await stop(name)
+    // The launcher, the runner, bun test, PostgreSQL and its children, and four of Redis.
+    expect(family.length).toBeGreaterThan(8)
+    expect(family.filter(isAlive)).toEqual([])
+    expect(left).toEqual([])
+    expect(status).toBe(name === "SIGTERM" ? 143 : 130)
+  })
+
+  test("kill -9 of the launcher takes every server along", async () => {
+    const { signal, family } = await stop("SIGKILL")
+    expect(signal).toBe("SIGKILL")
+    expect(family.length).toBeGreaterThan(8)
+    expect(family.filter(isAlive)).toEqual([])
+  })
+})
