@@ -1,0 +1,75 @@
+const mostPerChunk = 512
+
+/**
+ * Items in order, in chunks that stay small: to put one in or take one out costs a search and the move of one chunk,
+ * whatever the length of the whole, and eight bytes for each item.
+ */
+export class SortedList<A> {
+  private readonly chunks: Array<Array<A>> = []
+  private readonly compare: (a: A, b: A) => number
+
+  constructor(compare: (a: A, b: A) => number) {
+    this.compare = compare
+  }
+
+  add(item: A): void {
+    const at = Math.max(
+      0,
+      this.lastChunkWith((first) => this.compare(first, item) <= 0)
+    )
+    const chunk = this.chunks[at]
+    if (chunk === undefined) {
+      this.chunks.push([item])
+      return
+    }
+    chunk.splice(
+      lowerBound(chunk, (other) => this.compare(other, item) < 0),
+      0,
+      item
+    )
+    if (chunk.length > mostPerChunk) this.chunks.splice(at + 1, 0, chunk.splice(chunk.length >> 1))
+  }
+
+  delete(item: A): void {
+    const at = this.lastChunkWith((first) => this.compare(first, item) <= 0)
+    const chunk = this.chunks[at]
+    if (chunk === undefined) return
+    const index = lowerBound(chunk, (other) => this.compare(other, item) < 0)
+    if (chunk[index] !== item) return
+    chunk.splice(index, 1)
+    const next = this.chunks[at + 1]
+    if (next !== undefined && chunk.length + next.length < mostPerChunk >> 1) {
+      chunk.push(...next)
+      this.chunks.splice(at + 1, 1)
+    } else if (chunk.length === 0) this.chunks.splice(at, 1)
+  }
+
+  /** In order, from the first item that does not stand before the wanted place. */
+  *from(before: (item: A) => boolean): Generator<A> {
+    let at = Math.max(0, this.lastChunkWith(before))
+    let index = lowerBound(this.chunks[at] ?? [], before)
+    for (; at < this.chunks.length; at++, index = 0) {
+      const chunk = this.chunks[at] ?? []
+      for (; index < chunk.length; index++) {
+        const item = chunk[index]
+        if (item !== undefined) yield item
+      }
+    }
+  }
+
+  private lastChunkWith(standsBefore: (first: A) => boolean): number {
+    return lowerBound(this.chunks, ([first]) => first !== undefined && standsBefore(first)) - 1
+  }
+}
+
+/** The first index whose item is not before; what is before must all stand in front. */
+const lowerBound = <A>(items: ReadonlyArray<A>, before: (item: A) => boolean): number => {
+  let [low, high] = [0, items.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    const item = items[middle]
+    if (item !== undefined && before(item)) low = middle + 1
+    else high = middle
+  }
+  return low
+}

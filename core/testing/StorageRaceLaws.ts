@@ -1,0 +1,156 @@
+import { Effect, Option } from "effect"
+import { type Conflict, Storage, type StorageUnavailable } from "../ports/Storage.ts"
+import type { Draw } from "./Draw.ts"
+import {
+  expect,
+  expectConflict,
+  expectGone,
+  expectListed,
+  expectStored,
+  freshKey,
+  holds,
+  type LawBroken,
+  listOf,
+  recordAt
+} from "./StorageLaw.ts"
+
+const together = { concurrency: "unbounded" } as const
+
+const takenOrNot = (write: Effect.Effect<void, Conflict | StorageUnavailable>) =>
+  Effect.as(write, true).pipe(Effect.catchTag("Conflict", () => Effect.succeed(false)))
+
+/** Runs all at once and answers who won; anything but one success and conflicts breaks the law. */
+const onlyWinner = Effect.fnUntraced(function* (
+  rivals: ReadonlyArray<Effect.Effect<void, Conflict | StorageUnavailable>>
+) {
+  const taken = yield* Effect.forEach(rivals, takenOrNot, together)
+  const winners = taken.flatMap((won, index) => (won ? [index] : []))
+  yield* expect(winners.length === 1, () => `${winners.length} of ${rivals.length} rivals won`)
+  return winners[0] ?? -1
+})
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+const insertsRace = (count: number) => (draw: Draw) =>
+  Effect.gen(function* () {
+    const store = yield* Storage
+    const key = freshKey(draw)
+    const rivals = range(count).map((n) => recordAt(key, { n }, { owner: `owner-${n}`, expiresAt: 4e12 + n }))
+    const winner = yield* onlyWinner(rivals.map((record) => store.insert(record)))
+    for (const [index, record] of rivals.entries()) {
+      if (index === winner) yield* expectStored(record, 1)
+      yield* expectListed(listOf(record), index === winner ? [key.id] : [])
+    }
+  })
+
+const replacesRace = (count: number) => (draw: Draw) =>
+  Effect.gen(function* () {
+    const store = yield* Storage
+    const first = recordAt(freshKey(draw))
+    yield* store.insert(first)
+    for (const version of range(3).map((n) => n + 1)) {
+      const rivals = range(count).map((n) => ({ ...first, expiresAt: 4e12 + n, body: { version, n } }))
+      const winner = yield* onlyWinner(rivals.map((record) => store.replace(version, record)))
+      for (const [index, record] of rivals.entries()) {
+        if (index === winner) yield* expectStored(record, version + 1)
+      }
+    }
+  })
+
+/** Adds one to the number in a record, trying again for as long as others win. */
+const increment = (key: ReturnType<typeof freshKey>, pause: () => boolean) =>
+  Effect.gen(function* () {
+    const store = yield* Storage
+    for (;;) {
+      const found = Option.getOrUndefined(yield* store.get(key))
+      if (found === undefined || typeof found.body !== "number") return
+      if (pause()) yield* Effect.yieldNow
+      if (yield* takenOrNot(store.replace(found.version, { ...found, body: found.body + 1 }))) return
+    }
+  })
+
+/** Many callers, one record: of those that meet exactly one wins, and the others changed nothing. */
+export const raceLaws = [
+  holds("of 2 inserts at once exactly one wins", insertsRace(2)),
+  holds("of 50 inserts at once exactly one wins", insertsRace(50)),
+  holds("of 2 replaces at once exactly one wins", replacesRace(2)),
+  holds("of 50 replaces at once exactly one wins", replacesRace(50)),
+
+  holds("no increment is lost among 20 who swap at random", (draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      const counter = recordAt(freshKey(draw), 0)
+      yield* store.insert(counter)
+      yield* Effect.forEach(
+        range(20),
+        () => Effect.forEach(range(5), () => increment(counter, () => draw.below(2) === 0)),
+        together
+      )
+      yield* expectStored({ ...counter, body: 100 }, 101)
+    })
+  ),
+
+  holds("writes of many records at once each get their own answer", (draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      const key = freshKey(draw)
+      const records = range(60).map((n) => recordAt({ ...key, id: `id-${n}` }, { n }, { owner: `owner-${n % 3}` }))
+      yield* Effect.forEach(records, (record) => store.insert(record), together)
+      // A third is replaced at the right version, a third at a wrong one, a third removed, all at once.
+      yield* Effect.forEach(
+        records,
+        (record, n): Effect.Effect<void, LawBroken | Conflict | StorageUnavailable> => {
+          if (n % 3 === 0) return store.replace(1, { ...record, body: { n, replaced: true } })
+          if (n % 3 === 1) return expectConflict(store.replace(2, record), "a replace at a wrong version")
+          return store.remove(record)
+        },
+        together
+      )
+      yield* Effect.forEach(
+        records,
+        (record, n) => {
+          if (n % 3 === 0) return expectStored({ ...record, body: { n, replaced: true } }, 2)
+          if (n % 3 === 1) return expectStored(record, 1)
+          return expectGone(record)
+        },
+        together
+      )
+    })
+  ),
+
+  holds("a remove that meets replaces leaves nothing behind", (draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      const record = recordAt(freshKey(draw))
+      yield* store.insert(record)
+      yield* Effect.all(
+        [
+          takenOrNot(store.replace(1, { ...record, body: { n: 1 } })),
+          store.remove(record),
+          takenOrNot(store.replace(1, { ...record, body: { n: 2 } }))
+        ],
+        together
+      )
+      yield* expectGone(record)
+      yield* expectListed(listOf(record), [])
+    })
+  ),
+
+  holds("what an insert acknowledged is there for the next get of everybody", (draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      const key = freshKey(draw)
+      yield* Effect.forEach(
+        range(40),
+        (n) => {
+          const record = recordAt({ ...key, id: `${key.id}${n}` }, { n })
+          return Effect.andThen(
+            store.insert(record),
+            Effect.all([expectStored(record, 1), expectStored(record, 1)], together)
+          )
+        },
+        together
+      )
+    })
+  )
+]
