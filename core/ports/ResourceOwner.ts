@@ -1,11 +1,8 @@
-import { Context, type Effect, type Option, Schema } from "effect"
+import { Context, type Effect, type Option } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
+import type { UserId } from "../rules/Id.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import type { StorageUnavailable } from "./Storage.ts"
-
-/** Who a person is within a workspace: the `sub` that clients see. It never names somebody else later. */
-export const UserId = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)).pipe(Schema.brand("UserId"))
-export type UserId = typeof UserId.Type
 
 /** Somebody at a browser, as the host's session knows them. */
 export interface SignedIn {

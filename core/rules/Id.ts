@@ -1,0 +1,29 @@
+import { Result, Schema } from "effect"
+import { Base64Url } from "effect/encoding"
+
+/** 128 random bits as 22 characters of base64url. */
+const Random128 = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
+
+export const idLength = 16
+
+/** A grant's id never leaves the server but inside a sealed token or an API key: knowing it is part of holding one. */
+export const GrantId = Random128.pipe(Schema.brand("GrantId"))
+export type GrantId = typeof GrantId.Type
+
+/** Public: it stands in URLs and pages. */
+export const ClientId = Random128.pipe(Schema.brand("ClientId"))
+export type ClientId = typeof ClientId.Type
+
+/** Who a person is within a workspace: the `sub` that clients see. It never names somebody else later. */
+export const UserId = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)).pipe(Schema.brand("UserId"))
+export type UserId = typeof UserId.Type
+
+// Sixteen bytes are 22 characters of base64url: both brands say no more than that.
+export const grantIdOf = (bytes: Uint8Array): GrantId => Base64Url.encode(bytes) as GrantId
+export const clientIdOf = (bytes: Uint8Array): ClientId => Base64Url.encode(bytes) as ClientId
+
+export const readGrantId = Schema.decodeUnknownOption(GrantId)
+export const readClientId = Schema.decodeUnknownOption(ClientId)
+
+/** The bytes of a grant's id; an id that came through the brand always has them. */
+export const grantIdBytes = (id: GrantId): Uint8Array => Result.getOrThrow(Base64Url.decode(id))

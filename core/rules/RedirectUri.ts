@@ -1,0 +1,71 @@
+import { Result, Schema } from "effect"
+
+/** A redirect URI that a client may register: absolute, without fragment, and sent only where it may be (RFC 8252). */
+export const RedirectUri = Schema.String.check(
+  Schema.makeFilter((text: string) => Result.isSuccess(checkRedirectUri(text)), { expected: "a redirect URI" })
+).pipe(Schema.brand("RedirectUri"))
+export type RedirectUri = typeof RedirectUri.Type
+
+/** A redirect URI of one request, found to be one of its client's: the only thing that a browser is ever sent to. */
+export const RedirectTarget = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,2048}$/)).pipe(
+  Schema.brand("RedirectTarget")
+)
+export type RedirectTarget = typeof RedirectTarget.Type
+
+const printable = /^[\x21-\x7e]{1,2048}$/
+const authority = /^https?:\/\/([^/?#]*)/
+/** RFC 8252 §7.3; `localhost` counts, since that is what applications register. */
+const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([0-9]{1,5}))?([/?].*)?$/
+/** RFC 8252 §7.1: the reversed domain name has a dot, which `javascript:` and `data:` lack. */
+const privateUse = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/?[^\\]*$/
+
+export type RedirectUriFault =
+  | "unprintable"
+  | "backslash"
+  | "fragment"
+  | "not_absolute"
+  | "scheme"
+  | "http_beyond_loopback"
+  | "userinfo"
+  | "odd_host"
+
+export const checkRedirectUri = (text: string): Result.Result<string, RedirectUriFault> => {
+  if (!printable.test(text)) return Result.fail("unprintable")
+  if (text.includes("\\")) return Result.fail("backslash")
+  if (text.includes("#")) return Result.fail("fragment")
+  if (!URL.canParse(text)) return Result.fail("not_absolute")
+  const url = new URL(text)
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    return privateUse.test(text) ? Result.succeed(text) : Result.fail("scheme")
+  }
+  const written = authority.exec(text)?.[1]
+  if (written === undefined) return Result.fail("not_absolute")
+  if (written.includes("@")) return Result.fail("userinfo")
+  // What stands there must be the host that a browser goes to: no `127.1`, no `%2e`, no default port.
+  if (written.toLowerCase() !== url.host) return Result.fail("odd_host")
+  if (url.protocol === "http:" && !loopback.test(text)) return Result.fail("http_beyond_loopback")
+  return Result.succeed(text)
+}
+
+/** The same URI but for its port, if it is a loopback one (RFC 8252 §7.3). */
+const withoutLoopbackPort = (text: string): string | undefined => {
+  const [, host, port, rest] = loopback.exec(text) ?? []
+  return host === undefined || Number(port ?? 0) > 65_535 ? undefined : `http://${host}${rest ?? ""}`
+}
+
+/** RFC 9700 §4.1.3: exact string comparison; only the port of a loopback URI may differ. */
+export const matchRedirectUri = (
+  registered: ReadonlyArray<RedirectUri>,
+  presented: string
+): RedirectTarget | undefined => {
+  const bare = withoutLoopbackPort(presented)
+  const found = registered.some((uri) => uri === presented || (bare !== undefined && withoutLoopbackPort(uri) === bare))
+  // Equal to a registered URI, or to one but for a port: what the brand says.
+  return found ? (presented as RedirectTarget) : undefined
+}
+
+/** The target with more added to its query, which is encoded already (RFC 6749 §4.1.2: what it holds stays). */
+export const withQuery = (target: RedirectTarget, query: string): string => {
+  if (!target.includes("?")) return `${target}?${query}`
+  return target.endsWith("?") || target.endsWith("&") ? target + query : `${target}&${query}`
+}

@@ -1,0 +1,170 @@
+import { Schema } from "effect"
+
+/**
+ * Why a request was refused. The tag is what the client may know (RFC 6749 §5.2, 6750 §3.1, 7591 §3.2.2, 8707 §2);
+ * the reason is for the operator and for tests, never for the wire.
+ */
+export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
+  reason: Schema.Literals([
+    "repeated_parameter",
+    "missing_parameter",
+    "wrong_content_type",
+    "unreadable_body",
+    "two_client_credentials",
+    "two_client_ids",
+    "challenge_required",
+    "challenge_malformed",
+    "challenge_method",
+    "verifier_malformed",
+    "response_mode"
+  ]),
+  /** For the client's developer; holds nothing but names of parameters and rules. */
+  message: Schema.String
+}) {}
+
+export class InvalidClient extends Schema.TaggedError<InvalidClient>()("InvalidClient", {
+  reason: Schema.Literals(["none_presented", "unknown", "disabled", "bad_secret", "wrong_method", "unreadable"]),
+  /** RFC 6749 §5.2: whoever tried the Authorization header is told which scheme it takes. */
+  triedHeader: Schema.Boolean
+}) {}
+
+export class InvalidGrant extends Schema.TaggedError<InvalidGrant>()("InvalidGrant", {
+  reason: Schema.Literals([
+    "malformed",
+    "wrong_kind",
+    "unknown_key",
+    "forged",
+    "expired",
+    "unknown",
+    "other_client",
+    "revoked",
+    "not_redeemed",
+    "code_replayed",
+    "refresh_reused",
+    "ahead_of_grant",
+    "redirect_uri_differs",
+    "verifier_missing",
+    "verifier_unexpected",
+    "verifier_wrong"
+  ])
+}) {}
+
+export class InvalidScope extends Schema.TaggedError<InvalidScope>()("InvalidScope", {
+  reason: Schema.Literals(["none_to_be_had", "wider_than_granted"])
+}) {}
+
+export class InvalidTarget extends Schema.TaggedError<InvalidTarget>()("InvalidTarget", {
+  reason: Schema.Literals(["malformed", "not_ours", "wider_than_granted"])
+}) {}
+
+export class UnauthorizedClient extends Schema.TaggedError<UnauthorizedClient>()("UnauthorizedClient", {
+  reason: Schema.Literals(["grant_type_not_registered", "workspace_grant_revoked"])
+}) {}
+
+export class UnsupportedGrantType extends Schema.TaggedError<UnsupportedGrantType>()("UnsupportedGrantType", {}) {}
+
+export class UnsupportedResponseType extends Schema.TaggedError<UnsupportedResponseType>()(
+  "UnsupportedResponseType",
+  {}
+) {}
+
+/** RFC 6749 §4.1.2.1: the person said no. */
+export class AccessDenied extends Schema.TaggedError<AccessDenied>()("AccessDenied", {}) {}
+
+/** RFC 6749 §4.1.2.1: who asks, or where the answer should go, does not hold, so nobody is sent anywhere. */
+export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("UntrustedRequest", {
+  reason: Schema.Literals([
+    "client_missing",
+    "client_unknown",
+    "client_disabled",
+    "client_repeated",
+    "redirect_uri_missing",
+    "redirect_uri_repeated",
+    "redirect_uri_not_registered"
+  ])
+}) {}
+
+/** A page's form came from somewhere else, from another session, too late, or not whole. */
+export class ForgedForm extends Schema.TaggedError<ForgedForm>()("ForgedForm", {
+  reason: Schema.Literals(["csrf", "ticket", "expired", "field_missing"])
+}) {}
+
+/** The path or the method is not one of ours. */
+export class NoSuchRoute extends Schema.TaggedError<NoSuchRoute>()("NoSuchRoute", {
+  reason: Schema.Literals(["workspace", "path", "method"])
+}) {}
+
+/** RFC 7591 §3.2.2. */
+export class InvalidRedirectUri extends Schema.TaggedError<InvalidRedirectUri>()("InvalidRedirectUri", {
+  message: Schema.String
+}) {}
+
+/** RFC 7591 §3.2.2. */
+export class InvalidClientMetadata extends Schema.TaggedError<InvalidClientMetadata>()("InvalidClientMetadata", {
+  message: Schema.String
+}) {}
+
+/** RFC 6750 §3: nothing was presented at all, so nothing is said about it. */
+export class TokenRequired extends Schema.TaggedError<TokenRequired>()("TokenRequired", {}) {}
+
+export class InvalidToken extends Schema.TaggedError<InvalidToken>()("InvalidToken", {
+  reason: Schema.Literals([
+    "malformed",
+    "wrong_kind",
+    "unknown_key",
+    "forged",
+    "expired",
+    "unknown",
+    "revoked",
+    "not_redeemed",
+    "client_gone",
+    "client_disabled",
+    "bad_secret",
+    "other_resource"
+  ])
+}) {}
+
+export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
+  needed: Schema.Array(Schema.String)
+}) {}
+
+/** RFC 7591 §3: registration is closed, or wants an initial access token. */
+export class RegistrationRefused extends Schema.TaggedError<RegistrationRefused>()("RegistrationRefused", {
+  reason: Schema.Literals(["closed", "token_missing", "token_wrong"])
+}) {}
+
+/** So many requests met on one record that this one gave up before it wrote anything. */
+export class Contended extends Schema.TaggedError<Contended>()("Contended", {}) {}
+
+/** A limit was reached; `retryAfterSeconds` from now there is room again. */
+export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooManyRequests", {
+  limit: Schema.String,
+  retryAfterSeconds: Schema.Int
+}) {}
+
+/** The server has more to do than it can; this request was turned away before it was looked at. */
+export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", {}) {}
+
+/** Every refusal that a step of the protocol can come to. */
+export type Refusal =
+  | InvalidRequest
+  | InvalidClient
+  | InvalidGrant
+  | InvalidScope
+  | InvalidTarget
+  | UnauthorizedClient
+  | UnsupportedGrantType
+  | UnsupportedResponseType
+  | AccessDenied
+  | UntrustedRequest
+  | ForgedForm
+  | NoSuchRoute
+  | InvalidRedirectUri
+  | InvalidClientMetadata
+  | TokenRequired
+  | InvalidToken
+  | InsufficientScope
+  | RegistrationRefused
+  | Contended
+  | TooManyRequests
+  | Overloaded

@@ -1,0 +1,38 @@
+import { Result, Schema } from "effect"
+import { InvalidTarget } from "./Refusal.ts"
+
+/** RFC 8707 §2: a place in the workspace's API, written without a slash at the end. Covers everything below it. */
+export const Resource = Schema.String.check(Schema.isMaxLength(2048)).pipe(Schema.brand("Resource"))
+export type Resource = typeof Resource.Type
+
+const withoutEndSlash = (text: string): string => (text.endsWith("/") ? text.slice(0, -1) : text)
+
+const isBelow = (inner: string, outer: string): boolean => inner === outer || inner.startsWith(`${outer}/`)
+
+/** The resource that a request names, if it is the issuer or below it. */
+export const readResource = (issuer: string, text: string): Result.Result<Resource, InvalidTarget> => {
+  if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text) || /[?#\\]/.test(text)) {
+    return Result.fail(new InvalidTarget({ reason: "malformed" }))
+  }
+  // The URL parser has folded `..`, case and default ports away, so the comparison cannot be talked round.
+  const resource = withoutEndSlash(new URL(text).href)
+  return isBelow(resource, issuer)
+    ? // Checked just now, which is what the brand says.
+      Result.succeed(resource as Resource)
+    : Result.fail(new InvalidTarget({ reason: "not_ours" }))
+}
+
+/** What a grant is bound to, narrowed to what a token request asks for; `null` is the whole workspace. */
+export const narrowResource = (
+  bound: Resource | null,
+  asked: Resource | null
+): Result.Result<Resource | null, InvalidTarget> => {
+  if (asked === null) return Result.succeed(bound)
+  return bound === null || isBelow(asked, bound)
+    ? Result.succeed(asked)
+    : Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))
+}
+
+/** Whether a token for `audience` may be used at the URL `at` (without its query). */
+export const covers = (audience: Resource | null, at: string): boolean =>
+  audience === null || isBelow(withoutEndSlash(at), audience)
