@@ -1,0 +1,99 @@
+import { hmac } from "@noble/hashes/hmac.js"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { Array as Arr, Context, Layer, Redacted, Result, Schema } from "effect"
+import { Base64Url, Hex } from "effect/encoding"
+
+/** A sealing key is 256 random bits; its id is the start of its own digest. */
+export interface SealKey {
+  readonly id: string
+  readonly idBytes: Uint8Array
+  readonly bytes: Redacted.Redacted<Uint8Array>
+}
+
+/** The first key seals, all of them open: adding one in front logs nobody out. */
+export type KeyRing = Arr.NonEmptyReadonlyArray<SealKey>
+
+export const sealKeyLength = 32
+export const keyIdLength = 4
+
+export class BadSealKey extends Schema.TaggedError<BadSealKey>()("BadSealKey", {
+  message: Schema.String
+}) {}
+
+export const sealKey = (bytes: Uint8Array): SealKey => {
+  const idBytes = sha256(bytes).slice(0, keyIdLength)
+  return { id: Hex.encode(idBytes), idBytes, bytes: Redacted.make(bytes, { label: "seal key" }) }
+}
+
+/** Keys as they are configured: base64url of 32 bytes each, separated by commas. */
+export const parseKeyRing = (text: Redacted.Redacted<string>): Result.Result<KeyRing, BadSealKey> => {
+  const keys: Array<SealKey> = []
+  for (const part of Redacted.value(text).split(",")) {
+    const bytes = Base64Url.decode(part.trim())
+    if (Result.isFailure(bytes) || bytes.success.length !== sealKeyLength) {
+      return Result.fail(
+        new BadSealKey({ message: `seal key ${keys.length + 1} is not ${sealKeyLength} bytes of base64url` })
+      )
+    }
+    const key = sealKey(bytes.success)
+    if (keys.some((other) => other.id === key.id)) {
+      return Result.fail(new BadSealKey({ message: `seal key ${keys.length + 1} repeats an earlier one` }))
+    }
+    keys.push(key)
+  }
+  return Arr.isReadonlyArrayNonEmpty(keys)
+    ? Result.succeed(keys)
+    : Result.fail(new BadSealKey({ message: "there is no seal key" }))
+}
+
+/** What a MAC is made for. A MAC for one purpose, or in one workspace, is noise for every other. */
+export type SealPurpose = "token" | "ticket" | "form" | "session"
+
+const utf8 = new TextEncoder()
+
+/** More workspaces than this at once, and the least recently derived keys are derived again. */
+const derivedKeys = 10_000
+
+type Mac = (data: Uint8Array) => Uint8Array
+
+const makeMac = (key: Uint8Array): Mac => {
+  const prepared = hmac.create(sha256, key)
+  return (data) => prepared.clone().update(data).digest()
+}
+
+/** The ring at work: MACs under keys derived for one purpose in one workspace, kept ready for the next request. */
+export interface Sealer {
+  readonly first: SealKey
+  readonly find: (keyId: string) => SealKey | undefined
+  readonly mac: (key: SealKey, workspace: string, purpose: SealPurpose, data: Uint8Array) => Uint8Array
+}
+
+export const makeSealer = (ring: KeyRing): Sealer => {
+  const byId = new Map(ring.map((key) => [key.id, key]))
+  const derived = new Map<string, Mac>()
+  const derive = (key: SealKey, workspace: string, purpose: SealPurpose): Mac => {
+    const name = `${key.id} ${purpose} ${workspace}`
+    const known = derived.get(name)
+    if (known !== undefined) return known
+    const made = makeMac(hmac(sha256, Redacted.value(key.bytes), utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
+    if (derived.size >= derivedKeys) {
+      const oldest = derived.keys().next()
+      if (oldest.done !== true) derived.delete(oldest.value)
+    }
+    derived.set(name, made)
+    return made
+  }
+  return {
+    first: ring[0],
+    find: (keyId) => byId.get(keyId),
+    mac: (key, workspace, purpose, data) => derive(key, workspace, purpose)(data)
+  }
+}
+
+/** The keys of this process. A service that can be asked again, so that a rotation needs no restart. */
+export class Keys extends Context.Service<Keys, { readonly current: () => Sealer }>()("tessera/core/token/Keys") {
+  static readonly layer = (ring: KeyRing) => {
+    const sealer = makeSealer(ring)
+    return Layer.succeed(Keys, { current: () => sealer })
+  }
+}

@@ -1,0 +1,211 @@
+import { Result } from "effect"
+import { Base64Url, Hex } from "effect/encoding"
+import { type GrantId, grantIdBytes, grantIdOf } from "../rules/Id.ts"
+import { hasPassed, type Instant } from "../rules/Instant.ts"
+import type { Resource } from "../rules/Resource.ts"
+import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
+import { checksumLength, hasValidChecksum, withChecksum } from "../rules/Secret.ts"
+import { readInstant, sameBytes, writeInstant } from "./bytes.ts"
+import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
+
+/** A sealed reference to a grant. What it says is true only as long as the grant agrees. */
+export type Token = CodeToken | AccessToken | RefreshToken
+
+export interface CodeToken {
+  readonly kind: "code"
+  readonly grant: GrantId
+  readonly expiresAt: Instant
+}
+
+export interface AccessToken {
+  readonly kind: "access"
+  readonly grant: GrantId
+  readonly expiresAt: Instant
+  /** Which of the grant's access tokens live: raising the grant's own epoch ends all earlier ones. */
+  readonly epoch: number
+  /** Tells this access token from its siblings: 64 random bits in hex. */
+  readonly serial: string
+  /** Narrower than the grant's; `null` is the grant's own. */
+  readonly scope: Scopes | null
+  readonly resource: Resource | null
+}
+
+export interface RefreshToken {
+  readonly kind: "refresh"
+  readonly grant: GrantId
+  readonly expiresAt: Instant
+  readonly generation: number
+}
+
+export type TokenFault = "malformed" | "wrong_kind" | "unknown_key" | "forged" | "expired"
+
+export const tokenPrefix = { code: "tsr_ac_", access: "tsr_at_", refresh: "tsr_rt_" } as const
+
+/** FORMAT.md beside this file says the same byte by byte. */
+const version = 1
+const kindByte = { code: 1, access: 2, refresh: 3 } as const
+const headLength = 32
+const macLength = 32
+const serialLength = 8
+const tag = { serial: 1, scope: 2, resource: 3 } as const
+const maxTextLength = 4096
+
+const utf8 = new TextEncoder()
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
+
+interface Claim {
+  readonly tag: number
+  readonly value: Uint8Array
+}
+
+const claimsOf = (token: Token): ReadonlyArray<Claim> => {
+  if (token.kind !== "access") return []
+  const claims: Array<Claim> = [{ tag: tag.serial, value: Result.getOrThrow(Hex.decode(token.serial)) }]
+  if (token.scope !== null) claims.push({ tag: tag.scope, value: utf8.encode(formatScopes(token.scope)) })
+  if (token.resource !== null) claims.push({ tag: tag.resource, value: utf8.encode(token.resource) })
+  return claims
+}
+
+const numberOf = (token: Token): number =>
+  token.kind === "refresh" ? token.generation : token.kind === "access" ? token.epoch : 0
+
+const write = (token: Token, key: SealKey): Uint8Array => {
+  const claims = claimsOf(token)
+  const length = claims.reduce((sum, claim) => sum + 3 + claim.value.length, headLength)
+  const bytes = new Uint8Array(length + macLength)
+  const view = new DataView(bytes.buffer)
+  bytes[0] = version
+  bytes.set(key.idBytes, 1)
+  bytes[5] = kindByte[token.kind]
+  bytes.set(grantIdBytes(token.grant), 6)
+  view.setUint32(22, numberOf(token))
+  writeInstant(view, 26, token.expiresAt)
+  let at = headLength
+  for (const claim of claims) {
+    bytes[at] = claim.tag
+    view.setUint16(at + 1, claim.value.length)
+    bytes.set(claim.value, at + 3)
+    at += 3 + claim.value.length
+  }
+  return bytes
+}
+
+/** The token's text: a pure function of the token, the key and the workspace. */
+export const seal = (sealer: Sealer, workspace: string, token: Token, key: SealKey = sealer.first): string => {
+  const bytes = write(token, key)
+  const body = bytes.subarray(0, bytes.length - macLength)
+  bytes.set(sealer.mac(key, workspace, "token", body), body.length)
+  return withChecksum(tokenPrefix[token.kind] + Base64Url.encode(bytes))
+}
+
+const readClaims = (body: Uint8Array): Map<number, Uint8Array> | undefined => {
+  const claims = new Map<number, Uint8Array>()
+  let at = headLength
+  let last = 0
+  while (at < body.length) {
+    const claimTag = body[at] ?? 0
+    const length = ((body[at + 1] ?? 0) << 8) | (body[at + 2] ?? 0)
+    const end = at + 3 + length
+    // Ascending tags leave one way to write a set of claims.
+    if (claimTag <= last || claimTag > tag.resource || end > body.length) return undefined
+    claims.set(claimTag, body.subarray(at + 3, end))
+    last = claimTag
+    at = end
+  }
+  return claims
+}
+
+const read = (body: Uint8Array): Token | undefined => {
+  const view = new DataView(body.buffer, body.byteOffset, body.length)
+  const grant = grantIdOf(body.subarray(6, 22))
+  const number = view.getUint32(22)
+  const expiresAt = readInstant(view, 26)
+  const claims = readClaims(body)
+  if (claims === undefined) return undefined
+  switch (body[5]) {
+    case kindByte.code:
+      return claims.size === 0 && number === 0 ? { kind: "code", grant, expiresAt } : undefined
+    case kindByte.refresh:
+      return claims.size === 0 ? { kind: "refresh", grant, expiresAt, generation: number } : undefined
+    case kindByte.access: {
+      const serial = claims.get(tag.serial)
+      const scopeBytes = claims.get(tag.scope)
+      const resourceBytes = claims.get(tag.resource)
+      if (serial?.length !== serialLength) return undefined
+      const scope = scopeBytes === undefined ? null : Result.getOrUndefined(readScopes(strictUtf8.decode(scopeBytes)))
+      if (scope === undefined) return undefined
+      return {
+        kind: "access",
+        grant,
+        expiresAt,
+        epoch: number,
+        serial: Hex.encode(serial),
+        scope,
+        // Written by `seal` from a Resource, as the MAC has shown.
+        resource: resourceBytes === undefined ? null : (strictUtf8.decode(resourceBytes) as Resource)
+      }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Everything but expiry and kind: that the text is one of ours, whole, and sealed in this workspace by a key we hold. */
+const unseal = (sealer: Sealer, workspace: string, prefix: string, text: string): Result.Result<Token, TokenFault> => {
+  if (text.length > maxTextLength || !hasValidChecksum(text)) return Result.fail("malformed")
+  const payload = text.slice(prefix.length, -checksumLength)
+  const decoded = Base64Url.decode(payload)
+  if (Result.isFailure(decoded)) return Result.fail("malformed")
+  const bytes = decoded.success
+  // One text for one token: spare bits and padding at the end would make a second.
+  if (bytes.length < headLength + macLength || Base64Url.encode(bytes) !== payload) return Result.fail("malformed")
+  if (bytes[0] !== version) return Result.fail("malformed")
+  const key = sealer.find(Hex.encode(bytes.subarray(1, 1 + keyIdLength)))
+  if (key === undefined) return Result.fail("unknown_key")
+  const body = bytes.subarray(0, bytes.length - macLength)
+  if (!sameBytes(sealer.mac(key, workspace, "token", body), bytes.subarray(body.length))) return Result.fail("forged")
+  const token = read(body)
+  return token === undefined ? Result.fail("malformed") : Result.succeed(token)
+}
+
+const kindOf = (text: string): Token["kind"] | undefined =>
+  text.startsWith(tokenPrefix.access)
+    ? "access"
+    : text.startsWith(tokenPrefix.refresh)
+      ? "refresh"
+      : text.startsWith(tokenPrefix.code)
+        ? "code"
+        : undefined
+
+/** Opens a token of any kind. Storage is not asked: what fails here never reaches it. */
+export const openAny = (
+  sealer: Sealer,
+  workspace: string,
+  text: string,
+  now: Instant
+): Result.Result<Token, TokenFault> => {
+  const kind = kindOf(text)
+  if (kind === undefined) return Result.fail("malformed")
+  const opened = unseal(sealer, workspace, tokenPrefix[kind], text)
+  if (Result.isFailure(opened)) return opened
+  if (opened.success.kind !== kind) return Result.fail("malformed")
+  return hasPassed(opened.success.expiresAt, now) ? Result.fail("expired") : opened
+}
+
+/** Opens a token of the kind that is wanted, and no other. */
+export const open = <K extends Token["kind"]>(
+  sealer: Sealer,
+  workspace: string,
+  kind: K,
+  text: string,
+  now: Instant
+): Result.Result<Extract<Token, { readonly kind: K }>, TokenFault> => {
+  const written = kindOf(text)
+  if (written !== undefined && written !== kind) return Result.fail("wrong_kind")
+  const opened = openAny(sealer, workspace, text, now)
+  if (Result.isFailure(opened)) return Result.fail(opened.failure)
+  return isOfKind(opened.success, kind) ? Result.succeed(opened.success) : Result.fail("wrong_kind")
+}
+
+const isOfKind = <K extends Token["kind"]>(token: Token, kind: K): token is Extract<Token, { readonly kind: K }> =>
+  token.kind === kind
