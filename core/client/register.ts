@@ -1,0 +1,185 @@
+import { Option, type Redacted, Result } from "effect"
+import type { ClientId, GrantId } from "../rules/Id.ts"
+import { type Instant, later } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { checkRedirectUri, type RedirectUri, type RedirectUriFault } from "../rules/RedirectUri.ts"
+import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
+import { allScopes, formatScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
+import { type Credential, credential } from "../rules/Secret.ts"
+import { About, type AuthMethod, type Client, type ClientCredential, type GrantType, grantTypes } from "./Client.ts"
+import type { RegistrationRequest } from "./RegistrationRequest.ts"
+
+/** What a registration comes to, before it has an id. */
+interface Terms {
+  readonly about: About
+  readonly method: AuthMethod
+  readonly redirectUris: ReadonlyArray<RedirectUri>
+  readonly grantTypes: ReadonlyArray<GrantType>
+  readonly scope: Scopes
+}
+
+export type RegistrationFault = InvalidClientMetadata | InvalidRedirectUri
+
+const faultInWords: Record<RedirectUriFault, string> = {
+  unprintable: "has characters that an address cannot have, or is too long",
+  backslash: "has a backslash",
+  fragment: "has a fragment",
+  not_absolute: "is not absolute",
+  scheme: "is neither https, nor http on this device, nor a private-use scheme with a dot in it",
+  http_beyond_loopback: "is http for a host that is not this device",
+  userinfo: "has a user name in it",
+  odd_host: "has a host that is not written as a browser reads it"
+}
+
+const readRedirectUris = (
+  texts: ReadonlyArray<string>
+): Result.Result<ReadonlyArray<RedirectUri>, InvalidRedirectUri> => {
+  for (const [index, text] of texts.entries()) {
+    const checked = checkRedirectUri(text)
+    if (Result.isFailure(checked)) {
+      const message = `Redirect URI number ${index + 1} ${faultInWords[checked.failure]}.`
+      return Result.fail(new InvalidRedirectUri({ message }))
+    }
+  }
+  // Each has just been checked, which is what the brand says.
+  return Result.succeed([...new Set(texts)] as ReadonlyArray<string> as ReadonlyArray<RedirectUri>)
+}
+
+const metadataFault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
+
+/** RFC 7591 §2: grant types that the server lacks are left out beside ones that it has. */
+const readGrantTypes = (
+  asked: ReadonlyArray<string>
+): Result.Result<ReadonlyArray<GrantType>, InvalidClientMetadata> => {
+  const known = grantTypes.filter((type) => asked.includes(type))
+  if (known.includes("authorization_code")) {
+    // Whoever has the code flow may stay signed in, and is told so.
+    return Result.succeed(grantTypes.filter((type) => type === "refresh_token" || known.includes(type)))
+  }
+  return known.includes("client_credentials")
+    ? Result.succeed(["client_credentials"])
+    : metadataFault(`The server has none of these grant_types; it has ${grantTypes.join(", ")}.`)
+}
+
+const aboutMembers = Object.keys(About.fields)
+
+const aboutOf = (request: RegistrationRequest): About =>
+  // The members of `About` are those of the request with the same names and tighter checks.
+  Object.fromEntries(Object.entries(request).filter(([name]) => aboutMembers.includes(name))) as About
+
+const readTerms = (request: RegistrationRequest, policy: Policy): Result.Result<Terms, RegistrationFault> =>
+  Result.gen(function* () {
+    const types = yield* readGrantTypes(request.grant_types ?? ["authorization_code"])
+    const hasCode = types.includes("authorization_code")
+    const method = request.token_endpoint_auth_method ?? "client_secret_basic"
+    if (types.includes("client_credentials") && method === "none") {
+      return yield* metadataFault("The grant type client_credentials takes a client with a secret.")
+    }
+    if (hasCode && request.response_types !== undefined && request.response_types.length > 0) {
+      if (!request.response_types.includes("code"))
+        return yield* metadataFault("The server has the response type code only.")
+    }
+    const redirectUris = yield* readRedirectUris(request.redirect_uris ?? [])
+    if (hasCode && redirectUris.length === 0) {
+      return yield* Result.fail(new InvalidRedirectUri({ message: "A client with the code flow needs redirect_uris." }))
+    }
+    const all = allScopes(policy.scopes)
+    // A client may ask for scopes of other servers only; it is then held to none rather than turned away.
+    const scope =
+      request.scope === undefined ? all : Result.getOrElse(grantScopes(policy.scopes, all, request.scope), () => all)
+    return { about: aboutOf(request), method, redirectUris, grantTypes: types, scope }
+  })
+
+/** What is drawn for a registration, used or not. */
+export interface FreshClient {
+  readonly id: ClientId
+  readonly workspaceGrant: GrantId
+  readonly secret: Uint8Array
+  readonly registration: Uint8Array
+}
+
+export const clientSecretPrefix = "tsr_cs_"
+export const registrationTokenPrefix = "tsr_rg_"
+export const credentialLength = 32
+
+/** A client, and what is shown to it this once. */
+export interface Registered {
+  readonly client: Client
+  readonly secret: Option.Option<Redacted.Redacted<string>>
+}
+
+const credentialOf = (method: AuthMethod, secret: Credential): ClientCredential =>
+  method === "none" ? { _tag: "Public" } : { _tag: "Secret", method, digest: secret.digest }
+
+/** RFC 7591 §3.1: a registration becomes a client. */
+export const register = (
+  request: RegistrationRequest,
+  policy: Policy,
+  now: Instant,
+  fresh: FreshClient
+): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> =>
+  Result.map(readTerms(request, policy), (terms) => {
+    const secret = credential(clientSecretPrefix, fresh.secret)
+    const registration = credential(registrationTokenPrefix, fresh.registration)
+    const client: Client = {
+      id: fresh.id,
+      about: terms.about,
+      credential: credentialOf(terms.method, secret),
+      registration: registration.digest,
+      redirectUris: terms.redirectUris,
+      grantTypes: terms.grantTypes,
+      scope: terms.scope,
+      workspaceGrant: fresh.workspaceGrant,
+      createdAt: now,
+      provenAt: null,
+      expiresAt: later(now, policy.unusedClientTtl),
+      disabled: false
+    }
+    return {
+      client,
+      secret: terms.method === "none" ? Option.none() : Option.some(secret.text),
+      registrationToken: registration.text
+    }
+  })
+
+/**
+ * RFC 7592 §2.2: what was registered is replaced by what is sent. The secret stays what it was, unless the client had
+ * none and needs one now.
+ */
+export const reregister = (
+  client: Client,
+  request: RegistrationRequest,
+  policy: Policy,
+  fresh: FreshClient
+): Result.Result<Registered, RegistrationFault> =>
+  Result.map(readTerms(request, policy), (terms) => {
+    const drawn = credential(clientSecretPrefix, fresh.secret)
+    const keepsSecret = client.credential._tag === "Secret" && terms.method !== "none"
+    const kept: ClientCredential =
+      client.credential._tag === "Secret" && terms.method !== "none"
+        ? { ...client.credential, method: terms.method }
+        : credentialOf(terms.method, drawn)
+    return {
+      client: {
+        ...client,
+        about: terms.about,
+        credential: kept,
+        redirectUris: terms.redirectUris,
+        grantTypes: terms.grantTypes,
+        scope: terms.scope
+      },
+      secret: keepsSecret || terms.method === "none" ? Option.none() : Option.some(drawn.text)
+    }
+  })
+
+/** RFC 7591 §3.2.1: everything that was registered, as the server understood it. */
+export const clientInformation = (client: Client): Record<string, unknown> => ({
+  client_id: client.id,
+  client_id_issued_at: Math.floor(client.createdAt / 1000),
+  ...client.about,
+  redirect_uris: client.redirectUris,
+  grant_types: client.grantTypes,
+  response_types: client.grantTypes.includes("authorization_code") ? ["code"] : [],
+  token_endpoint_auth_method: client.credential._tag === "Public" ? "none" : client.credential.method,
+  scope: formatScopes(client.scope)
+})

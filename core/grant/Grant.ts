@@ -1,0 +1,117 @@
+import { Schema } from "effect"
+import { ClientId, GrantId, UserId } from "../rules/Id.ts"
+import { Instant, later, type Millis } from "../rules/Instant.ts"
+import { CodeChallenge } from "../rules/Pkce.ts"
+import { RedirectTarget } from "../rules/RedirectUri.ts"
+import { Resource } from "../rules/Resource.ts"
+import { Scopes } from "../rules/Scope.ts"
+import { Digest } from "../rules/Secret.ts"
+
+/** Who a grant speaks for. */
+export const Subject = Schema.TaggedUnion({ User: { id: UserId }, Workspace: {} })
+export type Subject = typeof Subject.Type
+
+const Serial = Schema.String.check(Schema.isPattern(/^[0-9a-f]{16}$/))
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff }))
+
+/** The access tokens of a grant that live: those of its epoch, but for the few that were revoked one by one. */
+export const AccessTokens = Schema.Struct({
+  epoch: Count,
+  revoked: Schema.Array(Schema.Struct({ serial: Serial, expiresAt: Instant }))
+})
+export type AccessTokens = typeof AccessTokens.Type
+
+/** The one live refresh token of a grant, from which every earlier one is recognised too. */
+export const RefreshLine = Schema.Struct({
+  generation: Count,
+  issuedAt: Instant,
+  expiresAt: Instant,
+  /** The key that sealed it, so that a retry gets the same text after the ring has turned. */
+  key: Schema.String
+})
+export type RefreshLine = typeof RefreshLine.Type
+
+const born = {
+  id: GrantId,
+  scope: Scopes,
+  resource: Schema.NullOr(Resource),
+  createdAt: Instant
+}
+
+/**
+ * What a subject allowed a client: one record with a version. A code grant goes `Pending` → `Active` → `Revoked`;
+ * a client's workspace grant (`Standing`) and an API key (`Key`) are born live.
+ */
+export const Grant = Schema.TaggedUnion({
+  Pending: {
+    ...born,
+    client: ClientId,
+    subject: Subject,
+    redirectUri: RedirectTarget,
+    challenge: Schema.NullOr(CodeChallenge),
+    codeExpiresAt: Instant
+  },
+  Active: {
+    ...born,
+    client: ClientId,
+    subject: Subject,
+    access: AccessTokens,
+    refresh: RefreshLine,
+    /** From here on it cannot be refreshed any more, however busy it is. */
+    endsAt: Instant
+  },
+  Standing: { ...born, client: ClientId, subject: Subject, access: AccessTokens },
+  Key: {
+    ...born,
+    subject: Subject,
+    name: Schema.NonEmptyString,
+    /** The first characters of the key, by which its owner knows it again. */
+    hint: Schema.String,
+    digest: Digest,
+    expiresAt: Schema.NullOr(Instant)
+  },
+  Revoked: {
+    ...born,
+    client: Schema.NullOr(ClientId),
+    subject: Subject,
+    revokedAt: Instant,
+    why: Schema.Literals(["code_replayed", "refresh_reused", "by_client", "by_user", "by_owner"]),
+    /** The latest that anything issued from it could have lived. */
+    endsAt: Schema.NullOr(Instant)
+  }
+})
+export type Grant = typeof Grant.Type
+export type Pending = typeof Grant.cases.Pending.Type
+export type Active = typeof Grant.cases.Active.Type
+export type Standing = typeof Grant.cases.Standing.Type
+export type Key = typeof Grant.cases.Key.Type
+export type Revoked = typeof Grant.cases.Revoked.Type
+
+/** Whose list a grant stands in: a person's connected apps, a client's own, or the workspace's keys. */
+export const ownerOf = (grant: Grant): string => {
+  if (grant.subject._tag === "User") return userGrants(grant.subject.id)
+  return grant._tag === "Key" || (grant._tag === "Revoked" && grant.client === null)
+    ? keyGrants
+    : `client:${grant._tag === "Revoked" ? (grant.client ?? "") : grant.client}`
+}
+export const userGrants = (user: UserId): string => `user:${user}`
+export const keyGrants = "keys"
+
+/** Kept a little longer than anything that it issued, so that what comes late is still told apart in the log. */
+const margin: Millis = 24 * 60 * 60 * 1000
+
+/** From when on nothing that the grant ever issued could open any door. */
+export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
+  switch (grant._tag) {
+    case "Pending":
+      return later(grant.codeExpiresAt, margin)
+    case "Active":
+      return later(grant.refresh.expiresAt, accessTtl + margin)
+    case "Standing":
+      return null
+    case "Key":
+      return grant.expiresAt === null ? null : later(grant.expiresAt, margin)
+    case "Revoked":
+      return grant.endsAt === null ? null : later(grant.endsAt, margin)
+  }
+}

@@ -1,0 +1,37 @@
+import type { ClientId, GrantId, UserId } from "../rules/Id.ts"
+import type { Instant } from "../rules/Instant.ts"
+import type { Resource } from "../rules/Resource.ts"
+import type { Scopes } from "../rules/Scope.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+
+/** Who is calling, as a bearer token shows: everything that a resource may decide by. */
+export type Principal = UserPrincipal | WorkspacePrincipal | ApiKeyPrincipal
+
+interface Common {
+  readonly workspace: WorkspaceId
+  readonly scope: Scopes
+  readonly grant: GrantId
+  readonly resource: Resource | null
+}
+
+/** An application acting for a person. */
+export interface UserPrincipal extends Common {
+  readonly _tag: "User"
+  readonly user: UserId
+  readonly client: ClientId
+  readonly expiresAt: Instant
+}
+
+/** An application acting for itself, with the workspace's own access. */
+export interface WorkspacePrincipal extends Common {
+  readonly _tag: "Workspace"
+  readonly client: ClientId
+  readonly expiresAt: Instant
+}
+
+/** A script of the workspace's own. */
+export interface ApiKeyPrincipal extends Common {
+  readonly _tag: "ApiKey"
+  readonly name: string
+  readonly expiresAt: Instant | null
+}

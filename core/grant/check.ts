@@ -1,0 +1,92 @@
+import { Result } from "effect"
+import { type Client, isKnown } from "../client/Client.ts"
+import { hasPassed, type Instant } from "../rules/Instant.ts"
+import { InvalidToken } from "../rules/Refusal.ts"
+import { isWithin } from "../rules/Scope.ts"
+import { type Digest, sameDigest } from "../rules/Secret.ts"
+import type { AccessToken, RefreshToken } from "../token/Token.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Active, Grant, Standing } from "./Grant.ts"
+import type { ApiKeyPrincipal, UserPrincipal, WorkspacePrincipal } from "./Principal.ts"
+import { isDead } from "./revoke.ts"
+
+const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
+
+/** The grant behind a token, if it is alive and so is its client. */
+const alive = (
+  grant: Grant | undefined,
+  client: Client | undefined,
+  now: Instant
+): Result.Result<Active | Standing, InvalidToken> => {
+  if (grant === undefined) return refuse("unknown")
+  if (grant._tag === "Revoked") return refuse("revoked")
+  if (grant._tag === "Pending") return refuse("not_redeemed")
+  if (grant._tag === "Key") return refuse("wrong_kind")
+  if (client === undefined || client.id !== grant.client || !isKnown(client, now)) return refuse("client_gone")
+  return client.disabled ? refuse("client_disabled") : Result.succeed(grant)
+}
+
+/** What an access token is worth now. The token says who it claims to be; the grant has the last word. */
+export const checkAccess = (
+  workspace: WorkspaceId,
+  grant: Grant | undefined,
+  client: Client | undefined,
+  token: AccessToken,
+  now: Instant
+): Result.Result<UserPrincipal | WorkspacePrincipal, InvalidToken> => {
+  if (hasPassed(token.expiresAt, now)) return refuse("expired")
+  const found = alive(grant, client, now)
+  if (Result.isFailure(found)) return Result.fail(found.failure)
+  const live = found.success
+  if (isDead(live.access, token)) return refuse("revoked")
+  const scope = token.scope ?? live.scope
+  if (!isWithin(scope, live.scope)) return refuse("revoked")
+  const common = {
+    workspace,
+    scope,
+    grant: live.id,
+    client: live.client,
+    resource: token.resource ?? live.resource,
+    expiresAt: token.expiresAt
+  }
+  return Result.succeed(
+    live.subject._tag === "User" ? { _tag: "User", user: live.subject.id, ...common } : { _tag: "Workspace", ...common }
+  )
+}
+
+/** What a refresh token is worth now: only the current one of a live grant counts, whatever a retry would get. */
+export const checkRefresh = (
+  grant: Grant | undefined,
+  client: Client | undefined,
+  token: RefreshToken,
+  now: Instant
+): Result.Result<Active, InvalidToken> => {
+  if (hasPassed(token.expiresAt, now)) return refuse("expired")
+  const found = alive(grant, client, now)
+  if (Result.isFailure(found)) return Result.fail(found.failure)
+  if (found.success._tag !== "Active") return refuse("wrong_kind")
+  return token.generation === found.success.refresh.generation ? Result.succeed(found.success) : refuse("revoked")
+}
+
+/** What an API key is worth now. */
+export const checkKey = (
+  workspace: WorkspaceId,
+  grant: Grant | undefined,
+  presented: Digest,
+  now: Instant
+): Result.Result<ApiKeyPrincipal, InvalidToken> => {
+  if (grant === undefined) return refuse("unknown")
+  if (grant._tag === "Revoked") return refuse("revoked")
+  if (grant._tag !== "Key") return refuse("wrong_kind")
+  if (!sameDigest(presented, grant.digest)) return refuse("bad_secret")
+  if (grant.expiresAt !== null && hasPassed(grant.expiresAt, now)) return refuse("expired")
+  return Result.succeed({
+    _tag: "ApiKey",
+    workspace,
+    scope: grant.scope,
+    grant: grant.id,
+    resource: grant.resource,
+    name: grant.name,
+    expiresAt: grant.expiresAt
+  })
+}

@@ -1,0 +1,76 @@
+import { earlier, type Instant, later } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import type { Resource } from "../rules/Resource.ts"
+import { formatScopes, type Scopes } from "../rules/Scope.ts"
+import type { AccessToken, RefreshToken } from "../token/Token.ts"
+import type { AccessTokens, Active, RefreshLine, Standing } from "./Grant.ts"
+
+/** Bytes drawn before a decision, used or not, so that the decision stays a function. */
+export interface Fresh {
+  /** 64 bits in hex. */
+  readonly serial: string
+  /** The key that seals now. */
+  readonly key: string
+}
+
+/** What a decision hands out; sealing it into text is the caller's. */
+export interface Tokens {
+  readonly access: AccessToken
+  readonly refresh: { readonly token: RefreshToken; readonly key: string } | null
+  /** What the client is told it was granted this time. */
+  readonly scope: Scopes
+}
+
+export const noAccessTokensYet: AccessTokens = { epoch: 0, revoked: [] }
+
+/** An access token of a grant, for all of it or for a part. */
+export const accessToken = (
+  grant: Active | Standing,
+  scope: Scopes,
+  resource: Resource | null,
+  policy: Policy,
+  now: Instant,
+  fresh: Fresh
+): AccessToken => ({
+  kind: "access",
+  grant: grant.id,
+  expiresAt: later(now, policy.accessTtl),
+  epoch: grant.access.epoch,
+  serial: fresh.serial,
+  scope: formatScopes(scope) === formatScopes(grant.scope) ? null : scope,
+  resource: resource === grant.resource ? null : resource
+})
+
+/** The refresh token of a generation: nothing in it is drawn, so it can be made again at will. */
+export const refreshToken = (grant: Active): RefreshToken => ({
+  kind: "refresh",
+  grant: grant.id,
+  expiresAt: grant.refresh.expiresAt,
+  generation: grant.refresh.generation
+})
+
+export const refreshLine = (
+  generation: number,
+  endsAt: Instant,
+  policy: Policy,
+  now: Instant,
+  fresh: Fresh
+): RefreshLine => ({
+  generation,
+  issuedAt: now,
+  expiresAt: earlier(later(now, policy.refreshIdleTtl), endsAt),
+  key: fresh.key
+})
+
+export const tokensOf = (
+  grant: Active,
+  scope: Scopes,
+  resource: Resource | null,
+  policy: Policy,
+  now: Instant,
+  fresh: Fresh
+): Tokens => ({
+  access: accessToken(grant, scope, resource, policy, now, fresh),
+  refresh: { token: refreshToken(grant), key: grant.refresh.key },
+  scope
+})

@@ -1,0 +1,79 @@
+import type { ClientId } from "../rules/Id.ts"
+import { hasPassed, type Instant, later } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import type { AccessToken, RefreshToken } from "../token/Token.ts"
+import { answer, answerAndKeep, type Decision } from "./Decision.ts"
+import type { AccessTokens, Active, Grant, Revoked, Standing } from "./Grant.ts"
+
+/** More than this many single revocations at once, and all access tokens of the grant go. */
+export const revokedSerialsKept = 64
+
+const endOf = (grant: Grant, policy: Policy): Instant | null => {
+  switch (grant._tag) {
+    case "Pending":
+      return grant.codeExpiresAt
+    case "Active":
+      return later(grant.refresh.expiresAt, policy.accessTtl)
+    case "Standing":
+      return null
+    case "Key":
+      return grant.expiresAt
+    case "Revoked":
+      return grant.endsAt
+  }
+}
+
+/** The end of a grant and of everything that it ever issued. A grant dies once: the first reason stays. */
+export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: Instant): Revoked =>
+  grant._tag === "Revoked"
+    ? grant
+    : {
+        _tag: "Revoked",
+        id: grant.id,
+        client: grant._tag === "Key" ? null : grant.client,
+        subject: grant.subject,
+        scope: grant.scope,
+        resource: grant.resource,
+        createdAt: grant.createdAt,
+        revokedAt: now,
+        why,
+        endsAt: endOf(grant, policy)
+      }
+
+/** Whoever may end a grant from outside the protocol: the person, or an owner of the workspace. */
+export const revokeGrant = (
+  grant: Grant,
+  why: "by_user" | "by_owner",
+  policy: Policy,
+  now: Instant
+): Decision<"revoked" | "was_revoked", never> =>
+  grant._tag === "Revoked" ? answer("was_revoked") : answerAndKeep(revoked(grant, why, policy, now), "revoked")
+
+const without = (access: AccessTokens, token: AccessToken, now: Instant): AccessTokens => {
+  const live = access.revoked.filter((one) => !hasPassed(one.expiresAt, now))
+  return live.length >= revokedSerialsKept
+    ? { epoch: access.epoch + 1, revoked: [] }
+    : { epoch: access.epoch, revoked: [...live, { serial: token.serial, expiresAt: token.expiresAt }] }
+}
+
+export const isDead = (access: AccessTokens, token: AccessToken): boolean =>
+  token.epoch !== access.epoch || access.revoked.some((one) => one.serial === token.serial)
+
+/**
+ * RFC 7009 §2.1: a refresh token takes its grant along, an access token goes alone. A token of another client is
+ * left as it is, and nobody is told.
+ */
+export const revokeToken = (
+  grant: Grant,
+  client: ClientId,
+  token: AccessToken | RefreshToken,
+  policy: Policy,
+  now: Instant
+): Decision<"revoked" | "left_alone", never> => {
+  if (grant._tag !== "Active" && grant._tag !== "Standing") return answer("left_alone")
+  if (grant.client !== client) return answer("left_alone")
+  if (token.kind === "refresh") return answerAndKeep(revoked(grant, "by_client", policy, now), "revoked")
+  if (isDead(grant.access, token)) return answer("left_alone")
+  const next: Active | Standing = { ...grant, access: without(grant.access, token, now) }
+  return answerAndKeep(next, "revoked")
+}
