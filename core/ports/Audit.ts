@@ -1,0 +1,54 @@
+import { Context, Effect, Layer } from "effect"
+import type { GrantId, UserId } from "../rules/Id.ts"
+import type { Refusal } from "../rules/Refusal.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+
+/** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
+export type AuditEvent =
+  | { readonly _tag: "ClientRegistered"; readonly client: string }
+  | { readonly _tag: "ClientChanged"; readonly client: string; readonly change: "updated" | "disabled" | "enabled" }
+  | { readonly _tag: "ClientDeleted"; readonly client: string }
+  | {
+      readonly _tag: "ConsentGiven"
+      readonly client: string
+      readonly user: UserId
+      readonly scope: string
+      readonly grant: string
+    }
+  | { readonly _tag: "ConsentDenied"; readonly client: string; readonly user: UserId }
+  | {
+      readonly _tag: "TokensIssued"
+      readonly grantType: string
+      readonly client: string
+      readonly scope: string
+      readonly grant: string
+    }
+  | { readonly _tag: "GrantRevoked"; readonly grant: string; readonly why: string }
+  | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }
+  | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: string }
+  | { readonly _tag: "AccountChanged"; readonly account: string; readonly change: string; readonly by: string }
+  | { readonly _tag: "SignedIn" | "SignedOut"; readonly account: string }
+  | { readonly _tag: "SignInFailed"; readonly reason: string }
+  | {
+      readonly _tag: "Refused"
+      readonly endpoint: string
+      readonly refusal: Refusal["_tag"]
+      readonly reason: string | null
+    }
+
+export interface AuditEntry {
+  readonly at: number
+  readonly workspace: WorkspaceId
+  readonly requestId: string
+  readonly event: AuditEvent
+}
+
+/** Where audit events go. It cannot fail a request: a sink that can fail deals with that itself. */
+export class Audit extends Context.Service<Audit, { readonly record: (entry: AuditEntry) => Effect.Effect<void> }>()(
+  "tessera/core/ports/Audit"
+) {
+  static readonly layerNone = Layer.succeed(Audit, { record: () => Effect.void })
+}
+
+/** A grant in an audit event: its id is half of a token, so only the start of it is told. */
+export const grantMark = (id: GrantId): string => id.slice(0, 8)

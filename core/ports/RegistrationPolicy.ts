@@ -1,0 +1,38 @@
+import { Context, Effect, Layer, Redacted } from "effect"
+import { RegistrationRefused } from "../rules/Refusal.ts"
+import { digestOf, sameDigest } from "../rules/Secret.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+
+/** Who may register a client (RFC 7591 §3). */
+export class RegistrationPolicy extends Context.Service<
+  RegistrationPolicy,
+  {
+    /** Whether there is a registration endpoint to speak of in the metadata. */
+    readonly offered: boolean
+    /** `presented`: the initial access token that came with the request. */
+    readonly permit: (
+      workspace: Workspace,
+      presented: Redacted.Redacted<string> | undefined
+    ) => Effect.Effect<void, RegistrationRefused>
+  }
+>()("tessera/core/ports/RegistrationPolicy") {
+  static readonly layerOpen = Layer.succeed(RegistrationPolicy, { offered: true, permit: () => Effect.void })
+
+  static readonly layerClosed = Layer.succeed(RegistrationPolicy, {
+    offered: false,
+    permit: () => Effect.fail(new RegistrationRefused({ reason: "closed" }))
+  })
+
+  static readonly layerToken = (expected: Redacted.Redacted<string>) => {
+    const digest = digestOf(Redacted.value(expected))
+    return Layer.succeed(RegistrationPolicy, {
+      offered: true,
+      permit: (_workspace, presented) => {
+        if (presented === undefined) return Effect.fail(new RegistrationRefused({ reason: "token_missing" }))
+        return sameDigest(digestOf(Redacted.value(presented)), digest)
+          ? Effect.void
+          : Effect.fail(new RegistrationRefused({ reason: "token_wrong" }))
+      }
+    })
+  }
+}

@@ -1,0 +1,83 @@
+import { Cache, Effect, Exit, Option } from "effect"
+import { type Client, proven } from "../client/Client.ts"
+import { answer, answerAndKeep } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import type { ClientId } from "../rules/Id.ts"
+import type { Instant } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { clientOwner } from "./kinds.ts"
+import type { Listed, Records } from "./Records.ts"
+import { transact } from "./transact.ts"
+
+/** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
+export interface Clients {
+  /** May be as old as the policy's `clientStaleness`, where another process changed it; never where this one did. */
+  readonly find: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<Client | undefined, StorageUnavailable>
+  readonly add: (workspace: WorkspaceId, client: Client) => Effect.Effect<void, Conflict | StorageUnavailable>
+  /** Changes what is stored now; `undefined` where there is no such client. */
+  readonly change: (
+    workspace: WorkspaceId,
+    id: ClientId,
+    change: (client: Client) => Client
+  ) => Effect.Effect<Client | undefined, StorageUnavailable | Contended>
+  readonly markProven: (
+    workspace: WorkspaceId,
+    client: Client,
+    now: Instant
+  ) => Effect.Effect<void, StorageUnavailable | Contended>
+  readonly remove: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<void, StorageUnavailable>
+  readonly list: (
+    workspace: WorkspaceId,
+    page: { readonly after: string | undefined; readonly limit: number }
+  ) => Effect.Effect<Listed<Client>, StorageUnavailable>
+}
+
+const cachedClients = 10_000
+
+/** One string for two: ids of workspaces and clients hold no space. */
+const cacheKey = (workspace: WorkspaceId, id: ClientId): string => `${workspace} ${id}`
+
+export const makeClients = Effect.fnUntraced(function* (
+  records: Records<Client>,
+  entropy: Entropy["Service"],
+  policy: Policy
+): Effect.fn.Return<Clients> {
+  const cache = yield* Cache.makeWith(
+    (key: string) => {
+      const [workspace = "", id = ""] = key.split(" ")
+      // The key was made of these two by `cacheKey`.
+      return Effect.map(records.get(workspace as WorkspaceId, id), (found) => Option.getOrUndefined(found)?.value)
+    },
+    {
+      capacity: cachedClients,
+      timeToLive: (exit) => (Exit.isSuccess(exit) ? policy.clientStaleness : 0)
+    }
+  )
+  const forget = (workspace: WorkspaceId, id: ClientId) => Cache.invalidate(cache, cacheKey(workspace, id))
+
+  const change: Clients["change"] = (workspace, id, change) =>
+    transact(records, entropy, workspace, id, (client) => {
+      if (client === undefined) return answer(undefined)
+      const next = change(client)
+      return next === client ? answer(client) : answerAndKeep(next, next)
+    }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
+
+  return {
+    find: (workspace, id) =>
+      Effect.flatMap(Cache.get(cache, cacheKey(workspace, id)), (client) =>
+        // Not remembered: a flood of made-up ids must neither fill the cache nor hide a client that comes later.
+        client === undefined ? Effect.as(forget(workspace, id), undefined) : Effect.succeed(client)
+      ),
+    add: (workspace, client) => records.insert(workspace, client, "add"),
+    change,
+    markProven: (workspace, client, now) =>
+      client.provenAt === null
+        ? Effect.asVoid(change(workspace, client.id, (stored) => Option.getOrElse(proven(stored, now), () => stored)))
+        : Effect.void,
+    remove: (workspace, id) => Effect.ensuring(records.remove(workspace, id), forget(workspace, id)),
+    list: (workspace, page) => records.list(workspace, clientOwner, page)
+  }
+})

@@ -1,0 +1,286 @@
+import { Clock, Effect, Option, type Redacted, Result } from "effect"
+import { Hex } from "effect/encoding"
+import type { AuthenticatedClient } from "../client/authenticate.ts"
+import { apiKeySecretLength, isKeyText, makeKey, readKey } from "../grant/apiKey.ts"
+import { type Approved, begin, codeOf } from "../grant/begin.ts"
+import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
+import { type ClientCredentials, clientCredentials } from "../grant/clientCredentials.ts"
+import { answer } from "../grant/Decision.ts"
+import { type Active, type Grant, type Key, keyGrants, userGrants } from "../grant/Grant.ts"
+import type { Fresh, Tokens } from "../grant/issue.ts"
+import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
+import { type Redeem, redeem } from "../grant/redeem.ts"
+import { type Refresh, refresh } from "../grant/refresh.ts"
+import { revokeGrant, revokeToken } from "../grant/revoke.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { Conflict, type StorageUnavailable } from "../ports/Storage.ts"
+import { type GrantId, grantIdOf, idLength, type UserId } from "../rules/Id.ts"
+import { hasPassed, type Instant } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import {
+  type Contended,
+  InvalidGrant,
+  type InvalidScope,
+  type InvalidTarget,
+  InvalidToken,
+  type UnauthorizedClient
+} from "../rules/Refusal.ts"
+import type { Scopes } from "../rules/Scope.ts"
+import { digestOf } from "../rules/Secret.ts"
+import type { Keys, Sealer } from "../token/KeyRing.ts"
+import { type AccessToken, open, openAny, type RefreshToken, seal } from "../token/Token.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Clients } from "./Clients.ts"
+import type { Listed, Records } from "./Records.ts"
+import { transact } from "./transact.ts"
+import type { Usage } from "./Usage.ts"
+
+/** Tokens as they are handed out. They go into one answer and nowhere else. */
+export interface Issued {
+  readonly grant: GrantId
+  readonly access: string
+  readonly expiresInSeconds: number
+  readonly refresh: string | undefined
+  readonly scope: Scopes
+}
+
+/** What a token that was asked about turned out to be. */
+export type Known =
+  | { readonly kind: "access"; readonly token: AccessToken; readonly principal: UserPrincipal | WorkspacePrincipal }
+  | { readonly kind: "refresh"; readonly token: RefreshToken; readonly grant: Active }
+  | { readonly kind: "key"; readonly principal: ApiKeyPrincipal }
+
+/** An approval as a second look at its page finds it. */
+export type Approval =
+  | { readonly _tag: "None" }
+  | { readonly _tag: "Waiting"; readonly code: string }
+  | { readonly _tag: "Used" }
+  | { readonly _tag: "Expired" }
+
+type Storing = StorageUnavailable | Contended
+
+/** Every step of the protocol that touches a grant: open the token, decide, keep, seal the answer. */
+export interface Grants {
+  /** Keeps an approved request; `Conflict` where the id was used before. */
+  readonly begin: (workspace: WorkspaceId, approved: Approved, id: GrantId) => Effect.Effect<string, Conflict | Storing>
+  /** What became of an approval, or that there was none. */
+  readonly approvalOf: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<Approval, StorageUnavailable>
+  readonly redeem: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    code: string,
+    command: Redeem
+  ) => Effect.Effect<Issued, InvalidGrant | InvalidTarget | Storing>
+  readonly refresh: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    token: string,
+    command: Omit<Refresh, "presented">
+  ) => Effect.Effect<Issued, InvalidGrant | InvalidScope | InvalidTarget | Storing>
+  readonly clientCredentials: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    command: ClientCredentials
+  ) => Effect.Effect<Issued, InvalidScope | InvalidTarget | UnauthorizedClient | Storing>
+  /** Whoever bears this token or key. */
+  readonly check: (workspace: WorkspaceId, text: string) => Effect.Effect<Principal, InvalidToken | StorageUnavailable>
+  /** What a token or key is, for introspection. */
+  readonly examine: (workspace: WorkspaceId, text: string) => Effect.Effect<Known, InvalidToken | StorageUnavailable>
+  /** RFC 7009: whatever the text was, the answer is the same; `undefined` where nothing was revoked. */
+  readonly revokeToken: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    text: string
+  ) => Effect.Effect<GrantId | undefined, Storing>
+  readonly revokeGrant: (
+    workspace: WorkspaceId,
+    id: GrantId,
+    why: "by_user" | "by_owner",
+    /** Only a grant of this subject's list, where one is given. */
+    among?: (grant: Grant) => boolean
+  ) => Effect.Effect<"revoked" | "was_revoked" | "unknown", Storing>
+  readonly removeGrant: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<void, StorageUnavailable>
+  readonly ofUser: (
+    workspace: WorkspaceId,
+    user: UserId,
+    page: { readonly after: string | undefined; readonly limit: number }
+  ) => Effect.Effect<Listed<Grant>, StorageUnavailable>
+  readonly keys: (
+    workspace: WorkspaceId,
+    page: { readonly after: string | undefined; readonly limit: number }
+  ) => Effect.Effect<Listed<Grant>, StorageUnavailable>
+  readonly createKey: (
+    workspace: WorkspaceId,
+    asked: { readonly name: string; readonly expiresAt: Instant | null }
+  ) => Effect.Effect<{ readonly grant: Key; readonly text: Redacted.Redacted<string> }, Conflict | Storing>
+}
+
+const serialLength = 8
+
+/** The clock's answer is whole milliseconds: an Instant. */
+export const currentInstant: Effect.Effect<Instant> = Effect.map(Clock.currentTimeMillis, (now) => now as Instant)
+
+export const makeGrants = (
+  records: Records<Grant>,
+  clients: Clients,
+  keys: Keys["Service"],
+  entropy: Entropy["Service"],
+  policy: Policy,
+  usage: Usage
+): Grants => {
+  const fresh = (sealer: Sealer): Fresh => ({ serial: Hex.encode(entropy.bytes(serialLength)), key: sealer.first.id })
+
+  const sealed = (sealer: Sealer, workspace: WorkspaceId, tokens: Tokens, now: Instant): Issued => ({
+    grant: tokens.access.grant,
+    access: seal(sealer, workspace, tokens.access),
+    expiresInSeconds: Math.floor((tokens.access.expiresAt - now) / 1000),
+    refresh:
+      tokens.refresh === null
+        ? undefined
+        : seal(sealer, workspace, tokens.refresh.token, sealer.find(tokens.refresh.key) ?? sealer.first),
+    scope: tokens.scope
+  })
+
+  const get = (workspace: WorkspaceId, id: GrantId) =>
+    Effect.map(records.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
+
+  const unknown = refuseUnknown()
+
+  const checkKeyText = Effect.fnUntraced(function* (workspace: WorkspaceId, text: string, now: Instant) {
+    const id = readKey(text)
+    if (Option.isNone(id)) return yield* new InvalidToken({ reason: "malformed" })
+    return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), digestOf(text), now))
+  })
+
+  const check: Grants["check"] = Effect.fnUntraced(function* (workspace, text) {
+    const now = yield* currentInstant
+    if (isKeyText(text)) {
+      const principal = yield* checkKeyText(workspace, text, now)
+      usage.saw("grant", workspace, principal.grant, now)
+      return principal
+    }
+    const token = open(keys.current(), workspace, "access", text, now)
+    if (Result.isFailure(token)) return yield* new InvalidToken({ reason: token.failure })
+    const { grant, client } = yield* behind(workspace, token.success.grant)
+    const principal = checkAccess(workspace, grant, client, token.success, now)
+    if (Result.isFailure(principal)) return yield* principal.failure
+    usage.saw("grant", workspace, principal.success.grant, now)
+    return principal.success
+  })
+
+  const behind = Effect.fnUntraced(function* (workspace: WorkspaceId, id: GrantId) {
+    const grant = yield* get(workspace, id)
+    const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
+    return { grant, client: clientId === null ? undefined : yield* clients.find(workspace, clientId) }
+  })
+
+  return {
+    check,
+    begin: Effect.fnUntraced(function* (workspace, approved, id) {
+      const grant = begin(approved, id, policy, yield* currentInstant)
+      const inserted = yield* transact(records, entropy, workspace, id, (found) =>
+        found === undefined
+          ? { next: grant, outcome: Result.succeed(grant) }
+          : { next: undefined, outcome: Result.fail(new Conflict()) }
+      )
+      return seal(keys.current(), workspace, codeOf(yield* Effect.fromResult(inserted)))
+    }),
+    approvalOf: Effect.fnUntraced(function* (workspace, id) {
+      const grant = yield* get(workspace, id)
+      if (grant === undefined) return { _tag: "None" }
+      if (grant._tag !== "Pending") return { _tag: "Used" }
+      const now = yield* currentInstant
+      return hasPassed(grant.codeExpiresAt, now)
+        ? { _tag: "Expired" }
+        : { _tag: "Waiting", code: seal(keys.current(), workspace, codeOf(grant)) }
+    }),
+    redeem: Effect.fnUntraced(function* (workspace, by, code, command) {
+      const now = yield* currentInstant
+      const sealer = keys.current()
+      const token = open(sealer, workspace, "code", code, now)
+      if (Result.isFailure(token)) return yield* new InvalidGrant({ reason: token.failure })
+      const drawn = fresh(sealer)
+      const outcome = yield* transact(records, entropy, workspace, token.success.grant, (grant) =>
+        grant === undefined ? unknown : redeem(grant, by, command, policy, now, drawn)
+      )
+      const tokens = yield* Effect.fromResult(outcome)
+      yield* clients.markProven(workspace, by.client, now)
+      usage.saw("client", workspace, by.client.id, now)
+      return sealed(sealer, workspace, tokens, now)
+    }),
+    refresh: Effect.fnUntraced(function* (workspace, by, text, command) {
+      const now = yield* currentInstant
+      const sealer = keys.current()
+      const presented = open(sealer, workspace, "refresh", text, now)
+      if (Result.isFailure(presented)) return yield* new InvalidGrant({ reason: presented.failure })
+      const drawn = fresh(sealer)
+      const outcome = yield* transact(records, entropy, workspace, presented.success.grant, (grant) =>
+        grant === undefined
+          ? unknown
+          : refresh(grant, by, { ...command, presented: presented.success }, policy, now, drawn)
+      )
+      const tokens = yield* Effect.fromResult(outcome)
+      usage.saw("client", workspace, by.client.id, now)
+      return sealed(sealer, workspace, tokens, now)
+    }),
+    clientCredentials: Effect.fnUntraced(function* (workspace, by, command) {
+      const now = yield* currentInstant
+      const sealer = keys.current()
+      const drawn = fresh(sealer)
+      const outcome = yield* transact(records, entropy, workspace, by.client.workspaceGrant, (grant) =>
+        clientCredentials(grant, by, command, policy, now, drawn)
+      )
+      const tokens = yield* Effect.fromResult(outcome)
+      yield* clients.markProven(workspace, by.client, now)
+      usage.saw("client", workspace, by.client.id, now)
+      return sealed(sealer, workspace, tokens, now)
+    }),
+    examine: Effect.fnUntraced(function* (workspace, text) {
+      const now = yield* currentInstant
+      if (isKeyText(text)) return { kind: "key", principal: yield* checkKeyText(workspace, text, now) }
+      const opened = openAny(keys.current(), workspace, text, now)
+      if (Result.isFailure(opened)) return yield* new InvalidToken({ reason: opened.failure })
+      const token = opened.success
+      if (token.kind === "code") return yield* new InvalidToken({ reason: "wrong_kind" })
+      const { grant, client } = yield* behind(workspace, token.grant)
+      if (token.kind === "access") {
+        const principal = yield* Effect.fromResult(checkAccess(workspace, grant, client, token, now))
+        return { kind: "access", token, principal }
+      }
+      return { kind: "refresh", token, grant: yield* Effect.fromResult(checkRefresh(grant, client, token, now)) }
+    }),
+    revokeToken: Effect.fnUntraced(function* (workspace, by, text) {
+      const now = yield* currentInstant
+      const opened = openAny(keys.current(), workspace, text, now)
+      if (Result.isFailure(opened) || opened.success.kind === "code") return undefined
+      const token = opened.success
+      const outcome = yield* transact(records, entropy, workspace, token.grant, (grant) =>
+        grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)
+      )
+      return (yield* Effect.fromResult(outcome)) === "revoked" ? token.grant : undefined
+    }),
+    revokeGrant: Effect.fnUntraced(function* (workspace, id, why, among = () => true) {
+      const now = yield* currentInstant
+      const outcome = yield* transact(records, entropy, workspace, id, (grant) =>
+        grant === undefined || !among(grant) ? answer("unknown" as const) : revokeGrant(grant, why, policy, now)
+      )
+      return yield* Effect.fromResult(outcome)
+    }),
+    removeGrant: (workspace, id) => records.remove(workspace, id),
+    ofUser: (workspace, user, page) => records.list(workspace, userGrants(user), page),
+    keys: (workspace, page) => records.list(workspace, keyGrants, page),
+    createKey: Effect.fnUntraced(function* (workspace, asked) {
+      const now = yield* currentInstant
+      const id = grantIdOf(entropy.bytes(idLength))
+      const made = makeKey(asked, id, entropy.bytes(apiKeySecretLength), policy, now)
+      const outcome = yield* transact(records, entropy, workspace, id, (found) =>
+        found === undefined
+          ? { next: made.grant, outcome: Result.succeed(made) }
+          : { next: undefined, outcome: Result.fail(new Conflict()) }
+      )
+      return yield* Effect.fromResult(outcome)
+    })
+  }
+}
+
+const refuseUnknown = () => ({ next: undefined, outcome: Result.fail(new InvalidGrant({ reason: "unknown" })) })

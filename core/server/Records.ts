@@ -1,0 +1,146 @@
+import { Effect, Option, Result, Schema } from "effect"
+import {
+  type Conflict,
+  type Json,
+  type Kind,
+  type Storage,
+  StorageUnavailable,
+  type StoredRecord
+} from "../ports/Storage.ts"
+import type { Instant } from "../rules/Instant.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+
+/** A record as the core reads it. */
+export interface Kept<A> {
+  readonly value: A
+  readonly version: number
+  /** Which write made this version, so that a write whose answer was lost is recognised. */
+  readonly command: string
+}
+
+/** One kind of record: how its values become stored bodies, and how bodies of earlier releases are still read. */
+export interface RecordKind<A> {
+  readonly kind: Kind
+  readonly schema: Schema.Codec<A, unknown>
+  /** Grows by one with every change that an older release could not read. */
+  readonly version: number
+  /** `upcast[n]` makes a body of version n + 2 out of one of version n + 1. */
+  readonly upcast: ReadonlyArray<(body: { readonly [key: string]: Json }) => { readonly [key: string]: Json }>
+  readonly id: (value: A) => string
+  readonly owner: (value: A) => string
+  readonly expiresAt: (value: A) => Instant | null
+}
+
+export interface Listed<A> {
+  readonly values: ReadonlyArray<A>
+  readonly next: string | undefined
+}
+
+/** The typed view of one kind of record: the only code that knows what is in a body. */
+export interface Records<A> {
+  readonly get: (workspace: WorkspaceId, id: string) => Effect.Effect<Option.Option<Kept<A>>, StorageUnavailable>
+  readonly insert: (
+    workspace: WorkspaceId,
+    value: A,
+    command: string
+  ) => Effect.Effect<void, Conflict | StorageUnavailable>
+  readonly replace: (
+    workspace: WorkspaceId,
+    expected: number,
+    value: A,
+    command: string
+  ) => Effect.Effect<void, Conflict | StorageUnavailable>
+  readonly remove: (workspace: WorkspaceId, id: string) => Effect.Effect<void, StorageUnavailable>
+  readonly list: (
+    workspace: WorkspaceId,
+    owner: string,
+    page: { readonly after: string | undefined; readonly limit: number }
+  ) => Effect.Effect<Listed<A>, StorageUnavailable>
+}
+
+const isObject = (body: Json): body is { readonly [key: string]: Json } =>
+  typeof body === "object" && body !== null && !Array.isArray(body)
+
+/** The stored form: the value's own fields, with the version of their form (`_v`) and the write they came by (`_by`). */
+export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): Json => {
+  // Every value that is kept is made of JSON already: its brands are checks, not wrappers. A law decodes what this
+  // encodes for each kind, over random values.
+  const fields = value as { readonly [key: string]: Json }
+  return { ...fields, _v: kind.version, _by: command }
+}
+
+/** Reads a body of this release or of an earlier one. What a later release wrote is refused, never guessed at. */
+export const decodeBody = <A>(
+  kind: RecordKind<A>
+): ((body: Json) => Result.Result<{ value: A; command: string }, string>) => {
+  const decode = Schema.decodeUnknownResult(kind.schema)
+  return (body) => {
+    if (!isObject(body)) return Result.fail("is not an object")
+    const { _v: version, _by: command, ...fields } = body
+    if (typeof version !== "number" || typeof command !== "string") return Result.fail("has no version")
+    if (version > kind.version) return Result.fail(`has version ${version}; this release reads up to ${kind.version}`)
+    const current = kind.upcast
+      .slice(version - 1)
+      .reduce<{ readonly [key: string]: Json }>((older, up) => up(older), fields)
+    const value = decode(current)
+    return Result.isSuccess(value)
+      ? Result.succeed({ value: value.success, command })
+      : Result.fail(`does not fit version ${version}`)
+  }
+}
+
+/** The view of a kind over a store. */
+export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): Records<A> => {
+  const decode = decodeBody(kind)
+  // Bodies are immutable, so one that a store gives back as the very object it was given need not be read again.
+  const known = new WeakMap<object, { readonly value: A; readonly command: string }>()
+
+  const read = (record: StoredRecord): Result.Result<Kept<A>, StorageUnavailable> => {
+    const body = record.body
+    const seen = isObject(body) ? known.get(body) : undefined
+    if (seen !== undefined) return Result.succeed({ value: seen.value, command: seen.command, version: record.version })
+    const decoded = decode(body)
+    if (Result.isFailure(decoded)) {
+      const message = `a ${kind.kind} record ${decoded.failure}`
+      return Result.fail(new StorageUnavailable({ outcome: "not_done", message }))
+    }
+    if (isObject(body)) known.set(body, decoded.success)
+    return Result.succeed({ ...decoded.success, version: record.version })
+  }
+
+  const write = (workspace: WorkspaceId, value: A, command: string) => {
+    const body = encodeBody(kind, value, command)
+    if (isObject(body)) known.set(body, { value, command })
+    return {
+      workspace,
+      kind: kind.kind,
+      id: kind.id(value),
+      owner: kind.owner(value),
+      expiresAt: kind.expiresAt(value),
+      body
+    }
+  }
+
+  return {
+    get: (workspace, id) =>
+      Effect.flatMap(storage.get({ workspace, kind: kind.kind, id }), (found) => {
+        if (Option.isNone(found)) return Effect.succeed(Option.none())
+        const kept = read(found.value)
+        return Result.isSuccess(kept) ? Effect.succeed(Option.some(kept.success)) : Effect.fail(kept.failure)
+      }),
+    insert: (workspace, value, command) => Effect.suspend(() => storage.insert(write(workspace, value, command))),
+    replace: (workspace, expected, value, command) =>
+      Effect.suspend(() => storage.replace(expected, write(workspace, value, command))),
+    remove: (workspace, id) => storage.remove({ workspace, kind: kind.kind, id }),
+    list: (workspace, owner, page) =>
+      Effect.flatMap(storage.list({ workspace, kind: kind.kind, owner, ...page }), (found) => {
+        const values: Array<A> = []
+        for (const record of found.records) {
+          const kept = read(record)
+          if (Result.isFailure(kept)) return Effect.fail(kept.failure)
+          values.push(kept.success.value)
+        }
+        return Effect.succeed({ values, next: found.next })
+      })
+  }
+}

@@ -1,0 +1,57 @@
+import { Effect, Option, type Result } from "effect"
+import { Hex } from "effect/encoding"
+import type { Decision } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { StorageUnavailable } from "../ports/Storage.ts"
+import { Contended } from "../rules/Refusal.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Records } from "./Records.ts"
+
+const attempts = 16
+/** The first few meet on one machine and are over at once; only a crowd has to be spread out. */
+const attemptsWithoutPause = 4
+const commandLength = 9
+
+const pause = (attempt: number, entropy: Entropy["Service"]) => {
+  if (attempt < attemptsWithoutPause) return Effect.yieldNow
+  const most = Math.min(2 ** (attempt - attemptsWithoutPause), 64)
+  return Effect.sleep(1 + (most * (entropy.bytes(1)[0] ?? 0)) / 255)
+}
+
+/**
+ * Read, decide, swap; a lost swap decides again on what won. The only code that knows that two requests can meet, and
+ * that an answer of the store can get lost: such a write is looked for by its command id, never repeated blindly.
+ */
+export const transact = Effect.fnUntraced(function* <V, A, E>(
+  records: Records<V>,
+  entropy: Entropy["Service"],
+  workspace: WorkspaceId,
+  id: string,
+  decide: (value: V | undefined) => Decision<A, E, V>
+) {
+  const command = Hex.encode(entropy.bytes(commandLength))
+  /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
+  let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
+
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > 0) yield* pause(attempt, entropy)
+    const kept = Option.getOrUndefined(yield* records.get(workspace, id))
+    const version = kept?.version ?? 0
+    if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
+    if (uncertain !== undefined && uncertain.version !== version) {
+      // Somebody else has written since, over our write or instead of it: there is no telling.
+      return yield* new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })
+    }
+
+    const { next, outcome } = decide(kept?.value)
+    if (next === undefined) return outcome
+    const write =
+      kept === undefined ? records.insert(workspace, next, command) : records.replace(workspace, version, next, command)
+    const lost = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
+    if (lost === undefined) return outcome
+    if (lost._tag === "Conflict") continue
+    if (lost.outcome === "not_done") return yield* lost
+    uncertain = { version, outcome }
+  }
+  return yield* new Contended()
+})
