@@ -1,0 +1,218 @@
+import { Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { Base64Url } from "effect/encoding"
+import type { Principal } from "../grant/Principal.ts"
+import { Audit } from "../ports/Audit.ts"
+import { Entropy } from "../ports/Entropy.ts"
+import { Pages } from "../ports/Pages.ts"
+import { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
+import { ResourceOwner } from "../ports/ResourceOwner.ts"
+import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
+import { Workspaces } from "../ports/Workspaces.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { NoSuchRoute, type Refusal } from "../rules/Refusal.ts"
+import { makeClients } from "../server/Clients.ts"
+import { currentInstant, makeGrants } from "../server/Grants.ts"
+import { clientKind, grantKind } from "../server/kinds.ts"
+import { recordsOf } from "../server/Records.ts"
+import { makeUsage, usageKind } from "../server/Usage.ts"
+import { Keys } from "../token/KeyRing.ts"
+import { pathBelow } from "../workspace/pathBelow.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import { secretJson } from "./answer.ts"
+import type { Call, Endpoint } from "./Call.ts"
+import { allowedMethods, corsHeaders, preflight } from "./cors.ts"
+import { faultPage } from "./faultPage.ts"
+import { guard, type Needs } from "./guard.ts"
+import type { HttpRequest, HttpResponse } from "./Http.ts"
+import type { Parts } from "./Parts.ts"
+import type { Route } from "./Route.ts"
+import { routeTable } from "./RouteTable.ts"
+import { refused } from "./refused.ts"
+import { protocolRoutes } from "./routes.ts"
+import { bearerError, oauthError } from "./wire.ts"
+
+export interface TesseraOptions {
+  readonly policy: Policy
+  /** What a host adds to the protocol: its own accounts, settings, resources. They come before the protocol's. */
+  readonly routes?: (parts: Parts) => ReadonlyArray<Route>
+}
+
+/** A guarded call: who it is, or the answer that sends them for a token. */
+export type Guarded =
+  | { readonly _tag: "Admitted"; readonly principal: Principal; readonly workspace: Workspace }
+  | { readonly _tag: "Refused"; readonly response: HttpResponse }
+
+const requestIdLength = 12
+
+/** The authorization server: requests in, answers out, and nothing fails. */
+export class Tessera extends Context.Service<
+  Tessera,
+  {
+    readonly handle: (request: HttpRequest) => Effect.Effect<HttpResponse>
+    /** For the host's own resources: RFC 6750's check of whoever calls. */
+    readonly guard: (request: HttpRequest, needs: Needs) => Effect.Effect<Guarded>
+    readonly routes: ReadonlyArray<Route>
+    readonly parts: Parts
+  }
+>()("tessera/core/http/Tessera") {
+  static readonly layer = (options: TesseraOptions) => Layer.effect(Tessera, makeTessera(options))
+}
+
+export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions) {
+  const storage = yield* Storage
+  const entropy = yield* Entropy
+  const keys = yield* Keys
+  const audit = yield* Audit
+  const owner = yield* ResourceOwner
+  const registration = yield* RegistrationPolicy
+  const pages = yield* Pages
+  const workspaces = yield* Workspaces
+  const policy = options.policy
+  const usage = makeUsage(recordsOf(storage, usageKind), entropy)
+  const clients = yield* makeClients(recordsOf(storage, clientKind), entropy, policy)
+  const grantRecords = recordsOf(storage, grantKind(policy))
+  const grants = makeGrants(grantRecords, clients, keys, entropy, policy, usage)
+  const parts: Parts = {
+    policy,
+    storage,
+    entropy,
+    keys,
+    audit,
+    owner,
+    registration,
+    pages,
+    grantRecords,
+    clients,
+    grants,
+    usage
+  }
+
+  const routes: ReadonlyArray<Route> = [...(options.routes?.(parts) ?? []), ...protocolRoutes(parts, () => routes)]
+  const find = routeTable(routes)
+
+  const newRequestId = () => Base64Url.encode(entropy.bytes(requestIdLength))
+
+  const handle = Effect.fnUntraced(function* (request: HttpRequest): Effect.fn.Return<HttpResponse> {
+    const requestId = newRequestId()
+    const workspace = workspaces.resolve(request)
+    if (workspace === undefined) return finish(requestId, request, undefined, nowhere)
+    const path = pathBelow(workspace, request.path)
+    const route = path === undefined ? undefined : find(path)
+    const now = yield* currentInstant
+    const call: Call = { request, workspace, path: path ?? request.path, now, requestId }
+    if (route === undefined) return finish(requestId, request, undefined, notFound(parts, call))
+    if (request.method === "OPTIONS" && route.cors) {
+      return finish(
+        requestId,
+        request,
+        undefined,
+        preflight(route, request.headers.get("access-control-request-headers"))
+      )
+    }
+    const endpoint = endpointOf(route, request.method)
+    if (endpoint === undefined) return finish(requestId, request, route, wrongMethod(parts, call, route))
+    const exit = yield* Effect.exit(endpoint(call))
+    if (Exit.isSuccess(exit)) return finish(requestId, request, route, exit.value)
+    return finish(requestId, request, route, yield* answerFailure(parts, call, route, exit.cause))
+  })
+
+  const guardCall = Effect.fnUntraced(function* (request: HttpRequest, needs: Needs): Effect.fn.Return<Guarded> {
+    const requestId = newRequestId()
+    const workspace = workspaces.resolve(request)
+    if (workspace === undefined) return { _tag: "Refused", response: nowhere }
+    const admitted = yield* Effect.result(guard(grants, workspace, request, needs))
+    if (admitted._tag === "Success") return { _tag: "Admitted", principal: admitted.success, workspace }
+    const call: Call = { request, workspace, path: request.path, now: yield* currentInstant, requestId }
+    yield* refused(audit, call, admitted.failure)
+    return { _tag: "Refused", response: withRequestId(requestId, bearerError(workspace, admitted.failure)) }
+  })
+
+  return { handle, guard: guardCall, routes, parts }
+})
+
+const endpointOf = (route: Route, method: string): Endpoint | undefined => {
+  switch (method) {
+    case "GET":
+    case "HEAD":
+      return route.methods.GET
+    case "POST":
+    case "PUT":
+    case "DELETE":
+      return route.methods[method]
+    default:
+      return undefined
+  }
+}
+
+const withRequestId = (requestId: string, response: HttpResponse): HttpResponse => ({
+  ...response,
+  headers: [...response.headers, ["x-request-id", requestId]]
+})
+
+/** What every answer carries. */
+const finish = (
+  requestId: string,
+  request: HttpRequest,
+  route: Route | undefined,
+  response: HttpResponse
+): HttpResponse => ({
+  status: response.status,
+  headers: [
+    ...response.headers,
+    ["x-request-id", requestId],
+    ["x-content-type-options", "nosniff"],
+    ...(route?.cors === true ? corsHeaders : [])
+  ],
+  body: request.method === "HEAD" ? "" : response.body
+})
+
+const nowhere = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
+
+/** Whether a person is likely to be looking: only then is an unknown address answered with a page. */
+const wantsPage = (request: HttpRequest): boolean => request.headers.get("accept")?.includes("text/html") === true
+
+const notFound = (parts: Parts, call: Call): HttpResponse => {
+  const fault = new NoSuchRoute({ reason: "path" })
+  return wantsPage(call.request) ? faultPage(parts.pages, call, fault) : oauthError(fault)
+}
+
+const wrongMethod = (parts: Parts, call: Call, route: Route): HttpResponse => {
+  const fault = new NoSuchRoute({ reason: "method" })
+  const response = route.errors === "page" ? faultPage(parts.pages, call, fault) : oauthError(fault)
+  return { ...response, headers: [...response.headers, ["allow", allowedMethods(route)]] }
+}
+
+const answerFault = (parts: Parts, call: Call, route: Route, fault: Refusal | StorageUnavailable): HttpResponse => {
+  switch (route.errors) {
+    case "oauth":
+      return fault._tag === "InvalidToken" || fault._tag === "TokenRequired"
+        ? bearerError(call.workspace, fault)
+        : oauthError(fault)
+    case "bearer":
+      return bearerError(call.workspace, fault)
+    case "page":
+      return faultPage(parts.pages, call, fault)
+  }
+}
+
+/** A refusal is told by its row of the table. Anything else is a fault of ours: logged whole, told as nothing. */
+const answerFailure = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  route: Route,
+  cause: Cause.Cause<Refusal | StorageUnavailable>
+) {
+  const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (fault !== undefined) {
+    yield* refused(parts.audit, call, fault)
+    return answerFault(parts, call, route, fault)
+  }
+  if (Cause.hasInterrupts(cause)) return withStatus(503, "temporarily_unavailable", "The server is shutting down.")
+  yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.path }, cause)
+  return withStatus(500, "server_error", "Something went wrong on our side.")
+})
+
+const withStatus = (status: number, error: string, description: string): HttpResponse =>
+  status === 503
+    ? secretJson(status, { error, error_description: description }, [["retry-after", "1"]])
+    : secretJson(status, { error, error_description: description })

@@ -1,0 +1,49 @@
+import { Effect } from "effect"
+import { seeOther } from "./answer.ts"
+import { returnRefusal } from "./authorizationRequest.ts"
+import type { Call, Endpoint } from "./Call.ts"
+import { consentModel } from "./consentModel.ts"
+import type { HttpResponse } from "./Http.ts"
+import { type Interaction, interaction } from "./interaction.ts"
+import type { Parts } from "./Parts.ts"
+import { refused } from "./refused.ts"
+import { untrustedRequestPage } from "./untrustedRequestPage.ts"
+
+/** Where the browser comes back to after a sign-in: this very request. */
+export const comeBackTo = (call: Call): string =>
+  call.request.query === "" ? call.request.path : `${call.request.path}?${call.request.query}`
+
+const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
+  switch (next._tag) {
+    case "Page":
+      return parts.pages.error(call.workspace, 400, untrustedRequestPage(next.refusal, call))
+    case "Redirect":
+      return seeOther(returnRefusal(next.returned, call.workspace.issuer))
+    case "NeedsLogin":
+      return seeOther(parts.owner.signInAt(call.workspace, comeBackTo(call)))
+    case "NeedsConsent":
+      return parts.pages.consent(
+        call.workspace,
+        consentModel(
+          parts,
+          call,
+          next.request,
+          next.signedIn,
+          next.form,
+          parts.owner.signInAt(call.workspace, comeBackTo(call))
+        )
+      )
+  }
+}
+
+const refusalOf = (next: Interaction) =>
+  next._tag === "Page" ? next.refusal : next._tag === "Redirect" ? next.returned.refusal : undefined
+
+/** RFC 6749 §3.1. */
+export const authorizeEndpoint = (parts: Parts): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const next = yield* interaction(parts, call)
+    const refusal = refusalOf(next)
+    if (refusal !== undefined) yield* refused(parts.audit, call, refusal)
+    return draw(parts, call, next)
+  })

@@ -1,0 +1,89 @@
+import { Effect, Option, Redacted, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { type AuthenticatedClient, authenticate, type Presented } from "../client/authenticate.ts"
+import { isKnown } from "../client/Client.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import { readClientId } from "../rules/Id.ts"
+import { InvalidClient, InvalidRequest } from "../rules/Refusal.ts"
+import type { Call } from "./Call.ts"
+import type { Parameters } from "./form.ts"
+import type { Parts } from "./Parts.ts"
+
+const utf8 = new TextDecoder()
+
+/** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
+const formDecode = (text: string): Option.Option<string> => {
+  try {
+    return Option.some(decodeURIComponent(text.replaceAll("+", " ")))
+  } catch {
+    return Option.none()
+  }
+}
+
+const unreadable = new InvalidClient({ reason: "unreadable", triedHeader: true })
+
+const readBasic = (header: string): Result.Result<{ readonly id: string; readonly secret: string }, InvalidClient> => {
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1]
+  if (encoded === undefined) return Result.fail(unreadable)
+  const decoded = Base64.decode(encoded)
+  if (Result.isFailure(decoded)) return Result.fail(unreadable)
+  const text = utf8.decode(decoded.success)
+  const colon = text.indexOf(":")
+  if (colon < 0) return Result.fail(unreadable)
+  const id = formDecode(text.slice(0, colon))
+  const secret = formDecode(text.slice(colon + 1))
+  return Option.isSome(id) && Option.isSome(secret)
+    ? Result.succeed({ id: id.value, secret: secret.value })
+    : Result.fail(unreadable)
+}
+
+const hide = (secret: string) => Redacted.make(secret, { label: "client secret" })
+
+/** What the request says about its sender, by one method only (RFC 6749 §2.3). */
+export const readPresented = (
+  authorization: string | null | undefined,
+  parameters: Parameters
+): Result.Result<Presented, InvalidClient | InvalidRequest> => {
+  const id = parameters.get("client_id")
+  const secret = parameters.get("client_secret")
+  const triedHeader = authorization !== null && authorization !== undefined && authorization !== ""
+
+  if (triedHeader) {
+    const basic = readBasic(authorization)
+    if (Result.isFailure(basic)) return Result.fail(basic.failure)
+    if (secret !== undefined) {
+      const message = "The client authenticates by the header or by the body, not by both."
+      return Result.fail(new InvalidRequest({ reason: "two_client_credentials", message }))
+    }
+    if (id !== undefined && id !== basic.success.id) {
+      const message = "The client_id of the body is not the one of the header."
+      return Result.fail(new InvalidRequest({ reason: "two_client_ids", message }))
+    }
+    return presented(basic.success.id, "client_secret_basic", basic.success.secret)
+  }
+  if (id === undefined) return Result.fail(new InvalidClient({ reason: "none_presented", triedHeader }))
+  return presented(id, secret === undefined ? "none" : "client_secret_post", secret)
+}
+
+const presented = (
+  text: string,
+  method: Presented["method"],
+  secret: string | undefined
+): Result.Result<Presented, InvalidClient> => {
+  const id = readClientId(text)
+  return Option.isNone(id)
+    ? Result.fail(new InvalidClient({ reason: "unknown", triedHeader: method === "client_secret_basic" }))
+    : Result.succeed({ id: id.value, method, secret: secret === undefined || secret === "" ? undefined : hide(secret) })
+}
+
+/** The client behind a request to the token, revocation or introspection endpoint. */
+export const authenticateClient = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  parameters: Parameters
+): Effect.fn.Return<AuthenticatedClient, InvalidClient | InvalidRequest | StorageUnavailable> {
+  const presented = yield* Effect.fromResult(readPresented(call.request.headers.get("authorization"), parameters))
+  const client = yield* parts.clients.find(call.workspace.id, presented.id)
+  const known = client !== undefined && isKnown(client, call.now) ? client : undefined
+  return yield* Effect.fromResult(authenticate(presented, known))
+})

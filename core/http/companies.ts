@@ -1,0 +1,21 @@
+import { Effect } from "effect"
+import { json, noStore } from "./answer.ts"
+import type { Endpoint } from "./Call.ts"
+import { guard } from "./guard.ts"
+import type { Parts } from "./Parts.ts"
+
+const companies = [
+  { id: "1", name: "Acme", domain: "acme.example" },
+  { id: "2", name: "Globex", domain: "globex.example" }
+] as const
+
+/** The example resource: what a product's own API looks like behind the guard. */
+export const companiesEndpoint = (parts: Parts): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const principal = yield* guard(parts.grants, call.workspace, call.request, { scopes: ["api"] })
+    const as =
+      principal._tag === "User"
+        ? { kind: "user", user: principal.user }
+        : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
+    return json(200, { data: companies, as }, noStore)
+  })

@@ -1,0 +1,33 @@
+import type { ConsentPage } from "../pages/Consent.ts"
+import type { SignedIn } from "../ports/ResourceOwner.ts"
+import type { AuthorizationRequest } from "./authorizationRequest.ts"
+import type { Call } from "./Call.ts"
+import type { Parts } from "./Parts.ts"
+
+const isEverything = (resource: string, call: Call): boolean => resource === call.workspace.issuer
+
+/** All that a person has to know to say yes or no. */
+export const consentModel = (
+  parts: Parts,
+  call: Call,
+  request: AuthorizationRequest,
+  signedIn: SignedIn,
+  form: Pick<ConsentPage, "csrf" | "ticket" | "request">,
+  switchAccount: string
+): ConsentPage => ({
+  client: {
+    id: request.client.id,
+    name: request.client.about.client_name,
+    redirectUri: request.target,
+    registeredItself: true,
+    registeredAt: request.client.createdAt
+  },
+  scopes: parts.policy.scopes
+    .filter((scope) => request.scope.includes(scope.name))
+    .map((scope) => ({ scope: scope.name, words: scope.meaning, byDefault: request.scopeByDefault })),
+  ...(request.resource === null || isEverything(request.resource, call) ? {} : { resource: request.resource }),
+  account: signedIn.label,
+  switchAccount,
+  ...form,
+  now: call.now
+})

@@ -1,0 +1,45 @@
+import { Effect, Result } from "effect"
+import type { Principal } from "../grant/Principal.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import { InsufficientScope, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
+import { covers } from "../rules/Resource.ts"
+import { isWithin } from "../rules/Scope.ts"
+import type { Grants } from "../server/Grants.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import type { HttpRequest } from "./Http.ts"
+
+/** What a protected resource asks of whoever calls it. */
+export interface Needs {
+  readonly scopes: ReadonlyArray<string>
+}
+
+/** RFC 6750 §2.1: the token comes in the header, and nowhere else. */
+export const readBearer = (
+  authorization: string | null | undefined
+): Result.Result<string, TokenRequired | InvalidToken> => {
+  if (authorization === null || authorization === undefined || authorization === "") {
+    return Result.fail(new TokenRequired())
+  }
+  if (authorization.slice(0, 7).toLowerCase() !== "bearer ") return Result.fail(new TokenRequired())
+  const text = authorization.slice(7).trim()
+  return /^[A-Za-z0-9._~+/-]+=*$/.test(text)
+    ? Result.succeed(text)
+    : Result.fail(new InvalidToken({ reason: "malformed" }))
+}
+
+/** RFC 6750: whoever calls, if what they bear is good for this place and these scopes. */
+export const guard = Effect.fnUntraced(function* (
+  grants: Grants,
+  workspace: Workspace,
+  request: HttpRequest,
+  needs: Needs
+): Effect.fn.Return<Principal, TokenRequired | InvalidToken | InsufficientScope | StorageUnavailable> {
+  const text = readBearer(request.headers.get("authorization"))
+  if (Result.isFailure(text)) return yield* text.failure
+  const principal = yield* grants.check(workspace.id, text.success)
+  if (principal.resource !== null && !covers(principal.resource, new URL(request.path, workspace.issuer).href)) {
+    return yield* new InvalidToken({ reason: "other_resource" })
+  }
+  if (!isWithin(needs.scopes, principal.scope)) return yield* new InsufficientScope({ needed: needs.scopes })
+  return principal
+})

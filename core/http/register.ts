@@ -1,0 +1,139 @@
+import { Effect, Option, Redacted, Result } from "effect"
+import type { Client } from "../client/Client.ts"
+import { isKnown } from "../client/Client.ts"
+import { readRegistration } from "../client/RegistrationRequest.ts"
+import { clientInformation, credentialLength, type FreshClient, register, reregister } from "../client/register.ts"
+import type { AuditEvent } from "../ports/Audit.ts"
+import { StorageUnavailable } from "../ports/Storage.ts"
+import { clientIdOf, grantIdOf, idLength, readClientId } from "../rules/Id.ts"
+import { InvalidClientMetadata, InvalidRequest, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
+import { digestOf, sameDigest } from "../rules/Secret.ts"
+import { endpointUrl } from "../workspace/endpointUrl.ts"
+import { empty, noStore, secretJson } from "./answer.ts"
+import type { Call, Endpoint } from "./Call.ts"
+import { isJson } from "./form.ts"
+import { readBearer } from "./guard.ts"
+import type { HttpResponse } from "./Http.ts"
+import type { Parts } from "./Parts.ts"
+
+export const registerPath = "/oauth/register"
+
+const draw = (parts: Parts): FreshClient => ({
+  id: clientIdOf(parts.entropy.bytes(idLength)),
+  workspaceGrant: grantIdOf(parts.entropy.bytes(idLength)),
+  secret: parts.entropy.bytes(credentialLength),
+  registration: parts.entropy.bytes(credentialLength)
+})
+
+const registrationUri = (call: Call, client: Client): string =>
+  `${endpointUrl(call.workspace, registerPath)}/${client.id}`
+
+const information = (
+  status: number,
+  call: Call,
+  client: Client,
+  registrationToken: Redacted.Redacted<string>,
+  secret: Option.Option<Redacted.Redacted<string>>
+): HttpResponse =>
+  secretJson(status, {
+    ...clientInformation(client),
+    ...(Option.isSome(secret) ? { client_secret: Redacted.value(secret.value) } : {}),
+    // RFC 7591 §3.2.1: required where a secret is issued; 0 is never.
+    ...(client.credential._tag === "Secret" ? { client_secret_expires_at: 0 } : {}),
+    registration_client_uri: registrationUri(call, client),
+    registration_access_token: Redacted.value(registrationToken)
+  })
+
+const readBody = Effect.fnUntraced(function* (call: Call) {
+  if (!isJson(call.request)) {
+    const message = "The body has to be application/json."
+    return yield* new InvalidRequest({ reason: "wrong_content_type", message })
+  }
+  return yield* Effect.fromResult(readRegistration(call.request.body))
+})
+
+const audit = (parts: Parts, call: Call, event: AuditEvent) =>
+  parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
+
+const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
+  Option.map(Result.getSuccess(readBearer(call.request.headers.get("authorization"))), (text) =>
+    Redacted.make(text, { label: "registration token" })
+  )
+
+/** RFC 7591 §3. */
+export const registerEndpoint = (parts: Parts): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
+    const request = yield* readBody(call)
+    const made = yield* Effect.fromResult(register(request, parts.policy, call.now, draw(parts)))
+    yield* parts.clients.add(call.workspace.id, made.client).pipe(
+      Effect.catchTag("Conflict", () =>
+        // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
+        Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh client id was taken" }))
+      )
+    )
+    yield* audit(parts, call, { _tag: "ClientRegistered", client: made.client.id })
+    return information(201, call, made.client, made.registrationToken, made.secret)
+  })
+
+/** RFC 7592 §2: whoever holds the registration access token may look after the registration, nobody else. */
+const ownClient = Effect.fnUntraced(function* (parts: Parts, call: Call) {
+  const token = bearer(call)
+  if (Option.isNone(token)) return yield* new TokenRequired()
+  const id = readClientId(call.path.slice(registerPath.length + 1))
+  const client = Option.isNone(id) ? undefined : yield* parts.clients.find(call.workspace.id, id.value)
+  const matches = sameDigest(digestOf(Redacted.value(token.value)), client?.registration ?? digestOf(""))
+  if (client === undefined || !isKnown(client, call.now) || !matches) {
+    return yield* new InvalidToken({ reason: client === undefined ? "client_gone" : "bad_secret" })
+  }
+  if (client.disabled) return yield* new InvalidToken({ reason: "client_disabled" })
+  return { client, token: token.value }
+})
+
+export const readRegistrationEndpoint = (parts: Parts): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const { client, token } = yield* ownClient(parts, call)
+    return information(200, call, client, token, Option.none())
+  })
+
+export const updateRegistrationEndpoint = (parts: Parts): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const { client, token } = yield* ownClient(parts, call)
+    const request = yield* readBody(call)
+    yield* claimsToBe(client, call.request.body)
+    const fresh = draw(parts)
+    // Decided once for the answer and again, with the same draw, on what is stored by then.
+    const made = yield* Effect.fromResult(reregister(client, request, parts.policy, fresh))
+    const stored = yield* parts.clients.change(call.workspace.id, client.id, (current) =>
+      Result.match(reregister(current, request, parts.policy, fresh), {
+        onFailure: () => current,
+        onSuccess: (again) => again.client
+      })
+    )
+    if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
+    yield* audit(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
+    return information(200, call, stored, token, made.secret)
+  })
+
+/** RFC 7592 §2.2: the body names the client that it is for, and a secret in it has to be the client's own. */
+const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidClientMetadata> => {
+  // `readBody` has read it as an object before.
+  const members = JSON.parse(body) as { readonly [name: string]: unknown }
+  const fault = (message: string) => Effect.fail(new InvalidClientMetadata({ message }))
+  if (members.client_id !== client.id) return fault("The member client_id is not this client's.")
+  if (typeof members.client_secret !== "string") return Effect.void
+  const digest = client.credential._tag === "Secret" ? client.credential.digest : ""
+  return sameDigest(digestOf(members.client_secret), digest)
+    ? Effect.void
+    : fault("The member client_secret is not this client's.")
+}
+
+export const deleteRegistrationEndpoint = (parts: Parts): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const { client } = yield* ownClient(parts, call)
+    // The client first: without it nothing that its grants issued is accepted, even if the rest does not come about.
+    yield* parts.clients.remove(call.workspace.id, client.id)
+    yield* parts.grants.removeGrant(call.workspace.id, client.workspaceGrant)
+    yield* audit(parts, call, { _tag: "ClientDeleted", client: client.id })
+    return empty(204, noStore)
+  })

@@ -1,0 +1,18 @@
+import { Effect, Option } from "effect"
+import { InsufficientScope, InvalidToken } from "../rules/Refusal.ts"
+import { secretJson } from "./answer.ts"
+import type { Endpoint } from "./Call.ts"
+import { guard } from "./guard.ts"
+import type { Parts } from "./Parts.ts"
+
+const needs = { scopes: ["profile"] } as const
+
+/** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
+export const userinfoEndpoint = (parts: Parts): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const principal = yield* guard(parts.grants, call.workspace, call.request, needs)
+    if (principal._tag !== "User") return yield* new InsufficientScope({ needed: needs.scopes })
+    const profile = yield* parts.owner.profile(call.workspace, principal.user)
+    if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
+    return secretJson(200, profile.value)
+  })

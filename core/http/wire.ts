@@ -1,0 +1,112 @@
+import { Match } from "effect"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Refusal } from "../rules/Refusal.ts"
+import { endpointUrl } from "../workspace/endpointUrl.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import { empty, json, noStore, secretJson } from "./answer.ts"
+import type { HeaderPairs, HttpResponse } from "./Http.ts"
+
+/** What a refusal looks like from outside. */
+export interface Wire {
+  readonly status: number
+  readonly error: string
+  readonly description: string
+  readonly headers?: HeaderPairs
+}
+
+const row = (status: number, error: string, description: string, headers?: HeaderPairs): Wire =>
+  headers === undefined ? { status, error, description } : { status, error, description, headers }
+
+/**
+ * RFC 6749 §4.1.2.1 and §5.2, 6750 §3.1, 7591 §3.2.2, 8707 §2: the one table from a refusal to the wire. A tag without
+ * a row does not compile. Reasons that would tell a guesser how close the guess came share one description.
+ */
+export const toWire = (refusal: Refusal): Wire =>
+  Match.valueTags(refusal, {
+    InvalidRequest: ({ message }) => row(400, "invalid_request", message),
+    InvalidClient: ({ triedHeader }) =>
+      row(
+        401,
+        "invalid_client",
+        "The client is not known, or did not show its own secret by its own method.",
+        triedHeader ? [["www-authenticate", 'Basic realm="oauth"']] : undefined
+      ),
+    InvalidGrant: () =>
+      row(
+        400,
+        "invalid_grant",
+        "The code or token is not valid, has expired, was used or revoked, or is not this client's."
+      ),
+    InvalidScope: ({ reason }) =>
+      reason === "wider_than_granted"
+        ? row(400, "invalid_scope", "The scope is wider than what was granted.")
+        : row(400, "invalid_scope", "None of these scopes can be granted to this client."),
+    InvalidTarget: ({ reason }) =>
+      reason === "wider_than_granted"
+        ? row(400, "invalid_target", "The resource is wider than what was granted.")
+        : row(400, "invalid_target", "The resource is not one of this server's."),
+    UnauthorizedClient: () => row(400, "unauthorized_client", "The client may not use this grant type."),
+    UnsupportedGrantType: () => row(400, "unsupported_grant_type", "The server does not know this grant type."),
+    UnsupportedResponseType: () => row(400, "unsupported_response_type", "The server answers response_type=code only."),
+    AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
+    UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
+    ForgedForm: () => row(403, "access_denied", "The form was not sent from this server's own page."),
+    NoSuchRoute: ({ reason }) =>
+      reason === "method"
+        ? row(405, "invalid_request", "The method is not one of this endpoint's.")
+        : row(404, "not_found", "There is nothing at this address."),
+    InvalidRedirectUri: ({ message }) => row(400, "invalid_redirect_uri", message),
+    InvalidClientMetadata: ({ message }) => row(400, "invalid_client_metadata", message),
+    TokenRequired: () => row(401, "invalid_token", "An access token is needed."),
+    InvalidToken: () => row(401, "invalid_token", "The access token is not valid, has expired or was revoked."),
+    InsufficientScope: () => row(403, "insufficient_scope", "The access token does not reach this far."),
+    RegistrationRefused: ({ reason }) =>
+      reason === "closed"
+        ? row(403, "access_denied", "Clients are registered by the owners of this workspace.")
+        : row(401, "invalid_token", "Registering here takes an initial access token.", [
+            ["www-authenticate", "Bearer"]
+          ]),
+    Contended: () =>
+      row(503, "temporarily_unavailable", "Too many requests met on one record. Try again.", retryAfter(1)),
+    TooManyRequests: ({ retryAfterSeconds }) =>
+      row(429, "temporarily_unavailable", "Too many requests. Try again later.", retryAfter(retryAfterSeconds)),
+    Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1))
+  })
+
+const retryAfter = (seconds: number): HeaderPairs => [["retry-after", String(seconds)]]
+
+const storageAway: Wire = row(
+  503,
+  "temporarily_unavailable",
+  "The server cannot reach its storage. Try again.",
+  retryAfter(2)
+)
+
+export const faultToWire = (fault: Refusal | StorageUnavailable): Wire =>
+  fault._tag === "StorageUnavailable" ? storageAway : toWire(fault)
+
+/** Refused as OAuth's endpoints refuse. */
+export const oauthError = (fault: Refusal | StorageUnavailable): HttpResponse => {
+  const wire = faultToWire(fault)
+  return secretJson(wire.status, { error: wire.error, error_description: wire.description }, wire.headers)
+}
+
+const quoted = (text: string): string => `"${text.replace(/["\\]/g, "")}"`
+
+/** RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. */
+export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavailable): HttpResponse => {
+  const metadata = `resource_metadata=${quoted(endpointUrl(workspace, "/.well-known/oauth-protected-resource"))}`
+  if (fault._tag === "TokenRequired") {
+    return { ...empty(401, [["www-authenticate", `Bearer ${metadata}`], ...noStore]), body: "" }
+  }
+  const wire = faultToWire(fault)
+  const body = { error: wire.error, error_description: wire.description }
+  if (wire.status !== 401 && wire.status !== 403) return json(wire.status, body, [...noStore, ...(wire.headers ?? [])])
+  const challenge = [
+    `error=${quoted(wire.error)}`,
+    `error_description=${quoted(wire.description)}`,
+    ...(fault._tag === "InsufficientScope" ? [`scope=${quoted(fault.needed.join(" "))}`] : []),
+    metadata
+  ]
+  return secretJson(wire.status, body, [["www-authenticate", `Bearer ${challenge.join(", ")}`]])
+}
