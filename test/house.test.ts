@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { checkedTypes, everyTestRuns, noAny, pureCore, reasonedAssertions } from "./house/code.ts"
 import { adaptersStayBelow, coreFollowsTheArrow, coreStandsAlone, runtimesStayBelow } from "./house/imports.ts"
+import { type Lock, missingFrom } from "./house/lock.ts"
 import { concepts, portable, topLevel } from "./house/places.ts"
 import type { Rule } from "./house/Rule.ts"
 import { importsOf, type Source, scan } from "./house/Source.ts"
@@ -208,6 +209,28 @@ describe("the rules of the house", () => {
       expect(sound.flatMap((source) => rule.breaches(source))).toEqual([])
     })
   }
+})
+
+describe("the lock file", () => {
+  test("has all that its packages ask for, on every platform", () => {
+    const { packages }: { packages: Lock } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"))
+    expect(Object.keys(packages).length).toBeGreaterThan(1)
+    expect(missingFrom(packages)).toEqual([])
+  })
+
+  test("is seen to lack something", () => {
+    const lock: Lock = {
+      "": { dependencies: { a: "1" } },
+      "node_modules/a": { dependencies: { b: "1", c: "1" }, optionalDependencies: { "@d/elsewhere": "1" } },
+      "node_modules/a/node_modules/b": { dependencies: { c: "1" } },
+      "node_modules/c": { version: "1" },
+      "node_modules/e": { dependencies: { b: "1" } }
+    }
+    expect(missingFrom(lock)).toEqual([
+      "@d/elsewhere, which node_modules/a asks for",
+      "b, which node_modules/e asks for"
+    ])
+  })
 })
 
 describe("telling code from text", () => {
