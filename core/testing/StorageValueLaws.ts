@@ -121,7 +121,7 @@ const names: ReadonlyArray<string> = [
 /** Tries to change everything in a value, as a careless caller would; a store may have frozen it. */
 const vandalise = (value: unknown): void => {
   if (typeof value !== "object" || value === null) return
-  for (const key of Reflect.ownKeys(value)) {
+  for (const key of Object.keys(value)) {
     vandalise(Reflect.get(value, key))
     Reflect.set(value, key, "vandalised")
   }
