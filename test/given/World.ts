@@ -1,0 +1,148 @@
+import { Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { TestClock } from "effect/testing"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import type { Needs } from "../../core/http/guard.ts"
+import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { type Guarded, Tessera, type TesseraOptions } from "../../core/http/Tessera.ts"
+import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { Pages } from "../../core/ports/Pages.ts"
+import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { type Profile, ResourceOwner, type SignedIn } from "../../core/ports/ResourceOwner.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { UserId } from "../../core/rules/Id.ts"
+import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { drawFrom } from "../../core/testing/Draw.ts"
+import { type KeyRing, Keys, makeSealer, sealKey } from "../../core/token/KeyRing.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { type Calls, countingStorage } from "./countingStorage.ts"
+
+/** A moment well after 1970 and well before today: nothing may depend on the wall clock. */
+export const t0 = Date.UTC(2031, 0, 1)
+
+export const theWorkspace: Workspace = {
+  id: WorkspaceId.make("home"),
+  issuer: Issuer.make("https://auth.example.com"),
+  name: "Example"
+}
+
+export interface WorldOptions {
+  readonly policy?: Partial<Policy>
+  readonly workspaces?: ReadonlyArray<Workspace>
+  readonly registration?: Layer.Layer<RegistrationPolicy>
+  readonly routes?: TesseraOptions["routes"]
+  readonly seed?: string
+}
+
+export interface Sent {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** The test's own sign-in: this person's session is sent along. */
+  readonly as?: string
+  readonly host?: string
+}
+
+/** A whole authorization server in memory, its clock in the test's hand, and everything that it says kept. */
+export interface World {
+  readonly send: (method: string, target: string, sent?: Sent) => Effect.Effect<HttpResponse>
+  readonly guard: (target: string, needs: Needs, headers: Readonly<Record<string, string>>) => Effect.Effect<Guarded>
+  readonly parts: Tessera["Service"]["parts"]
+  readonly routes: Tessera["Service"]["routes"]
+  readonly workspace: Workspace
+  readonly storage: Storage["Service"]
+  readonly calls: Calls
+  readonly audit: Array<AuditEntry>
+  readonly log: Array<string>
+  /** The text of something that is shown once. */
+  readonly reveal: (secret: Redacted.Redacted<string>) => string
+  readonly turnRing: (change: (ring: KeyRing) => KeyRing) => void
+}
+
+const seededEntropy = (seed: string): Entropy["Service"] => {
+  const draw = drawFrom(seed)
+  return { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }
+}
+
+export const keyFrom = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
+
+const people = (gone: ReadonlySet<string>): ResourceOwner["Service"] => ({
+  current: (_workspace, request) =>
+    Effect.sync(() => {
+      const name = /(?:^|; )person=([a-z]+)/.exec(request.headers.get("cookie") ?? "")?.[1]
+      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(name))
+    }),
+  signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
+  profile: (_workspace, user) =>
+    Effect.sync(() => (gone.has(user) ? Option.none<Profile>() : Option.some({ sub: user, name: `Mx ${user}` })))
+})
+
+const signedIn = (name: string): SignedIn => ({
+  user: UserId.make(name),
+  session: `session-of-${name}`,
+  label: `${name}@example.com`,
+  role: "member"
+})
+
+/** Runs a test's body in a world of its own. */
+export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}): Promise<A> => {
+  const audit: Array<AuditEntry> = []
+  const log: Array<string> = []
+  const calls: Calls = { get: [], insert: [], replace: [], remove: [], list: [] }
+  let ring: KeyRing = [keyFrom(1)]
+  let sealer = makeSealer(ring)
+
+  const logger = Logger.make((entry) => {
+    log.push(JSON.stringify([entry.message, String(entry.cause)]))
+  })
+  const storage = countingStorage(calls).pipe(Layer.provideMerge(Memory.layer))
+  const ports = Layer.mergeAll(
+    storage,
+    Layer.succeed(Entropy, seededEntropy(options.seed ?? "world")),
+    Layer.succeed(Keys, { current: () => sealer }),
+    Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
+    Layer.succeed(ResourceOwner, people(new Set(["gone"]))),
+    options.registration ?? RegistrationPolicy.layerOpen,
+    Pages.layer(),
+    options.workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(options.workspaces)
+  )
+  const policy = { ...standardPolicy, ...options.policy }
+  const tessera = Tessera.layer(options.routes === undefined ? { policy } : { policy, routes: options.routes })
+
+  const program = Effect.gen(function* () {
+    yield* TestClock.setTime(t0)
+    const server = yield* Tessera
+    const world: World = {
+      send: (method, target, sent = {}) => server.handle(requestOf(method, target, sent)),
+      guard: (target, needs, headers) => server.guard(requestOf("GET", target, { headers }), needs),
+      parts: server.parts,
+      routes: server.routes,
+      workspace: options.workspaces?.[0] ?? theWorkspace,
+      storage: yield* Storage,
+      calls,
+      audit,
+      log,
+      reveal: Redacted.value,
+      turnRing: (change) => {
+        ring = change(ring)
+        sealer = makeSealer(ring)
+      }
+    }
+    return yield* body(world)
+  })
+  return Effect.runPromise(
+    program.pipe(
+      Effect.provide(tessera.pipe(Layer.provideMerge(ports))),
+      Effect.provide(Layer.merge(TestClock.layer(), Logger.layer([logger]))),
+      Effect.provideService(References.MinimumLogLevel, "All")
+    )
+  )
+}
+
+export const requestOf = (method: string, target: string, sent: Sent): HttpRequest => {
+  const [path = "/", ...query] = target.split("?")
+  const headers = new Headers(sent.headers)
+  if (sent.as !== undefined) headers.append("cookie", `person=${sent.as}`)
+  if (sent.host !== undefined) headers.set("host", sent.host)
+  return { method, path, query: query.join("?"), headers, body: sent.body ?? "" }
+}

@@ -1,0 +1,27 @@
+import { Effect, Layer } from "effect"
+import { Storage } from "../../core/ports/Storage.ts"
+
+/** What the store was asked, by verb: the kinds of record, in order. */
+export type Calls = Record<"get" | "insert" | "replace" | "remove" | "list", Array<string>>
+
+/** The store below, with every call noted. */
+export const countingStorage = (calls: Calls) =>
+  Layer.effect(
+    Storage,
+    Effect.gen(function* () {
+      const below = yield* Storage
+      const noted = <A, E>(verb: keyof Calls, kind: string, call: Effect.Effect<A, E>) =>
+        Effect.suspend(() => {
+          calls[verb].push(kind)
+          return call
+        })
+      return {
+        get: (key) => noted("get", key.kind, below.get(key)),
+        insert: (record) => noted("insert", record.kind, below.insert(record)),
+        replace: (expected, record) => noted("replace", record.kind, below.replace(expected, record)),
+        remove: (key) => noted("remove", key.kind, below.remove(key)),
+        list: (listing) => noted("list", listing.kind, below.list(listing)),
+        sweep: below.sweep
+      }
+    })
+  )

@@ -1,0 +1,172 @@
+import { Effect } from "effect"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import type { Sent, World } from "./World.ts"
+
+/** A client as a registration answered it. */
+export interface TestClient {
+  readonly id: string
+  readonly secret: string | undefined
+  readonly redirectUri: string
+  readonly registrationUri: string
+  readonly registrationToken: string
+}
+
+export const form = (fields: Readonly<Record<string, string | undefined>>): string =>
+  new URLSearchParams(
+    Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined)
+  ).toString()
+
+export const formHeaders = { "content-type": "application/x-www-form-urlencoded" } as const
+export const jsonHeaders = { "content-type": "application/json" } as const
+
+export const header = (response: HttpResponse, name: string): string | undefined =>
+  response.headers.find(([written]) => written === name)?.[1]
+
+// A test reads what it was answered; a wrong shape fails its assertions.
+export const jsonOf = (response: HttpResponse): Record<string, unknown> =>
+  JSON.parse(response.body) as Record<string, unknown>
+
+export const text = (value: unknown): string => {
+  if (typeof value !== "string") throw new Error(`not a text: ${String(value)}`)
+  return value
+}
+
+export const redirectUri = "https://app.example.org/callback"
+
+export const registerClient = Effect.fnUntraced(function* (
+  world: World,
+  metadata: Readonly<Record<string, unknown>> = {},
+  sent: Sent = {}
+): Effect.fn.Return<TestClient> {
+  const body = JSON.stringify({
+    redirect_uris: [redirectUri],
+    token_endpoint_auth_method: "client_secret_post",
+    ...metadata
+  })
+  const response = yield* world.send("POST", "/oauth/register", {
+    ...sent,
+    headers: { ...jsonHeaders, ...sent.headers },
+    body
+  })
+  if (response.status !== 201) throw new Error(`registration answered ${response.status}: ${response.body}`)
+  const registered = jsonOf(response)
+  return {
+    id: text(registered.client_id),
+    secret: registered.client_secret === undefined ? undefined : text(registered.client_secret),
+    redirectUri: Array.isArray(registered.redirect_uris) ? String(registered.redirect_uris[0] ?? "") : "",
+    registrationUri: text(registered.registration_client_uri),
+    registrationToken: text(registered.registration_access_token)
+  }
+})
+
+export const verifier = "a-code-verifier-of-at-least-43-characters-~._"
+export const challenge: string = digestOf(verifier)
+
+export const authorizeTarget = (
+  client: TestClient,
+  fields: Readonly<Record<string, string | undefined>> = {}
+): string =>
+  `/oauth/authorize?${form({
+    response_type: "code",
+    client_id: client.id,
+    redirect_uri: client.redirectUri,
+    code_challenge: challenge,
+    code_challenge_method: "S256",
+    state: "st",
+    ...fields
+  })}`
+
+/** The hidden fields of a page's form. */
+export const hiddenFields = (page: string): Record<string, string> => {
+  const fields: Record<string, string> = {}
+  for (const [tag] of page.matchAll(/<input type="hidden"[^>]*>/g)) {
+    const name = /name="([^"]*)"/.exec(tag)?.[1] ?? ""
+    fields[name] = plainText(/value="([^"]*)"/.exec(tag)?.[1] ?? "")
+  }
+  return fields
+}
+
+const plainText = (html: string): string =>
+  html
+    .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replaceAll("&quot;", '"')
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&")
+
+export const decide = (world: World, page: HttpResponse, decision: "approve" | "deny", as = "alice", host?: string) =>
+  world.send("POST", "/consent", {
+    as,
+    ...(host === undefined ? {} : { host }),
+    headers: formHeaders,
+    body: form({ ...hiddenFields(page.body), decision })
+  })
+
+/** The parameters that a redirect takes back to the client. */
+export const returned = (response: HttpResponse): URLSearchParams =>
+  new URL(text(header(response, "location"))).searchParams
+
+export const codeFor = Effect.fnUntraced(function* (
+  world: World,
+  client: TestClient,
+  fields: Readonly<Record<string, string | undefined>> = {},
+  as = "alice"
+) {
+  const page = yield* world.send("GET", authorizeTarget(client, fields), { as })
+  const response = yield* decide(world, page, "approve", as)
+  return text(returned(response).get("code"))
+})
+
+export const tokenRequest = (world: World, client: TestClient, fields: Readonly<Record<string, string | undefined>>) =>
+  world.send("POST", "/oauth/token", {
+    headers: formHeaders,
+    body: form({ client_id: client.id, client_secret: client.secret, ...fields })
+  })
+
+export const redeem = (
+  world: World,
+  client: TestClient,
+  code: string,
+  fields: Readonly<Record<string, string | undefined>> = {}
+) =>
+  tokenRequest(world, client, {
+    grant_type: "authorization_code",
+    code,
+    redirect_uri: client.redirectUri,
+    code_verifier: verifier,
+    ...fields
+  })
+
+export const refresh = (
+  world: World,
+  client: TestClient,
+  token: string,
+  fields: Readonly<Record<string, string | undefined>> = {}
+) => tokenRequest(world, client, { grant_type: "refresh_token", refresh_token: token, ...fields })
+
+export interface TestTokens {
+  readonly access: string
+  readonly refresh: string
+  readonly scope: string
+}
+
+export const tokensOf = (response: HttpResponse): TestTokens => {
+  if (response.status !== 200) throw new Error(`the token endpoint answered ${response.status}: ${response.body}`)
+  const body = jsonOf(response)
+  return { access: text(body.access_token), refresh: text(body.refresh_token), scope: text(body.scope) }
+}
+
+export const signInToApp = Effect.fnUntraced(function* (
+  world: World,
+  client: TestClient,
+  fields: Readonly<Record<string, string | undefined>> = {},
+  as = "alice"
+) {
+  return tokensOf(yield* redeem(world, client, yield* codeFor(world, client, fields, as)))
+})
+
+export const bearing = (token: string) => ({ authorization: `Bearer ${token}` })
+
+export const companies = (world: World, token: string) =>
+  world.send("GET", "/rest/companies", { headers: bearing(token) })

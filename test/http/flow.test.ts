@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  authorizeTarget,
+  codeFor,
+  companies,
+  decide,
+  header,
+  jsonOf,
+  redeem,
+  refresh,
+  registerClient,
+  returned,
+  signInToApp,
+  tokenRequest,
+  tokensOf
+} from "../given/flow.ts"
+import { inWorld, theWorkspace } from "../given/World.ts"
+
+describe("the code flow, whole", () => {
+  test("takes a stranger from registration to the API and keeps it signed in", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* world.send("GET", authorizeTarget(client, { scope: "api profile" }), { as: "alice" })
+        expect(page.status).toBe(200)
+        const back = yield* decide(world, page, "approve")
+        expect(back.status).toBe(303)
+        expect(returned(back).get("state")).toBe("st")
+        expect(returned(back).get("iss")).toBe(theWorkspace.issuer)
+        const code = returned(back).get("code") ?? ""
+        const first = tokensOf(yield* redeem(world, client, code))
+        expect(first.scope).toBe("api profile")
+        expect((yield* companies(world, first.access)).status).toBe(200)
+        const second = tokensOf(yield* refresh(world, client, first.refresh))
+        expect((yield* companies(world, second.access)).status).toBe(200)
+        const retried = tokensOf(yield* refresh(world, client, first.refresh))
+        expect(retried.refresh).toBe(second.refresh)
+        const replayed = yield* redeem(world, client, code)
+        expect(replayed.status).toBe(400)
+        expect(jsonOf(replayed).error).toBe("invalid_grant")
+        expect((yield* companies(world, second.access)).status).toBe(401)
+      })
+    ))
+
+  test("revokes the grant when a spent refresh token comes back after the grace", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const first = yield* signInToApp(world, client)
+        const second = tokensOf(yield* refresh(world, client, first.refresh))
+        yield* TestClock.adjust("60 seconds")
+        expect((yield* refresh(world, client, first.refresh)).status).toBe(400)
+        expect((yield* refresh(world, client, second.refresh)).status).toBe(400)
+        expect((yield* companies(world, second.access)).status).toBe(401)
+      })
+    ))
+
+  test("gives a machine the workspace's access", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["client_credentials"], redirect_uris: [] })
+        const response = yield* tokenRequest(world, client, { grant_type: "client_credentials" })
+        expect(response.status).toBe(200)
+        expect(jsonOf(response).scope).toBe("api")
+        expect(jsonOf(yield* companies(world, String(jsonOf(response).access_token))).as).toEqual({ kind: "workspace" })
+      })
+    ))
+
+  test("sends somebody who is not signed in to sign in and back", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const target = authorizeTarget(client)
+        const response = yield* world.send("GET", target)
+        expect(response.status).toBe(303)
+        expect(header(response, "location")).toBe(`/login?return_to=${encodeURIComponent(target)}`)
+        expect(yield* codeFor(world, client)).toStartWith("tsr_ac_")
+      })
+    ))
+})

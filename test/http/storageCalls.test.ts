@@ -1,0 +1,122 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import type { Calls } from "../given/countingStorage.ts"
+import {
+  bearing,
+  codeFor,
+  companies,
+  form,
+  formHeaders,
+  jsonOf,
+  redeem,
+  refresh,
+  registerClient,
+  signInToApp,
+  tokenRequest,
+  tokensOf
+} from "../given/flow.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+const nothing: Calls = { get: [], insert: [], replace: [], remove: [], list: [] }
+
+/** What a step asks of the store. */
+const callsOf = Effect.fnUntraced(function* <A, E>(world: World, step: Effect.Effect<A, E>) {
+  for (const verb of Object.values(world.calls)) verb.length = 0
+  const result = yield* step
+  const calls = Object.fromEntries(Object.entries(world.calls).map(([verb, kinds]) => [verb, [...kinds]]))
+  return { calls, result }
+})
+
+/** A client whose first flow is behind it, read within the last moment. */
+const warmApp = Effect.fnUntraced(function* (world: World) {
+  const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+  const tokens = yield* signInToApp(world, client)
+  const machine = yield* tokenRequest(world, client, { grant_type: "client_credentials" })
+  yield* companies(world, tokens.access)
+  return { client, tokens, machine: String(jsonOf(machine).access_token) }
+})
+
+describe("what a request costs the store, once the client is at hand", () => {
+  test("client credentials: one read", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client } = yield* warmApp(world)
+        const { calls } = yield* callsOf(world, tokenRequest(world, client, { grant_type: "client_credentials" }))
+        expect(calls).toEqual({ ...nothing, get: ["grant"] })
+      })
+    ))
+
+  test("code exchange: one read and one write of the grant", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client } = yield* warmApp(world)
+        const code = yield* codeFor(world, client)
+        const { calls, result } = yield* callsOf(world, redeem(world, client, code))
+        expect(result.status).toBe(200)
+        expect(calls).toEqual({ ...nothing, get: ["grant"], replace: ["grant"] })
+      })
+    ))
+
+  test("refresh: one read and one write; a retry: one read", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client, tokens } = yield* warmApp(world)
+        const rotation = yield* callsOf(world, refresh(world, client, tokens.refresh))
+        expect(tokensOf(rotation.result).refresh).not.toBe(tokens.refresh)
+        expect(rotation.calls).toEqual({ ...nothing, get: ["grant"], replace: ["grant"] })
+        const retry = yield* callsOf(world, refresh(world, client, tokens.refresh))
+        expect(retry.calls).toEqual({ ...nothing, get: ["grant"] })
+      })
+    ))
+
+  test("bearer check, of a person's token, a machine's and an API key: one read", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { tokens, machine } = yield* warmApp(world)
+        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        for (const token of [tokens.access, machine, world.reveal(key.text)]) {
+          const { calls, result } = yield* callsOf(world, companies(world, token))
+          expect(result.status).toBe(200)
+          expect(calls).toEqual({ ...nothing, get: ["grant"] })
+        }
+      })
+    ))
+
+  test("introspection of one's own token: one read", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client, tokens } = yield* warmApp(world)
+        const body = form({ client_id: client.id, client_secret: client.secret, token: tokens.access })
+        const { calls, result } = yield* callsOf(
+          world,
+          world.send("POST", "/oauth/introspect", { headers: formHeaders, body })
+        )
+        expect(jsonOf(result).active).toBe(true)
+        expect(calls).toEqual({ ...nothing, get: ["grant"] })
+      })
+    ))
+
+  test("a token that is forged, cut, of another kind or expired: nothing at all", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { tokens } = yield* warmApp(world)
+        const forged = `${tokens.access.slice(0, 40)}${tokens.access[40] === "A" ? "B" : "A"}${tokens.access.slice(41)}`
+        for (const token of [forged, tokens.access.slice(0, -3), tokens.refresh, "tsr_ak_short", "x"]) {
+          const { calls, result } = yield* callsOf(
+            world,
+            world.send("GET", "/rest/companies", { headers: bearing(token) })
+          )
+          expect(result.status).toBe(401)
+          expect(calls).toEqual(nothing)
+        }
+      })
+    ))
+
+  test("metadata: nothing at all", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { calls } = yield* callsOf(world, world.send("GET", "/.well-known/oauth-authorization-server"))
+        expect(calls).toEqual(nothing)
+      })
+    ))
+})
