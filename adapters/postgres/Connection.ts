@@ -1,0 +1,118 @@
+import { connect as dial, type Socket } from "node:net"
+import { Effect, Redacted } from "effect"
+import postgres from "postgres"
+import { type Failure, failureOf } from "./outcome.ts"
+import type { Address } from "./PostgresUrl.ts"
+
+export type Cell = string | number | null
+export type Row = ReadonlyArray<Cell>
+
+/** One connection to a server: it opens once, and never again after it is closed. */
+export interface Connection {
+  readonly isOpen: () => boolean
+  /** Sends at once. Whoever stops waiting must `destroy` the connection: the statement still runs. */
+  readonly query: (
+    text: string,
+    parameters: ReadonlyArray<Cell>,
+    done: (rows: ReadonlyArray<Row> | undefined, failure: Failure | undefined) => void
+  ) => void
+  /** Takes leave of the server. Only while nothing runs. */
+  readonly close: () => void
+  readonly destroy: () => void
+}
+
+export interface ConnectionSettings {
+  readonly address: Address
+  readonly prepare: boolean
+  /** Session settings that travel with the start of a connection; a pooler would refuse them. */
+  readonly session: Readonly<Record<string, string>>
+}
+
+// Bodies go in and come out as text: what is escaped in them has to be undone before they are parsed.
+const asText = { to: 114, from: [114, 3802], serialize: (text: string) => text, parse: (text: string) => text }
+const ignore = () => undefined
+
+/**
+ * The driver's own pool sends a first statement with the connecting, and reconnects by itself, so nobody could say
+ * whether a write had left. Here each of its instances gets one socket, ours, and a statement goes only over one that
+ * has answered.
+ */
+export const connect = (settings: ConnectionSettings): Effect.Effect<Connection, Failure> =>
+  Effect.callback((resume) => {
+    const { address } = settings
+    let socket: Socket | undefined
+    let open = true
+
+    const socketOnce = () => {
+      if (socket !== undefined) return Promise.reject(new Error("this connection is over"))
+      const dialled = address.path === undefined ? dial(address.port, address.host) : dial(address.path)
+      socket = dialled
+      // The driver takes the server's name for TLS from here.
+      Object.assign(dialled, { host: address.host })
+      dialled.setNoDelay(true)
+      return new Promise<Socket>((resolve, reject) => {
+        dialled.once("error", reject)
+        dialled.once("connect", () => {
+          dialled.removeListener("error", reject)
+          resolve(dialled)
+        })
+        dialled.once("close", () => reject(Object.assign(new Error("closed"), { code: "ECONNRESET" })))
+      })
+    }
+
+    // A variable, because the driver's types leave `socket` out.
+    const options = {
+      host: address.host,
+      port: address.port,
+      database: address.database,
+      user: address.user,
+      password: Redacted.value(address.password),
+      ssl: address.tls,
+      max: 1,
+      max_lifetime: null,
+      idle_timeout: 0,
+      connect_timeout: 0,
+      fetch_types: false,
+      prepare: settings.prepare,
+      types: { json: asText },
+      onnotice: ignore,
+      onclose: () => {
+        open = false
+      },
+      connection: { application_name: address.applicationName, ...settings.session },
+      socket: socketOnce
+    }
+    const sql = postgres(options)
+
+    const destroy = () => {
+      open = false
+      socket?.destroy()
+      sql.end({ timeout: 0 }).catch(ignore)
+    }
+
+    const connection: Connection = {
+      isOpen: () => open,
+      query: (text, parameters, done) => {
+        sql
+          .unsafe<Array<Record<string, Cell>>>(text, [...parameters], { prepare: settings.prepare })
+          .values()
+          .then(
+            // `values` gives each row as an array of its cells, and these types are text, numbers and NULL.
+            (rows) => done(rows as unknown as ReadonlyArray<Row>, undefined),
+            (error: unknown) => done(undefined, failureOf(error))
+          )
+      },
+      close: () => {
+        open = false
+        sql.end({ timeout: 1 }).catch(ignore)
+      },
+      destroy
+    }
+
+    connection.query("SELECT 1", [], (_rows, failure) => {
+      if (failure === undefined) return resume(Effect.succeed(connection))
+      destroy()
+      resume(Effect.fail(failure))
+    })
+    return Effect.sync(destroy)
+  })

@@ -1,0 +1,213 @@
+import { Clock, Duration, Effect, type Scope } from "effect"
+import { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { type Cell, type Connection, type ConnectionSettings, connect, type Row } from "./Connection.ts"
+import { type Failure, isConnectionsFault } from "./outcome.ts"
+
+export interface PoolSettings extends ConnectionSettings {
+  readonly size: number
+  readonly connectTimeout: Duration.Duration
+  readonly idleTimeout: Duration.Duration
+  readonly lifetime: Duration.Duration
+}
+
+export interface Statement {
+  readonly text: string
+  readonly parameters: ReadonlyArray<Cell>
+  readonly writes: boolean
+}
+
+/** A statement failed by the server's word, or got none; `StorageUnavailable` means that it never left. */
+export interface Unanswered {
+  readonly _tag: "Unanswered"
+  readonly failure: Failure
+}
+
+export interface Pool {
+  /** Answers within `left` milliseconds, one way or another. */
+  readonly run: (
+    statement: Statement,
+    left: number
+  ) => Effect.Effect<ReadonlyArray<Row>, Unanswered | StorageUnavailable>
+}
+
+interface Member {
+  readonly connection: Connection
+  readonly since: number
+  idleSince: number
+}
+
+interface Waiter {
+  readonly take: (member: Member) => void
+  readonly fail: (message: string) => void
+}
+
+const unanswered = (failure: Failure): Unanswered => ({ _tag: "Unanswered", failure })
+const away = (message: string) => new StorageUnavailable({ outcome: "not_done", message })
+
+/** After a failed attempt to connect, callers are told the reason at once for this long, and longer each time. */
+const firstPause = 50
+const longestPause = 1000
+
+export const makePool = Effect.fnUntraced(function* (
+  settings: PoolSettings
+): Effect.fn.Return<Pool, never, Scope.Scope> {
+  const clock = yield* Clock.Clock
+  const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const idleLimit = Duration.toMillis(settings.idleTimeout)
+  const lifetime = Duration.toMillis(settings.lifetime)
+  const opening = connect(settings).pipe(
+    Effect.timeoutOrElse({
+      duration: settings.connectTimeout,
+      orElse: () =>
+        Effect.fail<Failure>({
+          code: "CONNECT_TIMEOUT",
+          rolledBack: false,
+          message: "PostgreSQL lets nobody connect in time"
+        })
+    })
+  )
+
+  const members = new Set<Member>()
+  const idle: Array<Member> = []
+  const waiters: Array<Waiter> = []
+  let connecting = 0
+  let closed = false
+  let trouble: { readonly reason: string; readonly until: number; readonly pause: number } | undefined
+
+  const leave = (member: Member, how: "close" | "destroy") => {
+    members.delete(member)
+    member.connection[how]()
+  }
+
+  const offer = (member: Member) => {
+    const waiter = waiters.shift()
+    if (waiter !== undefined) return waiter.take(member)
+    member.idleSince = now()
+    idle.push(member)
+  }
+
+  const grow = () => {
+    connecting++
+    fork(opening).addObserver((exit) => {
+      connecting--
+      if (exit._tag === "Success") {
+        trouble = undefined
+        if (closed) return exit.value.close()
+        const member = { connection: exit.value, since: now(), idleSince: now() }
+        members.add(member)
+        offer(member)
+        return
+      }
+      const failed = exit.cause.reasons.find((reason) => reason._tag === "Fail")
+      const reason = failed?._tag === "Fail" ? failed.error.message : "the connection was given up"
+      const pause = trouble === undefined ? firstPause : Math.min(trouble.pause * 2, longestPause)
+      trouble = { reason, until: now() + pause, pause }
+      // Where other connections live, they will serve who waits.
+      if (members.size === 0 && connecting === 0) for (const waiter of waiters.splice(0)) waiter.fail(reason)
+    })
+  }
+
+  const acquire = (waiter: Waiter) => {
+    for (let member = idle.pop(); member !== undefined; member = idle.pop()) {
+      if (member.connection.isOpen()) return waiter.take(member)
+      members.delete(member)
+    }
+    if (closed) return waiter.fail("the store is closed")
+    const paused = trouble !== undefined && now() < trouble.until
+    if (paused && members.size === 0 && connecting === 0) return waiter.fail(trouble?.reason ?? "")
+    waiters.push(waiter)
+    if (!paused && members.size + connecting < settings.size) grow()
+  }
+
+  const release = (member: Member) => {
+    if (!member.connection.isOpen()) discard(member)
+    else if (closed || now() - member.since > lifetime) {
+      leave(member, "close")
+      replenish()
+    } else offer(member)
+  }
+
+  const discard = (member: Member) => {
+    leave(member, "destroy")
+    replenish()
+  }
+
+  const replenish = () => {
+    if (!closed && waiters.length > connecting && members.size + connecting < settings.size) grow()
+  }
+
+  const execute = (statement: Statement, onSent: () => void) =>
+    Effect.callback<ReadonlyArray<Row>, Unanswered | StorageUnavailable>((resume) => {
+      let used: Member | undefined
+      let over = false
+      const waiter: Waiter = {
+        take: (member) => {
+          used = member
+          onSent()
+          member.connection.query(statement.text, statement.parameters, (rows, failure) => {
+            if (over) return
+            over = true
+            if (failure === undefined) {
+              release(member)
+              resume(Effect.succeed(rows ?? []))
+            } else {
+              if (isConnectionsFault(failure)) discard(member)
+              else release(member)
+              resume(Effect.fail(unanswered(failure)))
+            }
+          })
+        },
+        fail: (message) => {
+          over = true
+          resume(Effect.fail(away(message)))
+        }
+      }
+      acquire(waiter)
+      return Effect.sync(() => {
+        if (over) return
+        over = true
+        if (used !== undefined) return discard(used)
+        const at = waiters.indexOf(waiter)
+        if (at >= 0) waiters.splice(at, 1)
+      })
+    })
+
+  const reap = Effect.sync(() => {
+    const limit = now() - idleLimit
+    for (const member of idle.filter(({ idleSince }) => idleSince < limit)) {
+      idle.splice(idle.indexOf(member), 1)
+      leave(member, "close")
+    }
+  }).pipe(Effect.delay(Duration.times(settings.idleTimeout, 0.5)), Effect.forever)
+
+  yield* Effect.forkScoped(reap)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      closed = true
+      for (const waiter of waiters.splice(0)) waiter.fail("the store is closed")
+      for (const member of idle.splice(0)) leave(member, "close")
+    })
+  )
+
+  return {
+    run: (statement, left) =>
+      Effect.suspend(() => {
+        let sent = false
+        return Effect.timeoutOrElse(
+          execute(statement, () => {
+            sent = true
+          }),
+          {
+            duration: Math.max(left, 0),
+            orElse: () =>
+              Effect.fail(
+                sent
+                  ? unanswered({ code: "DEADLINE", rolledBack: false, message: "PostgreSQL did not answer in time" })
+                  : away("no connection to PostgreSQL was free in time")
+              )
+          }
+        )
+      })
+  }
+})

@@ -1,0 +1,112 @@
+import { Context, Duration, Effect, Layer, type Scope } from "effect"
+import {
+  type Conflict,
+  kinds,
+  type NewRecord,
+  type RecordKey,
+  Storage,
+  StorageScan,
+  StorageUnavailable
+} from "../../core/ports/Storage.ts"
+import { coalesce } from "../coalesce.ts"
+import { migrate, type PostgresRefusal, requireUpToDate } from "./migrate.ts"
+import { connectionSettings, connectTimeoutOf, type PostgresOptions, schemaOf } from "./Options.ts"
+import { makePool } from "./Pool.ts"
+import { readPostgresUrl } from "./PostgresUrl.ts"
+import { makeSession } from "./Session.ts"
+import { type Found, type Replacement, singly } from "./singly.ts"
+import { statementsOf } from "./statements.ts"
+import { forEachKind } from "./tables.ts"
+import { severally, together, togetherByWorkspace, type Verb } from "./together.ts"
+
+/** A larger batch adds little speed and makes each of its calls wait for more rows. */
+const batchSize = 128
+/** One in the database while another is on its way. */
+const batchesUnderWay = 2
+
+const identityOf = (key: RecordKey): string => `${key.workspace.length}:${key.workspace}${key.id}`
+const late = () =>
+  new StorageUnavailable({ outcome: "not_done", message: "PostgreSQL was too busy to be asked in time" })
+
+const make = Effect.fnUntraced(function* (
+  options: PostgresOptions
+): Effect.fn.Return<Context.Context<Storage | StorageScan>, PostgresRefusal, Scope.Scope> {
+  const address = yield* readPostgresUrl(options.url)
+  yield* options.migrations === "check" ? requireUpToDate(options) : migrate(options)
+
+  const pool = yield* makePool({
+    ...connectionSettings(options, address),
+    size: options.poolSize ?? 10,
+    connectTimeout: connectTimeoutOf(options),
+    idleTimeout: Duration.fromInputUnsafe(options.idleTimeout ?? "5 minutes"),
+    lifetime: Duration.fromInputUnsafe(options.connectionLifetime ?? "30 minutes")
+  })
+  const within = Duration.toMillis(options.deadline ?? "5 seconds")
+  const coalescing = options.coalesce ?? "all"
+  const alone = coalescing === "by_workspace"
+  const statements = forEachKind((kind) => statementsOf(schemaOf(options), kind, alone))
+  const session = yield* makeSession(pool, statements, within)
+  const { get, insert, list, remove, replace, scan, sweep } = singly(session)
+  const several = severally(session, alone)
+  const send = alone ? togetherByWorkspace : together
+
+  const lanes = Effect.fnUntraced(function* <Item, A, E>(verb: Verb<Item, A, E>) {
+    if (coalescing === "none") return (item: Item) => Effect.suspend(() => verb.one(item, session.deadline()))
+    const calls = yield* Effect.forEach(kinds, (kind) =>
+      Effect.map(
+        coalesce<Item, A, E | StorageUnavailable>({
+          run: (items, left) => send(verb, kind, items, session.now() + left),
+          // Of two writes to one record one has to win; of two workspaces' records with one id, see `writtenOrConflict`.
+          identity: verb.writes ? (item) => verb.keyOf(item).id : (item) => identityOf(verb.keyOf(item)),
+          sameIdentity: verb.writes ? "wait" : "share",
+          size: batchSize,
+          underWay: batchesUnderWay,
+          within,
+          late
+        }),
+        (call) => [kind, call] as const
+      )
+    )
+    // Each of `kinds` is there.
+    const byKind = Object.fromEntries(calls) as Record<RecordKey["kind"], (typeof calls)[number][1]>
+    return (item: Item) => byKind[verb.keyOf(item).kind](item)
+  })
+
+  const gets = yield* lanes<RecordKey, Found, never>({
+    writes: false,
+    keyOf: (key) => key,
+    one: get,
+    several: several.get
+  })
+  const inserts = yield* lanes<NewRecord, void, Conflict>({
+    writes: true,
+    keyOf: (record) => record,
+    one: insert,
+    several: several.insert
+  })
+  const replaces = yield* lanes<Replacement, void, Conflict>({
+    writes: true,
+    keyOf: ({ record }) => record,
+    one: replace,
+    several: several.replace
+  })
+
+  return Context.make(Storage, {
+    get: gets,
+    insert: inserts,
+    replace: (expected, record) => replaces({ expected, record }),
+    remove,
+    list,
+    sweep
+  }).pipe(Context.add(StorageScan, { scan }))
+})
+
+/**
+ * Records in PostgreSQL, or in what speaks like it. The start waits for a server that is not up yet, brings its tables
+ * up to date, and fails with a reason.
+ */
+export const layer = (options: PostgresOptions): Layer.Layer<Storage | StorageScan, PostgresRefusal> =>
+  Layer.effectContext(make(options))
+
+export { migrate, type Plan, type PostgresRefusal, plan } from "./migrate.ts"
+export type { PostgresOptions } from "./Options.ts"

@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs"
+import type { ConnectionOptions } from "node:tls"
+import { Effect, Redacted, Schema } from "effect"
+
+/** The address is not one. The message names what is wrong and never repeats the address, which holds a password. */
+export class BadPostgresUrl extends Schema.TaggedError<BadPostgresUrl>()("BadPostgresUrl", {
+  message: Schema.String
+}) {}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+  /** A Unix socket, in place of host and port. */
+  readonly path: string | undefined
+  readonly database: string
+  readonly user: string
+  readonly password: Redacted.Redacted<string>
+  readonly tls: false | "prefer" | ConnectionOptions
+  readonly applicationName: string
+}
+
+const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "host"]
+const sslModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
+
+/**
+ * Reads `postgres://user:password@host:port/database?sslmode=…`. The parameters mean what they mean to libpq; one that
+ * is not known is refused, because a misspelt `sslmode` must not connect in the clear.
+ */
+export const readPostgresUrl = (url: Redacted.Redacted<string>): Effect.Effect<Address, BadPostgresUrl> =>
+  Effect.gen(function* () {
+    const text = Redacted.value(url)
+    if (!URL.canParse(text)) return yield* new BadPostgresUrl({ message: "is not a URL" })
+    const { hash, hostname, password, pathname, port, protocol, searchParams, username } = new URL(text)
+    if (protocol !== "postgres:" && protocol !== "postgresql:") {
+      return yield* new BadPostgresUrl({ message: "does not start with postgres://" })
+    }
+    if (hash !== "") return yield* new BadPostgresUrl({ message: "has a #: write %23 for one in the password" })
+    const strange = [...searchParams.keys()].find((name) => !known.includes(name))
+    if (strange !== undefined) return yield* new BadPostgresUrl({ message: `has the unknown parameter ${strange}` })
+    const mode = searchParams.get("sslmode") ?? "prefer"
+    if (!sslModes.includes(mode)) {
+      return yield* new BadPostgresUrl({ message: `has an sslmode that is none of ${sslModes.join(", ")}` })
+    }
+
+    const decoded = yield* Effect.try({
+      try: () => ({
+        host: decodeURIComponent(hostname).replace(/^\[|\]$/g, ""),
+        user: decodeURIComponent(username),
+        password: decodeURIComponent(password),
+        database: decodeURIComponent(pathname.slice(1))
+      }),
+      catch: () => new BadPostgresUrl({ message: "has a % that is not followed by two hexadecimal digits" })
+    })
+    const host = searchParams.get("host") ?? decoded.host
+    const user = decoded.user === "" ? "postgres" : decoded.user
+    const portNumber = port === "" ? 5432 : Number(port)
+    return {
+      host: host === "" ? "localhost" : host,
+      port: portNumber,
+      path: host.startsWith("/") ? `${host}/.s.PGSQL.${portNumber}` : undefined,
+      database: decoded.database === "" ? user : decoded.database,
+      user,
+      password: Redacted.make(decoded.password, { label: "password" }),
+      tls: host.startsWith("/") ? false : yield* tlsOptions(mode, host, searchParams),
+      applicationName: searchParams.get("application_name") ?? "tessera"
+    }
+  })
+
+const tlsOptions = (mode: string, host: string, parameters: URLSearchParams) =>
+  Effect.gen(function* () {
+    if (mode === "disable") return false as const
+    if (mode === "allow" || mode === "prefer") return "prefer" as const
+    const read = (name: string) => {
+      const file = parameters.get(name)
+      return file === null
+        ? Effect.succeed(undefined)
+        : Effect.try({
+            try: () => readFileSync(file, "utf8"),
+            catch: () => new BadPostgresUrl({ message: `names a file as ${name} that cannot be read` })
+          })
+    }
+    const root = parameters.get("sslrootcert") === "system" ? undefined : yield* read("sslrootcert")
+    const cert = yield* read("sslcert")
+    const key = yield* read("sslkey")
+    return {
+      rejectUnauthorized: mode !== "require" || root !== undefined,
+      ...(root === undefined ? {} : { ca: root }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+      // libpq's verify-ca, and `require` where a root certificate is given: the chain is checked, the name is not.
+      ...(mode === "verify-full" ? { servername: host } : { checkServerIdentity: () => undefined })
+    }
+  })

@@ -1,0 +1,53 @@
+import { Clock, Effect } from "effect"
+import type { Kind, StorageUnavailable } from "../../core/ports/Storage.ts"
+import type { Cell, Row } from "./Connection.ts"
+import { isLostRace, unavailable } from "./outcome.ts"
+import type { Pool, Statement, Unanswered } from "./Pool.ts"
+import type { Statements } from "./statements.ts"
+
+export type Trouble = Unanswered | StorageUnavailable
+export type Rows = ReadonlyArray<Row>
+
+/** What everything that talks to the database needs. Moments are milliseconds on the monotonic clock. */
+export interface Session {
+  readonly statements: Readonly<Record<Kind, Statements>>
+  readonly now: () => number
+  /** When a call that starts now has to be answered. */
+  readonly deadline: () => number
+  readonly read: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
+  readonly write: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
+}
+
+/** A race that is lost this often is no accident. */
+const raceRetries = 3
+
+export const makeSession = Effect.fnUntraced(function* (
+  pool: Pool,
+  statements: Session["statements"],
+  within: number
+): Effect.fn.Return<Session> {
+  const clock = yield* Clock.Clock
+  const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+  /** Says again only what the server has rolled back because of a race: that writes nothing twice. */
+  const run = (statement: Statement, until: number, retries: number): Effect.Effect<Rows, Trouble> =>
+    Effect.catchIf(
+      Effect.suspend(() => pool.run(statement, until - now())),
+      (trouble) => retries > 0 && trouble._tag === "Unanswered" && isLostRace(trouble.failure),
+      () => run(statement, until, retries - 1)
+    )
+
+  return {
+    statements,
+    now,
+    deadline: () => now() + within,
+    read: (text, parameters, until) => run({ text, parameters, writes: false }, until, raceRetries),
+    write: (text, parameters, until) => run({ text, parameters, writes: true }, until, raceRetries)
+  }
+})
+
+const readTold = (trouble: Trouble) => (trouble._tag === "Unanswered" ? unavailable(trouble.failure, false) : trouble)
+const writeTold = (trouble: Trouble) => (trouble._tag === "Unanswered" ? unavailable(trouble.failure, true) : trouble)
+
+/** What trouble means to the port: whether a write has been made, or may have been. */
+export const told = (writes: boolean) => (writes ? writeTold : readTold)

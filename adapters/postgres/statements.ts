@@ -1,0 +1,71 @@
+import type { Kind } from "../../core/ports/Storage.ts"
+import { tableOf } from "./tables.ts"
+
+/**
+ * Everything that is ever asked of a table. Columns are always named: a newer release may add some, and a prepared
+ * statement must not notice. Several rows come as one array for each column; `n` is a row's place in them, from 1.
+ * Bodies come as one JSON array, which costs less to write and to read than an array of texts with quotes in them.
+ */
+export interface Statements {
+  readonly get: string
+  readonly getMany: string
+  readonly insert: string
+  readonly insertMany: string
+  readonly replace: string
+  readonly replaceMany: string
+  readonly remove: string
+  readonly list: string
+  readonly expired: string
+  readonly removeExpired: string
+  readonly scan: string
+}
+
+/**
+ * `alone`: each statement is about one workspace, `$1`, which then stands in it as a plain value, so that Citus can
+ * tell the one shard that it is for. Otherwise a batch may span workspaces, and `$1` is an array like the others.
+ */
+export const statementsOf = (schema: string, kind: Kind, alone: boolean): Statements => {
+  const t = tableOf(schema, kind)
+  const workspaces = alone ? "" : "unnest($1::text[]) AS workspace, "
+  const workspace = alone ? "$1::text" : "u.workspace"
+  return {
+    get: `SELECT owner, version, expires, body FROM ${t} WHERE workspace = $1 AND id = $2`,
+
+    getMany: `SELECT u.n, t.owner, t.version, t.expires, t.body
+FROM (SELECT ${workspaces}unnest($2::text[]) AS id, generate_series(1, $3::int) AS n) u
+JOIN ${t} t ON t.workspace = ${workspace} AND t.id = u.id`,
+
+    insert: `INSERT INTO ${t} (workspace, id, owner, version, expires, body)
+VALUES ($1, $2, $3, 1, $4, $5) ON CONFLICT (workspace, id) DO NOTHING RETURNING 1`,
+
+    insertMany: `INSERT INTO ${t} (workspace, id, owner, version, expires, body)
+SELECT ${workspace}, u.id, u.owner, 1, u.expires, u.body
+FROM (SELECT ${workspaces}unnest($2::text[]) AS id, unnest($3::text[]) AS owner, unnest($4::bigint[]) AS expires,
+  jsonb_array_elements($5::jsonb) AS body) u
+ON CONFLICT (workspace, id) DO NOTHING RETURNING id`,
+
+    replace: `UPDATE ${t} SET version = version + 1, expires = $4, body = $5
+WHERE workspace = $1 AND id = $2 AND version = $3 RETURNING 1`,
+
+    replaceMany: `UPDATE ${t} t SET version = t.version + 1, expires = u.expires, body = u.body
+FROM (SELECT ${workspaces}unnest($2::text[]) AS id, unnest($3::bigint[]) AS version, unnest($4::bigint[]) AS expires,
+  jsonb_array_elements($5::jsonb) AS body) u
+WHERE t.workspace = ${workspace} AND t.id = u.id AND t.version = u.version RETURNING t.id`,
+
+    remove: `DELETE FROM ${t} WHERE workspace = $1 AND id = $2`,
+
+    list: `SELECT id, owner, version, expires, body FROM ${t}
+WHERE workspace = $1 AND owner = $2 AND id > $3 ORDER BY id LIMIT $4`,
+
+    expired: `SELECT workspace, id FROM ${t}
+WHERE sweep_day <= $1::bigint / 86400000 AND expires <= $1::bigint ORDER BY sweep_day LIMIT $2`,
+
+    // The time is looked at again, because a record may have been given more since it was found.
+    removeExpired: `DELETE FROM ${t} t
+USING (SELECT unnest($1::text[]) AS workspace, unnest($2::text[]) AS id) u
+WHERE t.workspace = u.workspace AND t.id = u.id AND t.expires <= $3::bigint RETURNING 1`,
+
+    scan: `SELECT workspace, id, owner, version, expires, body FROM ${t}
+WHERE workspace > $1 OR (workspace = $1 AND id > $2) ORDER BY workspace, id LIMIT $3`
+  }
+}
