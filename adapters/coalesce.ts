@@ -9,9 +9,17 @@ export interface Coalescing<Item, Answer, Failure> {
     items: ReadonlyArray<Item>,
     left: number
   ) => Effect.Effect<ReadonlyArray<Exit.Exit<Answer, Failure>>, Failure>
-  /** Two items of one identity are never in one batch: the second shares the first one's answer, or waits. */
+  /**
+   * What becomes of the second of two items of one identity: it shares the first one's answer, or waits, so that they
+   * are never in one batch, or travels together with it where `run` keeps to their order.
+   */
   readonly identity: (item: Item) => string
-  readonly sameIdentity: "share" | "wait"
+  readonly sameIdentity: "share" | "wait" | "together"
+  /**
+   * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `round`, once all that has arrived has had
+   * its turn. The second is for a `run` that blocks the process, so that nothing could gather while it is out.
+   */
+  readonly leaves?: "turn" | "round"
   /** How many items travel together at most. */
   readonly size: number
   /** How many batches are under way at once; what comes while all are gathers. */
@@ -34,7 +42,7 @@ interface Call<Item, Answer, Failure> {
 }
 
 /**
- * Lets calls that meet travel as one: those of one turn, and those that come while `underWay` batches are out.
+ * Lets calls that meet travel as one: those of one turn or round, and those that come while `underWay` batches are out.
  * A lone call leaves in its own turn, so it is no slower. No timer per call is needed to keep its deadline: every
  * batch out there belongs to an older call and ends by that one's deadline, so each waiting call is looked at in time.
  */
@@ -43,6 +51,8 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     type Waiting = Call<Item, Answer, Failure>
     const { identity, late, run, size, underWay, within } = options
     const shares = options.sameIdentity === "share"
+    const waits = options.sameIdentity === "wait"
+    const soon = options.leaves === "round" ? setImmediate : queueMicrotask
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
@@ -92,7 +102,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
           const since = wantedSince(call, at)
           if (since === undefined) continue
           if (since < oldest) oldest = since
-          if (!shares) taken.add(call.id)
+          if (waits) taken.add(call.id)
           batch.push(call)
         }
         if (batch.length > 0) send(batch, within - (at - oldest))
@@ -121,7 +131,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       waiting.push(call)
       if (out < underWay && !scheduled) {
         scheduled = true
-        queueMicrotask(pump)
+        soon(pump)
       }
     }
 

@@ -1,0 +1,62 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { Conflict, type Kind, kinds, Storage, StorageScan, type StorageUnavailable } from "../../core/ports/Storage.ts"
+import type { Connection } from "./Connection.ts"
+import { connect } from "./connect.ts"
+import { notDone } from "./failure.ts"
+import { groupCommit } from "./groupCommit.ts"
+import { RecordTable } from "./RecordTable.ts"
+
+const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTable } => ({
+  client: new RecordTable(connection, "client"),
+  grant: new RecordTable(connection, "grant"),
+  usage: new RecordTable(connection, "usage"),
+  account: new RecordTable(connection, "account"),
+  login: new RecordTable(connection, "login"),
+  session: new RecordTable(connection, "session"),
+  link: new RecordTable(connection, "link")
+})
+
+const read = <A>(statement: () => A): Effect.Effect<A, StorageUnavailable> =>
+  Effect.try({ try: statement, catch: notDone })
+
+/** Records over a connection that is ready for use, and that nobody else uses. */
+export const storageOver = Effect.fnUntraced(function* (connection: Connection) {
+  const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
+  const write = yield* groupCommit(connection)
+  const swapped = (changed: number) => (changed === 1 ? Effect.void : new Conflict())
+
+  const sweepAll = (before: number, limit: number): number => {
+    let swept = 0
+    for (const kind of kinds) swept += tables[kind].sweep(before, limit - swept)
+    return swept
+  }
+
+  return Context.make(
+    Storage,
+    Storage.of({
+      get: (key) => read(() => Option.fromUndefinedOr(tables[key.kind].get(key))),
+      insert: (record) =>
+        Effect.flatMap(
+          Effect.suspend(() => write(tables[record.kind].insert(record))),
+          swapped
+        ),
+      replace: (expected, record) =>
+        Effect.flatMap(
+          Effect.suspend(() => write(tables[record.kind].replace(expected, record))),
+          swapped
+        ),
+      remove: (key) => Effect.asVoid(write(tables[key.kind].remove(key))),
+      list: (listing) => read(() => tables[listing.kind].list(listing)),
+      sweep: (before, limit) => write(() => sweepAll(before, limit))
+    })
+  ).pipe(
+    Context.add(
+      StorageScan,
+      StorageScan.of({ scan: (kind, after, limit) => read(() => tables[kind].scan(after, limit)) })
+    )
+  )
+})
+
+/** Records in a SQLite file, which is made where it is missing. Any number of processes may share it. */
+export const layer = (options: { readonly path: string }) =>
+  Layer.effectContext(Effect.flatMap(connect(options.path), storageOver))

@@ -1,0 +1,24 @@
+/**
+ * Bodies are too long for a table without rowids to stay shallow, so records lie in the order of their making and the
+ * primary key is an index beside them. Ids, owners and workspaces are key text (`../KeyText.ts`), bodies are JSON.
+ */
+const recordTable = (name: string): string => `
+  CREATE TABLE ${name} (
+    workspace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    expires_at INTEGER,
+    body TEXT NOT NULL,
+    PRIMARY KEY (workspace, id)
+  ) STRICT;
+  CREATE INDEX ${name}_by_owner ON ${name} (workspace, owner, id);
+  CREATE INDEX ${name}_by_expiry ON ${name} (expires_at) WHERE expires_at IS NOT NULL;`
+
+/**
+ * What to run, in this order, on an empty file. A file's `user_version` is how many it has seen. Only ever add at the
+ * end; what has been released stays as it is, so nothing here may follow a list that grows elsewhere.
+ */
+export const migrations: ReadonlyArray<string> = [
+  ["clients", "grants", "usages", "accounts", "logins", "sessions", "links"].map(recordTable).join("\n")
+]
