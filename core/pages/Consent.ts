@@ -38,6 +38,7 @@ export interface ConsentPage {
   readonly switchAccount: string
   readonly csrf: string
   readonly ticket: string
+  /** The authorization request as a query string: percent-encoded, since browsers rewrite line ends in a form. */
   readonly request: string
   readonly now: Instant
 }
@@ -62,7 +63,7 @@ const origin = (place: Place, model: ConsentPage): Html =>
   model.client.registeredItself
     ? html`<div class="notice notice-caution"><p>This application registered itself${
         model.client.registeredAt !== undefined && html` ${ago(model.client.registeredAt, model.now)}`
-      }; it has not been verified by <bdi>${place.name}</bdi>. Approve only if you started this and know the address below.</p></div>`
+      }; it has not been verified by <bdi>${place.name}</bdi>. Approve only if you started this and know where it returns you to.</p></div>`
     : html``
 
 const permission = (scope: ConsentPage["scopes"][number]): Html =>
@@ -79,21 +80,16 @@ export const consentPage = (place: Place, model: ConsentPage): Document => {
     body: card(
       place,
       html`<h1>Allow <bdi class="name">${name}</bdi> to use your account?</h1>
-<div class="account">
-<span class="avatar" aria-hidden="true">${neutralise([...model.account][0]?.toUpperCase() ?? "", 1) ?? "·"}</span>
-<p><span class="hint">Signed in as</span><br><bdi class="name">${model.account}</bdi></p>
-<a class="quiet-link" href="${model.switchAccount}">Not you?</a>
-</div>
+<dl class="terms">
+<div><dt>Your account</dt><dd><bdi>${model.account}</bdi></dd><dd class="terms-aside"><a class="quiet-link" href="${model.switchAccount}">Not you?</a></dd></div>
+<div><dt>Returns you to</dt><dd>${destination(returnAddress(model.client.redirectUri))}</dd></div>
+${model.resource !== undefined && html`<div><dt>Only for</dt><dd><bdi>${model.resource}</bdi></dd></div>`}
+</dl>
 ${origin(place, model)}
 <h2 id="permissions">It will be able to</h2>
 <ul class="permissions" aria-labelledby="permissions">
 ${model.scopes.map(permission)}
 </ul>
-${
-  model.resource !== undefined &&
-  html`<p class="limits"><span class="hint">Only at</span> <bdi class="host">${model.resource}</bdi></p>`
-}
-<p class="limits"><span class="hint">Returns you to</span> ${destination(returnAddress(model.client.redirectUri))}</p>
 <form method="post" action="${place.base}/consent" class="decide">
 ${hidden({ csrf: model.csrf, ticket: model.ticket, request: model.request })}
 <button class="button" type="submit" name="decision" value="deny">Deny</button>

@@ -14,7 +14,7 @@ export interface Field {
   readonly problem?: string | undefined
   readonly optional?: boolean
   readonly readonly?: boolean
-  readonly autofocus?: boolean
+  readonly autofocus?: boolean | undefined
   readonly minlength?: number
   readonly maxlength?: number
 }
@@ -27,7 +27,6 @@ export const field = (of: Field): Html => {
   const plain = of.type === "text" || of.type === "search"
   return html`<div class="field">
 <label for="${id}">${of.label}${of.optional === true && html` <span class="optional">optional</span>`}</label>
-${of.problem !== undefined && html`<p class="field-problem" id="${id}-problem">${of.problem}</p>`}
 <input id="${id}" name="${of.name}" type="${of.type}"${attributes({
     value: of.value,
     autocomplete: of.autocomplete,
@@ -41,6 +40,7 @@ ${of.problem !== undefined && html`<p class="field-problem" id="${id}-problem">$
     "aria-invalid": of.problem === undefined ? undefined : "true",
     "aria-describedby": described === "" ? undefined : described
   })}>
+${of.problem !== undefined && html`<p class="field-problem" id="${id}-problem">${of.problem}</p>`}
 ${of.hint !== undefined && html`<p class="hint" id="${id}-hint">${of.hint}</p>`}
 </div>`
 }

@@ -9,6 +9,7 @@ export interface HomePage {
   readonly visitor?: { readonly account: string; readonly csrf: string }
 }
 
+/** RFC 8414 §3.1 and RFC 9728 §3.1: the well-known part comes before the path of the issuer. */
 export const homePage = (place: Place, model: HomePage): Document => ({
   title: "Authorization server",
   formsEnd: "here",
@@ -33,8 +34,8 @@ ${hidden({ csrf: model.visitor.csrf })}
 <p>Everything that a client needs is in the metadata, registration included.</p>
 <dl class="facts">
 <div><dt>Issuer</dt><dd><code>${place.issuer}</code></dd></div>
-<div><dt>Authorization server metadata</dt><dd><a href="${place.base}/.well-known/oauth-authorization-server"><code>/.well-known/oauth-authorization-server</code></a></dd></div>
-<div><dt>Protected resource metadata</dt><dd><a href="${place.base}/.well-known/oauth-protected-resource"><code>/.well-known/oauth-protected-resource</code></a></dd></div>
+<div><dt>Authorization server metadata</dt><dd><a href="/.well-known/oauth-authorization-server${place.base}"><code>/.well-known/oauth-authorization-server${place.base}</code></a></dd></div>
+<div><dt>Protected resource metadata</dt><dd><a href="/.well-known/oauth-protected-resource${place.base}"><code>/.well-known/oauth-protected-resource${place.base}</code></a></dd></div>
 </dl>
 </div>
 </details>`

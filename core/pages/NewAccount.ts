@@ -25,10 +25,15 @@ export interface NewAccount {
 export const hasProblem = (problems: NewAccountProblems | undefined): boolean =>
   problems !== undefined && Object.values(problems).some((problem) => problem !== undefined)
 
+const firstProblem = (problems: NewAccountProblems | undefined): "name" | "email" | "password" | undefined =>
+  (["name", "email", "password"] as const).find((field) => problems?.[field] !== undefined)
+
 export const newAccountForm = (
   model: NewAccount,
   form: { readonly action: string; readonly submit: string; readonly emailIsGiven: boolean }
-): Html => html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
+): Html => {
+  const wrong = firstProblem(model.problems)
+  return html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
 <form method="post" action="${form.action}">
 ${hidden({ csrf: model.csrf, token: model.token })}
 ${field({
@@ -38,7 +43,7 @@ ${field({
   autocomplete: "name",
   value: model.name,
   problem: model.problems?.name,
-  autofocus: true,
+  autofocus: wrong === undefined || wrong === "name",
   maxlength: 100
 })}
 ${field({
@@ -49,6 +54,7 @@ ${field({
   value: model.email,
   readonly: form.emailIsGiven,
   problem: model.problems?.email,
+  autofocus: wrong === "email",
   hint: form.emailIsGiven ? "The invitation is for this address." : "You sign in with it.",
   maxlength: 254
 })}
@@ -58,9 +64,11 @@ ${field({
   type: "password",
   autocomplete: "new-password",
   problem: model.problems?.password,
+  autofocus: wrong === "password",
   hint: `At least ${model.passwordLength} characters. A few words in a row work well.`,
   minlength: model.passwordLength,
   maxlength: 1024
 })}
 <button class="button primary wide" type="submit">${form.submit}</button>
 </form>`
+}

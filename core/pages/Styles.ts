@@ -3,13 +3,14 @@ export const styles = `
 *,*::before,*::after{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
 body{margin:0;min-height:100vh;min-height:100dvh;background:var(--canvas);color:var(--text);
-font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif;
+font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif;
 overflow-wrap:anywhere;-webkit-font-smoothing:antialiased}
 h1,h2,h3,p,ul,ol,dl,dd,form,fieldset{margin:0;padding:0;border:0}
 h1{font-size:1.5rem;line-height:1.25;font-weight:650;letter-spacing:-.015em;text-wrap:balance}
 h2{font-size:1.0625rem;line-height:1.4;font-weight:620;letter-spacing:-.005em}
 h3{font-size:1rem;line-height:1.4;font-weight:600}
 ul{list-style:none}
+[hidden]{display:none!important}
 a{color:var(--link);text-underline-offset:.18em;text-decoration-thickness:1px}
 a:hover{text-decoration-thickness:2px}
 strong,.name,.host{font-weight:600}
@@ -18,7 +19,7 @@ code,.mono{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Lib
 .visually-hidden:not(:focus):not(:active){position:absolute;width:1px;height:1px;margin:-1px;padding:0;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .hint,.optional{color:var(--muted);font-size:.875rem;font-weight:400}
 
-.stage{display:flex;flex-direction:column;align-items:center;gap:24px;width:100%;max-width:452px;margin:0 auto;padding:max(32px,min(12vh,112px)) 16px 48px}
+.stage{display:flex;flex-direction:column;align-items:center;gap:24px;width:100%;max-width:492px;margin:0 auto;padding:clamp(32px,8vh,88px) 16px 48px}
 .brand{display:inline-flex;align-items:center;gap:10px;color:var(--text);font-weight:620;text-decoration:none;letter-spacing:-.01em;max-width:100%}
 .mark{flex:none;display:block;width:28px;height:28px}
 .mark-tile{fill:var(--brand)}
@@ -43,14 +44,15 @@ input::placeholder{color:var(--muted);opacity:1}
 input[readonly]{background:var(--sunken)}
 input:focus-visible,select:focus-visible{outline-offset:0;border-color:var(--focus);border-radius:8px}
 input[aria-invalid=true]{border-color:var(--danger);border-width:2px;padding:8px 11px}
-.field-problem{margin-bottom:6px;color:var(--danger);font-size:.875rem;font-weight:500}
+.field-problem{margin-top:6px;color:var(--danger);font-size:.875rem;font-weight:500}
 select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg,transparent 50%,currentColor 50%),linear-gradient(-45deg,transparent 50%,currentColor 50%);background-position:right 20px center,right 14px center;background-size:6px 5px;background-repeat:no-repeat}
 
-.button{display:inline-flex;align-items:center;justify-content:center;min-height:44px;padding:9px 18px;border:1px solid var(--edge);border-radius:8px;background:var(--surface);color:var(--text);font:inherit;font-weight:560;line-height:1.4;text-align:center;text-decoration:none;cursor:pointer}
+.button{display:inline-flex;align-items:center;justify-content:center;min-height:44px;padding:9px 18px;border:1px solid var(--edge);border-radius:8px;background:var(--surface);color:var(--text);font:inherit;font-weight:560;line-height:1.4;text-align:center;text-decoration:none;overflow-wrap:normal;max-width:100%;cursor:pointer}
 .button:hover{background:var(--sunken)}
 .primary{background:var(--brand);border-color:transparent;color:var(--on-brand)}
 .primary:hover{background:var(--brand-hover)}
-.danger{color:var(--danger);border-color:var(--danger)}
+.danger{color:var(--danger)}
+.danger:not(.small){border-color:var(--danger)}
 .danger:hover{background:var(--danger-wash)}
 .wide{width:100%}
 .quiet-link{flex:none;font-size:.875rem;padding:12px 0}
@@ -60,19 +62,21 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .notice-done{background:var(--good-wash);color:var(--good);border-color:var(--good)}
 .notice-caution{background:var(--notice-wash);color:var(--notice)}
 
-.account{display:flex;align-items:center;gap:12px;padding:10px 14px;border:1px solid var(--line);border-radius:10px;line-height:1.35}
-.account p{flex:1;min-width:0}
-.avatar{flex:none;display:grid;place-items:center;width:36px;height:36px;border-radius:50%;background:var(--sunken);border:1px solid var(--line);font-weight:600}
+.terms{border:1px solid var(--line);border-radius:10px}
+.terms>div{display:grid;grid-template-columns:108px minmax(0,1fr) auto;gap:0 16px;align-items:center;min-height:48px;padding:8px 14px}
+.terms>div+div{border-top:1px solid var(--line)}
+.terms dt{color:var(--muted);font-size:.875rem}
+.terms dd{font-weight:560;font-size:.9375rem}
+.terms .host{font-weight:650}
+.terms dd:has(.host){grid-column:2/-1}
 .permissions{display:grid;gap:12px}
 .card>h2+.permissions{margin-top:12px}
 .permissions li{display:flex;gap:12px}
 .permissions .hint{display:block;margin-top:2px}
 .tick{flex:none;width:8px;height:14px;margin:3px 4px 0 5px;border:solid var(--good);border-width:0 2px 2px 0;transform:rotate(42deg)}
 .scope{padding:1px 6px;border-radius:5px;background:var(--sunken);color:var(--muted);white-space:nowrap}
-.limits{padding-top:16px;border-top:1px solid var(--line)}
-.limits+.limits{margin-top:16px}
-.limits .hint{display:block}
-.decide{display:grid;grid-template-columns:1fr 1fr;gap:12px}
+.card>.decide{margin-top:28px}
+.decide{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,8rem),1fr));gap:12px}
 
 .fold{border:1px solid var(--line);border-radius:10px}
 summary{cursor:pointer}
@@ -87,7 +91,7 @@ summary{cursor:pointer}
 .bar .brand{min-height:40px}
 .who{display:flex;align-items:center;gap:14px;min-width:0}
 .who-name{color:var(--muted);font-size:.875rem;min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.small{min-height:36px;padding:5px 12px;font-size:.875rem;flex:none}
+.small{min-height:36px;padding:5px 12px;font-size:.875rem;border-color:var(--line)}
 .skip{position:absolute;left:16px;top:-80px;z-index:3;padding:12px 16px;background:var(--surface);border:1px solid var(--edge);border-radius:8px}
 .skip:focus{top:12px}
 .frame{display:grid;grid-template-columns:200px minmax(0,1fr);gap:48px;max-width:1040px;margin:0 auto;padding:40px 24px 96px}
@@ -111,11 +115,14 @@ summary{cursor:pointer}
 .once{padding:24px;border-color:var(--good);box-shadow:0 0 0 3px var(--good-wash)}
 .once .field{margin-top:12px}
 .once input{font-size:.875rem;text-overflow:ellipsis}
-.row{display:flex;gap:16px 24px;justify-content:space-between;align-items:flex-start;padding:20px 24px}
+.row{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:4px 24px;align-items:start;padding:18px 24px 20px}
 .row+.row{border-top:1px solid var(--line)}
-.row-main{flex:1;min-width:0}
-.row-facts{display:flex;flex-wrap:wrap;gap:8px 28px;margin-top:8px;font-size:.875rem}
+.row-head{padding-top:6px}.row-head .hint{line-height:1.3}
+.row-body{grid-column:1/-1}
+.row-facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(7.75rem,1fr));gap:10px 24px;margin-top:6px;font-size:.875rem}
 .row-facts dt{color:var(--muted);font-size:.8125rem}
+.row-facts time{display:inline-block}
+.row-facts dd>time:first-child::first-letter{text-transform:uppercase}
 .may{display:grid;gap:6px;margin-top:12px;padding-left:1.1em;list-style:disc;font-size:.875rem}
 .may li::marker{color:var(--edge)}
 .row-actions{display:flex;flex:none;gap:8px}
@@ -129,17 +136,19 @@ summary{cursor:pointer}
 .confirm-body .button{margin-top:14px}
 .plain{font-weight:560}
 .search label{display:block;margin-bottom:6px;font-size:.875rem;font-weight:560}
-.search-line{display:flex;gap:8px}
+.who .button,.search-line .button,.sign-out .button{flex:none}
+.search-line{display:flex;flex-wrap:wrap;gap:8px}
+.search-line input{flex:1 1 10rem;width:auto;min-width:0}
 .pager{display:flex;gap:8px;justify-content:flex-end;margin-top:16px}
 .sign-out{display:flex;align-items:center;justify-content:space-between;gap:12px}
 
 @media (max-width:800px){.frame{grid-template-columns:minmax(0,1fr);gap:24px;padding:16px 16px 64px}.bar-inner{padding:12px 16px}
 .sections{border-bottom:1px solid var(--line);padding-bottom:12px}.sections ul{display:flex;flex-wrap:wrap;gap:4px;position:static}.sections a{min-height:44px}}
-@media (max-width:600px){.row{flex-direction:column;padding:20px 16px}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
+@media (max-width:600px){.row{grid-template-columns:minmax(0,1fr);padding:16px}.row-head{padding:0}.row-facts{grid-template-columns:minmax(0,1fr);gap:4px}.row-facts>div{display:grid;grid-template-columns:minmax(0,7rem) minmax(0,1fr);gap:12px;align-items:baseline}.row-actions{order:1;margin-top:12px}.terms>div{grid-template-columns:minmax(0,1fr) auto}.terms dt{grid-column:1/-1}.terms dd:has(.host){grid-column:1/-1}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
 .confirm[open]{flex-basis:100%}.confirm-body{position:static;width:auto;margin-top:8px;box-shadow:none}.padded,.once{padding:20px 16px}.inline-form{grid-template-columns:minmax(0,1fr)}.form-actions .button{width:100%}.who-name{display:none}}
 @media (max-width:480px){.stage{padding-top:24px;gap:16px}.card{padding:24px 20px}}
 @media (prefers-reduced-motion:no-preference){.button,input,select{transition:background-color .12s,border-color .12s}}
 @media (prefers-contrast:more){:root{--line:var(--edge);--edge:var(--text);--muted:var(--text)}}
-@media (forced-colors:active){.sections a[aria-current]{outline:2px solid}.card,.badge,.panel,.notice,.button,.account,.scope,.fold{border:1px solid}.tick{border-color:CanvasText}.mark-tile{fill:CanvasText}.mark-dots{fill:Canvas}}
+@media (forced-colors:active){.sections a[aria-current]{outline:2px solid}.card,.badge,.panel,.notice,.button,.terms,.scope,.fold{border:1px solid}.tick{border-color:CanvasText}.mark-tile{fill:CanvasText}.mark-dots{fill:Canvas}}
 @media print{.stage{padding-top:0}.card{box-shadow:none}form:not(.who),.who .button,.quiet-link,.sections,.row-actions,.skip{display:none}.frame{display:block;padding:24px 0}}
 `

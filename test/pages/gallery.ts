@@ -15,7 +15,7 @@ import { clientsPage } from "../../core/pages/settings/Clients.ts"
 import { connectedAppsPage } from "../../core/pages/settings/ConnectedApps.ts"
 import { membersPage } from "../../core/pages/settings/Members.ts"
 import { profilePage } from "../../core/pages/settings/Profile.ts"
-import { defaultTheme } from "../../core/pages/Theme.ts"
+import { defaultTheme, type Theme } from "../../core/pages/Theme.ts"
 import type { Visitor } from "../../core/pages/Visitor.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 
@@ -27,11 +27,11 @@ const hour = 3_600_000
 const day = 24 * hour
 const before = (millis: number): Instant => later(now, -millis)
 
-export const placeFor = (say: Say): Place => ({
+export const placeFor = (say: Say, theme: Theme = defaultTheme): Place => ({
   name: say("Northwind"),
   base: "/t/northwind",
   issuer: "http://127.0.0.1:3000/t/northwind",
-  theme: defaultTheme
+  theme
 })
 
 const scopes = (say: Say) => [
@@ -92,8 +92,8 @@ const keys = (say: Say) => [
 ]
 
 /** Every page there is, in the states that look different. */
-export const gallery = (say: Say = (text) => text): ReadonlyMap<string, Document> => {
-  const place = placeFor(say)
+export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme): ReadonlyMap<string, Document> => {
+  const place = placeFor(say, theme)
   const owner = visitor(say, "owner")
   const account = { csrf: say("csrf-value"), token: say("token-value"), passwordLength: 12 }
   return new Map<string, Document>([

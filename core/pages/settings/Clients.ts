@@ -73,8 +73,8 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, search
 
 const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: string): Row => ({
   title: html`<bdi>${clientName(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
+  subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
   facts: [
-    ["Client id", html`<code>${client.id}</code>`],
     [
       "Kind",
       html`${client.kind === "public" ? "Public" : "Confidential"}, ${client.registeredItself ? "registered itself" : "made by an owner"}`

@@ -2,6 +2,7 @@ import type { Instant } from "../../rules/Instant.ts"
 import type { Document } from "../Document.ts"
 import { field, hidden } from "../Field.ts"
 import { attributes, type Html, html } from "../Html.ts"
+import { neutralise } from "../neutralise.ts"
 import type { Place } from "../Place.ts"
 import { ago, timestamp } from "../Timestamp.ts"
 import type { Visitor } from "../Visitor.ts"
@@ -68,19 +69,22 @@ ${field({
 })}
 <div class="field">
 <label for="role">Role</label>
-<select id="role" name="role">
-<option value="member"${attributes({ selected: form?.role !== "owner" })}>Member: own profile and apps</option>
-<option value="owner"${attributes({ selected: form?.role === "owner" })}>Owner: also keys, clients, members</option>
+<select id="role" name="role" aria-describedby="role-hint">
+<option value="member"${attributes({ selected: form?.role !== "owner" })}>Member</option>
+<option value="owner"${attributes({ selected: form?.role === "owner" })}>Owner</option>
 </select>
+<p class="hint" id="role-hint">Owners manage keys, clients and members.</p>
 </div>
 <div class="form-actions"><button class="button primary" type="submit">Create invitation link</button></div>
 </form>
 </section>`
 
+const nameOf = (member: MemberRow): string => neutralise(member.name ?? "", 100) ?? member.email
+
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
-  title: html`<bdi>${member.name ?? member.email}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
+  title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
+  subtitle: html`<bdi>${member.email}</bdi>`,
   facts: [
-    ["Email", html`<bdi>${member.email}</bdi>`],
     ["Role", html`${roleInWords(member.role)}`],
     ["Joined", ago(member.joinedAt, visitor.now)],
     ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, visitor.now)]
@@ -90,7 +94,7 @@ const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
     : [
         confirmed({
           label: "Remove",
-          about: member.name ?? member.email,
+          about: nameOf(member),
           question: "They are signed out everywhere, and every application that they connected loses its access.",
           confirm: "Remove this member",
           tone: "danger",

@@ -51,7 +51,7 @@ ${field({
 <h2 id="password">Password</h2>
 <form method="post" action="${path}" class="panel padded">
 ${hidden({ csrf: visitor.csrf, action: "password" })}
-<input type="text" value="${model.email}" autocomplete="username" readonly hidden>
+<input type="text" value="${model.email}" autocomplete="username" aria-label="Username" readonly hidden>
 ${field({
   label: "Current password",
   name: "current_password",

@@ -4,18 +4,20 @@ import { type Html, html } from "../Html.ts"
 /** One thing in a list of settings: what it is called, what is known about it, what can be done with it. */
 export interface Row {
   readonly title: Html
+  /** What tells two of the same title apart. */
+  readonly subtitle?: Html
   readonly facts: ReadonlyArray<readonly [label: string, value: Html]>
   readonly detail?: Html | undefined
   readonly actions?: ReadonlyArray<Html>
 }
 
 const rowItem = (row: Row): Html => html`<li class="row">
-<div class="row-main">
-<h3>${row.title}</h3>
+<div class="row-head"><h3>${row.title}</h3>${row.subtitle !== undefined && html`<p class="hint">${row.subtitle}</p>`}</div>
+${row.actions !== undefined && row.actions.length > 0 && html`<div class="row-actions">${row.actions}</div>`}
+<div class="row-body">
 <dl class="row-facts">${row.facts.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>
 ${row.detail}
 </div>
-${row.actions !== undefined && row.actions.length > 0 && html`<div class="row-actions">${row.actions}</div>`}
 </li>`
 
 export const rows = (of: ReadonlyArray<Row>): Html => html`<ul class="panel rows">${of.map(rowItem)}</ul>`
@@ -50,7 +52,7 @@ export const confirmed = (of: {
 <form method="post" action="${of.path}" class="confirm-body">
 ${hidden(of.fields)}
 <p>${of.question}</p>
-<button class="button ${of.tone} wide" type="submit">${of.confirm}<span class="visually-hidden">: <bdi>${of.about}</bdi></span></button>
+<button class="button ${of.tone} wide" type="submit">${of.confirm}<span class="visually-hidden"> <bdi>${of.about}</bdi></span></button>
 </form>
 </details>`
 
@@ -63,11 +65,8 @@ export interface Paging {
 }
 
 const query = (parameters: Readonly<Record<string, string | undefined>>): string => {
-  const written = Object.entries(parameters)
-    .filter((pair): pair is [string, string] => pair[1] !== undefined && pair[1] !== "")
-    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
-    .join("&")
-  return written === "" ? "" : `?${written}`
+  const given = Object.entries(parameters).filter((pair): pair is [string, string] => Boolean(pair[1]))
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`
 }
 
 export const pager = (path: string, paging: Paging, search?: string): Html =>

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "bun:test"
+import { Colour, contrast } from "../../core/pages/Colour.ts"
+import { darkPalette, lightPalette, type Palette } from "../../core/pages/Palette.ts"
+import { defaultTheme } from "../../core/pages/Theme.ts"
+import { seeded } from "./seeded.ts"
+
+type Pair = readonly [front: keyof Palette, back: keyof Palette]
+
+/** WCAG 1.4.3. */
+const texts: ReadonlyArray<Pair> = [
+  ...(["canvas", "surface", "sunken"] as const).flatMap(
+    (back): ReadonlyArray<Pair> => [
+      ["text", back],
+      ["muted", back],
+      ["link", back],
+      ["danger", back]
+    ]
+  ),
+  ["onBrand", "brand"],
+  ["onBrand", "brandHover"],
+  ["danger", "dangerWash"],
+  ["notice", "noticeWash"],
+  ["good", "goodWash"]
+]
+
+/** WCAG 1.4.11 and 2.4.13: what shows where a control is, and which one has the focus. */
+const edges: ReadonlyArray<Pair> = [
+  ["edge", "surface"],
+  ["edge", "canvas"],
+  ["brand", "surface"],
+  ["focus", "surface"],
+  ["focus", "canvas"],
+  ["focus", "sunken"],
+  ["good", "surface"],
+  ["danger", "surface"]
+]
+
+const check = (palette: Palette, because: string): void => {
+  for (const [pairs, least] of [
+    [texts, 4.5],
+    [edges, 3]
+  ] as const) {
+    for (const [front, back] of pairs) {
+      const ratio = contrast(palette[front], palette[back])
+      if (ratio < least) throw new Error(`${because}: ${front} on ${back} is ${ratio.toFixed(2)}, not ${least}`)
+    }
+  }
+}
+
+describe("contrast", () => {
+  test("is computed as WCAG 2.2 defines it", () => {
+    const [black, white, grey] = [Colour.make("#000000"), Colour.make("#ffffff"), Colour.make("#777777")]
+    expect(contrast(black, white)).toBeCloseTo(21, 5)
+    expect(contrast(white, black)).toBeCloseTo(21, 5)
+    expect(contrast(grey, white)).toBeCloseTo(4.478, 3)
+    expect(contrast(grey, grey)).toBe(1)
+  })
+
+  test("the colours that we ship are AA, light and dark", () => {
+    check(lightPalette(defaultTheme.brand), "light")
+    check(darkPalette(defaultTheme.brand), "dark")
+  })
+
+  test("so they are with any brand colour", () => {
+    const seed = 20261120
+    const random = seeded(seed)
+    const extremes = ["#000000", "#ffffff", "#ffff00", "#ff0000", "#00ff00", "#0000ff", "#777777", "#808080"]
+    const drawn = Array.from(
+      { length: 600 },
+      () =>
+        `#${Math.floor(random() * 0x1000000)
+          .toString(16)
+          .padStart(6, "0")}`
+    )
+    for (const text of [...extremes, ...drawn]) {
+      const brand = Colour.make(text)
+      check(lightPalette(brand), `light, brand ${text}, seed ${seed}`)
+      check(darkPalette(brand), `dark, brand ${text}, seed ${seed}`)
+    }
+  })
+
+  test("a brand that can be read is kept as it is", () => {
+    const brand = Colour.make("#0b6e4f")
+    expect(lightPalette(brand).brand).toBe(brand)
+    expect(lightPalette(brand).link).toBe(brand)
+  })
+
+  test("nothing but #rrggbb is a colour, so a theme cannot write style rules", () => {
+    for (const text of ["red", "#fff", "#12345g", "#123456;}body{", "url(x)", "#1234567"]) {
+      expect(() => Colour.make(text)).toThrow()
+    }
+  })
+})

@@ -1,0 +1,13 @@
+/** Numbers from 0 to 1 that a seed decides (mulberry32): a failing property prints its seed. */
+export const seeded = (seed: number): (() => number) => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+export const pick = <A>(random: () => number, from: readonly [A, ...ReadonlyArray<A>]): A =>
+  from[Math.floor(random() * from.length)] ?? from[0]

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Browser, Page } from "playwright-core"
+import { gallery } from "./gallery.ts"
+import { launchBrowser } from "./launchBrowser.ts"
+import { servePages } from "./servePages.ts"
+
+const client = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("back at the application") })
+const callback = `http://localhost:${client.port}/callback`
+const pages = servePages(callback)
+
+let browser: Browser
+let tab: Page
+
+beforeAll(async () => {
+  browser = await launchBrowser()
+  tab = await browser.newPage()
+})
+
+afterAll(async () => {
+  await browser.close()
+  await pages.stop()
+  await client.stop(true)
+})
+
+const focused = () =>
+  tab.evaluate("(document.activeElement.name || document.activeElement.textContent).trim().replace(/\\s+/g, ' ')")
+
+describe("the way back to the application", () => {
+  test("Approve and Deny are followed to another origin", async () => {
+    for (const decision of ["Approve", "Deny"]) {
+      await tab.goto(pages.at("consent"))
+      await tab.getByRole("button", { name: decision }).click()
+      await tab.waitForURL(callback)
+    }
+  })
+
+  test("so is signing in, which authorize may answer with a redirect", async () => {
+    await tab.goto(pages.at("login"))
+    await tab.getByLabel("Email").fill("ada@northwind.example")
+    await tab.getByLabel("Password").fill("correct horse")
+    await tab.keyboard.press("Enter")
+    await tab.waitForURL(callback)
+  })
+
+  test("a form of the settings is held to this origin, redirects included", async () => {
+    await tab.goto(pages.at("settings-profile"))
+    const refused = tab.waitForEvent("console", (message) => message.text().includes("form-action"))
+    await tab.getByRole("button", { name: "Save" }).click()
+    await refused
+    expect(tab.url()).toBe(pages.at("settings-profile"))
+  })
+})
+
+describe("with the keyboard alone", () => {
+  test("login starts in the email field and goes on in reading order", async () => {
+    await tab.goto(pages.at("login"))
+    const order = [await focused()]
+    for (let step = 0; step < 2; step++) {
+      await tab.keyboard.press("Tab")
+      order.push(await focused())
+    }
+    expect(order).toEqual(["email", "password", "Sign in"])
+  })
+
+  test("consent offers to change the account, then Deny, then Approve", async () => {
+    await tab.goto(pages.at("consent"))
+    const order: Array<unknown> = []
+    for (let step = 0; step < 3; step++) {
+      await tab.keyboard.press("Tab")
+      order.push(await focused())
+    }
+    expect(order).toEqual(["Not you?", "decision", "decision"])
+    await tab.keyboard.press("Enter")
+    await tab.waitForURL(callback)
+  })
+
+  test("revoking unfolds a question first, and only one question is open", async () => {
+    await tab.goto(pages.at("settings-keys"))
+    const confirm = tab.getByRole("button", { name: "Revoke this key Nightly export" })
+    expect(await confirm.isVisible()).toBe(false)
+    const [rotate, revoke] = [
+      tab.locator("summary", { hasText: "Rotate" }),
+      tab.locator("summary", { hasText: "Revoke" })
+    ]
+    const rotation = tab.getByRole("button", { name: "Make a new key Nightly export" })
+    await rotate.first().press("Enter")
+    await rotation.waitFor({ state: "visible" })
+    await revoke.first().press("Enter")
+    await confirm.waitFor({ state: "visible" })
+    expect(await rotation.isVisible()).toBe(false)
+  })
+
+  test("the first Tab in settings skips the navigation", async () => {
+    await tab.goto(pages.at("settings-keys"))
+    await tab.keyboard.press("Tab")
+    expect(await focused()).toBe("Skip to the content")
+    await tab.keyboard.press("Enter")
+    await tab.keyboard.press("Tab")
+    expect(await focused()).toBe("name")
+  })
+
+  test("a secret that is shown once is selected as a whole when Tab reaches it", async () => {
+    await tab.goto(pages.at("settings-keys-made"))
+    await tab.getByLabel("Nightly export").press("Shift+Tab")
+    await tab.keyboard.press("Tab")
+    const selected = await tab.evaluate(
+      "document.activeElement.id === 'once' && document.activeElement.value.slice(document.activeElement.selectionStart, document.activeElement.selectionEnd)"
+    )
+    expect(selected).toBe(`tss_ak_${"Zk3qAb9-".repeat(14)}`)
+  })
+})
+
+test("text at twice its size still fits a narrow window", async () => {
+  const narrow = await browser.newPage({ viewport: { width: 360, height: 740 } })
+  for (const name of gallery().keys()) {
+    await narrow.goto(pages.at(name))
+    await narrow.evaluate("document.documentElement.style.fontSize = '200%'")
+    expect({ name, width: await narrow.evaluate("document.documentElement.scrollWidth") }).toEqual({ name, width: 360 })
+  }
+  await narrow.close()
+})
