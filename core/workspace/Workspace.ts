@@ -39,6 +39,6 @@ export const parseIssuer = (text: string): Result.Result<Issuer, Schema.SchemaEr
 
 /** The part of the issuer that every path of the workspace starts with: empty, or `/` and more. */
 export const basePath = (issuer: Issuer): string => {
-  const path = new URL(issuer).pathname
-  return path === "/" ? "" : path
+  const slash = issuer.indexOf("/", issuer.indexOf("://") + 3)
+  return slash < 0 ? "" : issuer.slice(slash)
 }

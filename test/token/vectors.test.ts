@@ -1,0 +1,60 @@
+import { describe, expect, test } from "bun:test"
+import { createHmac } from "node:crypto"
+import { crc32 } from "node:zlib"
+import { Result, Schema } from "effect"
+import { Hex } from "effect/encoding"
+import { GrantId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
+import { Resource } from "../../core/rules/Resource.ts"
+import { Scopes } from "../../core/rules/Scope.ts"
+import { makeSealer, sealKey } from "../../core/token/KeyRing.ts"
+import { openAny, seal, type Token } from "../../core/token/Token.ts"
+import vectors from "./vectors.json" with { type: "json" }
+
+const common = { grant: GrantId, expiresAt: Instant }
+const VectorToken = Schema.Union([
+  Schema.Struct({ kind: Schema.Literal("code"), ...common }),
+  Schema.Struct({ kind: Schema.Literal("refresh"), ...common, generation: Schema.Int }),
+  Schema.Struct({
+    kind: Schema.Literal("access"),
+    ...common,
+    epoch: Schema.Int,
+    serial: Schema.String,
+    scope: Schema.NullOr(Scopes),
+    resource: Schema.NullOr(Resource)
+  })
+])
+const tokenOf: (value: unknown) => Token = Schema.decodeUnknownSync(VectorToken)
+
+const keyOf = (hex: string) => sealKey(Result.getOrThrow(Hex.decode(hex)))
+
+describe("the token format's vectors", () => {
+  test("there are some of each kind", () => {
+    expect(new Set(vectors.map((vector) => vector.token.kind))).toEqual(new Set(["code", "access", "refresh"]))
+  })
+
+  for (const vector of vectors) {
+    const sealer = makeSealer([keyOf(vector.key)])
+    const token = tokenOf(vector.token)
+
+    test(`${vector.name}: seals to the text`, () => {
+      expect(seal(sealer, vector.workspace, token)).toBe(vector.text)
+    })
+
+    test(`${vector.name}: opens to the token until its last millisecond`, () => {
+      const lastMoment = Instant.make(token.expiresAt - 1)
+      expect(openAny(sealer, vector.workspace, vector.text, lastMoment)).toEqual(Result.succeed(token))
+      expect(openAny(sealer, vector.workspace, vector.text, token.expiresAt)).toEqual(Result.fail("expired"))
+    })
+
+    test(`${vector.name}: has the MAC and checksum that FORMAT.md describes, by another library`, () => {
+      const payload = Buffer.from(vector.text.slice(7, -6), "base64url")
+      const derived = createHmac("sha256", Buffer.from(vector.key, "hex")).update(`tessera 1 token ${vector.workspace}`)
+      const mac = createHmac("sha256", derived.digest()).update(payload.subarray(0, -32)).digest()
+      expect(payload.subarray(-32).toString("hex")).toBe(mac.toString("hex"))
+      const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+      const written = [...vector.text.slice(-6)].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
+      expect(written).toBe(crc32(vector.text.slice(0, -6)))
+    })
+  }
+})
