@@ -19,6 +19,25 @@ const giveUp = (line) => {
  */
 const reachesBunAnyway = (signal) => process.stdin.isTTY && signal !== "SIGTERM"
 
+const parentCheck = 200
+
+/**
+ * npm passes a signal on to the shell that it runs scripts in, and the shell dies of it without a word to this process.
+ * So a parent that is gone counts as a request to stop.
+ *
+ * @param {() => void} stop
+ */
+const stopWithNpm = (stop) => {
+  if (process.env.npm_lifecycle_event === undefined || process.platform === "win32") return
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    stop()
+  }, parentCheck)
+  watch.unref()
+}
+
 /** Leaves node_modules as the lock file wants it, or ends the process with the reason. */
 export const install = () => {
   if (Number(process.versions.node.split(".")[0]) < 20) giveUp(`Node 20 or later is needed; this is ${process.version}`)
@@ -51,6 +70,7 @@ export const launch = (script, args, environment) => {
 
   const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
   for (const signal of signals) process.on(signal, () => reachesBunAnyway(signal) || child.kill(signal))
+  stopWithNpm(() => child.kill("SIGTERM"))
 
   child.on("exit", (status, signal) => {
     if (signal === null) process.exit(status)

@@ -81,19 +81,26 @@ const exitOf = (child: ChildProcess) =>
     child.once("exit", (status, signal) => resolve({ status, signal }))
   })
 
+const byLauncher = () => [node(), runner]
+const byNpm = () => ["npm", "test", "--"]
+
 /** Starts a run with servers of its own, waits until its one test is in the middle, and sends the signal. */
-const stop = async (name: NodeJS.Signals): Promise<Stopped> => {
+const stop = async (name: NodeJS.Signals, by = byLauncher): Promise<Stopped> => {
   const scratch = mkdtempSync(join(tmpdir(), "stop-"))
   const file = testFile(`test("hangs", async () => { console.log("in the middle"); await new Promise(() => {}) })`)
   // Other users own the servers' folders below.
   spawnSync("chmod", ["711", scratch])
   const { TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_REDIS_CLUSTER_URL, ...env } = process.env
-  const child = spawn(node(), [runner, file], {
+  const [command = "", ...args] = by()
+  const child = spawn(command, [...args, file], {
+    cwd: join(import.meta.dir, "../.."),
     env: { ...env, TMPDIR: scratch },
     stdio: ["ignore", "pipe", "ignore"]
   })
   const ended = exitOf(child)
-  await new Promise((resolve) => child.stdout.once("data", resolve))
+  await new Promise<void>((resolve) => {
+    child.stdout.on("data", (chunk) => String(chunk).includes("in the middle") && resolve())
+  })
   const family = familyOf(child.pid ?? 0)
   child.kill(name)
   const how = await ended
@@ -114,6 +121,14 @@ describe("stopping npm test", () => {
     expect(family.filter(isAlive)).toEqual([])
     expect(left).toEqual([])
     expect(status).toBe(name === "SIGTERM" ? 143 : 130)
+  })
+
+  test("a signal to npm itself does the same", async () => {
+    const { status, signal, family, left } = await stop("SIGTERM", byNpm)
+    expect(family.length).toBeGreaterThan(10)
+    expect(family.filter(isAlive)).toEqual([])
+    expect(left).toEqual([])
+    expect(signal ?? status).toBe("SIGTERM")
   })
 
   test("kill -9 of the launcher takes every server along", async () => {

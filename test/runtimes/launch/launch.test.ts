@@ -1,0 +1,46 @@
+import { describe, expect, test } from "bun:test"
+import { spawn, spawnSync } from "node:child_process"
+import { join } from "node:path"
+import { node } from "../../harness/given.ts"
+
+const launcher = join(import.meta.dir, "../../../runtimes/launch/launch.mjs")
+const obedient = "test/runtimes/launch/obedient.ts"
+
+const launching = (script: string, ...args: ReadonlyArray<string>) => [
+  "--input-type=module",
+  "--eval",
+  `import { launch } from ${JSON.stringify(launcher)}; launch(${JSON.stringify(script)}, ${JSON.stringify(args)})`
+]
+
+const launched = (script: string, ...args: ReadonlyArray<string>) =>
+  spawnSync(node(), launching(script, ...args), { encoding: "utf8" })
+
+describe("the launcher", () => {
+  test("hands on arguments, output and exit status", () => {
+    const { status, stdout } = launched(obedient, "7", "a b", "--c=d")
+    expect(stdout).toBe('["a b","--c=d"]\n')
+    expect(status).toBe(7)
+  })
+
+  test("ends by the signal that ended what it launched", () => {
+    expect(launched(obedient, "die").signal).toBe("SIGKILL")
+  })
+
+  test("hands on a signal, and waits for what comes of it", async () => {
+    const child = spawn(node(), launching(obedient, "wait"), { stdio: ["ignore", "pipe", "inherit"] })
+    const ended = new Promise((resolve) => child.once("exit", resolve))
+    let said = ""
+    child.stdout.on("data", (chunk) => {
+      if (said === "") child.kill("SIGTERM")
+      said += chunk
+    })
+    expect(await ended).toBe(9)
+    expect(said).toBe("[]\ndrained\n")
+  })
+
+  test("says in one line what is missing", () => {
+    const { status, stderr } = launched("runtimes/nowhere.ts")
+    expect(stderr).toBe("runtimes/nowhere.ts is missing from this checkout\n")
+    expect(status).toBe(1)
+  })
+})
