@@ -1,0 +1,121 @@
+import { Result, Schema } from "effect"
+
+/** The URL of a Redis that cannot be meant. The message never repeats the URL, because it may hold a password. */
+export class BadRedisUrl extends Schema.TaggedError<BadRedisUrl>()("BadRedisUrl", { message: Schema.String }) {}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export interface Login {
+  readonly username: string | undefined
+  readonly password: string | undefined
+}
+
+interface Common {
+  readonly tls: boolean
+  readonly login: Login
+}
+
+export interface SingleTarget extends Common {
+  readonly kind: "single"
+  readonly address: Address
+  readonly database: number
+}
+
+export interface ClusterTarget extends Common {
+  readonly kind: "cluster"
+  readonly nodes: ReadonlyArray<Address>
+}
+
+export interface SentinelTarget extends Common {
+  readonly kind: "sentinel"
+  readonly sentinels: ReadonlyArray<Address>
+  readonly sentinelLogin: Login
+  /** What the sentinels call the master. */
+  readonly name: string
+  readonly database: number
+}
+
+export type RedisTarget = SingleTarget | ClusterTarget | SentinelTarget
+
+const shape = /^(rediss?)(\+cluster|\+sentinel)?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/
+
+/**
+ * - `redis://[user:password@]host[:port][/database]`
+ * - `redis+cluster://[user:password@]host[:port],host[:port]`
+ * - `redis+sentinel://[user:password@]host[:port],host[:port]/name[/database][?sentinel_username=…&sentinel_password=…]`
+ *
+ * `rediss`, `rediss+cluster` and `rediss+sentinel` are the same over TLS. Odd characters in names and passwords are
+ * percent-encoded.
+ */
+export const parseRedisUrl = (url: string): Result.Result<RedisTarget, BadRedisUrl> =>
+  Result.gen(function* () {
+    const [matched, scheme, flavour, userinfo, hosts = "", path = "", query = ""] = shape.exec(url) ?? []
+    if (matched === undefined) return yield* bad("a Redis URL looks like redis://host:port, maybe with +cluster")
+    const parameters = new URLSearchParams(query)
+    const sentinelLogin = {
+      username: parameters.get("sentinel_username") ?? undefined,
+      password: parameters.get("sentinel_password") ?? undefined
+    }
+    const strange = [...parameters.keys()].filter(
+      (name) => flavour !== "+sentinel" || !["sentinel_username", "sentinel_password"].includes(name)
+    )
+    if (strange.length > 0) return yield* bad(`the Redis URL has a parameter that means nothing here: ${strange[0]}`)
+
+    const common = { tls: scheme === "rediss", login: yield* loginOf(userinfo) }
+    const addresses = yield* Result.all(hosts.split(",").map(addressOf(flavour === "+sentinel" ? 26379 : 6379)))
+
+    if (flavour === "+cluster") {
+      if (path !== "" && path !== "0") return yield* bad("a Redis Cluster has no numbered databases")
+      return { kind: "cluster" as const, ...common, nodes: addresses }
+    }
+    if (flavour === "+sentinel") {
+      const [name = "", database = "", ...rest] = path.split("/")
+      if (name === "" || rest.length > 0) return yield* bad("a Sentinel URL ends in /name or /name/database")
+      return {
+        kind: "sentinel" as const,
+        ...common,
+        sentinels: addresses,
+        sentinelLogin,
+        name: yield* decoded(name),
+        database: yield* databaseOf(database)
+      }
+    }
+    const [address, ...others] = addresses
+    if (address === undefined || others.length > 0) {
+      return yield* bad("several hosts need redis+cluster:// or redis+sentinel://")
+    }
+    return { kind: "single" as const, ...common, address, database: yield* databaseOf(path) }
+  })
+
+const bad = (message: string) => Result.fail(new BadRedisUrl({ message }))
+
+const addressOf =
+  (defaultPort: number) =>
+  (text: string): Result.Result<Address, BadRedisUrl> => {
+    const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text) ?? []
+    const host = bracketed ?? plain
+    const port = digits === undefined ? defaultPort : Number(digits)
+    if (host === undefined || port < 1 || port > 65535) return bad("the Redis URL has a host that is not host:port")
+    return Result.succeed({ host, port })
+  }
+
+const databaseOf = (text: string): Result.Result<number, BadRedisUrl> =>
+  /^\d{0,5}$/.test(text) ? Result.succeed(Number(text)) : bad("the database in the Redis URL is not a number")
+
+const loginOf = (userinfo: string | undefined): Result.Result<Login, BadRedisUrl> =>
+  Result.gen(function* () {
+    if (userinfo === undefined) return { username: undefined, password: undefined }
+    const colon = userinfo.indexOf(":")
+    const username = yield* decoded(colon === -1 ? userinfo : userinfo.slice(0, colon))
+    const password = colon === -1 ? undefined : yield* decoded(userinfo.slice(colon + 1))
+    return { username: username === "" ? undefined : username, password }
+  })
+
+const decoded = (text: string): Result.Result<string, BadRedisUrl> =>
+  Result.try({
+    try: () => decodeURIComponent(text),
+    catch: () => new BadRedisUrl({ message: "the Redis URL has a percent sign that encodes nothing" })
+  })

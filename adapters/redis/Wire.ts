@@ -1,0 +1,175 @@
+import { Effect, Option, type Scope } from "effect"
+import { type Cluster, Redis, ReplyError } from "ioredis"
+import { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { type Connecting, connect } from "./connect.ts"
+import type { RedisTarget } from "./RedisUrl.ts"
+import type { Script } from "./scripts.ts"
+import { TrackedCommand } from "./TrackedCommand.ts"
+
+/** When an operation gives up, on the clock of `performance.now()`. */
+export type Deadline = number
+
+type Arguments = ReadonlyArray<string | number>
+
+/** Commands to Redis and their answers. A failure says `unknown` only if the server may have got the command. */
+export interface Wire {
+  readonly deadline: () => Deadline
+  /** For commands that do no harm twice: one whose connection is lost is sent once more, over the next connection. */
+  readonly ask: (name: string, args: Arguments, deadline: Deadline) => Effect.Effect<unknown, StorageUnavailable>
+  /** Is sent once more only if it has not gone out, or if the server says that it does not know the script. */
+  readonly run: (
+    script: Script,
+    keys: ReadonlyArray<string>,
+    args: ReadonlyArray<string>,
+    deadline: Deadline
+  ) => Effect.Effect<unknown, StorageUnavailable>
+  /** The servers that take writes. */
+  readonly masters: () => ReadonlyArray<Master>
+}
+
+export interface Master {
+  readonly name: string
+  /** Nothing, where the server refuses the command. */
+  readonly ask: (name: string, args: Arguments) => Effect.Effect<Option.Option<unknown>, StorageUnavailable>
+}
+
+export interface WireOptions extends Connecting {
+  readonly pipelining: boolean
+  /** More commands than this may not be waiting for an answer; what comes on top fails at once. */
+  readonly maximumWaiting: number
+}
+
+export const openWire = (target: RedisTarget, options: WireOptions): Effect.Effect<Wire, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => connect(target, options)),
+      (client) => Effect.sync(() => client.disconnect())
+    ),
+    (client) => makeWire(client, options)
+  )
+
+class Failure {
+  readonly _tag = "Failure"
+  readonly outcome: StorageUnavailable["outcome"]
+  readonly reason: string
+  /** The server has answered, and the answer is no. */
+  readonly refused: boolean
+
+  constructor(outcome: StorageUnavailable["outcome"], reason: string, refused: boolean) {
+    this.outcome = outcome
+    this.reason = reason
+    this.refused = refused
+  }
+
+  readonly toUnavailable = () => new StorageUnavailable({ outcome: this.outcome, message: `Redis: ${this.reason}` })
+}
+
+const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
+  let waiting = 0
+  let trouble = "none"
+  const remember = (error: Error) => {
+    trouble = error.message
+  }
+  client.on("error", remember)
+  client.on("node error", remember)
+
+  const deadline = () => performance.now() + options.deadlineMillis
+
+  const send = (
+    via: Redis | Cluster,
+    name: string,
+    args: Arguments,
+    deadline: Deadline,
+    script: Script | undefined
+  ): Effect.Effect<unknown, Failure> =>
+    Effect.callback((resume) => {
+      if (waiting >= options.maximumWaiting) {
+        const reason = `${waiting} commands wait for an answer already (last trouble: ${trouble})`
+        return resume(Effect.fail(new Failure("not_done", reason, false)))
+      }
+      let command: TrackedCommand
+      let givenUp = false
+      // Only a loss that came by surprise is worth another connection: where there was none before, waiting is vain.
+      let secondTry = via.status === "ready"
+
+      const dispatch = (name: string, args: Arguments) => {
+        waiting += 1
+        command = new TrackedCommand(name, args, options.pipelining && waiting > 1)
+        const sent = command
+        via.sendCommand(sent)
+        // Outermost, so that a refusal is noticed before the cluster client follows it elsewhere.
+        const reject = sent.reject
+        sent.reject = (error) => {
+          if (error instanceof ReplyError) sent.mayHaveArrived = false
+          reject(error)
+        }
+        sent.promise.then(answered, failed)
+      }
+
+      const answered = (answer: unknown) => {
+        waiting -= 1
+        clearTimeout(timer)
+        resume(Effect.succeed(answer))
+      }
+
+      const failed = (error: Error) => {
+        waiting -= 1
+        const refused = error instanceof ReplyError
+        if (refused && error.message.startsWith("NOSCRIPT") && script !== undefined && !givenUp) {
+          return dispatch("eval", [script.lua, ...args.slice(1)])
+        }
+        if (!refused && !givenUp && secondTry && (script === undefined || !command.mayHaveArrived)) {
+          secondTry = false
+          return dispatch(name, args)
+        }
+        clearTimeout(timer)
+        // The text of a refusal may repeat what was sent, so only its code is passed on.
+        const reason = refused
+          ? `refused with ${/^[A-Z]+/.exec(error.message)?.[0] ?? "ERR"}`
+          : `${error.message} (last trouble: ${trouble})`
+        resume(Effect.fail(new Failure(command.mayHaveArrived ? "unknown" : "not_done", reason, refused)))
+      }
+
+      const giveUp = () => {
+        givenUp = true
+        clearTimeout(timer)
+        command.abandon()
+      }
+
+      const timer = setTimeout(
+        () => {
+          giveUp()
+          const reason = `no answer in time (last trouble: ${trouble})`
+          resume(Effect.fail(new Failure(command.mayHaveArrived ? "unknown" : "not_done", reason, false)))
+        },
+        Math.max(0, deadline - performance.now())
+      )
+      dispatch(name, args)
+      return Effect.sync(giveUp)
+    })
+
+  return {
+    deadline,
+    ask: (name, args, deadline) =>
+      Effect.mapError(send(client, name, args, deadline, undefined), (failure) => failure.toUnavailable()),
+    run: (script, keys, args, deadline) =>
+      Effect.mapError(
+        send(client, "evalsha", [script.sha, keys.length, ...keys, ...args], deadline, script),
+        (failure) => failure.toUnavailable()
+      ),
+    masters: () =>
+      (client instanceof Redis ? [client] : client.nodes("master")).map((node) => ({
+        name: nameOf(node),
+        ask: (name, args) =>
+          send(node, name, args, deadline(), undefined).pipe(
+            Effect.map(Option.some),
+            Effect.catch((failure) =>
+              failure.refused ? Effect.succeed(Option.none()) : Effect.fail(failure.toUnavailable())
+            )
+          )
+      }))
+  }
+}
+
+const nameOf = ({ options }: Redis): string =>
+  options.sentinels ? `${options.name}` : `${options.host}:${options.port}`

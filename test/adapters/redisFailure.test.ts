@@ -1,0 +1,357 @@
+import { describe, expect, test } from "bun:test"
+import { Deferred, Effect, Fiber, Option, Schema } from "effect"
+import { pathOf, placeOf } from "../../adapters/redis/Place.ts"
+import { layer } from "../../adapters/redis/Redis.ts"
+import { type Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
+import { runProgram } from "../harness/runProgram.ts"
+import type { Server } from "../harness/Server.ts"
+import { startRedis } from "../harness/startRedis.ts"
+import { startRedisCluster } from "../harness/startRedisCluster.ts"
+import { call, commandCounts, keepReplacing, openAdmin, over, recordOf, scoped, untilItAnswers } from "./redisGiven.ts"
+
+const limit = 60_000
+
+const ids = Array.from({ length: 32 }, (_, index) => `grant-${index}`)
+
+/** Inserts a record for each writer, lets all of them replace while `harm` is done, then adds up what they saw. */
+const underLoad = Effect.fnUntraced(function* <E, R>(harm: Effect.Effect<void, E, R>) {
+  const store = yield* Storage
+  yield* Effect.forEach(ids, (id) => store.insert(recordOf(id)), { concurrency: "unbounded" })
+  let isOver = false
+  const writers = yield* Effect.forkChild(
+    Effect.forEach(ids, (id) => keepReplacing(id, () => isOver), { concurrency: "unbounded" })
+  )
+  yield* harm
+  isOver = true
+  const ledgers = yield* Fiber.join(writers)
+
+  const found = yield* Effect.forEach(ids, (id) => store.get(recordOf(id)))
+  for (const [at, record] of found.entries()) {
+    expect(Option.getOrThrow(record).version).toBe(ledgers[at]?.version ?? -1)
+  }
+  return ledgers.reduce(
+    (sum, { acknowledged, unknown, attempts }) => ({
+      acknowledged: sum.acknowledged + acknowledged,
+      unknown: sum.unknown + unknown,
+      attempts: sum.attempts + attempts,
+      version: 0
+    }),
+    { acknowledged: 0, unknown: 0, attempts: 0, version: 0 }
+  )
+})
+
+const failureOf = <A>(effect: Effect.Effect<A, Conflict | StorageUnavailable, Storage>) =>
+  Effect.map(Effect.flip(effect), (error) => (Schema.is(StorageUnavailable)(error) ? error : undefined))
+
+/** Until so many scripts have run on the server since its statistics began. */
+const scriptsRun = (server: Server, count: number) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const admin = yield* openAdmin(server.url)
+      const reached = Effect.map(commandCounts(admin), ({ evalsha = 0 }) => evalsha >= count)
+      expect(yield* pollUntil(reached, limit)).toBe(true)
+    })
+  )
+
+const answersAgain = Effect.gen(function* () {
+  const store = yield* Storage
+  yield* untilItAnswers(store.get(recordOf("anything")))
+})
+
+describe("when Redis fails", () => {
+  test(
+    "kill -9 and a restart lose nothing acknowledged, repeat nothing, and need no restart of ours",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const server = yield* startRedis({ settings: { appendfsync: "always" } })
+          const harm = Effect.gen(function* () {
+            for (let round = 0; round < 3; round++) {
+              yield* scriptsRun(server, 1000)
+              yield* server.kill
+              yield* server.start
+            }
+            yield* scriptsRun(server, 1000)
+          })
+          const { acknowledged } = yield* underLoad(harm).pipe(over(server.url))
+          expect(acknowledged).toBeGreaterThan(1000)
+        })
+      ),
+    limit
+  )
+
+  test(
+    "connections cut in the middle of writes: each write is done once or not at all, as its failure says",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const server = yield* startRedis()
+          const admin = yield* openAdmin(server.url)
+          const harm = Effect.gen(function* () {
+            yield* call(admin, "CONFIG", "RESETSTAT")
+            for (let round = 1; round <= 15; round++) {
+              yield* scriptsRun(server, round * 200)
+              yield* call(admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            }
+          })
+          const { attempts, acknowledged } = yield* underLoad(harm).pipe(over(server.url))
+          const { evalsha = 0, eval: evaluated = 0 } = yield* commandCounts(admin)
+
+          expect(acknowledged).toBeGreaterThan(1000)
+          expect(evaluated).toBe(0)
+          // No more than were asked for: nothing was sent a second time.
+          expect(evalsha).toBeLessThanOrEqual(attempts)
+          expect(evalsha).toBeGreaterThanOrEqual(acknowledged)
+        })
+      ),
+    limit
+  )
+
+  test(
+    "a server that hangs: writes are unknown, reads not done, nobody waits past the deadline, and it goes on afterwards",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const server = yield* startRedis()
+          yield* Effect.gen(function* () {
+            const store = yield* Storage
+            yield* store.insert(recordOf("one"))
+            yield* server.freeze
+            const write = yield* failureOf(store.replace(1, recordOf("one", { n: 1 })))
+            const read = yield* failureOf(store.get(recordOf("one")))
+            const insert = yield* failureOf(store.insert(recordOf("two")))
+            yield* server.thaw
+            expect(write?.outcome).toBe("unknown")
+            expect(read?.outcome).toBe("not_done")
+            // Its first step only announces the record.
+            expect(insert?.outcome).toBe("not_done")
+
+            yield* answersAgain
+            const { version } = Option.getOrThrow(yield* store.get(recordOf("one")))
+            expect([1, 2]).toContain(version)
+            yield* store.replace(version, recordOf("one", { n: 2 }))
+          }).pipe(over(server.url, { deadline: "200 millis" }))
+        })
+      ),
+    limit
+  )
+
+  test(
+    "a write that was given up before it was sent is not done, now or later",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const server = yield* startRedis({ settings: { appendfsync: "always" } })
+          yield* Effect.gen(function* () {
+            const store = yield* Storage
+            yield* store.insert(recordOf("one"))
+            yield* server.kill
+            // The first may be sent before the end of the connection is noticed; it is no part of the promise.
+            yield* failureOf(store.get(recordOf("one")))
+            const failures = yield* Effect.forEach(
+              Array.from({ length: 50 }, (_, n) => n),
+              (n) => failureOf(store.replace(1, recordOf("one", { n }))),
+              { concurrency: "unbounded" }
+            )
+            yield* server.start
+            expect(failures.map((failure) => failure?.outcome)).toEqual(failures.map(() => "not_done"))
+
+            yield* answersAgain
+            expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(1)
+          }).pipe(over(server.url, { deadline: "20 millis" }))
+        })
+      ),
+    limit
+  )
+
+  test("no more than the bound may wait; the rest is told at once", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* server.freeze
+          const failures = yield* Effect.forEach(
+            Array.from({ length: 30 }, (_, n) => n),
+            (n) => failureOf(store.replace(1, recordOf("one", { n }))),
+            { concurrency: "unbounded" }
+          )
+          yield* server.thaw
+          expect(failures.filter((failure) => failure?.outcome === "unknown")).toHaveLength(20)
+          expect(failures.filter((failure) => failure?.outcome === "not_done")).toHaveLength(10)
+        }).pipe(over(server.url, { deadline: "300 millis", maximumWaiting: 20 }))
+      })
+    ))
+
+  test("a replica refuses writes: not done, while reads go on", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("one"))
+          yield* call(admin, "REPLICAOF", "127.0.0.1", 1)
+          const write = yield* failureOf(store.replace(1, recordOf("one", { n: 1 })))
+          expect(write).toEqual(
+            new StorageUnavailable({ outcome: "not_done", message: "Redis: refused with READONLY" })
+          )
+          expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(1)
+
+          yield* call(admin, "REPLICAOF", "NO", "ONE")
+          yield* untilItAnswers(store.replace(1, recordOf("one", { n: 1 })))
+          expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(2)
+        }).pipe(over(server.url))
+      })
+    ))
+
+  test("a full server: writes are not done and leave nothing behind, while reads go on", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis({ settings: { maxmemory: "8mb" } })
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const pad = "x".repeat(100_000)
+          let kept = 0
+          const filling = Effect.suspend(() => store.insert(recordOf(`grant-${kept}`, { pad }))).pipe(
+            Effect.tap(() => Effect.sync(() => (kept += 1))),
+            Effect.forever
+          )
+          const refusal = yield* Effect.flip(filling)
+          expect(refusal).toEqual(new StorageUnavailable({ outcome: "not_done", message: "Redis: refused with OOM" }))
+          expect(kept).toBeGreaterThan(5)
+          expect(Option.isSome(yield* store.get(recordOf("grant-0")))).toBe(true)
+          expect(Option.isNone(yield* store.get(recordOf(`grant-${kept}`)))).toBe(true)
+
+          yield* call(admin, "CONFIG", "SET", "maxmemory", 0)
+          yield* store.insert(recordOf(`grant-${kept}`))
+        }).pipe(over(server.url))
+      })
+    ))
+
+  test("at start it gives up with the reason, which names no password", async () => {
+    const start = (url: string) =>
+      Effect.runPromise(Effect.flip(Effect.void.pipe(over(url, { patience: 0, deadline: "300 millis" }))))
+
+    const nobody = await start("redis://:hunter2@127.0.0.1:1")
+    expect(nobody._tag).toBe("StorageUnavailable")
+    expect(nobody.message).toContain("ECONNREFUSED")
+    expect(JSON.stringify(nobody)).not.toContain("hunter2")
+    expect((await start("redis+cluster://127.0.0.1:1,127.0.0.1:2"))._tag).toBe("StorageUnavailable")
+    expect((await start("redis+sentinel://127.0.0.1:1/mymaster"))._tag).toBe("StorageUnavailable")
+  })
+
+  test("at start it waits for a server that comes late", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        yield* server.kill
+        const ready = yield* Deferred.make<void>()
+        const waiting = yield* Effect.forkChild(
+          answersAgain.pipe(
+            over(server.url),
+            Effect.tap(() => Deferred.succeed(ready, undefined))
+          )
+        )
+        yield* server.start
+        yield* Deferred.await(ready)
+        yield* Fiber.join(waiting)
+      })
+    ))
+})
+
+describe("when a cluster fails", () => {
+  test(
+    "a node that is killed takes only answers with it, and all goes on when it is back",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const cluster = yield* startRedisCluster({ settings: { appendfsync: "always" } })
+          const [node] = cluster.nodes
+          if (node === undefined) throw new Error("a cluster without nodes")
+          const harm = Effect.gen(function* () {
+            yield* scriptsRun(node, 300)
+            yield* node.kill
+            yield* node.start
+            yield* scriptsRun(node, 300)
+          })
+          const { acknowledged } = yield* underLoad(harm).pipe(over(cluster.url))
+          expect(acknowledged).toBeGreaterThan(600)
+        })
+      ),
+    limit
+  )
+
+  test(
+    "slots that move to another node meanwhile lose nothing and fail nobody",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const cluster = yield* startRedisCluster()
+          const admins = yield* Effect.forEach(cluster.nodes, ({ url }) => openAdmin(url))
+          const [from, to] = admins
+          if (from === undefined || to === undefined) throw new Error("a cluster without nodes")
+          const [giver, taker] = [yield* call(from, "CLUSTER", "MYID"), yield* call(to, "CLUSTER", "MYID")]
+          const slots = yield* Effect.forEach(ids, (id) =>
+            Effect.map(call(from, "CLUSTER", "KEYSLOT", placeOf("tessera", pathOf(recordOf(id))).record), Number)
+          )
+          const keysIn = (slot: number) =>
+            Effect.map(call(from, "CLUSTER", "GETKEYSINSLOT", slot, 1), (keys) =>
+              Array.isArray(keys) ? keys.map(String) : []
+            )
+
+          let moved = 0
+          const move = Effect.fnUntraced(function* (slot: number) {
+            yield* call(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", `${giver}`)
+            yield* call(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", `${taker}`)
+            // One by one, so that a record is on one side and its index on the other for a while.
+            for (let [key] = yield* keysIn(slot); key !== undefined; [key] = yield* keysIn(slot)) {
+              yield* call(from, "MIGRATE", to.options.host ?? "", to.options.port ?? 0, key, 0, 5000)
+              moved += 1
+            }
+            yield* Effect.forEach(admins, (admin) => call(admin, "CLUSTER", "SETSLOT", slot, "NODE", `${taker}`))
+          })
+          const [node] = cluster.nodes
+          if (node === undefined) throw new Error("a cluster without nodes")
+          const harm = Effect.gen(function* () {
+            yield* scriptsRun(node, 200)
+            for (const slot of new Set(slots)) if ((yield* keysIn(slot)).length > 0) yield* move(slot)
+          })
+          const { acknowledged, attempts } = yield* underLoad(harm).pipe(over(cluster.url))
+          expect(moved).toBeGreaterThan(6)
+          expect(acknowledged).toBe(attempts)
+        })
+      ),
+    limit
+  )
+})
+
+describe("two processes on one Redis", () => {
+  test(
+    "never both win a swap",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const server = yield* startRedis()
+          const counters = ["a", "b", "c"].map((id) => recordOf(id, 0))
+          yield* Effect.gen(function* () {
+            const store = yield* Storage
+            yield* Effect.forEach(counters, (counter) => store.insert(counter))
+            const rival = () => runProgram(process.execPath, [`${import.meta.dir}/redisRival.ts`, server.url, "60"])
+            const ended = yield* Effect.all([rival(), rival()], { concurrency: "unbounded" })
+            expect(ended.map(({ stderr, status }) => `${status} ${stderr}`)).toEqual(["0 ", "0 "])
+
+            const found = yield* Effect.forEach(counters, (counter) => store.get(counter))
+            expect(found.map(Option.getOrThrow).map(({ body, version }) => [body, version])).toEqual([
+              [120, 121],
+              [120, 121],
+              [120, 121]
+            ])
+          }).pipe(Effect.provide(layer({ url: server.url })))
+        })
+      ),
+    limit
+  )
+})

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Fiber } from "effect"
+import type { Redis } from "ioredis"
+import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
+import { startRedis } from "../harness/startRedis.ts"
+import { call, commandCounts, keepReplacing, openAdmin, over, recordOf, scoped } from "./redisGiven.ts"
+
+/** What the server counted while this ran. What a script calls counts too, though it costs no round trip. */
+const counted = Effect.fnUntraced(function* <R>(
+  admin: Redis,
+  effect: Effect.Effect<unknown, Conflict | StorageUnavailable, R>
+) {
+  yield* call(admin, "CONFIG", "RESETSTAT")
+  yield* Effect.ignore(effect)
+  return yield* commandCounts(admin)
+})
+
+const readsOf = (redis: Redis) =>
+  Effect.map(
+    Effect.promise(() => redis.info("stats")),
+    (text) => Number(/total_reads_processed:(\d+)/.exec(text)?.[1])
+  )
+
+const fiveHundred = Array.from({ length: 500 }, (_, n) => `id-${n}`)
+
+describe("what Redis sees", () => {
+  test("of each verb, as it counts itself", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const record = recordOf("a", {}, { expiresAt: 4e12 })
+          const list = { ...record, after: undefined, limit: 10 }
+
+          expect(yield* counted(admin, store.insert(record))).toEqual({ zadd: 2, evalsha: 1, exists: 1, set: 1 })
+          expect(yield* counted(admin, store.insert(record))).toEqual({ zadd: 1, evalsha: 1, exists: 1, zrem: 1 })
+          expect(yield* counted(admin, store.get(record))).toEqual({ get: 1 })
+          expect(yield* counted(admin, store.replace(1, { ...record, expiresAt: 5e12 }))).toEqual({
+            evalsha: 1,
+            get: 1,
+            set: 1
+          })
+          expect(yield* counted(admin, store.replace(1, record))).toEqual({ evalsha: 1, get: 1 })
+          expect(yield* counted(admin, store.list(list))).toEqual({ zrangebylex: 1, get: 1 })
+          expect(yield* counted(admin, store.remove(record))).toEqual({ evalsha: 1, get: 1, del: 1, zrem: 2 })
+          expect(yield* counted(admin, store.sweep(1e12, 100))).toEqual({ zrangebyscore: 256 })
+        }).pipe(over(server.url))
+      })
+    ))
+
+  test.each([
+    { pipelining: true, most: 20 },
+    { pipelining: false, most: 600 }
+  ])("of 500 calls at once: a few pipelines, unless it is turned off ($pipelining)", ({ pipelining, most }) =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const before = yield* readsOf(admin)
+          yield* Effect.forEach(fiveHundred, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
+          const reads = (yield* readsOf(admin)) - before
+          expect(reads).toBeLessThan(most)
+          expect(reads).toBeGreaterThan(1)
+        }).pipe(over(server.url, { pipelining }))
+      })
+    )
+  )
+
+  test("of scripts that it forgets in the middle of a run: nobody notices", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const ids = fiveHundred.slice(0, 20)
+          yield* Effect.forEach(ids, (id) => store.insert(recordOf(id)), { concurrency: "unbounded" })
+          yield* call(admin, "CONFIG", "RESETSTAT")
+          let isOver = false
+          const writers = yield* Effect.forkChild(
+            Effect.forEach(ids, (id) => keepReplacing(id, () => isOver), { concurrency: "unbounded" })
+          )
+          for (let round = 0; round < 20; round++) {
+            yield* call(admin, "SCRIPT", "FLUSH")
+            yield* call(admin, "PING")
+          }
+          isOver = true
+          const ledgers = yield* Fiber.join(writers)
+          for (const { acknowledged, attempts } of ledgers) expect(acknowledged).toBe(attempts)
+          // It did forget.
+          expect((yield* commandCounts(admin)).eval ?? 0).toBeGreaterThan(0)
+        }).pipe(over(server.url))
+      })
+    ))
+})
