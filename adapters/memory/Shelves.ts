@@ -12,7 +12,8 @@ const emptyWorkspace = (id: string): Workspace => ({
   account: new Shelf(id),
   login: new Shelf(id),
   session: new Shelf(id),
-  link: new Shelf(id)
+  link: new Shelf(id),
+  limit: new Shelf(id)
 })
 
 const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Schema.String]))

@@ -37,7 +37,8 @@ const columnsOf = {
   account: [created],
   login: [created],
   session: [created],
-  link: [created]
+  link: [created],
+  limit: []
 }
 
 /** Ids sort by code unit whatever the database's language is. Room in each page lets an update stay on its page. */

@@ -7,7 +7,8 @@ const names: Readonly<Record<Kind, string>> = {
   account: "accounts",
   login: "logins",
   session: "sessions",
-  link: "links"
+  link: "links",
+  limit: "limits"
 }
 
 /** Quoted, so that a schema may be called anything. */

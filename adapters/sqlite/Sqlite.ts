@@ -13,7 +13,8 @@ const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTabl
   account: new RecordTable(connection, "account"),
   login: new RecordTable(connection, "login"),
   session: new RecordTable(connection, "session"),
-  link: new RecordTable(connection, "link")
+  link: new RecordTable(connection, "link"),
+  limit: new RecordTable(connection, "limit")
 })
 
 const read = <A>(statement: () => A): Effect.Effect<A, StorageUnavailable> =>

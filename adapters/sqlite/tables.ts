@@ -8,5 +8,6 @@ export const tables: { readonly [kind in Kind]: string } = {
   account: "accounts",
   login: "logins",
   session: "sessions",
-  link: "links"
+  link: "links",
+  limit: "limits"
 }

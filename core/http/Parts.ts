@@ -1,6 +1,7 @@
 import type { Grant } from "../grant/Grant.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
+import type { Limiter } from "../ports/Limiter.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { ResourceOwner } from "../ports/ResourceOwner.ts"
@@ -26,4 +27,5 @@ export interface Parts {
   readonly clients: Clients
   readonly grants: Grants
   readonly usage: Usage
+  readonly limiter: Limiter["Service"]
 }

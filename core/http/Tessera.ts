@@ -3,6 +3,7 @@ import { Base64Url } from "effect/encoding"
 import type { Principal } from "../grant/Principal.ts"
 import { Audit } from "../ports/Audit.ts"
 import { Entropy } from "../ports/Entropy.ts"
+import { Limiter } from "../ports/Limiter.ts"
 import { Pages } from "../ports/Pages.ts"
 import { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../ports/ResourceOwner.ts"
@@ -66,12 +67,13 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const owner = yield* ResourceOwner
   const registration = yield* RegistrationPolicy
   const pages = yield* Pages
+  const limiter = yield* Limiter
   const workspaces = yield* Workspaces
   const policy = options.policy
   const usage = makeUsage(recordsOf(storage, usageKind), entropy)
   const clients = yield* makeClients(recordsOf(storage, clientKind), entropy, policy)
   const grantRecords = recordsOf(storage, grantKind(policy))
-  const grants = makeGrants(grantRecords, clients, keys, entropy, policy, usage)
+  const grants = makeGrants(grantRecords, clients, keys, entropy, policy, usage, limiter)
   const parts: Parts = {
     policy,
     storage,
@@ -84,7 +86,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     grantRecords,
     clients,
     grants,
-    usage
+    usage,
+    limiter
   }
 
   const routes: ReadonlyArray<Route> = [...(options.routes?.(parts) ?? []), ...protocolRoutes(parts, () => routes)]

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { allowances } from "../ports/allowances.ts"
 import { seeOther } from "./answer.ts"
 import { returnRefusal } from "./authorizationRequest.ts"
 import type { Call, Endpoint } from "./Call.ts"
@@ -7,6 +8,7 @@ import type { HttpResponse } from "./Http.ts"
 import { type Interaction, interaction } from "./interaction.ts"
 import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
+import { takeOfAddress } from "./takeOfAddress.ts"
 import { untrustedRequestPage } from "./untrustedRequestPage.ts"
 
 /** Where the browser comes back to after a sign-in: this very request. */
@@ -42,7 +44,15 @@ const refusalOf = (next: Interaction) =>
 /** RFC 6749 §3.1. */
 export const authorizeEndpoint = (parts: Parts): Endpoint =>
   Effect.fnUntraced(function* (call) {
+    yield* takeOfAddress(parts.limiter, call, allowances.authorize)
     const next = yield* interaction(parts, call)
+    if (next._tag === "NeedsConsent") {
+      yield* parts.limiter.take({
+        allowance: allowances.account,
+        workspace: call.workspace.id,
+        of: next.signedIn.user
+      })
+    }
     const refusal = refusalOf(next)
     if (refusal !== undefined) yield* refused(parts.audit, call, refusal)
     return draw(parts, call, next)

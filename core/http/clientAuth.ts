@@ -2,12 +2,14 @@ import { Effect, Option, Redacted, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { type AuthenticatedClient, authenticate, type Presented } from "../client/authenticate.ts"
 import { isKnown } from "../client/Client.ts"
+import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { readClientId } from "../rules/Id.ts"
-import { InvalidClient, InvalidRequest } from "../rules/Refusal.ts"
+import { InvalidClient, InvalidRequest, type TooManyRequests } from "../rules/Refusal.ts"
 import type { Call } from "./Call.ts"
 import type { Parameters } from "./form.ts"
 import type { Parts } from "./Parts.ts"
+import { takeOfAddress } from "./takeOfAddress.ts"
 
 const utf8 = new TextDecoder()
 
@@ -81,9 +83,17 @@ export const authenticateClient = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call,
   parameters: Parameters
-): Effect.fn.Return<AuthenticatedClient, InvalidClient | InvalidRequest | StorageUnavailable> {
-  const presented = yield* Effect.fromResult(readPresented(call.request.headers.get("authorization"), parameters))
-  const client = yield* parts.clients.find(call.workspace.id, presented.id)
+): Effect.fn.Return<AuthenticatedClient, InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable> {
+  const presented = readPresented(call.request.headers.get("authorization"), parameters)
+  if (Result.isFailure(presented)) return yield* presented.failure
+  const client = yield* parts.clients.find(call.workspace.id, presented.success.id)
   const known = client !== undefined && isKnown(client, call.now) ? client : undefined
-  return yield* Effect.fromResult(authenticate(presented, known))
+  const authenticated = authenticate(presented.success, known)
+  if (Result.isFailure(authenticated)) {
+    // Counted by address: by the client's name, anybody could use up somebody else's share.
+    yield* takeOfAddress(parts.limiter, call, allowances.failedClient)
+    return yield* authenticated.failure
+  }
+  yield* parts.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: presented.success.id })
+  return authenticated.success
 })

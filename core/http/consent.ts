@@ -1,6 +1,7 @@
 import { Effect, Option, Result } from "effect"
 import type { ConsentState } from "../pages/ConsentAnswered.ts"
 import { type AuditEvent, grantMark } from "../ports/Audit.ts"
+import { allowances } from "../ports/allowances.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { GrantId } from "../rules/Id.ts"
 import { AccessDenied, ForgedForm } from "../rules/Refusal.ts"
@@ -108,6 +109,7 @@ export const consentEndpoint = (parts: Parts): Endpoint =>
       return seeOther(parts.owner.signInAt(call.workspace, authorize))
     }
     const { session, user } = here.value
+    yield* parts.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: user })
     const sealer = parts.keys.current()
     if (!isCsrfField(sealer, call.workspace.id, session, form.get("csrf") ?? "")) {
       return yield* new ForgedForm({ reason: "csrf" })

@@ -4,6 +4,7 @@ import { isKnown } from "../client/Client.ts"
 import { readRegistration } from "../client/RegistrationRequest.ts"
 import { clientInformation, credentialLength, type FreshClient, register, reregister } from "../client/register.ts"
 import type { AuditEvent } from "../ports/Audit.ts"
+import { allowances } from "../ports/allowances.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { clientIdOf, grantIdOf, idLength, readClientId } from "../rules/Id.ts"
 import { InvalidClientMetadata, InvalidRequest, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
@@ -15,6 +16,7 @@ import { isJson } from "./form.ts"
 import { readBearer } from "./guard.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
+import { takeOfAddress } from "./takeOfAddress.ts"
 
 export const registerPath = "/oauth/register"
 
@@ -63,6 +65,7 @@ const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
 /** RFC 7591 §3. */
 export const registerEndpoint = (parts: Parts): Endpoint =>
   Effect.fnUntraced(function* (call) {
+    yield* takeOfAddress(parts.limiter, call, allowances.register)
     yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
     const request = yield* readBody(call)
     const made = yield* Effect.fromResult(register(request, parts.policy, call.now, draw(parts)))

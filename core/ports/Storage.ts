@@ -1,7 +1,7 @@
 import { Context, type Effect, type Option, Schema } from "effect"
 
 /** The kinds of record that Tessera keeps. An adapter may give each a table; it knows nothing else about them. */
-export const kinds = ["client", "grant", "usage", "account", "login", "session", "link"] as const
+export const kinds = ["client", "grant", "usage", "account", "login", "session", "link", "limit"] as const
 export type Kind = (typeof kinds)[number]
 
 /** A JSON value: what every store can hold and give back unchanged. Treat one as immutable. */

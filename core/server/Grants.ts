@@ -12,7 +12,9 @@ import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } fr
 import { type Redeem, redeem } from "../grant/redeem.ts"
 import { type Refresh, refresh } from "../grant/refresh.ts"
 import { revokeGrant, revokeToken } from "../grant/revoke.ts"
+import { allowances } from "../ports/allowances.ts"
 import type { Entropy } from "../ports/Entropy.ts"
+import type { Limiter } from "../ports/Limiter.ts"
 import { Conflict, type StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
@@ -23,6 +25,7 @@ import {
   type InvalidScope,
   type InvalidTarget,
   InvalidToken,
+  type TooManyRequests,
   type UnauthorizedClient
 } from "../rules/Refusal.ts"
 import type { Scopes } from "../rules/Scope.ts"
@@ -76,7 +79,7 @@ export interface Grants {
     by: AuthenticatedClient,
     token: string,
     command: Omit<Refresh, "presented">
-  ) => Effect.Effect<Issued, InvalidGrant | InvalidScope | InvalidTarget | Storing>
+  ) => Effect.Effect<Issued, InvalidGrant | InvalidScope | InvalidTarget | TooManyRequests | Storing>
   readonly clientCredentials: (
     workspace: WorkspaceId,
     by: AuthenticatedClient,
@@ -126,7 +129,8 @@ export const makeGrants = (
   keys: Keys["Service"],
   entropy: Entropy["Service"],
   policy: Policy,
-  usage: Usage
+  usage: Usage,
+  limiter: Limiter["Service"]
 ): Grants => {
   const fresh = (sealer: Sealer): Fresh => ({ serial: Hex.encode(entropy.bytes(serialLength)), key: sealer.first.id })
 
@@ -213,6 +217,9 @@ export const makeGrants = (
       const sealer = keys.current()
       const presented = open(sealer, workspace, "refresh", text, now)
       if (Result.isFailure(presented)) return yield* new InvalidGrant({ reason: presented.failure })
+      // The client's name is in the key, so that a stranger with a stolen text uses up no share but its own.
+      const of = `${by.client.id} ${presented.success.grant}`
+      yield* limiter.take({ allowance: allowances.grant, workspace, of })
       const drawn = fresh(sealer)
       const outcome = yield* transact(records, entropy, workspace, presented.success.grant, (grant) =>
         grant === undefined

@@ -6,6 +6,7 @@ import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { type Guarded, Tessera, type TesseraOptions } from "../../core/http/Tessera.ts"
 import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
+import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { type Profile, ResourceOwner, type SignedIn } from "../../core/ports/ResourceOwner.ts"
@@ -32,6 +33,7 @@ export interface WorldOptions {
   readonly workspaces?: ReadonlyArray<Workspace>
   readonly registration?: Layer.Layer<RegistrationPolicy>
   readonly routes?: TesseraOptions["routes"]
+  readonly limiter?: Layer.Layer<Limiter>
   readonly seed?: string
 }
 
@@ -104,6 +106,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     Layer.succeed(ResourceOwner, people(new Set(["gone"]))),
     options.registration ?? RegistrationPolicy.layerOpen,
     Pages.layer(),
+    options.limiter ?? Limiter.layerNone,
     options.workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(options.workspaces)
   )
   const policy = { ...standardPolicy, ...options.policy }

@@ -17,7 +17,8 @@ const grant = [...client, "core/grant"]
 const pages = [...workspace, "core/http/Http.ts", "core/pages"]
 const ports = [...grant, ...pages, "core/ports"]
 const server = [...ports, "core/server"]
-const http = [...server, "core/http"]
+const limits = [...server, "core/limits"]
+const http = [...limits, "core/http"]
 
 export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/rules": rules,
@@ -29,6 +30,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/ports": ports,
   "core/pages": pages,
   "core/server": server,
+  "core/limits": limits,
   "core/http": http,
   // What proves implementations may see whatever it proves.
   "core/testing": ["core"],

@@ -1,0 +1,121 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import { answerAndKeep } from "../grant/Decision.ts"
+import { Entropy } from "../ports/Entropy.ts"
+import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
+import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
+import { Instant } from "../rules/Instant.ts"
+import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
+import { digestOf } from "../rules/Secret.ts"
+import { currentInstant } from "../server/Grants.ts"
+import { type RecordKind, recordsOf } from "../server/Records.ts"
+import { transact } from "../server/transact.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+
+/** The bucket as processes tell it each other: when it will be full again. */
+const SharedBucket = Schema.Struct({ id: Schema.String, fullAt: Instant })
+type SharedBucket = typeof SharedBucket.Type
+
+export const limitKind: RecordKind<SharedBucket> = {
+  kind: "limit",
+  schema: SharedBucket,
+  version: 1,
+  upcast: [],
+  id: (bucket) => bucket.id,
+  owner: () => "limits",
+  expiresAt: (bucket) => bucket.fullAt
+}
+
+interface Bucket {
+  readonly workspace: WorkspaceId
+  readonly id: string
+  readonly allowance: Allowance
+  /** When it will be full again; past or now: it is full. */
+  fullAt: number
+  /** Taken here since the other processes last heard of it. */
+  untold: number
+}
+
+/** More callers than this at once, and those heard of longest ago start afresh. */
+const bucketsKept = 100_000
+/** A caller that has not used this part of its burst is nobody that other processes have to hear of. */
+const worthTelling = 0.25
+
+/** Tells the other processes what was taken here, and hears what was taken there. To be run every second or so. */
+export class LimitSharing extends Context.Service<
+  LimitSharing,
+  { readonly share: Effect.Effect<number, StorageUnavailable | Contended> }
+>()("tessera/core/limits/LimitSharing") {}
+
+/**
+ * Token buckets in memory, so that no request waits for a store to be counted. Processes over one store tell each other
+ * in the background, so a caller's share is one for all of them, but for what happens between two tellings.
+ */
+export const layer = Layer.effectContext(
+  Effect.gen(function* () {
+    const records = recordsOf(yield* Storage, limitKind)
+    const entropy = yield* Entropy
+    const buckets = new Map<string, Bucket>()
+
+    const bucketOf = (key: LimitKey): Bucket => {
+      const name = `${key.workspace} ${key.allowance.name} ${key.of}`
+      const known = buckets.get(name)
+      if (known !== undefined) return known
+      if (buckets.size >= bucketsKept) {
+        const oldest = buckets.keys().next()
+        if (oldest.done !== true) buckets.delete(oldest.value)
+      }
+      const made: Bucket = {
+        workspace: key.workspace,
+        id: `${key.allowance.name}:${digestOf(key.of)}`,
+        allowance: key.allowance,
+        fullAt: 0,
+        untold: 0
+      }
+      buckets.set(name, made)
+      return made
+    }
+
+    const take = (key: LimitKey, cost = 1): Effect.Effect<void, TooManyRequests> =>
+      Effect.flatMap(currentInstant, (now) => {
+        const bucket = bucketOf(key)
+        const { burst, refill, name } = key.allowance
+        const next = Math.max(bucket.fullAt, now) + cost * refill
+        const over = next - now - burst * refill
+        if (over > 0) {
+          return Effect.fail(
+            new TooManyRequests({ limit: name, retryAfterSeconds: Math.max(1, Math.ceil(over / 1000)) })
+          )
+        }
+        bucket.fullAt = next
+        bucket.untold += cost
+        return Effect.void
+      })
+
+    const tell = Effect.fnUntraced(function* (bucket: Bucket, now: Instant) {
+      const told = bucket.untold
+      const stored = yield* transact(records, entropy, bucket.workspace, bucket.id, (known) => {
+        // Whole milliseconds, which is what an Instant is.
+        const fullAt = Math.ceil(Math.max(known?.fullAt ?? 0, now) + told * bucket.allowance.refill) as Instant
+        return answerAndKeep({ id: bucket.id, fullAt }, fullAt)
+      })
+      bucket.untold -= told
+      bucket.fullAt = Math.max(bucket.fullAt, yield* Effect.fromResult(stored))
+    })
+
+    const share = Effect.gen(function* () {
+      const now = yield* currentInstant
+      let told = 0
+      for (const [name, bucket] of [...buckets]) {
+        const used = bucket.fullAt - now
+        if (used <= 0) buckets.delete(name)
+        else if (bucket.untold > 0 && used >= worthTelling * bucket.allowance.burst * bucket.allowance.refill) {
+          yield* tell(bucket, now)
+          told++
+        }
+      }
+      return told
+    })
+
+    return Context.make(Limiter, { take }).pipe(Context.add(LimitSharing, { share }))
+  })
+)

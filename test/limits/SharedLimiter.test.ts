@@ -1,0 +1,96 @@
+import { describe, expect, test } from "bun:test"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import { LimitSharing, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
+import type { Storage } from "../../core/ports/Storage.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+
+const key: LimitKey = {
+  allowance: { name: "knock", burst: 10, refill: 1000 },
+  workspace: WorkspaceId.make("home"),
+  of: "somebody"
+}
+
+/** Two processes over one store. */
+const twoProcesses = Effect.gen(function* () {
+  const below = yield* Effect.context<Storage | Entropy>()
+  const process = Layer.build(Layer.fresh(sharedLimits)).pipe(Effect.provideContext(below))
+  const one = yield* process
+  const two = yield* process
+  const takeAll = (of: Context.Context<Limiter>, times: number, what: LimitKey = key) =>
+    Effect.forEach(Array.from({ length: times }), () => Effect.result(Context.get(of, Limiter).take(what))).pipe(
+      Effect.map((results) => results.filter((result) => result._tag === "Success").length)
+    )
+  const share = (of: Context.Context<LimitSharing>) => Context.get(of, LimitSharing).share
+  return { one, two, takeAll, share }
+})
+
+const run = <A, E>(body: Effect.Effect<A, E, Storage | Entropy | Scope.Scope>): Promise<A> =>
+  Effect.runPromise(
+    Effect.scoped(TestClock.setTime(1_900_000_000_000).pipe(Effect.andThen(body))).pipe(
+      Effect.provide(Layer.merge(Memory.layer, Entropy.layer)),
+      Effect.provide(TestClock.layer())
+    )
+  )
+
+describe("a share", () => {
+  test("is a burst, and one more with every refill", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll } = yield* twoProcesses
+        expect(yield* takeAll(one, 12)).toBe(10)
+        yield* TestClock.adjust("2 seconds")
+        expect(yield* takeAll(one, 5)).toBe(2)
+      })
+    ))
+
+  test("is refused with the time after which there is room", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll } = yield* twoProcesses
+        yield* takeAll(one, 10)
+        const refusal = yield* Effect.flip(Context.get(one, Limiter).take(key))
+        expect(refusal).toMatchObject({ _tag: "TooManyRequests", limit: "knock", retryAfterSeconds: 1 })
+        yield* TestClock.adjust(`${refusal.retryAfterSeconds} seconds`)
+        yield* Context.get(one, Limiter).take(key)
+      })
+    ))
+
+  test("is one caller's own", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll } = yield* twoProcesses
+        yield* takeAll(one, 10)
+        expect(yield* takeAll(one, 1, { ...key, of: "somebody else" })).toBe(1)
+        expect(yield* takeAll(one, 1, { ...key, workspace: WorkspaceId.make("other") })).toBe(1)
+        expect(yield* takeAll(one, 1, { ...key, allowance: { ...key.allowance, name: "ring" } })).toBe(1)
+      })
+    ))
+
+  test("is one for all processes, once they have told each other", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, two, takeAll, share } = yield* twoProcesses
+        expect(yield* takeAll(one, 6)).toBe(6)
+        expect(yield* takeAll(two, 4)).toBe(4)
+        yield* share(one)
+        yield* share(two)
+        expect(yield* takeAll(two, 3)).toBe(0)
+      })
+    ))
+
+  test("costs the store nothing for a caller that uses little of it", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll, share } = yield* twoProcesses
+        yield* takeAll(one, 2)
+        expect(yield* share(one)).toBe(0)
+        yield* takeAll(one, 1)
+        expect(yield* share(one)).toBe(1)
+        expect(yield* share(one)).toBe(0)
+      })
+    ))
+})
