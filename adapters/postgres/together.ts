@@ -78,8 +78,8 @@ export const together = <Item, A, E>(
   items: ReadonlyArray<Item>,
   until: number
 ): Effect.Effect<Answers<A, E>, StorageUnavailable> =>
-  items.length === 1
-    ? apart(verb, items, until)
+  items.length === 1 && items[0] !== undefined
+    ? Effect.map(Effect.exit(verb.one(items[0], until)), (exit) => [exit])
     : verb.several(kind, items, until).pipe(
         Effect.catchIf(
           (trouble) => trouble._tag === "Unanswered" && isRowsFault(trouble.failure),
