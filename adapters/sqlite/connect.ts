@@ -38,7 +38,7 @@ const settings = [
   "PRAGMA temp_store = MEMORY",
   "PRAGMA journal_size_limit = 67108864",
   // The process stands still meanwhile, so waiting for longer is done outside of SQLite.
-  "PRAGMA busy_timeout = 20"
+  "PRAGMA busy_timeout = 5"
 ]
 
 /** Throws what the driver throws. */

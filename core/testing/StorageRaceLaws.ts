@@ -57,16 +57,17 @@ const replacesRace = (count: number) => (draw: Draw) =>
     }
   })
 
-/** Adds one to the number in a record, trying again for as long as others win. */
-const increment = (key: ReturnType<typeof freshKey>, pause: () => boolean) =>
+/** Adds one to the number in a record, trying again for as long as others win; each of those wins ends a rival. */
+const increment = (key: ReturnType<typeof freshKey>, rivals: number, pause: () => boolean) =>
   Effect.gen(function* () {
     const store = yield* Storage
-    for (;;) {
+    for (let tries = 0; tries <= rivals; tries++) {
       const found = Option.getOrUndefined(yield* store.get(key))
-      if (found === undefined || typeof found.body !== "number") return
+      if (found === undefined || typeof found.body !== "number") break
       if (pause()) yield* Effect.yieldNow
       if (yield* takenOrNot(store.replace(found.version, { ...found, body: found.body + 1 }))) return
     }
+    yield* expect(false, () => "an increment conflicted more often than others won, or found no number")
   })
 
 /** Many callers, one record: of those that meet exactly one wins, and the others changed nothing. */
@@ -83,7 +84,7 @@ export const raceLaws = [
       yield* store.insert(counter)
       yield* Effect.forEach(
         range(20),
-        () => Effect.forEach(range(5), () => increment(counter, () => draw.below(2) === 0)),
+        () => Effect.forEach(range(5), () => increment(counter, 100, () => draw.below(2) === 0)),
         together
       )
       yield* expectStored({ ...counter, body: 100 }, 101)

@@ -1,0 +1,158 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Layer, Option } from "effect"
+import { layer } from "../../adapters/memory/Memory.ts"
+import { Conflict, type NewRecord, Storage, type StoredRecord } from "../../core/ports/Storage.ts"
+import { storageLaws } from "../../core/testing/StorageConformance.ts"
+import { seed } from "./seed.ts"
+
+type Verbs = Storage["Service"]
+
+/** A store with one fault, over the one in memory. */
+const faulty = (fault: (sound: Verbs) => Partial<Verbs>): Layer.Layer<Storage> =>
+  Layer.effect(
+    Storage,
+    Effect.map(Storage, (sound) => ({ ...sound, ...fault(sound) }))
+  ).pipe(Layer.provide(layer))
+
+const changed = (change: (record: StoredRecord) => StoredRecord) => (sound: Verbs) => ({
+  get: (key: Parameters<Verbs["get"]>[0]) => Effect.map(sound.get(key), Option.map(change))
+})
+
+const put = (sound: Verbs, record: NewRecord) => Effect.andThen(sound.remove(record), sound.insert(record))
+
+const millisecondsNow = Effect.clockWith((clock) => clock.currentTimeMillis)
+
+const faults: Readonly<Record<string, (sound: Verbs) => Partial<Verbs>>> = {
+  "an insert that overwrites": (sound) => ({ insert: (record) => put(sound, record) }),
+  "an insert that looks before it leaps": (sound) => ({
+    insert: (record) =>
+      Effect.gen(function* () {
+        if (Option.isSome(yield* sound.get(record))) return yield* new Conflict()
+        yield* Effect.yieldNow
+        yield* put(sound, record)
+      })
+  }),
+  "a replace that looks before it leaps": (sound) => ({
+    replace: (expected, record) =>
+      Effect.gen(function* () {
+        const found = Option.getOrUndefined(yield* sound.get(record))
+        if (found?.version !== expected) return yield* new Conflict()
+        yield* Effect.yieldNow
+        const now = Option.getOrUndefined(yield* sound.get(record))
+        if (now !== undefined) yield* sound.replace(now.version, record)
+      })
+  }),
+  "a replace at any version": (sound) => ({
+    replace: (_, record) =>
+      Effect.flatMap(sound.get(record), (found) =>
+        Option.isSome(found) ? sound.replace(found.value.version, record) : new Conflict()
+      )
+  }),
+  "a replace that makes what is not there": (sound) => ({
+    replace: (expected, record) =>
+      Effect.flatMap(sound.get(record), (found) =>
+        Option.isSome(found) ? sound.replace(expected, record) : sound.insert(record)
+      )
+  }),
+  "a replace that keeps the old expiry": (sound) => ({
+    replace: (expected, record) =>
+      Effect.flatMap(sound.get(record), (found) =>
+        sound.replace(expected, { ...record, expiresAt: Option.getOrUndefined(found)?.expiresAt ?? null })
+      )
+  }),
+  "a lost write among many": (sound) => {
+    let count = 0
+    return { insert: (record) => (++count % 97 === 0 ? Effect.void : sound.insert(record)) }
+  },
+  "one answer for a whole batch": (sound) => ({
+    replace: (expected, record) => Effect.catchTag(sound.replace(expected, record), "Conflict", () => Effect.void)
+  }),
+  "a remove of what is not there that complains": (sound) => ({
+    remove: (key) =>
+      Effect.flatMap(sound.get(key), (found) => (Option.isSome(found) ? sound.remove(key) : Effect.die("not there")))
+  }),
+  "kinds that share their ids": (sound) => ({
+    insert: (record) => sound.insert({ ...record, kind: "grant" }),
+    get: (key) =>
+      Effect.map(
+        sound.get({ ...key, kind: "grant" }),
+        Option.map((found) => ({ ...found, kind: key.kind }))
+      )
+  }),
+  "lists over all owners that begin alike": (sound) => ({
+    list: (listing) => sound.list({ ...listing, owner: listing.owner.toLowerCase() })
+  }),
+  "lists in the order of code points": (sound) => ({
+    list: (listing) =>
+      Effect.map(sound.list({ ...listing, limit: 1000, after: undefined }), ({ records }) => {
+        const inOrder = [...records]
+          .sort((a, b) => Buffer.compare(Buffer.from(a.id), Buffer.from(b.id)))
+          .filter(({ id }) => listing.after === undefined || id > listing.after)
+        const page = inOrder.slice(0, listing.limit)
+        return { records: page, next: inOrder.length > page.length ? page.at(-1)?.id : undefined }
+      })
+  }),
+  "pages that begin with the last record of the one before": (sound) => ({
+    list: (listing) =>
+      Effect.gen(function* () {
+        const page = yield* sound.list(listing)
+        if (listing.after === undefined) return page
+        const last = yield* sound.get({ ...listing, id: listing.after })
+        return Option.isSome(last) ? { ...page, records: [last.value, ...page.records].slice(0, listing.limit) } : page
+      })
+  }),
+  "a last page that promises another": (sound) => ({
+    list: (listing) => Effect.map(sound.list(listing), (page) => ({ ...page, next: page.records.at(-1)?.id }))
+  }),
+  "a limit that is not kept": (sound) => ({ list: (listing) => sound.list({ ...listing, limit: listing.limit + 1 }) }),
+  "a sweep without its limit": (sound) => ({ sweep: (before) => sound.sweep(before, 1000) }),
+  "a sweep that spares what expires that moment": (sound) => ({
+    sweep: (before, limit) => sound.sweep(before - 1, limit)
+  }),
+  "a sweep that takes too much": (sound) => ({ sweep: (before, limit) => sound.sweep(before + 1, limit) }),
+  "a sweep that does nothing": () => ({ sweep: () => Effect.succeed(0) }),
+  "expiry by a clock": (sound) => ({
+    get: (key) =>
+      Effect.flatMap(millisecondsNow, (now) =>
+        Effect.map(
+          sound.get(key),
+          Option.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+        )
+      )
+  }),
+  "numbers of 32 bits": changed((record) => ({
+    ...record,
+    body: typeof record.body === "number" && Number.isInteger(record.body) ? record.body | 0 : record.body
+  })),
+  "texts that end at NUL": changed((record) => ({
+    ...record,
+    body: typeof record.body === "string" ? (record.body.split("\0")[0] ?? "") : record.body
+  })),
+  "an empty list that becomes an object": changed((record) => ({
+    ...record,
+    body: Array.isArray(record.body) && record.body.length === 0 ? {} : record.body
+  })),
+  "ids in lower case": (sound) => ({
+    insert: (record) => sound.insert({ ...record, id: record.id.toLowerCase() }),
+    get: (key) =>
+      Effect.map(
+        sound.get({ ...key, id: key.id.toLowerCase() }),
+        Option.map((found) => ({ ...found, id: key.id }))
+      )
+  }),
+  "versions from 0": changed((record) => ({ ...record, version: record.version - 1 }))
+}
+
+describe("the conformance suite finds", () => {
+  for (const [name, fault] of Object.entries(faults)) {
+    test(name, async () => {
+      const broken = await Effect.runPromise(
+        Effect.forEach(storageLaws(seed), ({ law }) => Effect.exit(law)).pipe(
+          Effect.map((exits) => exits.filter((exit) => exit._tag === "Failure").length),
+          Effect.provide(faulty(fault), { local: true })
+        )
+      )
+      expect(broken, `seed ${seed}`).toBeGreaterThan(0)
+    })
+  }
+})

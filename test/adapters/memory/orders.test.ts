@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test"
+import { type Expiring, ExpiryHeap } from "../../../adapters/memory/ExpiryHeap.ts"
+import { SortedList } from "../../../adapters/memory/SortedList.ts"
+import { drawFrom } from "../../../core/testing/Draw.ts"
+import { seed } from "../seed.ts"
+
+interface Numbered {
+  readonly n: number
+}
+
+test("a sorted list holds what was put in and not taken out, in order, over many chunks", () => {
+  const draw = drawFrom(`SortedList/${seed}`)
+  const list = new SortedList<Numbered>((a, b) => a.n - b.n)
+  const held = new Map<number, Numbered>()
+  const check = () => {
+    const from = draw.below(20_000)
+    const wanted = [...held.keys()].filter((n) => n >= from).sort((a, b) => a - b)
+    const found = Array.from(list.from((item) => item.n < from)).map(({ n }) => n)
+    expect(found, `seed ${seed}`).toEqual(wanted)
+  }
+
+  for (const removals of [1, 3, 30]) {
+    for (let step = 0; step < 8000; step++) {
+      const n = draw.below(20_000)
+      const item = held.get(n)
+      if (item !== undefined && draw.below(4) < removals) {
+        list.delete(item)
+        held.delete(n)
+      } else if (item === undefined && draw.below(removals) === 0) {
+        const made = { n }
+        list.add(made)
+        held.set(n, made)
+      }
+      // What is not in the list is no matter to take out, even where its equal is.
+      if (step % 100 === 0) list.delete({ n })
+      if (step % 1000 === 0) check()
+    }
+    check()
+  }
+  for (const item of held.values()) list.delete(item)
+  held.clear()
+  check()
+})
+
+test("a heap always knows what expires the soonest", () => {
+  const draw = drawFrom(`ExpiryHeap/${seed}`)
+  const heap = new ExpiryHeap<Expiring>()
+  const items: ReadonlyArray<Expiring> = Array.from({ length: 100 }, () => ({ expiresAt: null, slot: -1 }))
+  const [first, ...others] = items
+  if (first === undefined) throw new Error("no items")
+
+  for (let step = 0; step < 4000; step++) {
+    const item = draw.oneOf([first, ...others])
+    item.expiresAt = draw.below(5) === 0 ? null : draw.below(1000)
+    heap.update(item)
+    if (draw.below(7) === 0) {
+      heap.delete(item)
+      item.expiresAt = null
+    }
+    const soonest = Math.min(...items.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
+    expect(heap.soonest?.expiresAt ?? Number.POSITIVE_INFINITY, `seed ${seed}`).toBe(soonest)
+  }
+})
