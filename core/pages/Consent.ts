@@ -1,9 +1,10 @@
 import type { Instant } from "../rules/Instant.ts"
+import { breakable } from "./breakable.ts"
 import type { Document } from "./Document.ts"
 import { hidden } from "./Field.ts"
 import { type Html, html } from "./Html.ts"
 import { card } from "./Layout.ts"
-import { neutralise } from "./neutralise.ts"
+import { neutralise, spellOut } from "./neutralise.ts"
 import type { Place } from "./Place.ts"
 import { type ReturnAddress, returnAddress } from "./ReturnAddress.ts"
 import { ago } from "./Timestamp.ts"
@@ -49,11 +50,11 @@ export const clientName = (name: string | undefined): string => neutralise(name 
 const destination = (address: ReturnAddress): Html => {
   switch (address.kind) {
     case "site":
-      return html`<strong class="host"><bdi>${address.host}</bdi></strong>`
+      return html`<strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
     case "thisDevice":
-      return html`an application on this device, at <strong class="host"><bdi>${address.host}</bdi></strong>`
+      return html`an application on this device, at <strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
     case "app":
-      return html`the application on this device that opens <strong class="host"><bdi>${address.scheme}:</bdi></strong> links`
+      return html`the application on this device that opens <strong class="host"><bdi>${breakable(`${address.scheme}:`)}</bdi></strong> links`
     case "unknown":
       return html`the application`
   }
@@ -81,9 +82,9 @@ export const consentPage = (place: Place, model: ConsentPage): Document => {
       place,
       html`<h1>Allow <bdi class="name">${name}</bdi> to use your account?</h1>
 <dl class="terms">
-<div><dt>Your account</dt><dd><bdi>${model.account}</bdi></dd><dd class="terms-aside"><a class="quiet-link" href="${model.switchAccount}">Not you?</a></dd></div>
+<div><dt>Your account</dt><dd><bdi>${breakable(model.account)}</bdi></dd><dd class="terms-aside"><a class="quiet-link" href="${model.switchAccount}">Not you?</a></dd></div>
 <div><dt>Returns you to</dt><dd>${destination(returnAddress(model.client.redirectUri))}</dd></div>
-${model.resource !== undefined && html`<div><dt>Only for</dt><dd><bdi>${model.resource}</bdi></dd></div>`}
+${model.resource !== undefined && html`<div><dt>Only for</dt><dd><bdi>${breakable(spellOut(model.resource, 300))}</bdi></dd></div>`}
 </dl>
 ${origin(place, model)}
 <h2 id="permissions">It will be able to</h2>

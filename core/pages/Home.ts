@@ -1,3 +1,4 @@
+import { breakable } from "./breakable.ts"
 import type { Document } from "./Document.ts"
 import { hidden } from "./Field.ts"
 import { html } from "./Html.ts"
@@ -24,7 +25,7 @@ ${
     : html`<p class="actions"><a class="button primary wide" href="${place.base}/settings">Open settings</a></p>
 <form method="post" action="${place.base}/logout" class="sign-out">
 ${hidden({ csrf: model.visitor.csrf })}
-<p class="aside">Signed in as <bdi class="name">${model.visitor.account}</bdi></p>
+<p class="aside">Signed in as <bdi class="name">${breakable(model.visitor.account)}</bdi></p>
 <button class="button small" type="submit">Sign out</button>
 </form>`
 }
@@ -33,7 +34,7 @@ ${hidden({ csrf: model.visitor.csrf })}
 <div class="fold-body">
 <p>Everything that a client needs is in the metadata, registration included.</p>
 <dl class="facts">
-<div><dt>Issuer</dt><dd><code>${place.issuer}</code></dd></div>
+<div><dt>Issuer</dt><dd><code>${breakable(place.issuer)}</code></dd></div>
 <div><dt>Authorization server metadata</dt><dd><a href="/.well-known/oauth-authorization-server${place.base}"><code>/.well-known/oauth-authorization-server${place.base}</code></a></dd></div>
 <div><dt>Protected resource metadata</dt><dd><a href="/.well-known/oauth-protected-resource${place.base}"><code>/.well-known/oauth-protected-resource${place.base}</code></a></dd></div>
 </dl>

@@ -1,3 +1,4 @@
+import { clientName } from "./Consent.ts"
 import type { Document } from "./Document.ts"
 import { field, hidden } from "./Field.ts"
 import { html } from "./Html.ts"
@@ -16,7 +17,7 @@ export interface LoginPage {
   readonly problem?: string
   /** What led here: "You are signed out.", "Please sign in again." */
   readonly notice?: Notice
-  /** Whom the person signs in for: the application's name, where they came from its authorization request. */
+  /** Whom the person signs in for: the application's name as registered, where they came from its authorization request. */
   readonly forClient?: string
 }
 
@@ -31,7 +32,7 @@ export const loginPage = (place: Place, model: LoginPage): Document => ({
 ${
   model.forClient === undefined
     ? html`<p class="lead">to <bdi>${place.name}</bdi></p>`
-    : html`<p class="lead">to <bdi>${place.name}</bdi>, to continue to <bdi class="name">${model.forClient}</bdi></p>`
+    : html`<p class="lead">to <bdi>${place.name}</bdi>, to continue to <bdi class="name">${clientName(model.forClient)}</bdi></p>`
 }
 ${model.notice !== undefined && notice(model.notice)}
 ${model.problem !== undefined && problemLine(model.problem)}

@@ -149,6 +149,6 @@ summary{cursor:pointer}
 @media (max-width:480px){.stage{padding-top:24px;gap:16px}.card{padding:24px 20px}}
 @media (prefers-reduced-motion:no-preference){.button,input,select{transition:background-color .12s,border-color .12s}}
 @media (prefers-contrast:more){:root{--line:var(--edge);--edge:var(--text);--muted:var(--text)}}
-@media (forced-colors:active){.sections a[aria-current]{outline:2px solid}.card,.badge,.panel,.notice,.button,.terms,.scope,.fold{border:1px solid}.tick{border-color:CanvasText}.mark-tile{fill:CanvasText}.mark-dots{fill:Canvas}}
-@media print{.stage{padding-top:0}.card{box-shadow:none}form:not(.who),.who .button,.quiet-link,.sections,.row-actions,.skip{display:none}.frame{display:block;padding:24px 0}}
+@media (forced-colors:active){.sections a[aria-current]{outline:2px solid}.card,.badge,.panel,.notice,.button,.terms,.scope,.fold{border:1px solid}select{appearance:auto}.tick{border-color:CanvasText}.mark-tile{fill:CanvasText}.mark-dots{fill:Canvas}}
+@media print{.stage{padding-top:0}.card{box-shadow:none}form:not(.who),.who .button,.quiet-link,.sections,.row-actions,.pager,.skip,.content section:has(>form){display:none}body{background:none}.frame{display:block;padding:24px 0}}
 `

@@ -51,8 +51,11 @@ const hostileParts = [
 const hostile = (random: () => number): string =>
   `x ${Array.from({ length: 1 + Math.floor(random() * 6) }, () => pick(random, hostileParts)).join("")}`
 
+/** Without the places where an address may break: how many there are follows from the address. */
 const shape = (source: string): ReadonlyArray<string> =>
-  parse(source).tags.map((tag) => [...tag.within, tag.name, ...tag.attributes.keys()].join(" "))
+  parse(source)
+    .tags.filter(({ name, attributes }) => name !== "wbr" || attributes.size > 0)
+    .map((tag) => [...tag.within, tag.name, ...tag.attributes.keys()].join(" "))
 
 describe("whatever the data says", () => {
   const expected = new Map([...pagesSaying(() => "x plain")].map(([name, source]) => [name, shape(source)]))

@@ -1,4 +1,5 @@
 import type { Instant } from "../../rules/Instant.ts"
+import { breakable } from "../breakable.ts"
 import { clientName } from "../Consent.ts"
 import type { Document } from "../Document.ts"
 import { type Html, html } from "../Html.ts"
@@ -83,7 +84,7 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: st
       "Returns to",
       client.redirectHosts.length === 0
         ? html`Nowhere`
-        : html`${client.redirectHosts.map((host, index) => html`${index > 0 && ", "}<bdi>${host}</bdi>`)}`
+        : html`${client.redirectHosts.map((host, index) => html`${index > 0 && ", "}<bdi>${breakable(host)}</bdi>`)}`
     ],
     ["Registered", ago(client.registeredAt, visitor.now)],
     ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, visitor.now)]

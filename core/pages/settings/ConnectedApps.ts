@@ -1,4 +1,5 @@
 import type { Instant } from "../../rules/Instant.ts"
+import { breakable } from "../breakable.ts"
 import { clientName, type ScopeInWords } from "../Consent.ts"
 import type { Document } from "../Document.ts"
 import { html } from "../Html.ts"
@@ -29,7 +30,7 @@ export interface ConnectedAppsPage {
 const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${clientName(app.client)}</bdi>`,
   facts: [
-    ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${app.returnHost}</bdi>`] as const]),
+    ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
     ["Connected", ago(app.since, visitor.now)],
     ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, visitor.now)]
   ],

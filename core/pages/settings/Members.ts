@@ -1,4 +1,5 @@
 import type { Instant } from "../../rules/Instant.ts"
+import { breakable } from "../breakable.ts"
 import type { Document } from "../Document.ts"
 import { field, hidden } from "../Field.ts"
 import { attributes, type Html, html } from "../Html.ts"
@@ -83,7 +84,7 @@ const nameOf = (member: MemberRow): string => neutralise(member.name ?? "", 100)
 
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
-  subtitle: html`<bdi>${member.email}</bdi>`,
+  subtitle: html`<bdi>${breakable(member.email)}</bdi>`,
   facts: [
     ["Role", html`${roleInWords(member.role)}`],
     ["Joined", ago(member.joinedAt, visitor.now)],
