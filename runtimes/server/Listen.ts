@@ -1,0 +1,36 @@
+import { type Effect, Schema, type Scope } from "effect"
+import type { TrustedProxies } from "../peer/TrustedProxies.ts"
+import type { Serve } from "../Serve.ts"
+
+export interface ListenOptions {
+  readonly host: string
+  readonly port: number
+  readonly serve: Serve
+  readonly trustedProxies: TrustedProxies
+  /** Milliseconds that a request may take from its first byte to its answer. */
+  readonly requestTimeout: number
+  /** Milliseconds that the end of the scope waits for requests that are under way. */
+  readonly shutdownTimeout: number
+}
+
+export interface Listening {
+  readonly port: number
+}
+
+export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", { message: Schema.String }) {}
+
+/** What a platform gives: requests are answered until the scope ends, and then those under way still are. */
+export type Listen = (options: ListenOptions) => Effect.Effect<Listening, CannotListen, Scope.Scope>
+
+/** Why a port could not be had, from what the system says. */
+export const cannotListen = (options: Pick<ListenOptions, "host" | "port">, thrown: unknown): CannotListen => {
+  // Errors of the system carry their code beside what the language knows of them.
+  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown failure"
+  const reason =
+    code === "EADDRINUSE"
+      ? "something else listens there; set PORT to a free one"
+      : code === "EACCES"
+        ? "the system allows it to privileged users only; set PORT to 1024 or higher"
+        : `${code}; look at HOST and PORT`
+  return new CannotListen({ message: `can't listen on ${options.host} port ${options.port}: ${reason}` })
+}

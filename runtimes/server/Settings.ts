@@ -1,0 +1,234 @@
+import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { type Issuer, parseIssuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../peer/TrustedProxies.ts"
+import { type DatabaseUrl, databaseUrlExpected, parseDatabaseUrl } from "./DatabaseUrl.ts"
+import {
+  type Complaint,
+  complaint,
+  durationOf,
+  fromResult,
+  oneOf,
+  optional,
+  readVariable,
+  switchOf,
+  type Variable,
+  wholeNumber
+} from "./Variable.ts"
+
+/** Everything that an operator can choose, read and checked. */
+export interface Settings {
+  readonly host: string
+  readonly port: number
+  readonly workspace: Workspace
+  readonly database: DatabaseUrl
+  /** None: the server looks after its keys itself, where it can. */
+  readonly sealKeys: Option.Option<KeyRing>
+  readonly firstOwner: Option.Option<FirstOwner>
+  readonly policy: Policy
+  readonly registration: Registration
+  readonly rateLimits: boolean
+  readonly trustedProxies: TrustedProxies
+  readonly accessLog: boolean
+  readonly logFormat: Option.Option<"pretty" | "json">
+  /** More requests than this at once are turned away. */
+  readonly requestsAtOnce: number
+  /** A request that is not all there, or not answered, after so many milliseconds is given up. */
+  readonly requestTimeout: number
+  /** How long, in milliseconds, a shutdown waits for what is under way. */
+  readonly shutdownTimeout: number
+}
+
+export interface FirstOwner {
+  readonly email: string
+  readonly password: Redacted.Redacted<string>
+}
+
+export type Registration =
+  | { readonly _tag: "Open" }
+  | { readonly _tag: "Closed" }
+  | { readonly _tag: "Token"; readonly token: Redacted.Redacted<string> }
+
+/** The server can't start like this. One line for each thing that is wrong, and none of them holds a value. */
+export class WrongSettings extends Schema.TaggedError<WrongSettings>()("WrongSettings", {
+  complaints: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return this.complaints.join("\n")
+  }
+}
+
+const tokenLength = 16
+
+const text = (name: string, expected: string, pattern: RegExp): Omit<Variable<string>, "fallback"> => ({
+  name,
+  expected,
+  read: (given) => (pattern.test(given) ? Option.some(given) : Option.none())
+})
+
+const secret = (name: string, expected: string, least: number): Variable<Option.Option<Redacted.Redacted<string>>> =>
+  optional({
+    name,
+    expected,
+    read: (given) => (given.length >= least ? Option.some(Redacted.make(given, { label: name })) : Option.none())
+  })
+
+const variables = {
+  host: { ...text("HOST", "an address or a host name to listen on", /^[A-Za-z0-9.:_-]+$/), fallback: "127.0.0.1" },
+  port: wholeNumber("PORT", 1, 65535, 3000),
+  baseUrl: optional<Issuer>({
+    name: "BASE_URL",
+    expected:
+      "an https URL without query, fragment or slash at the end (http only for 127.0.0.1, [::1] and localhost, because everybody on the way could read the tokens)",
+    read: fromResult(parseIssuer)
+  }),
+  workspaceName: {
+    ...text("WORKSPACE_NAME", "a name of at most 64 characters, as people read it", /^(?!\s*$)[^\p{Cc}]{1,64}$/u),
+    fallback: "Tessera"
+  },
+  database: {
+    name: "DATABASE_URL",
+    expected: databaseUrlExpected,
+    read: fromResult(parseDatabaseUrl),
+    fallback: { _tag: "Sqlite", path: "./data/tessera.db" }
+  } as Variable<DatabaseUrl>, // The fallback is one variant of several.
+  sealKeys: optional<KeyRing>({
+    name: "SEAL_KEYS",
+    expected: "different keys of 32 bytes in base64url, separated by commas (`tessera seal-keys new` makes one)",
+    read: (given) => Result.getSuccess(parseKeyRing(Redacted.make(given)))
+  }),
+  ownerEmail: optional(text("OWNER_EMAIL", "an email address", /^[^\s@]{1,64}@[^\s@]{1,255}$/)),
+  ownerPassword: secret("OWNER_PASSWORD", "a password", 1),
+  codeTtl: durationOf("CODE_TTL", 1000, standardPolicy.codeTtl),
+  accessTtl: durationOf("ACCESS_TTL", 1000, standardPolicy.accessTtl),
+  refreshIdleTtl: durationOf("REFRESH_IDLE_TTL", 1000, standardPolicy.refreshIdleTtl),
+  refreshMaxTtl: durationOf("REFRESH_MAX_TTL", 1000, standardPolicy.refreshMaxTtl),
+  refreshGrace: durationOf("REFRESH_GRACE", 0, standardPolicy.refreshGrace),
+  registration: oneOf("REGISTRATION", ["open", "token", "closed"], "open"),
+  registrationToken: secret("REGISTRATION_TOKEN", `a secret of at least ${tokenLength} characters`, tokenLength),
+  rateLimits: switchOf("RATE_LIMITS", "on", "off", true),
+  requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
+  trustedProxies: {
+    name: "TRUSTED_PROXIES",
+    expected: trustedProxiesExpected,
+    read: fromResult(parseTrustedProxies),
+    fallback: noProxies
+  },
+  accessLog: switchOf("ACCESS_LOG", "on", "off", false),
+  logFormat: optional<"pretty" | "json">(oneOf("LOG_FORMAT", ["pretty", "json"], "json")),
+  requestsAtOnce: wholeNumber("REQUESTS_AT_ONCE", 1, 1_000_000, 1000),
+  requestTimeout: durationOf("REQUEST_TIMEOUT", 1000, 20_000),
+  shutdownTimeout: durationOf("SHUTDOWN_TIMEOUT", 0, 10_000)
+}
+
+/** Reads them all, through whatever `ConfigProvider` is there, and says of all that are wrong what is wrong. */
+export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
+  const read = yield* Effect.all(
+    {
+      host: readVariable(variables.host),
+      port: readVariable(variables.port),
+      baseUrl: readVariable(variables.baseUrl),
+      workspaceName: readVariable(variables.workspaceName),
+      database: readVariable(variables.database),
+      sealKeys: readVariable(variables.sealKeys),
+      ownerEmail: readVariable(variables.ownerEmail),
+      ownerPassword: readVariable(variables.ownerPassword),
+      codeTtl: readVariable(variables.codeTtl),
+      accessTtl: readVariable(variables.accessTtl),
+      refreshIdleTtl: readVariable(variables.refreshIdleTtl),
+      refreshMaxTtl: readVariable(variables.refreshMaxTtl),
+      refreshGrace: readVariable(variables.refreshGrace),
+      registration: readVariable(variables.registration),
+      registrationToken: readVariable(variables.registrationToken),
+      rateLimits: readVariable(variables.rateLimits),
+      requirePkce: readVariable(variables.requirePkce),
+      trustedProxies: readVariable(variables.trustedProxies),
+      accessLog: readVariable(variables.accessLog),
+      logFormat: readVariable(variables.logFormat),
+      requestsAtOnce: readVariable(variables.requestsAtOnce),
+      requestTimeout: readVariable(variables.requestTimeout),
+      shutdownTimeout: readVariable(variables.shutdownTimeout)
+    },
+    { mode: "result" }
+  )
+
+  const complaints: Array<Complaint> = []
+  for (const one of Object.values<Result.Result<unknown, Complaint>>(read)) {
+    if (Result.isFailure(one)) complaints.push(one.failure)
+  }
+  // Where one of two that belong together is wrong in itself, nothing is said about the two.
+  const both = <A, B>(a: Result.Result<A, Complaint>, b: Result.Result<B, Complaint>, check: (a: A, b: B) => void) =>
+    Result.isSuccess(a) && Result.isSuccess(b) ? check(a.success, b.success) : undefined
+  both(read.database, read.sealKeys, (database, keys) => {
+    if (Option.isNone(keys) && (database._tag === "Postgres" || database._tag === "Redis")) {
+      complaints.push(
+        complaint(
+          "SEAL_KEYS",
+          "a key, because several processes may share this database (`tessera seal-keys new` makes one)"
+        )
+      )
+    }
+  })
+  both(read.ownerEmail, read.ownerPassword, (email, password) => {
+    if (Option.isSome(email) && Option.isNone(password)) {
+      complaints.push(complaint("OWNER_PASSWORD", "a password, because OWNER_EMAIL is set"))
+    }
+    if (Option.isNone(email) && Option.isSome(password)) {
+      complaints.push(complaint("OWNER_EMAIL", "an email address, because OWNER_PASSWORD is set"))
+    }
+  })
+  both(read.registration, read.registrationToken, (registration, token) => {
+    if (registration === "token" && Option.isNone(token)) {
+      complaints.push(complaint("REGISTRATION_TOKEN", "the initial access token, because REGISTRATION is token"))
+    }
+  })
+
+  const all = Result.all(read)
+  if (Result.isFailure(all) || complaints.length > 0) return yield* new WrongSettings({ complaints })
+  const given = all.success
+  return {
+    host: given.host,
+    port: given.port,
+    workspace: {
+      id: WorkspaceId.make("default"),
+      issuer: Option.getOrElse(given.baseUrl, () => loopbackIssuer(given.port)),
+      name: given.workspaceName
+    },
+    database: given.database,
+    sealKeys: given.sealKeys,
+    firstOwner: Option.map(Option.all([given.ownerEmail, given.ownerPassword]), ([email, password]) => ({
+      email,
+      password
+    })),
+    policy: {
+      ...standardPolicy,
+      codeTtl: given.codeTtl,
+      accessTtl: given.accessTtl,
+      refreshIdleTtl: given.refreshIdleTtl,
+      refreshMaxTtl: given.refreshMaxTtl,
+      refreshGrace: given.refreshGrace,
+      requirePkce: given.requirePkce
+    },
+    registration: registrationOf(given.registration, given.registrationToken),
+    rateLimits: given.rateLimits,
+    trustedProxies: given.trustedProxies,
+    accessLog: given.accessLog,
+    logFormat: given.logFormat,
+    requestsAtOnce: given.requestsAtOnce,
+    requestTimeout: given.requestTimeout,
+    shutdownTimeout: given.shutdownTimeout
+  }
+})
+
+const loopbackIssuer = (port: number): Issuer =>
+  Result.getOrThrow(parseIssuer(new URL(`http://127.0.0.1:${port}`).origin))
+
+const registrationOf = (
+  word: "open" | "token" | "closed",
+  token: Option.Option<Redacted.Redacted<string>>
+): Registration => {
+  if (word === "open") return { _tag: "Open" }
+  return word === "token" && Option.isSome(token) ? { _tag: "Token", token: token.value } : { _tag: "Closed" }
+}

@@ -1,0 +1,76 @@
+import { Config, Duration, Effect, Option, Redacted, Result } from "effect"
+
+/** One variable of the environment: how its text is read, and what it is without one. */
+export interface Variable<A> {
+  readonly name: string
+  /** What a right value looks like, for whoever wrote a wrong one. */
+  readonly expected: string
+  readonly read: (text: string) => Option.Option<A>
+  readonly fallback: A
+}
+
+/** What is wrong with one variable, without its value: that may be a secret. */
+export type Complaint = string
+
+export const complaint = (name: string, expected: string): Complaint => `${name}: expected ${expected}`
+
+export const readVariable = <A>(variable: Variable<A>): Effect.Effect<A, Complaint> =>
+  Config.option(Config.Redacted(variable.name)).pipe(
+    Effect.mapError(() => complaint(variable.name, variable.expected)),
+    Effect.flatMap((given) => {
+      if (Option.isNone(given)) return Effect.succeed(variable.fallback)
+      const read = variable.read(Redacted.value(given.value))
+      return Option.isSome(read) ? Effect.succeed(read.value) : Effect.fail(complaint(variable.name, variable.expected))
+    })
+  )
+
+export const optional = <A>(variable: Omit<Variable<A>, "fallback">): Variable<Option.Option<A>> => ({
+  ...variable,
+  read: (text) => Option.map(variable.read(text), Option.some),
+  fallback: Option.none()
+})
+
+export const fromResult =
+  <A, E>(parse: (text: string) => Result.Result<A, E>) =>
+  (text: string): Option.Option<A> =>
+    Result.getSuccess(parse(text))
+
+/** One of a few words. */
+export const oneOf = <const Word extends string>(name: string, words: ReadonlyArray<Word>, fallback: Word) => ({
+  name,
+  expected: words.join(" or "),
+  read: (text: string): Option.Option<Word> => Option.fromUndefinedOr(words.find((word) => word === text)),
+  fallback
+})
+
+export const switchOf = (name: string, on: string, off: string, fallback: boolean): Variable<boolean> => ({
+  name,
+  expected: `${on} or ${off}`,
+  read: (text) => (text === on ? Option.some(true) : text === off ? Option.some(false) : Option.none()),
+  fallback
+})
+
+export const wholeNumber = (name: string, least: number, most: number, fallback: number): Variable<number> => ({
+  name,
+  expected: `a whole number from ${least} to ${most}`,
+  read: (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    return value >= least && value <= most ? Option.some(value) : Option.none()
+  },
+  fallback
+})
+
+/** In whole milliseconds. `0` needs no unit. */
+export const durationOf = (name: string, least: number, fallback: number): Variable<number> => ({
+  name,
+  expected: `a duration${least > 0 ? ` of at least ${least} millis` : " or 0"}, such as "90 seconds", "15 minutes" or "30 days"`,
+  read: (text) => {
+    // The type of an input is a template of its units; a text that does not fit it is what fails here.
+    const parsed = text === "0" ? Option.some(Duration.zero) : Duration.fromInput(text.trim() as Duration.Input)
+    return parsed.pipe(
+      Option.map(Duration.toMillis),
+      Option.filter((millis) => Number.isSafeInteger(millis) && millis >= least)
+    )
+  },
+  fallback
+})

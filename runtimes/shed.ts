@@ -1,0 +1,20 @@
+import type { HttpResponse } from "../core/http/Http.ts"
+import { oauthError } from "../core/http/wire.ts"
+import { Overloaded } from "../core/rules/Refusal.ts"
+import type { Serve } from "./Serve.ts"
+
+const overloaded: HttpResponse = oauthError(new Overloaded())
+
+/** Turns away what is more than so many requests at once: a queue without an end helps nobody who stands in it. */
+export const shed = (serve: Serve, most: number): Serve => {
+  let underWay = 0
+  return (request) => {
+    if (underWay >= most) return overloaded
+    const answer = serve(request)
+    if (!(answer instanceof Promise)) return answer
+    underWay++
+    return answer.finally(() => {
+      underWay--
+    })
+  }
+}
