@@ -1,0 +1,168 @@
+import { describe, expect, test } from "bun:test"
+import { Option, Redacted, Result } from "effect"
+import { apiKeyPrefix, isKeyText, makeKey, readKey } from "../../core/grant/apiKey.ts"
+import { checkAccess, checkKey, checkRefresh } from "../../core/grant/check.ts"
+import { recordExpiry } from "../../core/grant/Grant.ts"
+import { revoked, revokeGrant } from "../../core/grant/revoke.ts"
+import { UserId } from "../../core/rules/Id.ts"
+import { InvalidToken } from "../../core/rules/Refusal.ts"
+import { Resource } from "../../core/rules/Resource.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import type { AccessToken } from "../../core/token/Token.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import {
+  active,
+  after,
+  client,
+  grantId,
+  me,
+  pending,
+  policy,
+  presenting,
+  scopes,
+  standing,
+  stranger,
+  t0
+} from "./given.ts"
+
+const home = WorkspaceId.make("home")
+const token = (over: Partial<AccessToken> = {}): AccessToken => ({
+  kind: "access",
+  grant: grantId,
+  expiresAt: after(policy.accessTtl),
+  epoch: 0,
+  serial: "0".repeat(16),
+  scope: null,
+  resource: null,
+  ...over
+})
+const refusal = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
+const check = (grant: Parameters<typeof checkAccess>[1], of = token(), by = me.client, now = t0) =>
+  checkAccess(home, grant, by, of, now)
+
+describe("checking an access token", () => {
+  test("finds the person that it speaks for", () => {
+    expect(check(active())).toEqual(
+      Result.succeed({
+        _tag: "User",
+        user: UserId.make("alice"),
+        workspace: home,
+        scope: scopes("api", "profile"),
+        grant: grantId,
+        client: me.client.id,
+        resource: null,
+        expiresAt: after(policy.accessTtl)
+      })
+    )
+  })
+
+  test("finds the workspace where it speaks for no person", () => {
+    const found = Result.getOrThrow(check(standing(), token({ grant: standing().id })))
+    expect(found).toMatchObject({ _tag: "Workspace", client: me.client.id, scope: ["api"] })
+    expect("user" in found).toBe(false)
+  })
+
+  test("believes the token only as far as the grant goes", () => {
+    expect(Result.getOrThrow(check(active(), token({ scope: scopes("api") }))).scope).toEqual(scopes("api"))
+    expect(check(active({ scope: scopes("api") }), token({ scope: scopes("profile") }))).toEqual(refusal("revoked"))
+    const rest = Resource.make("https://auth.example.com/rest")
+    expect(Result.getOrThrow(check(active({ resource: rest }))).resource).toBe(rest)
+    expect(Result.getOrThrow(check(active(), token({ resource: rest }))).resource).toBe(rest)
+  })
+
+  test("ends at its expiry", () => {
+    expect(Result.isSuccess(check(active(), token(), me.client, after(policy.accessTtl - 1)))).toBe(true)
+    expect(check(active(), token(), me.client, after(policy.accessTtl))).toEqual(refusal("expired"))
+  })
+
+  test("dies with its grant, its epoch, its serial", () => {
+    expect(check(undefined)).toEqual(refusal("unknown"))
+    expect(check(pending())).toEqual(refusal("not_redeemed"))
+    expect(check(revoked(active(), "by_user", policy, t0))).toEqual(refusal("revoked"))
+    expect(check({ ...active(), access: { epoch: 1, revoked: [] } })).toEqual(refusal("revoked"))
+    const one = { serial: token().serial, expiresAt: token().expiresAt }
+    expect(check({ ...active(), access: { epoch: 0, revoked: [one] } })).toEqual(refusal("revoked"))
+  })
+
+  test("dies with its client: deleted, forgotten, disabled, or another's", () => {
+    expect(checkAccess(home, active(), undefined, token(), t0)).toEqual(refusal("client_gone"))
+    expect(check(active(), token(), stranger.client)).toEqual(refusal("client_gone"))
+    expect(check(active(), token(), client({ expiresAt: t0 }))).toEqual(refusal("client_gone"))
+    expect(Result.isSuccess(check(active(), token(), client({ expiresAt: after(1) })))).toBe(true)
+    expect(check(active(), token(), client({ disabled: true }))).toEqual(refusal("client_disabled"))
+  })
+})
+
+describe("checking a refresh token, for introspection", () => {
+  test("only the current one counts", () => {
+    const grant = { ...active(), refresh: { ...active().refresh, generation: 3 } }
+    expect(checkRefresh(grant, me.client, presenting(grant), t0)).toEqual(Result.succeed(grant))
+    expect(checkRefresh(grant, me.client, presenting(grant, 2), t0)).toEqual(refusal("revoked"))
+    expect(checkRefresh(grant, me.client, presenting(grant), grant.refresh.expiresAt)).toEqual(refusal("expired"))
+    expect(checkRefresh(undefined, me.client, presenting(grant), t0)).toEqual(refusal("unknown"))
+    expect(checkRefresh(standing(), me.client, presenting(grant), t0)).toEqual(refusal("wrong_kind"))
+  })
+})
+
+describe("API keys", () => {
+  const secret = new Uint8Array(32).fill(7)
+  const make = (expiresAt: typeof t0 | null = null) =>
+    makeKey({ name: "nightly", expiresAt }, grantId, secret, policy, t0)
+  const text = Redacted.value(make().text)
+
+  test("are a grant of the workspace with every scope, of which only the digest is kept", () => {
+    expect(make().grant).toEqual({
+      _tag: "Key",
+      id: grantId,
+      subject: { _tag: "Workspace" },
+      scope: scopes("api", "profile"),
+      resource: null,
+      createdAt: t0,
+      name: "nightly",
+      hint: text.slice(0, 11),
+      digest: digestOf(text),
+      expiresAt: null
+    })
+    expect(text).toStartWith(apiKeyPrefix)
+    expect(isKeyText(text)).toBe(true)
+    expect(isKeyText("tsr_at_x")).toBe(false)
+  })
+
+  test("lead back to their grant, unless they are cut, changed or no keys at all", () => {
+    expect(readKey(text)).toEqual(Option.some(grantId))
+    const changed = `${text.slice(0, 20)}${text[20] === "A" ? "B" : "A"}${text.slice(21)}`
+    for (const bad of [text.slice(0, -1), `${text}A`, changed, "", apiKeyPrefix])
+      expect(readKey(bad)).toEqual(Option.none())
+  })
+
+  test("admit whoever bears them, until they expire", () => {
+    const found = checkKey(home, make().grant, digestOf(text), t0)
+    expect(Result.getOrThrow(found)).toMatchObject({
+      _tag: "ApiKey",
+      name: "nightly",
+      scope: ["api", "profile"],
+      expiresAt: null
+    })
+    const brief = make(after(10)).grant
+    expect(Result.isSuccess(checkKey(home, brief, digestOf(text), after(9)))).toBe(true)
+    expect(checkKey(home, brief, digestOf(text), after(10))).toEqual(refusal("expired"))
+  })
+
+  test("are refused when the secret is wrong, the key revoked, or the grant no key's", () => {
+    expect(checkKey(home, make().grant, digestOf("else"), t0)).toEqual(refusal("bad_secret"))
+    expect(checkKey(home, undefined, digestOf(text), t0)).toEqual(refusal("unknown"))
+    expect(checkKey(home, active(), digestOf(text), t0)).toEqual(refusal("wrong_kind"))
+    const { next } = revokeGrant(make().grant, "by_owner", policy, t0)
+    expect(next).toMatchObject({ client: null, endsAt: null })
+    expect(checkKey(home, next, digestOf(text), t0)).toEqual(refusal("revoked"))
+  })
+
+  test("never pass for an access token's grant", () => {
+    expect(check(make().grant)).toEqual(refusal("wrong_kind"))
+  })
+
+  test("are kept for a day after they expire, or for good", () => {
+    expect(recordExpiry(make().grant, policy.accessTtl)).toBeNull()
+    expect(recordExpiry(make(after(10)).grant, policy.accessTtl)).toBe(after(10 + 24 * 60 * 60 * 1000))
+  })
+})

@@ -1,0 +1,155 @@
+import { describe, expect, test } from "bun:test"
+import { Option, Result } from "effect"
+import { codeOf } from "../../core/grant/begin.ts"
+import { redeem } from "../../core/grant/redeem.ts"
+import { revoked } from "../../core/grant/revoke.ts"
+import { CodeChallenge, readVerifier } from "../../core/rules/Pkce.ts"
+import { InvalidGrant, InvalidTarget } from "../../core/rules/Refusal.ts"
+import { Resource } from "../../core/rules/Resource.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import {
+  active,
+  after,
+  fresh,
+  me,
+  pending,
+  policy,
+  redemption,
+  scopes,
+  standing,
+  stranger,
+  t0,
+  verifier
+} from "./given.ts"
+
+const refusal = (reason: InvalidGrant["reason"]) => Result.fail(new InvalidGrant({ reason }))
+const unchanged = (reason: InvalidGrant["reason"]) => ({ next: undefined, outcome: refusal(reason) })
+
+describe("a grant with its code out", () => {
+  test("keeps what was approved, and lives as long as the code", () => {
+    expect(pending()).toMatchObject({
+      _tag: "Pending",
+      client: me.client.id,
+      subject: { _tag: "User", id: "alice" },
+      createdAt: t0,
+      codeExpiresAt: after(policy.codeTtl)
+    })
+    expect(codeOf(pending())).toEqual({ kind: "code", grant: pending().id, expiresAt: after(policy.codeTtl) })
+  })
+})
+
+describe("redeeming a code (RFC 6749 §4.1.3)", () => {
+  test("makes the grant active, with its first refresh token", () => {
+    const { next } = redeem(pending(), me, redemption(), policy, after(7), fresh)
+    const { id, client, subject, scope, resource, createdAt } = pending()
+    expect(next).toEqual({
+      _tag: "Active",
+      id,
+      client,
+      subject,
+      scope,
+      resource,
+      createdAt,
+      access: { epoch: 0, revoked: [] },
+      refresh: { generation: 1, issuedAt: after(7), expiresAt: after(7 + policy.refreshIdleTtl), key: fresh.key },
+      endsAt: after(policy.refreshMaxTtl)
+    })
+  })
+
+  test("hands out an access and a refresh token for all that was approved", () => {
+    const { next, outcome } = redeem(pending(), me, redemption(), policy, after(7), fresh)
+    expect(Result.getOrThrow(outcome)).toEqual({
+      access: {
+        kind: "access",
+        grant: pending().id,
+        expiresAt: after(7 + policy.accessTtl),
+        epoch: 0,
+        serial: fresh.serial,
+        scope: null,
+        resource: null
+      },
+      refresh: {
+        token: { kind: "refresh", grant: pending().id, expiresAt: after(7 + policy.refreshIdleTtl), generation: 1 },
+        key: fresh.key
+      },
+      scope: scopes("api", "profile")
+    })
+    expect(next?._tag).toBe("Active")
+  })
+
+  test("never outlives the grant's end, however short that is", () => {
+    const { next } = redeem(pending(), me, redemption(), { ...policy, refreshMaxTtl: 1000 }, after(7), fresh)
+    expect(next).toMatchObject({ refresh: { expiresAt: after(1000) }, endsAt: after(1000) })
+  })
+
+  test("a second time ends the grant, whatever else comes with the code", () => {
+    for (const command of [
+      redemption(),
+      redemption({ verifier: undefined }),
+      redemption({ redirectUri: "https://evil.example" })
+    ]) {
+      const { next, outcome } = redeem(active(), me, command, policy, after(9), fresh)
+      expect(next).toMatchObject({ _tag: "Revoked", why: "code_replayed", revokedAt: after(9) })
+      expect(outcome).toEqual(refusal("code_replayed"))
+    }
+  })
+
+  test("by another client changes nothing, before and after the owner did", () => {
+    for (const grant of [pending(), active(), revoked(active(), "by_user", policy, t0)]) {
+      expect(redeem(grant, stranger, redemption(), policy, t0, fresh)).toEqual(unchanged("other_client"))
+    }
+  })
+
+  test("is refused for a grant that ended or never had a code", () => {
+    expect(redeem(revoked(active(), "by_user", policy, t0), me, redemption(), policy, t0, fresh)).toEqual(
+      unchanged("revoked")
+    )
+    expect(redeem(standing(), me, redemption(), policy, t0, fresh)).toEqual(unchanged("wrong_kind"))
+  })
+
+  test("takes the redirect URI of the request, character by character", () => {
+    const elsewhere = redemption({ redirectUri: "https://app.example.org/cb/" })
+    expect(redeem(pending(), me, elsewhere, policy, t0, fresh)).toEqual(unchanged("redirect_uri_differs"))
+  })
+
+  test("narrows the access token to a resource within the approved one, and no other", () => {
+    const rest = Resource.make("https://auth.example.com/rest")
+    const narrowed = redeem(pending(), me, redemption({ resource: rest }), policy, t0, fresh)
+    expect(Result.getOrThrow(narrowed.outcome).access.resource).toBe(rest)
+    expect(narrowed.next?.resource).toBeNull()
+    const bound = pending({ resource: rest })
+    expect(Result.getOrThrow(redeem(bound, me, redemption(), policy, t0, fresh).outcome).access.resource).toBeNull()
+    const other = redemption({ resource: Resource.make("https://auth.example.com/metadata") })
+    expect(redeem(bound, me, other, policy, t0, fresh)).toEqual({
+      next: undefined,
+      outcome: Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))
+    })
+  })
+})
+
+describe("PKCE (RFC 7636), S256 only", () => {
+  test("takes the verifier of the challenge, and no other", () => {
+    const wrong = Option.getOrThrow(readVerifier("w".repeat(43)))
+    expect(redeem(pending(), me, redemption({ verifier: wrong }), policy, t0, fresh)).toEqual(
+      unchanged("verifier_wrong")
+    )
+    expect(Result.isSuccess(redeem(pending(), me, redemption(), policy, t0, fresh).outcome)).toBe(true)
+  })
+
+  test("never takes the challenge itself for a verifier", () => {
+    const plain = pending({ challenge: CodeChallenge.make(digestOf("s".repeat(43))) })
+    const asPlain = Option.getOrThrow(readVerifier(String(plain.challenge)))
+    expect(redeem(plain, me, redemption({ verifier: asPlain }), policy, t0, fresh)).toEqual(unchanged("verifier_wrong"))
+  })
+
+  test("cannot be talked away: a challenge needs its verifier, a verifier its challenge", () => {
+    expect(redeem(pending(), me, redemption({ verifier: undefined }), policy, t0, fresh)).toEqual(
+      unchanged("verifier_missing")
+    )
+    const without = pending({ challenge: null })
+    expect(redeem(without, me, redemption({ verifier }), policy, t0, fresh)).toEqual(unchanged("verifier_unexpected"))
+    expect(Result.isSuccess(redeem(without, me, redemption({ verifier: undefined }), policy, t0, fresh).outcome)).toBe(
+      true
+    )
+  })
+})

@@ -1,0 +1,114 @@
+import { describe, expect, test } from "bun:test"
+import { Result } from "effect"
+import type { Active } from "../../core/grant/Grant.ts"
+import { recordExpiry } from "../../core/grant/Grant.ts"
+import { isDead, revoked, revokedSerialsKept, revokeGrant, revokeToken } from "../../core/grant/revoke.ts"
+import type { Instant } from "../../core/rules/Instant.ts"
+import type { AccessToken } from "../../core/token/Token.ts"
+import { active, after, me, pending, policy, presenting, standing, stranger, t0 } from "./given.ts"
+
+const token = (index: number, over: Partial<AccessToken> = {}): AccessToken => ({
+  kind: "access",
+  grant: active().id,
+  expiresAt: after(policy.accessTtl),
+  epoch: 0,
+  serial: index.toString(16).padStart(16, "0"),
+  scope: null,
+  resource: null,
+  ...over
+})
+
+const revokeOne = (grant: Active, one: AccessToken, now: Instant = t0): Active => {
+  const { next } = revokeToken(grant, me.client.id, one, policy, now)
+  if (next?._tag !== "Active") throw new Error("nothing was revoked")
+  return next
+}
+
+describe("revoking a token (RFC 7009)", () => {
+  test("takes one access token and leaves its siblings", () => {
+    const grant = revokeOne(active(), token(1))
+    expect(isDead(grant.access, token(1))).toBe(true)
+    expect(isDead(grant.access, token(2))).toBe(false)
+  })
+
+  test("takes the whole grant with its refresh token, of whatever generation", () => {
+    for (const generation of [0, 1]) {
+      const { next, outcome } = revokeToken(active(), me.client.id, presenting(active(), generation), policy, after(3))
+      expect(next).toMatchObject({ _tag: "Revoked", why: "by_client", revokedAt: after(3) })
+      expect(outcome).toEqual(Result.succeed("revoked"))
+    }
+  })
+
+  test("leaves another client's token alone, and says nothing", () => {
+    for (const one of [token(1), presenting(active())]) {
+      expect(revokeToken(active(), stranger.client.id, one, policy, t0)).toEqual({
+        next: undefined,
+        outcome: Result.succeed("left_alone")
+      })
+    }
+  })
+
+  test("writes nothing for a token that is dead, or a grant that is not live", () => {
+    const leftAlone = { next: undefined, outcome: Result.succeed("left_alone" as const) }
+    expect(revokeToken(revokeOne(active(), token(1)), me.client.id, token(1), policy, t0)).toEqual(leftAlone)
+    expect(revokeToken(pending(), me.client.id, token(1), policy, t0)).toEqual(leftAlone)
+    expect(revokeToken(revoked(active(), "by_user", policy, t0), me.client.id, token(1), policy, t0)).toEqual(leftAlone)
+  })
+
+  test("works for a machine's token as well", () => {
+    const { next } = revokeToken(standing(), me.client.id, token(1), policy, t0)
+    expect(next).toMatchObject({ _tag: "Standing", access: { revoked: [{ serial: token(1).serial }] } })
+  })
+
+  test("forgets a revoked token once it has expired by itself", () => {
+    const early = token(1, { expiresAt: after(10) })
+    const grant = revokeOne(revokeOne(active(), early), token(2), after(10))
+    expect(grant.access.revoked.map((one) => one.serial)).toEqual([token(2).serial])
+    const kept = revokeOne(revokeOne(active(), early), token(2), after(9))
+    expect(kept.access.revoked).toHaveLength(2)
+  })
+
+  test("ends all access tokens of the grant rather than remember ever more of them", () => {
+    let grant = active()
+    for (let index = 0; index < revokedSerialsKept; index++) grant = revokeOne(grant, token(index))
+    expect(grant.access).toMatchObject({ epoch: 0 })
+    expect(grant.access.revoked).toHaveLength(revokedSerialsKept)
+    grant = revokeOne(grant, token(9999))
+    expect(grant.access).toEqual({ epoch: 1, revoked: [] })
+    expect(isDead(grant.access, token(0))).toBe(true)
+    expect(isDead(grant.access, token(8888))).toBe(true)
+    expect(isDead(grant.access, token(0, { epoch: 1 }))).toBe(false)
+  })
+})
+
+describe("revoking a grant", () => {
+  test("ends it once: the first reason stays", () => {
+    const { next, outcome } = revokeGrant(active(), "by_user", policy, after(4))
+    expect(next).toMatchObject({ _tag: "Revoked", why: "by_user", revokedAt: after(4), client: me.client.id })
+    expect(outcome).toEqual(Result.succeed("revoked"))
+    const over = revoked(active(), "code_replayed", policy, t0)
+    expect(revokeGrant(over, "by_owner", policy, after(4))).toEqual({
+      next: undefined,
+      outcome: Result.succeed("was_revoked")
+    })
+    expect(revoked(over, "by_owner", policy, after(4))).toBe(over)
+  })
+})
+
+describe("the record of a grant", () => {
+  const day = 24 * 60 * 60 * 1000
+
+  test("stays a day longer than anything that the grant issued", () => {
+    expect(recordExpiry(pending(), policy.accessTtl)).toBe(after(policy.codeTtl + day))
+    expect(recordExpiry(active(), policy.accessTtl)).toBe(after(policy.refreshIdleTtl + policy.accessTtl + day))
+    expect(recordExpiry(revoked(active(), "by_user", policy, t0), policy.accessTtl)).toBe(
+      after(policy.refreshIdleTtl + policy.accessTtl + day)
+    )
+    expect(recordExpiry(revoked(pending(), "by_user", policy, t0), policy.accessTtl)).toBe(after(policy.codeTtl + day))
+  })
+
+  test("of a client's workspace grant stays for good, alive or not", () => {
+    expect(recordExpiry(standing(), policy.accessTtl)).toBeNull()
+    expect(recordExpiry(revoked(standing(), "by_owner", policy, t0), policy.accessTtl)).toBeNull()
+  })
+})
