@@ -1,6 +1,8 @@
 import { Effect, Layer, Option } from "effect"
 import { Tessera } from "../../core/http/Tessera.ts"
+import { LimitSharing, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
+import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../../core/ports/ResourceOwner.ts"
@@ -27,9 +29,13 @@ const nobody = Layer.succeed(ResourceOwner, {
   profile: () => Effect.succeed(Option.none())
 })
 
+const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
+
 /** The authorization server as these settings want it, with its storage open. */
 export const application = (settings: Settings, ring: KeyRing) =>
   Tessera.layer({ policy: settings.policy }).pipe(
+    Layer.provideMerge(settings.rateLimits ? sharedLimiter : noLimits),
+    Layer.provideMerge(openStorage(settings.database)),
     Layer.provide([
       Entropy.layer,
       Keys.layer(ring),
@@ -38,6 +44,5 @@ export const application = (settings: Settings, ring: KeyRing) =>
       registrationPolicy(settings.registration),
       Pages.layer(),
       Workspaces.layerOne(settings.workspace)
-    ]),
-    Layer.provide(openStorage(settings.database))
+    ])
   )
