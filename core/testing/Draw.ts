@@ -42,7 +42,8 @@ export const drawFrom = (seed: string): Draw => {
   return {
     below,
     text,
-    oneOf: (choices) => choices[below(choices.length)] ?? choices[0],
+    // An index below the length holds one of them; `??` would pass over a `null` among the choices.
+    oneOf: <A>(choices: readonly [A, ...ReadonlyArray<A>]) => choices[below(choices.length)] as A,
     workspace: () => `law-${text(20)}`
   }
 }

@@ -1,0 +1,11 @@
+/** What `tessera/testing` exports: to prove a store, a server, or settings of one's own. */
+export { type Dice, makeDice } from "./Dice.ts"
+export { defaultWorld, type World } from "./model/World.ts"
+export { type Agreed, checkModel, type Falsified, type Runs, type Stage } from "./play/checkModel.ts"
+export { type InProcess, inProcess } from "./play/inProcess.ts"
+export { type Player, playOver } from "./play/Player.ts"
+export { report } from "./play/report.ts"
+export type { SystemUnderTest } from "./play/SystemUnderTest.ts"
+export { checkLaws, storageLaws } from "./StorageConformance.ts"
+export type { Command, Script } from "./script/Command.ts"
+export { shrink } from "./script/shrink.ts"

@@ -1,0 +1,41 @@
+import type { Ref } from "../script/Command.ts"
+import type { Scope } from "./State.ts"
+
+/** What the model says about an answer; where the documents leave a choice, several statuses or codes fit. */
+export type Expectation =
+  /** An OAuth error as JSON. */
+  | { readonly _tag: "Refused"; readonly status: ReadonlyArray<number>; readonly error: ReadonlyArray<string> }
+  | { readonly _tag: "Registered"; readonly isPublic: boolean; readonly grants: ReadonlyArray<string> }
+  | { readonly _tag: "ConsentPage" }
+  /** Something readable, and no redirect. */
+  | { readonly _tag: "Page" }
+  | {
+      readonly _tag: "SentBack"
+      readonly to: string
+      readonly state: string | null
+      readonly issuer: string
+      /** `null`: with a code. */
+      readonly error: ReadonlyArray<string> | null
+    }
+  | {
+      readonly _tag: "Tokens"
+      readonly scope: ReadonlyArray<Scope>
+      readonly expiresIn: number
+      /** `same`: byte for byte what that command was answered. */
+      readonly refresh: "none" | "new" | { readonly sameAs: Ref }
+    }
+  | { readonly _tag: "Unknown" }
+  | {
+      readonly _tag: "Known"
+      readonly client: Ref
+      readonly user: string | null
+      readonly scope: ReadonlyArray<Scope>
+      readonly resource: string | null
+      readonly issuer: string
+    }
+  | { readonly _tag: "Done"; readonly status: number }
+  | { readonly _tag: "Admitted"; readonly user: string | null }
+  | { readonly _tag: "Turned away"; readonly status: number; readonly error: string | null }
+  | { readonly _tag: "Forbidden" }
+  /** Nothing was asked over HTTP. */
+  | { readonly _tag: "Silence" }

@@ -1,0 +1,133 @@
+import type { Ref } from "../script/Command.ts"
+import type { WorkspaceNumber } from "./World.ts"
+
+export type Scope = "api" | "profile"
+
+export interface Client {
+  readonly ref: Ref
+  readonly workspace: WorkspaceNumber
+  readonly isPublic: boolean
+  readonly mayUseCodes: boolean
+  readonly mayActAlone: boolean
+  readonly redirects: ReadonlyArray<string>
+  readonly registeredAt: number
+  readonly hasCompletedAFlow: boolean
+  readonly isDeleted: boolean
+  readonly deletedAt: number | null
+}
+
+/** What a consent page stands for. */
+export interface Page {
+  readonly ref: Ref
+  readonly client: Ref
+  readonly user: string
+  readonly redirect: string
+  readonly state: string | null
+  readonly scope: ReadonlyArray<Scope>
+  readonly resource: string | null
+  readonly hasChallenge: boolean
+  readonly shownAt: number
+  readonly key: number
+  readonly decided: "approve" | "deny" | null
+}
+
+export type Death = "code used twice" | "refresh token reused" | "revoked" | "taken back"
+
+/** Named after the `Decide` that began it, or after the client that acts alone. */
+export type GrantName = `grant#${Ref}` | `service#${Ref}`
+
+export interface Grant {
+  readonly name: GrantName
+  readonly client: Ref
+  /** Nobody, where the client acts for the workspace. */
+  readonly user: string | null
+  /** Where it was approved. */
+  readonly page: Ref | null
+  readonly scope: ReadonlyArray<Scope>
+  readonly resource: string | null
+  readonly redirect: string
+  readonly hasChallenge: boolean
+  readonly bornAt: number
+  readonly codeKey: number
+  /** 0 while its code is out, then 1 and one more with every refresh. */
+  readonly generation: number
+  /** When the current generation was handed out. */
+  readonly turnedAt: number
+  readonly death: Death | null
+}
+
+export interface Access {
+  readonly grant: GrantName
+  readonly scope: ReadonlyArray<Scope>
+  readonly resource: string | null
+  readonly expiresAt: number
+  readonly key: number
+  readonly isRevoked: boolean
+}
+
+export interface RefreshToken {
+  readonly grant: GrantName
+  readonly generation: number
+  readonly expiresAt: number
+  readonly key: number
+}
+
+/** Everything that the protocol's answers depend on. Random values have names here, never texts. */
+export interface State {
+  readonly now: number
+  /** The key ring, the sealing key first. */
+  readonly keys: ReadonlyArray<number>
+  readonly clients: ReadonlyMap<Ref, Client>
+  readonly pages: ReadonlyMap<Ref, Page>
+  readonly grants: ReadonlyMap<GrantName, Grant>
+  readonly access: ReadonlyMap<Ref, Access>
+  readonly refresh: ReadonlyMap<Ref, RefreshToken>
+}
+
+export const beginning = (now: number): State => ({
+  now,
+  keys: [1],
+  clients: new Map(),
+  pages: new Map(),
+  grants: new Map(),
+  access: new Map(),
+  refresh: new Map()
+})
+
+export const sealingKey = (state: State): number => state.keys[0] ?? 0
+
+const put = <K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> => new Map(map).set(key, value)
+
+export const withClient = (state: State, client: Client): State => ({
+  ...state,
+  clients: put(state.clients, client.ref, client)
+})
+
+export const withPage = (state: State, page: Page): State => ({ ...state, pages: put(state.pages, page.ref, page) })
+
+export const withGrant = (state: State, grant: Grant): State => ({
+  ...state,
+  grants: put(state.grants, grant.name, grant)
+})
+
+export const withAccess = (state: State, ref: Ref, access: Access): State => ({
+  ...state,
+  access: put(state.access, ref, access)
+})
+
+export const withRefresh = (state: State, ref: Ref, refresh: RefreshToken): State => ({
+  ...state,
+  refresh: put(state.refresh, ref, refresh)
+})
+
+export const dead = (state: State, grant: Grant, death: Death): State => withGrant(state, { ...grant, death })
+
+const day = 24 * 60 * 60 * 1000
+
+/** A client that never completed a flow may be swept after 30 days; from then on nothing is promised about it. */
+export const isInDoubt = (state: State, client: Client): boolean =>
+  !client.hasCompletedAFlow && state.now >= client.registeredAt + 30 * day
+
+/** Deleting a client is enough to end all that it was ever granted. */
+export const isAlive = (state: State, grant: Grant): boolean =>
+  grant.death === null && state.clients.get(grant.client)?.isDeleted === false

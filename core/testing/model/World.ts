@@ -1,0 +1,47 @@
+/** The settings that a system is started with, as far as its answers depend on them. Times are in milliseconds. */
+export interface World {
+  /** What the system's own randomness and scheduling start from. */
+  readonly seed: number
+  readonly startsAt: number
+  /** One workspace each; nothing of one may be reachable from the other. */
+  readonly issuers: readonly [string, string]
+  /** How long a consent page may stand open. */
+  readonly consentTtl: number
+  readonly codeTtl: number
+  readonly accessTtl: number
+  readonly refreshIdleTtl: number
+  readonly refreshMaxTtl: number
+  readonly refreshGrace: number
+  readonly requirePkce: boolean
+}
+
+export type WorkspaceNumber = 0 | 1
+
+const second = 1000
+const minute = 60 * second
+const day = 24 * 60 * minute
+
+/** The defaults of DESIGN section 5. */
+export const defaultWorld: World = {
+  seed: 1,
+  startsAt: 1_795_219_200_000,
+  issuers: ["https://one.example", "https://two.example"],
+  consentTtl: 15 * minute,
+  codeTtl: minute,
+  accessTtl: 60 * minute,
+  refreshIdleTtl: 30 * day,
+  refreshMaxTtl: 180 * day,
+  refreshGrace: minute,
+  requirePkce: false
+}
+
+/** Settings under which different boundaries lie near each other. */
+export const worlds = (seed: number, startsAt: number): readonly [World, ...ReadonlyArray<World>] => {
+  const usual: World = { ...defaultWorld, seed, startsAt }
+  return [
+    usual,
+    { ...usual, refreshGrace: 0 },
+    { ...usual, refreshGrace: 10 * second, refreshIdleTtl: 2 * 60 * minute, refreshMaxTtl: 5 * 60 * minute },
+    { ...usual, requirePkce: true, codeTtl: 10 * minute, accessTtl: 5 * minute, refreshIdleTtl: 6 * minute }
+  ]
+}

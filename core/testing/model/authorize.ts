@@ -1,0 +1,136 @@
+import type { Authorize } from "../script/Command.ts"
+import { redirectText } from "../script/redirectText.ts"
+import { type Alternative, type Facts, type Fault, firstThatHolds, inAnyOrder, type Rule } from "./Rule.ts"
+import { type Target, targetAtAuthorize } from "./resource.ts"
+import { type Client, type Scope, sealingKey, withPage } from "./State.ts"
+import { grantable } from "./scope.ts"
+
+interface AuthorizeFacts extends Facts {
+  readonly command: Authorize
+  readonly client: Client | undefined
+  readonly redirect: string | null
+  readonly redirectFits: boolean
+  readonly scope: ReadonlyArray<Scope>
+  readonly target: Target
+}
+
+const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::\d+)?(?=[/?]|$)/
+
+/** RFC 8252 §7.3: the port of a loopback URI is chosen when the app runs. Everything else is the same text. */
+const fits = (sent: string, registered: string): boolean =>
+  sent === registered ||
+  (loopback.test(sent) &&
+    loopback.test(registered) &&
+    sent.replace(loopback, "http://$1") === registered.replace(loopback, "http://$1"))
+
+const page = ({ state }: Facts) => [{ expect: { _tag: "Page" } as const, next: state }]
+
+/** RFC 6749 §4.1.2.1 and RFC 9207 §2: back to the client, with what was wrong. */
+const sentBack =
+  (...error: ReadonlyArray<string>) =>
+  ({ state, world, client, redirect, command }: AuthorizeFacts) => [
+    {
+      expect: {
+        _tag: "SentBack",
+        to: redirect ?? "",
+        state: command.twice === "state" ? null : command.state,
+        issuer: world.issuers[client?.workspace ?? 0],
+        error
+      } as const,
+      next: state
+    }
+  ]
+
+const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
+  {
+    name: "a repeated parameter is refused (RFC 6749 §3.1)",
+    when: ({ command }) => command.twice !== null,
+    errors: ["invalid_request"]
+  },
+  {
+    name: "a response type is needed (RFC 6749 §4.1.1)",
+    when: ({ command }) => command.responseType === null,
+    errors: ["invalid_request", "unsupported_response_type"]
+  },
+  {
+    name: "code is the only response type (RFC 9700 §2.1.2)",
+    when: ({ command }) => command.responseType !== "code",
+    errors: ["unsupported_response_type"]
+  },
+  {
+    name: "a client without the code grant may not ask for a code (RFC 6749 §4.1.2.1)",
+    when: ({ client }) => client?.mayUseCodes === false,
+    errors: ["unauthorized_client"]
+  },
+  {
+    name: "a public client needs PKCE (RFC 9700 §2.1.1)",
+    when: ({ client, command, world }) =>
+      (client?.isPublic === true || world.requirePkce) && command.challenge === "none",
+    errors: ["invalid_request"]
+  },
+  {
+    name: "a challenge is 43 to 128 unreserved characters under S256 (RFC 7636 §4.2)",
+    when: ({ command }) => command.challenge !== "none" && command.challenge !== "S256",
+    errors: ["invalid_request"]
+  },
+  {
+    name: "a scope that nobody knows is refused (RFC 6749 §3.3)",
+    when: ({ scope }) => scope.length === 0,
+    errors: ["invalid_scope"]
+  },
+  {
+    name: "a resource of somebody else is refused (RFC 8707 §2)",
+    when: ({ target }) => target === "invalid",
+    errors: ["invalid_target"]
+  }
+]
+
+export const authorizeRules: ReadonlyArray<Rule<AuthorizeFacts>> = [
+  {
+    name: "an unknown client gets a page and no redirect (RFC 6749 §4.1.2.1)",
+    when: ({ client, command }) => client === undefined || client.isDeleted || command.twice === "client_id",
+    gives: page
+  },
+  {
+    name: "a redirect URI that is not registered gets a page and no redirect (RFC 6749 §4.1.2.1)",
+    when: ({ redirectFits, command }) => !redirectFits || command.twice === "redirect_uri",
+    gives: page
+  },
+  ...inAnyOrder(faults, sentBack),
+  {
+    name: "who is signed in is asked for consent (RFC 6749 §4.1.1)",
+    when: () => true,
+    gives: ({ state, command, redirect, scope, target }) => [
+      {
+        expect: { _tag: "ConsentPage" },
+        next: withPage(state, {
+          ref: command.id,
+          client: command.client,
+          user: command.user,
+          redirect: redirect ?? "",
+          state: command.state,
+          scope,
+          resource: target === "invalid" ? null : target.resource,
+          hasChallenge: command.challenge !== "none",
+          shownAt: state.now,
+          key: sealingKey(state),
+          decided: null
+        })
+      }
+    ]
+  }
+]
+
+export const authorize = (facts: Facts, command: Authorize): ReadonlyArray<Alternative> => {
+  const client = facts.state.clients.get(command.client)
+  const redirect = client === undefined ? null : redirectText(client.redirects, command.redirect, command.twist)
+  return firstThatHolds(authorizeRules, {
+    ...facts,
+    command,
+    client,
+    redirect,
+    redirectFits: redirect !== null && (client?.redirects ?? []).some((registered) => fits(redirect, registered)),
+    scope: grantable(command.scope),
+    target: targetAtAuthorize(command.resource, facts.world, client?.workspace ?? 0)
+  })
+}

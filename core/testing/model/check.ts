@@ -1,0 +1,60 @@
+import type { Check } from "../script/Command.ts"
+import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
+import { type Standing, standingOf } from "./standing.ts"
+
+interface CheckFacts extends Facts {
+  readonly command: Check
+  readonly standing: Standing
+}
+
+const turnedAway =
+  (error: string | null) =>
+  ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Turned away", status: 401, error }, next: state }]
+
+const forbidden = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Forbidden" }, next: state }]
+
+const admitted = ({ state, standing, command }: CheckFacts): ReadonlyArray<Outcome> => {
+  const user = standing._tag === "access" && command.at === "userinfo" ? standing.grant.user : null
+  return [{ expect: { _tag: "Admitted", user }, next: state }]
+}
+
+const hasScope = ({ standing, command }: CheckFacts): boolean =>
+  standing._tag === "access" && standing.access.scope.includes(command.at === "companies" ? "api" : "profile")
+
+/** Bound to `/rest/companies`, and shown at userinfo. */
+const isForElsewhere = ({ standing, command, world }: CheckFacts): boolean =>
+  standing._tag === "access" &&
+  command.at === "userinfo" &&
+  standing.access.resource !== null &&
+  !world.issuers.includes(standing.access.resource)
+
+export const checkRules: ReadonlyArray<Rule<CheckFacts>> = [
+  {
+    name: "who shows no token is told where to get one (RFC 6750 §3.1, RFC 9728 §5.1)",
+    when: ({ command }) => command.token === null,
+    gives: turnedAway(null)
+  },
+  {
+    name: "who shows a token that counts for nothing is turned away (RFC 6750 §3.1)",
+    when: ({ standing }) => standing._tag !== "access",
+    gives: turnedAway("invalid_token")
+  },
+  {
+    name: "a token for one resource may be turned away at another (RFC 8707 §3)",
+    when: isForElsewhere,
+    gives: (facts) => [...turnedAway("invalid_token")(facts), ...(hasScope(facts) ? admitted(facts) : forbidden(facts))]
+  },
+  {
+    name: "a token of too little scope is forbidden (RFC 6750 §3.1)",
+    when: (facts) => !hasScope(facts),
+    gives: forbidden
+  },
+  {
+    name: "who shows a good token is let in",
+    when: () => true,
+    gives: admitted
+  }
+]
+
+export const check = (facts: Facts, command: Check): ReadonlyArray<Alternative> =>
+  firstThatHolds(checkRules, { ...facts, command, standing: standingOf(facts, command.token, command.workspace) })

@@ -1,0 +1,66 @@
+import type { Introspect } from "../script/Command.ts"
+import type { Expectation } from "./Expectation.ts"
+import { type ProofFacts, proofRules } from "./proof.ts"
+import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
+import { type Standing, standingOf } from "./standing.ts"
+
+interface IntrospectFacts extends ProofFacts {
+  readonly command: Introspect
+  readonly standing: Standing
+}
+
+const unknown = ({ state }: Facts): ReadonlyArray<Outcome> => [{ expect: { _tag: "Unknown" }, next: state }]
+
+const known = ({ state, standing, world, presenter }: IntrospectFacts): ReadonlyArray<Outcome> => {
+  if (standing._tag === "nothing") return []
+  const { grant } = standing
+  const expect: Expectation = {
+    _tag: "Known",
+    client: grant.client,
+    user: grant.user,
+    scope: standing._tag === "access" ? standing.access.scope : grant.scope,
+    resource: standing._tag === "access" ? standing.access.resource : grant.resource,
+    issuer: world.issuers[presenter?.workspace ?? 0]
+  }
+  return [{ expect, next: state }]
+}
+
+export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [
+  ...proofRules,
+  {
+    name: "a token that counts for nothing is not active (RFC 7662 §2.2)",
+    when: ({ standing }) => standing._tag === "nothing",
+    gives: unknown
+  },
+  {
+    name: "a client learns nothing of another's tokens",
+    when: ({ standing, presenter }) => standing._tag !== "nothing" && standing.grant.client !== presenter?.ref,
+    gives: unknown
+  },
+  {
+    name: "a superseded refresh token is not active",
+    when: ({ standing }) => standing._tag === "refresh" && standing.line === "superseded",
+    gives: unknown
+  },
+  {
+    name: "a refresh token in its grace may be called either",
+    when: ({ standing }) => standing._tag === "refresh" && standing.line === "retriable",
+    gives: (facts) => [...unknown(facts), ...known(facts)]
+  },
+  {
+    name: "a client learns what its own token is good for (RFC 7662 §2.2)",
+    when: () => true,
+    gives: known
+  }
+]
+
+export const introspect = (facts: Facts, command: Introspect): ReadonlyArray<Alternative> => {
+  const presenter = facts.state.clients.get(command.by)
+  return firstThatHolds(introspectRules, {
+    ...facts,
+    command,
+    presenter,
+    proof: command.proof,
+    standing: standingOf(facts, command.token, presenter?.workspace ?? 0)
+  })
+}

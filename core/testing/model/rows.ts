@@ -1,0 +1,26 @@
+import { authorizeRules } from "./authorize.ts"
+import { checkRules } from "./check.ts"
+import { clientCredentialsRules } from "./clientCredentials.ts"
+import { decideRules } from "./decide.ts"
+import { deleteClientRules } from "./deleteClient.ts"
+import { introspectRules } from "./introspect.ts"
+import { redeemRules } from "./redeem.ts"
+import { refreshRules } from "./refresh.ts"
+import { registerRules } from "./register.ts"
+import { revokeRules } from "./revoke.ts"
+
+/** The name of every row of the model's tables, to see that all of them were reached. */
+export const rows: ReadonlySet<string> = new Set(
+  [
+    registerRules,
+    authorizeRules,
+    decideRules,
+    redeemRules,
+    refreshRules,
+    clientCredentialsRules,
+    revokeRules,
+    introspectRules,
+    checkRules,
+    deleteClientRules
+  ].flatMap((rules) => rules.map(({ name }) => name))
+)

@@ -1,0 +1,45 @@
+import type { Presented } from "../script/Command.ts"
+import type { Facts } from "./Rule.ts"
+import { type Access, type Grant, isAlive, type RefreshToken, type State } from "./State.ts"
+import type { WorkspaceNumber } from "./World.ts"
+
+/** How a token stands when it is presented in a workspace. */
+export type Standing =
+  | { readonly _tag: "nothing" }
+  | { readonly _tag: "access"; readonly access: Access; readonly grant: Grant }
+  | {
+      readonly _tag: "refresh"
+      readonly token: RefreshToken
+      readonly grant: Grant
+      readonly line: "current" | "retriable" | "superseded"
+    }
+
+const nothing: Standing = { _tag: "nothing" }
+
+const ownIn = (state: State, grant: Grant | undefined, workspace: WorkspaceNumber): grant is Grant =>
+  grant !== undefined && isAlive(state, grant) && state.clients.get(grant.client)?.workspace === workspace
+
+const lineOf = (token: RefreshToken, grant: Grant, { state, world }: Facts) => {
+  if (token.generation === grant.generation) return "current"
+  const isLast = token.generation === grant.generation - 1
+  return isLast && state.now < grant.turnedAt + world.refreshGrace ? "retriable" : "superseded"
+}
+
+export const standingOf = (facts: Facts, presented: Presented | null, workspace: WorkspaceNumber): Standing => {
+  const { state } = facts
+  if (presented?.kind === "access") {
+    const access = state.access.get(presented.ref)
+    const grant = access === undefined ? undefined : state.grants.get(access.grant)
+    if (access === undefined || !ownIn(state, grant, workspace)) return nothing
+    const counts = !access.isRevoked && state.keys.includes(access.key) && state.now < access.expiresAt
+    return counts ? { _tag: "access", access, grant } : nothing
+  }
+  if (presented?.kind === "refresh") {
+    const token = state.refresh.get(presented.ref)
+    const grant = token === undefined ? undefined : state.grants.get(token.grant)
+    if (token === undefined || !ownIn(state, grant, workspace)) return nothing
+    const counts = state.keys.includes(token.key) && state.now < token.expiresAt
+    return counts ? { _tag: "refresh", token, grant, line: lineOf(token, grant, facts) } : nothing
+  }
+  return nothing
+}

@@ -1,0 +1,36 @@
+/** What a browser would post back from a consent page. */
+export interface ConsentForm {
+  readonly action: string
+  readonly fields: { readonly [name: string]: string }
+}
+
+const entities: { readonly [entity: string]: string } = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+  "&#x27;": "'"
+}
+
+const unescaped = (text: string): string =>
+  text.replace(/&(?:amp|lt|gt|quot|#39|#x27);/g, (one) => entities[one] ?? one)
+
+const attribute = (tag: string, name: string): string | null => {
+  const found = new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1]
+  return found === undefined ? null : unescaped(found)
+}
+
+/** The page's form that carries a ticket; other forms on the page (signing out, say) are none of our business. */
+export const readConsentForm = (html: string): ConsentForm | null => {
+  for (const [form] of html.matchAll(/<form\b[\s\S]*?<\/form>/g)) {
+    const fields: Record<string, string> = {}
+    for (const [input] of form.matchAll(/<input\b[^>]*>/g)) {
+      const name = attribute(input, "name")
+      if (attribute(input, "type") === "hidden" && name !== null) fields[name] = attribute(input, "value") ?? ""
+    }
+    const opening = form.slice(0, form.indexOf(">") + 1)
+    if (fields.ticket !== undefined) return { action: attribute(opening, "action") ?? "/consent", fields }
+  }
+  return null
+}

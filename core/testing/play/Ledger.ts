@@ -1,0 +1,90 @@
+import type { HttpResponse } from "../../http/Http.ts"
+import type { Presented, Step } from "../script/Command.ts"
+import { type ConsentForm, readConsentForm } from "./ConsentForm.ts"
+import { jsonOf, locationOf, textField } from "./reading.ts"
+
+/** Which text stands behind each name. What a system hands out is written down here, and nowhere in the model. */
+export type Ledger = ReadonlyMap<string, string>
+
+export const blank: Ledger = new Map()
+
+export const presentedName = (presented: Presented): string => `${presented.kind}#${presented.ref}`
+
+export const garbageText = (ref: number): string => `not-a-token-${ref}`
+
+/** The text of what is presented; a made-up one where the script says so. */
+export const presentedText = (ledger: Ledger, presented: Presented): string =>
+  presented.kind === "garbage" ? garbageText(presented.ref) : (ledger.get(presentedName(presented)) ?? "")
+
+const presentedNeeds = (presented: Presented | null): ReadonlyArray<string> =>
+  presented === null || presented.kind === "garbage" ? [] : [presentedName(presented)]
+
+/** The names that a step cannot do without. */
+export const needs = (step: Step): ReadonlyArray<string> => {
+  switch (step._tag) {
+    case "Authorize":
+      return [`client#${step.client}`]
+    case "Decide":
+      return [`page#${step.page}`]
+    case "Redeem":
+      return [`code#${step.code}`, `client#${step.by}`]
+    case "ClientCredentials":
+      return [`client#${step.by}`]
+    case "Refresh":
+    case "Revoke":
+    case "Introspect":
+      return [...presentedNeeds(step.token), `client#${step.by}`]
+    case "Check":
+      return presentedNeeds(step.token)
+    case "DeleteClient":
+      return [`client#${step.client}`, ...(step.with === null ? [] : [`registration#${step.with}`])]
+    default:
+      return []
+  }
+}
+
+/** The fields of a consent page, kept under one name. */
+export const formOf = (ledger: Ledger, page: number): ConsentForm | null => {
+  const kept = ledger.get(`page#${page}`)
+  // It was written below, by this file.
+  return kept === undefined ? null : (JSON.parse(kept) as ConsentForm)
+}
+
+/** What an answer hands over, by name. */
+export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<readonly [string, string]> => {
+  const pairs: Array<readonly [string, string]> = []
+  const keep = (name: string, text: string | null) => {
+    if (text !== null) pairs.push([`${name}#${step.id}`, text])
+  }
+  switch (step._tag) {
+    case "Register": {
+      const body = jsonOf(response)
+      keep("client", textField(body, "client_id"))
+      keep("secret", textField(body, "client_secret"))
+      keep("registration", textField(body, "registration_access_token"))
+      break
+    }
+    case "Authorize": {
+      const form = response.status === 200 ? readConsentForm(response.body) : null
+      keep("page", form === null ? null : JSON.stringify(form))
+      break
+    }
+    case "Decide":
+      keep("code", locationOf(response)?.parameters.get("code") ?? null)
+      break
+    case "Redeem":
+    case "Refresh":
+    case "ClientCredentials": {
+      const body = jsonOf(response)
+      keep("access", textField(body, "access_token"))
+      keep("refresh", textField(body, "refresh_token"))
+      break
+    }
+    default:
+      break
+  }
+  return pairs
+}
+
+export const withAnswer = (ledger: Ledger, step: Step, response: HttpResponse): Ledger =>
+  new Map([...ledger, ...handedOver(step, response)])

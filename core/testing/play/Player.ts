@@ -1,0 +1,56 @@
+import { Effect } from "effect"
+import type { HttpResponse } from "../../http/Http.ts"
+import type { World } from "../model/World.ts"
+import type { Fault, Script, Step } from "../script/Command.ts"
+import type { Ledger } from "./Ledger.ts"
+import { plotOf } from "./Plot.ts"
+import { headersOf, requestOf } from "./requestOf.ts"
+import type { SystemUnderTest } from "./SystemUnderTest.ts"
+
+/** Plays a script's steps, one by one or at the same time, and brings back what was answered. */
+export interface Player {
+  /** `null`: the step has no answer. */
+  readonly play: (step: Step, ledger: Ledger) => Effect.Effect<HttpResponse | null>
+  readonly trouble: (fault: Fault) => Effect.Effect<void>
+  readonly calm: Effect.Effect<boolean>
+  readonly shuffle: (seed: number | null) => Effect.Effect<void>
+}
+
+/** Plays over HTTP. */
+export const playOver = (system: SystemUnderTest, world: World, script: Script): Player => {
+  const plot = plotOf(script)
+
+  const asked = Effect.fnUntraced(function* (step: Step, ledger: Ledger) {
+    const sending = requestOf({ world, plot, ledger }, step)
+    if (sending === null) return null
+    const { request, signedIn } = sending
+    if (signedIn === null) return yield* system.request(request)
+    const session = yield* system.signIn(signedIn.workspace, signedIn.user)
+    const own = headersOf(session)
+    return yield* system.request({
+      ...request,
+      headers: { get: (name) => own.get(name) ?? request.headers.get(name) }
+    })
+  })
+
+  const play: Player["play"] = (step, ledger) => {
+    switch (step._tag) {
+      case "Wait":
+        return Effect.as(system.pass(step.millis), null)
+      case "Housekeeping":
+        switch (step.what) {
+          case "add a key":
+            return Effect.as(system.addKey, null)
+          case "drop the oldest key":
+            return Effect.as(system.dropOldestKey, null)
+          case "sweep":
+            return Effect.as(system.sweep, null)
+        }
+        break
+      default:
+        return asked(step, ledger)
+    }
+  }
+
+  return { play, trouble: system.trouble, calm: system.calm, shuffle: system.shuffle }
+}

@@ -1,0 +1,27 @@
+import type { Authorize, Decide, Ref, Register, Script, Step } from "../script/Command.ts"
+import { stepsOf } from "../script/Command.ts"
+
+/** The script as a dictionary: what a later line needs to know about an earlier one. */
+export interface Plot {
+  readonly register: (ref: Ref) => Register | undefined
+  readonly authorize: (ref: Ref) => Authorize | undefined
+  readonly decide: (ref: Ref) => Decide | undefined
+}
+
+export const plotOf = (script: Script): Plot => {
+  const steps = new Map<Ref, Step>(script.flatMap(stepsOf).map((step) => [step.id, step]))
+  return {
+    register: (ref) => {
+      const step = steps.get(ref)
+      return step?._tag === "Register" ? step : undefined
+    },
+    authorize: (ref) => {
+      const step = steps.get(ref)
+      return step?._tag === "Authorize" ? step : undefined
+    },
+    decide: (ref) => {
+      const step = steps.get(ref)
+      return step?._tag === "Decide" ? step : undefined
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import type { Effect } from "effect"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "../../http/Http.ts"
+import type { WorkspaceNumber } from "../model/World.ts"
+import type { Fault } from "../script/Command.ts"
+
+/**
+ * A running system, as a script sees it. Everything else goes over HTTP as a value.
+ * A request whose process is killed by a fault answers 503, as the proxy before it would.
+ */
+export interface SystemUnderTest {
+  readonly request: (request: HttpRequest) => Effect.Effect<HttpResponse>
+  /** The headers of a browser in which this person is signed in. */
+  readonly signIn: (workspace: WorkspaceNumber, user: string) => Effect.Effect<HeaderPairs>
+  readonly pass: (millis: number) => Effect.Effect<void>
+  /** A new sealing key; the others still open. */
+  readonly addKey: Effect.Effect<void>
+  /** The last key of the ring goes, unless it is the only one. */
+  readonly dropOldestKey: Effect.Effect<void>
+  readonly sweep: Effect.Effect<void>
+  /** From now on until `calm`: the fault strikes one write. */
+  readonly trouble: (fault: Fault) => Effect.Effect<void>
+  /** Ends the trouble; whether a write was struck. */
+  readonly calm: Effect.Effect<boolean>
+  /** How requests that run at the same time get into each other's way; `null`: they need not. */
+  readonly shuffle: (seed: number | null) => Effect.Effect<void>
+}

@@ -1,0 +1,88 @@
+import { Effect, type Scope } from "effect"
+import { makeDice, seedOfRun } from "../Dice.ts"
+import { type World, worlds } from "../model/World.ts"
+import type { Script } from "../script/Command.ts"
+import { generate } from "../script/generate.ts"
+import { shrink } from "../script/shrink.ts"
+import { simpler } from "../script/simpler.ts"
+import type { Player } from "./Player.ts"
+import { type Difference, perform } from "./perform.ts"
+
+export interface Runs {
+  readonly seed: number
+  /** How many scripts. */
+  readonly runs: number
+  /** The most lines of one script. */
+  readonly longest?: number
+  /** Settings of one's own, in place of those that would be drawn. */
+  readonly world?: Partial<Omit<World, "seed">>
+}
+
+/** Makes a system that starts empty under these settings, and somebody who plays the script on it. */
+export type Stage = (world: World, script: Script) => Effect.Effect<Player, never, Scope.Scope>
+
+/** A script on which the system and the model part ways, as short as it could be made. */
+export interface Falsified {
+  readonly _tag: "Falsified"
+  /** With `runs: 1`, this seed generates the same script again. */
+  readonly seed: number
+  readonly world: World
+  readonly original: Script
+  readonly script: Script
+  readonly difference: Difference
+}
+
+export interface Agreed {
+  readonly _tag: "Agreed"
+  readonly runs: number
+  readonly commands: number
+  /** How often each row of the model's tables explained an answer, at most once per script. */
+  readonly rules: ReadonlyMap<string, number>
+}
+
+/** 2033-05-18: any time will do, as long as it is always the same. */
+const firstMorning = 2_000_000_000_123
+
+/** The settings and the script that belong to one seed. */
+const scriptOf = (
+  seed: number,
+  longest: number,
+  own: Runs["world"]
+): { readonly world: World; readonly script: Script } => {
+  const dice = makeDice(seed)
+  const world = { ...dice.pick(worlds(seed, firstMorning)), ...own }
+  return { world, script: generate(dice, world, longest) }
+}
+
+/** Plays random scripts against a system and the model, compares every answer, and shrinks the first difference. */
+export const checkModel = Effect.fnUntraced(function* (
+  stage: Stage,
+  { seed, runs, longest = 60, world: settings }: Runs
+) {
+  const playOnce = (world: World, script: Script) =>
+    Effect.scoped(Effect.flatMap(stage(world, script), (player) => perform(world, script, player)))
+
+  const rules = new Map<string, number>()
+  let commands = 0
+  for (let run = 0; run < runs; run++) {
+    const own = seedOfRun(seed, run)
+    const { world, script } = scriptOf(own, longest, settings)
+    const playthrough = yield* playOnce(world, script)
+    commands += playthrough.played
+    for (const rule of playthrough.rules) rules.set(rule, (rules.get(rule) ?? 0) + 1)
+    if (playthrough.difference === null) continue
+
+    const fails = (candidate: Script) => Effect.map(playOnce(world, candidate), ({ difference }) => difference !== null)
+    const shrunk = yield* shrink(script, fails, simpler)
+    const again = yield* playOnce(world, shrunk)
+    return {
+      _tag: "Falsified",
+      seed: own,
+      world,
+      original: script,
+      script: shrunk,
+      difference: again.difference ?? playthrough.difference
+    } satisfies Falsified
+  }
+  return { _tag: "Agreed", runs, commands, rules } satisfies Agreed
+})

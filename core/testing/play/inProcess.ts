@@ -1,0 +1,151 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { Deferred, Effect, Layer, Logger, Option, References } from "effect"
+import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
+import { makeTessera } from "../../http/Tessera.ts"
+import { Audit, type AuditEntry } from "../../ports/Audit.ts"
+import { Entropy } from "../../ports/Entropy.ts"
+import { Limiter } from "../../ports/Limiter.ts"
+import { Pages } from "../../ports/Pages.ts"
+import { RegistrationPolicy } from "../../ports/RegistrationPolicy.ts"
+import { ResourceOwner, type SignedIn } from "../../ports/ResourceOwner.ts"
+import { Storage } from "../../ports/Storage.ts"
+import { Workspaces } from "../../ports/Workspaces.ts"
+import { UserId } from "../../rules/Id.ts"
+import { type Policy, standardPolicy } from "../../rules/Policy.ts"
+import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
+import { drawFrom } from "../Draw.ts"
+import type { World } from "../model/World.ts"
+import { manualClock, withClock } from "./ManualClock.ts"
+import type { SystemUnderTest } from "./SystemUnderTest.ts"
+import { troubledStorage } from "./TroubledStorage.ts"
+
+/** The core in this process, and everything that it said. */
+export interface InProcess {
+  readonly system: SystemUnderTest
+  readonly audit: ReadonlyArray<AuditEntry>
+  readonly log: ReadonlyArray<string>
+}
+
+const utf8 = new TextEncoder()
+
+export const workspacesOf = ({ issuers }: World): ReadonlyArray<Workspace> =>
+  issuers.map((issuer, number) => ({
+    id: WorkspaceId.make(`workspace-${number}`),
+    issuer: Issuer.make(issuer),
+    name: `Workspace ${number}`
+  }))
+
+const policyOf = (world: World): Policy => ({
+  ...standardPolicy,
+  consentTtl: world.consentTtl,
+  codeTtl: world.codeTtl,
+  accessTtl: world.accessTtl,
+  refreshIdleTtl: world.refreshIdleTtl,
+  refreshMaxTtl: world.refreshMaxTtl,
+  refreshGrace: world.refreshGrace,
+  requirePkce: world.requirePkce
+})
+
+/** Whoever the cookie names is signed in. */
+const people: ResourceOwner["Service"] = {
+  current: (_workspace, request) =>
+    Effect.sync(() => {
+      const name = /^person=([a-z-]+)$/.exec(request.headers.get("cookie") ?? "")?.[1]
+      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(name))
+    }),
+  signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
+  profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: `Mx ${user}` })
+}
+
+const signedIn = (name: string): SignedIn => ({
+  user: UserId.make(name),
+  session: `session-of-${name}`,
+  label: `${name}@example.com`,
+  role: "member"
+})
+
+const seededBytes = (seed: number): Entropy["Service"] => {
+  const draw = drawFrom(`entropy ${seed}`)
+  return { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }
+}
+
+const killed: HttpResponse = { status: 503, headers: [["retry-after", "1"]], body: "" }
+
+const sweptAtOnce = 1000
+
+/** Starts the core over the store of the context, with its clock, chance, keys and people in the script's hand. */
+export const inProcess = Effect.fnUntraced(function* (world: World) {
+  const clock = manualClock(world.startsAt)
+  const audit: Array<AuditEntry> = []
+  const log: Array<string> = []
+  const logger = Logger.make((entry) => {
+    log.push(JSON.stringify([entry.message, String(entry.cause)]))
+  })
+
+  const keyNumber = (number: number) => sealKey(sha256(utf8.encode(`key ${number} of ${world.seed}`)))
+  let made = 1
+  let ring: KeyRing = [keyNumber(1)]
+  let sealer = makeSealer(ring)
+
+  let death = Deferred.makeUnsafe<HttpResponse>()
+  const kill = Effect.andThen(
+    Effect.sync(() => Deferred.doneUnsafe(death, Effect.succeed(killed))),
+    Effect.never
+  )
+  const troubled = troubledStorage(yield* Storage, kill)
+
+  const start = makeTessera({ policy: policyOf(world) }).pipe(
+    Effect.provide(
+      Layer.mergeAll(
+        Layer.succeed(Storage, troubled.storage),
+        Layer.succeed(Entropy, seededBytes(world.seed)),
+        Layer.succeed(Keys, { current: () => sealer }),
+        Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
+        Layer.succeed(ResourceOwner, people),
+        RegistrationPolicy.layerOpen,
+        Limiter.layerNone,
+        Pages.layer(),
+        Workspaces.layerByHost(workspacesOf(world))
+      ),
+      { local: true }
+    ),
+    withClock(clock)
+  )
+  let server = yield* start
+
+  /** A process that was killed takes its memory with it. */
+  const afterDeath = Effect.gen(function* () {
+    death = Deferred.makeUnsafe()
+    server = yield* start
+    return killed
+  })
+
+  const request = (asked: HttpRequest): Effect.Effect<HttpResponse> =>
+    Effect.raceFirst(server.handle(asked), Effect.andThen(Deferred.await(death), afterDeath)).pipe(
+      withClock(clock),
+      Effect.provide(Logger.layer([logger])),
+      Effect.provideService(References.MinimumLogLevel, "All")
+    )
+
+  const turnRing = (change: (ring: KeyRing) => KeyRing) =>
+    Effect.sync(() => {
+      ring = change(ring)
+      sealer = makeSealer(ring)
+    })
+
+  const system: SystemUnderTest = {
+    request,
+    signIn: (_workspace, user) => Effect.succeed([["cookie", `person=${user}`]]),
+    pass: (millis) => Effect.sync(() => clock.pass(millis)),
+    addKey: turnRing((before) => [keyNumber(++made), ...before]),
+    dropOldestKey: turnRing(([first, ...rest]) => [first, ...rest.slice(0, -1)]),
+    sweep: Effect.gen(function* () {
+      while ((yield* troubled.storage.sweep(clock.now(), sweptAtOnce)) === sweptAtOnce) {}
+    }).pipe(Effect.orDie),
+    trouble: (fault) => Effect.sync(() => troubled.trouble(fault)),
+    calm: Effect.sync(troubled.calm),
+    shuffle: (seed) => Effect.sync(() => troubled.shuffle(seed))
+  }
+  return { system, audit, log } satisfies InProcess
+})

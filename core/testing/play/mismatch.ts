@@ -1,0 +1,223 @@
+import type { HttpResponse } from "../../http/Http.ts"
+import type { Expectation } from "../model/Expectation.ts"
+import { sameResource } from "../model/resource.ts"
+import type { Step } from "../script/Command.ts"
+import { readConsentForm } from "./ConsentForm.ts"
+import type { Ledger } from "./Ledger.ts"
+import { headerOf, type JsonObject, jsonOf, locationOf, textField } from "./reading.ts"
+
+/** What is known when an answer is compared. */
+export interface Comparing {
+  readonly step: Step
+  readonly response: HttpResponse
+  /** Before the command. */
+  readonly earlier: Ledger
+  /** After it, with the answers of all that ran at the same time. */
+  readonly ledger: Ledger
+}
+
+/** The first thing that is not so, or nothing. */
+type Complaint = string | null
+
+const first = (...complaints: ReadonlyArray<Complaint>): Complaint => complaints.find((one) => one !== null) ?? null
+
+const unless = (holds: boolean, complaint: string): Complaint => (holds ? null : complaint)
+
+const status = ({ response }: Comparing, ...allowed: ReadonlyArray<number>): Complaint =>
+  unless(allowed.includes(response.status), `status is not ${allowed.join(" or ")}`)
+
+const noRedirect = ({ response }: Comparing): Complaint => unless(locationOf(response) === null, "there is a Location")
+
+/** RFC 6749 §5.1. */
+const notStored = ({ response }: Comparing): Complaint =>
+  unless(headerOf(response, "cache-control")?.includes("no-store") === true, "Cache-Control is not no-store")
+
+const sameWords = (text: string | null, words: ReadonlyArray<string>): boolean =>
+  text !== null && [...text.split(" ")].sort().join(" ") === [...words].sort().join(" ")
+
+const scopeIs = (body: JsonObject | null, scope: ReadonlyArray<string>): Complaint =>
+  unless(sameWords(textField(body, "scope"), scope), `scope is not "${scope.join(" ")}"`)
+
+const isNew = (known: Ledger, own: string, text: string | null): boolean =>
+  text !== null && text !== "" && ![...known].some(([name, other]) => name !== own && other === text)
+
+const registered = (comparing: Comparing, expect: Expectation & { readonly _tag: "Registered" }): Complaint => {
+  const { response, ledger, step } = comparing
+  const body = jsonOf(response)
+  const secret = textField(body, "client_secret")
+  const grants = body?.grant_types
+  const fresh = (own: string, name: string) => isNew(ledger, `${own}#${step.id}`, textField(body, name))
+  return first(
+    status(comparing, 201),
+    noRedirect(comparing),
+    notStored(comparing),
+    unless(fresh("client", "client_id"), "client_id is missing or not new"),
+    unless(fresh("registration", "registration_access_token"), "registration_access_token is missing or not new"),
+    unless(textField(body, "registration_client_uri") !== null, "registration_client_uri is missing"),
+    unless(expect.isPublic ? secret === null : fresh("secret", "client_secret"), "client_secret is wrong"),
+    unless(
+      Array.isArray(grants) && [...grants].sort().join(" ") === [...expect.grants].sort().join(" "),
+      `grant_types are not ${expect.grants.join(" ")}`
+    )
+  )
+}
+
+const refused = (comparing: Comparing, expect: Expectation & { readonly _tag: "Refused" }): Complaint => {
+  const error = textField(jsonOf(comparing.response), "error")
+  return first(
+    status(comparing, ...expect.status),
+    noRedirect(comparing),
+    unless(error !== null && expect.error.includes(error), `error is not ${expect.error.join(" or ")}`),
+    notStored(comparing)
+  )
+}
+
+const sentBack = (comparing: Comparing, expect: Expectation & { readonly _tag: "SentBack" }): Complaint => {
+  const { response, ledger, step } = comparing
+  const location = locationOf(response)
+  const separator = expect.to.includes("?") ? "&" : "?"
+  const error = location?.parameters.get("error") ?? null
+  const code = location?.parameters.get("code") ?? null
+  return first(
+    status(comparing, 302, 303),
+    unless(location?.text.startsWith(`${expect.to}${separator}`) === true, `Location is not ${expect.to}`),
+    unless((location?.parameters.get("state") ?? null) === expect.state, "state is not what was sent"),
+    unless(location?.parameters.get("iss") === expect.issuer, `iss is not ${expect.issuer}`),
+    expect.error === null
+      ? first(
+          unless(error === null, "there is an error"),
+          unless(isNew(ledger, `code#${step.id}`, code), "code is missing or not new")
+        )
+      : first(
+          unless(code === null, "there is a code"),
+          unless(error !== null && expect.error.includes(error), `error is not ${expect.error.join(" or ")}`)
+        )
+  )
+}
+
+const refreshIs = (
+  { step, earlier, ledger }: Comparing,
+  text: string | null,
+  expected: "none" | "new" | { readonly sameAs: number }
+): Complaint => {
+  if (expected === "none") return unless(text === null, "there is a refresh_token")
+  if (expected === "new")
+    return unless(isNew(earlier, `refresh#${step.id}`, text), "refresh_token is missing or not new")
+  const same = text !== null && text === ledger.get(`refresh#${expected.sameAs}`)
+  return unless(same, `refresh_token is not that of #${expected.sameAs}, byte for byte`)
+}
+
+const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "Tokens" }): Complaint => {
+  const { response, ledger, step } = comparing
+  const body = jsonOf(response)
+  return first(
+    status(comparing, 200),
+    noRedirect(comparing),
+    notStored(comparing),
+    unless(textField(body, "token_type")?.toLowerCase() === "bearer", "token_type is not Bearer"),
+    unless(isNew(ledger, `access#${step.id}`, textField(body, "access_token")), "access_token is missing or not new"),
+    unless(body?.expires_in === expect.expiresIn, `expires_in is not ${expect.expiresIn}`),
+    scopeIs(body, expect.scope),
+    refreshIs(comparing, textField(body, "refresh_token"), expect.refresh)
+  )
+}
+
+const audienceIs = (body: JsonObject | null, resource: string | null, issuer: string): boolean => {
+  const found = body?.aud
+  const one: unknown = Array.isArray(found) && found.length === 1 ? found[0] : found
+  if (one === undefined) return resource === null
+  return typeof one === "string" && sameResource(one) === (resource ?? issuer)
+}
+
+const unknown = (comparing: Comparing): Complaint => {
+  const body = jsonOf(comparing.response)
+  return first(
+    status(comparing, 200),
+    unless(JSON.stringify(body) === '{"active":false}', 'the answer is not {"active":false} and nothing else')
+  )
+}
+
+const known = (comparing: Comparing, expect: Expectation & { readonly _tag: "Known" }): Complaint => {
+  const body = jsonOf(comparing.response)
+  return first(
+    status(comparing, 200),
+    unless(body?.active === true, "it is not active"),
+    scopeIs(body, expect.scope),
+    unless(textField(body, "client_id") === comparing.ledger.get(`client#${expect.client}`), "client_id is another's"),
+    unless(expect.user === null || textField(body, "sub") === expect.user, `sub is not ${expect.user}`),
+    unless(audienceIs(body, expect.resource, expect.issuer), `aud is not ${expect.resource}`)
+  )
+}
+
+const admitted = (comparing: Comparing, expect: Expectation & { readonly _tag: "Admitted" }): Complaint => {
+  const sub = textField(jsonOf(comparing.response), "sub")
+  return first(status(comparing, 200), unless(expect.user === null || sub === expect.user, `sub is not ${expect.user}`))
+}
+
+const turnedAway = (comparing: Comparing, expect: Expectation & { readonly _tag: "Turned away" }): Complaint => {
+  const challenge = headerOf(comparing.response, "www-authenticate") ?? ""
+  return first(
+    status(comparing, expect.status),
+    noRedirect(comparing),
+    unless(/^Bearer\b/.test(challenge), "WWW-Authenticate is not Bearer"),
+    unless(
+      expect.error === null ? !challenge.includes("error=") : challenge.includes(`error="${expect.error}"`),
+      expect.error === null ? "the challenge names an error" : `the challenge does not name ${expect.error}`
+    )
+  )
+}
+
+const forbidden = (comparing: Comparing): Complaint => {
+  const challenge = headerOf(comparing.response, "www-authenticate") ?? ""
+  return first(
+    status(comparing, 403),
+    unless(challenge.includes('error="insufficient_scope"'), "the challenge does not name insufficient_scope"),
+    unless(/\bscope="[^"]+"/.test(challenge), "the challenge does not name the scope")
+  )
+}
+
+const page = (comparing: Comparing): Complaint =>
+  first(
+    noRedirect(comparing),
+    unless(comparing.response.status < 500, "the server failed"),
+    unless(headerOf(comparing.response, "content-type")?.startsWith("text/html") === true, "it is no page")
+  )
+
+const consentPage = (comparing: Comparing): Complaint =>
+  first(
+    status(comparing, 200),
+    noRedirect(comparing),
+    unless(readConsentForm(comparing.response.body) !== null, "there is no consent form")
+  )
+
+/** Why an answer is not the expected one; `null` where it is. */
+export const mismatch = (expect: Expectation, comparing: Comparing): Complaint => {
+  switch (expect._tag) {
+    case "Registered":
+      return registered(comparing, expect)
+    case "Refused":
+      return refused(comparing, expect)
+    case "ConsentPage":
+      return consentPage(comparing)
+    case "Page":
+      return page(comparing)
+    case "SentBack":
+      return sentBack(comparing, expect)
+    case "Tokens":
+      return tokens(comparing, expect)
+    case "Unknown":
+      return unknown(comparing)
+    case "Known":
+      return known(comparing, expect)
+    case "Done":
+      return first(status(comparing, expect.status), noRedirect(comparing))
+    case "Admitted":
+      return admitted(comparing, expect)
+    case "Turned away":
+      return turnedAway(comparing, expect)
+    case "Forbidden":
+      return forbidden(comparing)
+    case "Silence":
+      return "there is an answer where none was asked"
+  }
+}

@@ -1,0 +1,282 @@
+import { Base64 } from "effect/encoding"
+import type { HttpRequest } from "../../http/Http.ts"
+import { basePath, parseIssuer } from "../../workspace/Workspace.ts"
+import { resourceText } from "../model/resource.ts"
+import type { WorkspaceNumber, World } from "../model/World.ts"
+import type { Authorize, Decide, Proof, Redeem, Ref, Register, Step } from "../script/Command.ts"
+import { redirectText } from "../script/redirectText.ts"
+import { formOf, type Ledger, presentedText } from "./Ledger.ts"
+import { challengeOf, challengeParameters, verifierOf } from "./Pkce.ts"
+import type { Plot } from "./Plot.ts"
+
+type Pairs = ReadonlyArray<readonly [name: string, value: string]>
+
+/** A request, and who is at the browser that sends it. */
+export interface Sending {
+  readonly request: HttpRequest
+  readonly signedIn: { readonly workspace: WorkspaceNumber; readonly user: string } | null
+}
+
+interface Scene {
+  readonly world: World
+  readonly plot: Plot
+  readonly ledger: Ledger
+}
+
+/** Makes the `headers` of a request out of pairs. */
+export const headersOf = (pairs: Pairs): HttpRequest["headers"] => {
+  const map = new Map(pairs.map(([name, value]) => [name.toLowerCase(), value]))
+  return { get: (name) => map.get(name.toLowerCase()) ?? null }
+}
+
+const encoded = (pairs: Pairs): string => new URLSearchParams(pairs.map(([name, value]) => [name, value])).toString()
+
+const optional = (name: string, value: string | null): Pairs => (value === null ? [] : [[name, value]])
+
+const requestTo = (
+  { world }: Scene,
+  workspace: WorkspaceNumber,
+  method: string,
+  path: string,
+  more: { readonly query?: Pairs; readonly body?: string; readonly headers?: Pairs } = {}
+): HttpRequest => {
+  const issuer = world.issuers[workspace]
+  const parsed = parseIssuer(issuer)
+  const base = parsed._tag === "Success" ? basePath(parsed.success) : ""
+  return {
+    method,
+    path: `${base}${path}`,
+    query: encoded(more.query ?? []),
+    headers: headersOf([["host", new URL(issuer).host], ...(more.headers ?? [])]),
+    body: more.body ?? ""
+  }
+}
+
+const form: Pairs = [["content-type", "application/x-www-form-urlencoded"]]
+
+const workspaceOf = ({ plot }: Scene, client: Ref): WorkspaceNumber => plot.register(client)?.workspace ?? 0
+
+/** RFC 6749 §2.3.1: what a client sends to prove itself. */
+const proven = (
+  { plot, ledger }: Scene,
+  client: Ref,
+  proof: Proof
+): { readonly headers: Pairs; readonly body: Pairs } => {
+  const id = ledger.get(`client#${client}`) ?? ""
+  if (plot.register(client)?.kind === "public") {
+    return { headers: [], body: [["client_id", proof === "wrong" ? "nobody-registered-this" : id]] }
+  }
+  const right = ledger.get(`secret#${client}`) ?? ""
+  const secret = proof === "wrong" ? `${right.slice(0, -1)}${right.endsWith("A") ? "B" : "A"}` : right
+  const basic: Pairs = [
+    ["authorization", `Basic ${Base64.encode(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`)}`]
+  ]
+  const post: Pairs = [
+    ["client_id", id],
+    ["client_secret", secret]
+  ]
+  switch (proof) {
+    case "basic":
+      return { headers: basic, body: [] }
+    case "both":
+      return { headers: basic, body: post }
+    case "missing":
+      return { headers: [], body: [["client_id", id]] }
+    default:
+      return { headers: [], body: post }
+  }
+}
+
+const posted = (scene: Scene, path: string, client: Ref, proof: Proof, fields: Pairs): HttpRequest => {
+  const { headers, body } = proven(scene, client, proof)
+  return requestTo(scene, workspaceOf(scene, client), "POST", path, {
+    headers: [...form, ...headers],
+    body: encoded([...fields, ...body])
+  })
+}
+
+const oddMetadata = (step: Register): object => {
+  const usual = { redirect_uris: step.redirects, client_name: `Client ${step.id}` }
+  switch (step.odd) {
+    case "public service":
+      return { ...usual, token_endpoint_auth_method: "none", grant_types: ["client_credentials"] }
+    case "no redirects":
+      return { ...usual, redirect_uris: [] }
+    case "fragment":
+      return { ...usual, redirect_uris: ["https://app.example/cb#part"] }
+    case "http elsewhere":
+      return { ...usual, redirect_uris: ["http://app.example/cb"] }
+    case "scheme without a dot":
+      return { ...usual, redirect_uris: ["myapp:/cb"] }
+    case "javascript":
+      return { ...usual, redirect_uris: ["javascript:alert(1)"] }
+    case "relative":
+      return { ...usual, redirect_uris: ["/cb"] }
+    case "unknown auth method":
+      return { ...usual, token_endpoint_auth_method: "tls_client_auth" }
+    default:
+      return usual
+  }
+}
+
+const metadataOf = (step: Register): object => {
+  const usual = { redirect_uris: step.redirects, client_name: `Client ${step.id}` }
+  switch (step.kind) {
+    case "public":
+      return { ...usual, token_endpoint_auth_method: "none" }
+    case "post":
+      return { ...usual, token_endpoint_auth_method: "client_secret_post" }
+    case "basic":
+      return { ...usual, token_endpoint_auth_method: "client_secret_basic" }
+    case "unsaid":
+      return usual
+    case "service":
+      return step.redirects.length === 0
+        ? { client_name: usual.client_name, grant_types: ["client_credentials"] }
+        : { ...usual, grant_types: ["client_credentials"] }
+    case "both":
+      return { ...usual, grant_types: ["authorization_code", "refresh_token", "client_credentials"] }
+  }
+}
+
+const registering = (scene: Scene, step: Register): HttpRequest =>
+  requestTo(scene, step.workspace, "POST", "/oauth/register", {
+    headers: [["content-type", "application/json"]],
+    body:
+      step.odd === "not json"
+        ? "{redirect_uris"
+        : JSON.stringify(step.odd === null ? metadataOf(step) : oddMetadata(step))
+  })
+
+const authorizing = (scene: Scene, step: Authorize): HttpRequest => {
+  const workspace = workspaceOf(scene, step.client)
+  const registered = scene.plot.register(step.client)?.redirects ?? []
+  const query: Pairs = [
+    ...optional("response_type", step.responseType),
+    ["client_id", scene.ledger.get(`client#${step.client}`) ?? ""],
+    ...optional("redirect_uri", redirectText(registered, step.redirect, step.twist)),
+    ...optional("scope", step.scope),
+    ...optional("state", step.state),
+    ...optional("resource", resourceText(step.resource, scene.world, workspace)),
+    ...challengeParameters(step.challenge, step.id)
+  ]
+  const again = query.filter(([name]) => name === step.twice)
+  const twice: Pairs =
+    step.twice !== null && again.length === 0
+      ? [
+          [step.twice, "a"],
+          [step.twice, "b"]
+        ]
+      : again
+  return requestTo(scene, workspace, "GET", "/oauth/authorize", { query: [...query, ...twice] })
+}
+
+const deciding = (scene: Scene, step: Decide): Sending => {
+  const authorize = scene.plot.authorize(step.page)
+  const workspace = workspaceOf(scene, authorize?.client ?? 0)
+  const consent = formOf(scene.ledger, step.page)
+  const fields = Object.entries(consent?.fields ?? {}).filter(([name]) => step.by !== "forger" || name !== "csrf")
+  const request = requestTo(scene, workspace, "POST", "/consent", {
+    headers: form,
+    body: encoded([...fields, ["decision", step.decision]])
+  })
+  const path = (consent?.action ?? request.path).replace(/^https?:\/\/[^/]*/, "")
+  const user = step.by === "somebody else" ? "somebody-else" : (authorize?.user ?? "")
+  return { request: { ...request, path }, signedIn: { workspace, user } }
+}
+
+const verifierParameter = (step: Redeem, authorize: Ref): Pairs => {
+  switch (step.verifier) {
+    case "right":
+      return [["code_verifier", verifierOf(authorize)]]
+    case "wrong":
+      return [["code_verifier", challengeOf(verifierOf(authorize))]]
+    case "short":
+      return [["code_verifier", verifierOf(authorize).slice(0, 42)]]
+    case "missing":
+      return []
+  }
+}
+
+const redeeming = (scene: Scene, step: Redeem): HttpRequest => {
+  const authorize = scene.plot.authorize(scene.plot.decide(step.code)?.page ?? 0)
+  const registered = scene.plot.register(authorize?.client ?? 0)?.redirects ?? []
+  const redirect = redirectText(registered, authorize?.redirect ?? 0, authorize?.twist ?? "as registered")
+  return posted(scene, "/oauth/token", step.by, step.proof, [
+    ["grant_type", "authorization_code"],
+    ["code", scene.ledger.get(`code#${step.code}`) ?? ""],
+    ...(step.redirect === "missing"
+      ? []
+      : optional("redirect_uri", step.redirect === "other" ? `${redirect}/other` : redirect)),
+    ...verifierParameter(step, authorize?.id ?? 0),
+    ...optional("resource", resourceText(step.resource, scene.world, workspaceOf(scene, step.by)))
+  ])
+}
+
+const bearing = (ledger: Ledger, token: Parameters<typeof presentedText>[1] | null): Pairs =>
+  token === null ? [] : [["authorization", `Bearer ${presentedText(ledger, token)}`]]
+
+const unsigned = (request: HttpRequest): Sending => ({ request, signedIn: null })
+
+/** The HTTP request of a step; nothing where the step is not asked over HTTP. */
+export const requestOf = (scene: Scene, step: Step): Sending | null => {
+  const { ledger, world } = scene
+  switch (step._tag) {
+    case "Register":
+      return unsigned(registering(scene, step))
+    case "Authorize":
+      return {
+        request: authorizing(scene, step),
+        signedIn: { workspace: workspaceOf(scene, step.client), user: step.user }
+      }
+    case "Decide":
+      return deciding(scene, step)
+    case "Redeem":
+      return unsigned(redeeming(scene, step))
+    case "Refresh":
+      return unsigned(
+        posted(scene, "/oauth/token", step.by, step.proof, [
+          ["grant_type", "refresh_token"],
+          ["refresh_token", presentedText(ledger, step.token)],
+          ...optional("scope", step.scope),
+          ...optional("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+        ])
+      )
+    case "ClientCredentials":
+      return unsigned(
+        posted(scene, "/oauth/token", step.by, step.proof, [
+          ["grant_type", "client_credentials"],
+          ...optional("scope", step.scope),
+          ...optional("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+        ])
+      )
+    case "Revoke":
+      return unsigned(
+        posted(scene, "/oauth/revoke", step.by, step.proof, [
+          ["token", presentedText(ledger, step.token)],
+          ...optional("token_type_hint", step.hint)
+        ])
+      )
+    case "Introspect":
+      return unsigned(
+        posted(scene, "/oauth/introspect", step.by, step.proof, [["token", presentedText(ledger, step.token)]])
+      )
+    case "Check":
+      return unsigned(
+        requestTo(scene, step.workspace, "GET", step.at === "companies" ? "/rest/companies" : "/oauth/userinfo", {
+          headers: bearing(ledger, step.token)
+        })
+      )
+    case "DeleteClient": {
+      const token = step.with === null ? "made-up" : (ledger.get(`registration#${step.with}`) ?? "")
+      const path = `/oauth/register/${ledger.get(`client#${step.client}`) ?? ""}`
+      return unsigned(
+        requestTo(scene, workspaceOf(scene, step.client), "DELETE", path, {
+          headers: [["authorization", `Bearer ${token}`]]
+        })
+      )
+    }
+    default:
+      return null
+  }
+}

@@ -1,0 +1,201 @@
+import type { WorkspaceNumber } from "../model/World.ts"
+
+/** Things are named after the command that made them, so a script keeps its meaning when other lines are taken out. */
+export type Ref = number
+
+/** How a confidential client proves itself. `wrong` is a wrong secret (an unknown id, for a public client). */
+export type Proof = "post" | "basic" | "wrong" | "missing" | "both"
+
+/** What is presented where a token is asked for. */
+export interface Presented {
+  readonly kind: "access" | "refresh" | "code" | "garbage"
+  readonly ref: Ref
+}
+
+export type ClientKind = "public" | "post" | "basic" | "unsaid" | "service" | "both"
+
+/** Registrations that must be refused. */
+export const oddRegistrations = [
+  "public service",
+  "no redirects",
+  "fragment",
+  "http elsewhere",
+  "scheme without a dot",
+  "javascript",
+  "relative",
+  "not json",
+  "unknown auth method"
+] as const
+export type OddRegistration = (typeof oddRegistrations)[number]
+
+export interface Register {
+  readonly _tag: "Register"
+  readonly id: Ref
+  readonly workspace: WorkspaceNumber
+  readonly kind: ClientKind
+  readonly redirects: ReadonlyArray<string>
+  readonly odd: OddRegistration | null
+}
+
+/** A redirect URI that is not simply the registered one. `port` is right for a loopback URI and wrong for others. */
+export type RedirectTwist = "as registered" | "port" | "longer" | "shorter" | "elsewhere" | "upper case" | "missing"
+
+export type ChallengeKind = "S256" | "none" | "plain" | "no method" | "short" | "odd characters"
+
+export type ResourceAsk = "none" | "issuer" | "slash" | "below" | "elsewhere" | "other workspace"
+
+export interface Authorize {
+  readonly _tag: "Authorize"
+  readonly id: Ref
+  readonly client: Ref
+  readonly user: string
+  /** Which of the client's redirect URIs. */
+  readonly redirect: number
+  readonly twist: RedirectTwist
+  readonly scope: string | null
+  readonly challenge: ChallengeKind
+  readonly resource: ResourceAsk
+  readonly responseType: "code" | "token" | null
+  readonly state: string | null
+  /** A parameter that is sent twice. */
+  readonly twice: "scope" | "state" | "client_id" | "redirect_uri" | null
+}
+
+export interface Decide {
+  readonly _tag: "Decide"
+  readonly id: Ref
+  readonly page: Ref
+  readonly decision: "approve" | "deny"
+  /** Who posts the form: the one who saw it, somebody else, or a forger without its csrf field. */
+  readonly by: "viewer" | "somebody else" | "forger"
+}
+
+export interface Redeem {
+  readonly _tag: "Redeem"
+  readonly id: Ref
+  /** The `Decide` that gave the code. */
+  readonly code: Ref
+  readonly by: Ref
+  readonly proof: Proof
+  readonly verifier: "right" | "wrong" | "missing" | "short"
+  readonly redirect: "same" | "other" | "missing"
+  readonly resource: ResourceAsk
+}
+
+export interface Refresh {
+  readonly _tag: "Refresh"
+  readonly id: Ref
+  /** The command whose answer carried the refresh token. */
+  readonly token: Presented
+  readonly by: Ref
+  readonly proof: Proof
+  readonly scope: string | null
+  readonly resource: ResourceAsk
+}
+
+export interface ClientCredentials {
+  readonly _tag: "ClientCredentials"
+  readonly id: Ref
+  readonly by: Ref
+  readonly proof: Proof
+  readonly scope: string | null
+  readonly resource: ResourceAsk
+}
+
+export interface Revoke {
+  readonly _tag: "Revoke"
+  readonly id: Ref
+  readonly token: Presented
+  readonly by: Ref
+  readonly proof: Proof
+  readonly hint: "access_token" | "refresh_token" | "nonsense" | null
+}
+
+export interface Introspect {
+  readonly _tag: "Introspect"
+  readonly id: Ref
+  readonly token: Presented
+  readonly by: Ref
+  readonly proof: Proof
+}
+
+export interface Check {
+  readonly _tag: "Check"
+  readonly id: Ref
+  readonly token: Presented | null
+  readonly at: "companies" | "userinfo"
+  readonly workspace: WorkspaceNumber
+}
+
+export interface DeleteClient {
+  readonly _tag: "DeleteClient"
+  readonly id: Ref
+  readonly client: Ref
+  /** Whose registration access token is shown; `null`: a made-up one. */
+  readonly with: Ref | null
+}
+
+export interface Wait {
+  readonly _tag: "Wait"
+  readonly id: Ref
+  readonly millis: number
+  /** What the moment is near to. */
+  readonly until: string
+}
+
+export interface Housekeeping {
+  readonly _tag: "Housekeeping"
+  readonly id: Ref
+  readonly what: "add a key" | "drop the oldest key" | "sweep"
+}
+
+/** One HTTP exchange, or one thing done to the system. */
+export type Step =
+  | Register
+  | Authorize
+  | Decide
+  | Redeem
+  | Refresh
+  | ClientCredentials
+  | Revoke
+  | Introspect
+  | Check
+  | DeleteClient
+  | Wait
+  | Housekeeping
+
+/** What happens to a write of the step: `lost` are answers that never came, whether it was applied or not. */
+export interface Fault {
+  readonly what: "not done" | "lost, not applied" | "lost, applied" | "killed before" | "killed after"
+  /** The first or the second write. */
+  readonly write: 1 | 2
+}
+
+export interface Troubled {
+  readonly _tag: "Troubled"
+  readonly id: Ref
+  readonly fault: Fault
+  readonly during: Step
+}
+
+/** Steps at the same time. They must come out as if they had come one after the other, in some order. */
+export interface Together {
+  readonly _tag: "Together"
+  readonly id: Ref
+  readonly steps: ReadonlyArray<Step>
+}
+
+export type Command = Step | Troubled | Together
+
+export type Script = ReadonlyArray<Command>
+
+export const stepsOf = (command: Command): ReadonlyArray<Step> => {
+  switch (command._tag) {
+    case "Troubled":
+      return [command.during]
+    case "Together":
+      return command.steps
+    default:
+      return [command]
+  }
+}

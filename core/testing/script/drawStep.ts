@@ -1,0 +1,309 @@
+import type { Dice } from "../Dice.ts"
+import type { Client, Grant, Scope, State } from "../model/State.ts"
+import { endOf } from "../model/tokens.ts"
+import type { World } from "../model/World.ts"
+import {
+  type Authorize,
+  type ClientKind,
+  type Decide,
+  type Housekeeping,
+  oddRegistrations,
+  type Presented,
+  type Proof,
+  type Redeem,
+  type RedirectTwist,
+  type Ref,
+  type ResourceAsk,
+  type Revoke,
+  type Step
+} from "./Command.ts"
+
+/** What is drawn from: the moment, and the chance. */
+interface Moment {
+  readonly dice: Dice
+  readonly world: World
+  readonly state: State
+  readonly id: Ref
+}
+
+type Some<A> = readonly [A, ...ReadonlyArray<A>]
+
+const isSome = <A>(list: ReadonlyArray<A>): list is Some<A> => list.length > 0
+
+/** The usual, and now and then something else. */
+const mostly = <A>(dice: Dice, usual: A, others: Some<A>, percent = 6): A =>
+  dice.chance(percent) ? dice.pick(others) : usual
+
+/** One of a list, the younger the likelier. */
+const young = <A>(dice: Dice, list: Some<A>): A =>
+  list[list.length - 1 - Math.min(dice.under(list.length), dice.under(list.length))] ?? list[0]
+
+const redirectPool: Some<string> = [
+  "https://app.example/cb",
+  "https://app.example/cb?kept=1&also=a%20b",
+  "http://127.0.0.1:7001/cb",
+  "http://localhost/cb",
+  "http://[::1]:7003/cb?x=y",
+  "com.example.app:/cb",
+  "https://other.example:8443/deep/cb"
+]
+
+const register = ({ dice, id }: Moment): Step => {
+  const kinds: Some<ClientKind> = ["public", "public", "post", "basic", "unsaid", "service", "both"]
+  const kind = dice.pick(kinds)
+  const odd = dice.chance(12) ? dice.pick(oddRegistrations) : null
+  const redirects = new Set([dice.pick(redirectPool), ...(dice.chance(30) ? [dice.pick(redirectPool)] : [])])
+  return {
+    _tag: "Register",
+    id,
+    workspace: dice.chance(80) ? 0 : 1,
+    kind,
+    redirects: kind === "service" && dice.chance(60) ? [] : [...redirects],
+    odd
+  }
+}
+
+const proofOf = (dice: Dice): Proof => mostly(dice, dice.chance(50) ? "post" : "basic", ["wrong", "missing", "both"])
+
+const twists: Some<RedirectTwist> = ["port", "port", "longer", "shorter", "elsewhere", "upper case", "missing"]
+const states: Some<string> = ["xyz", "a&b=c", "ü/€ ☃", "%20+%2B", "' \"<i>", `${"long".repeat(60)}`]
+const scopes: Some<string> = ["api", "profile", "api profile", "profile api", "api nonsense", "nonsense", "", "api api"]
+const strangeResources: Some<ResourceAsk> = ["elsewhere", "other workspace"]
+const ownResources: Some<ResourceAsk> = ["none", "none", "none", "issuer", "slash", "below"]
+
+const authorize = ({ dice, id }: Moment, clients: Some<Client>): Authorize => {
+  const client = young(dice, clients)
+  const usual: Authorize = {
+    _tag: "Authorize",
+    id,
+    client: client.ref,
+    user: dice.pick(["ann", "ann", "bob"]),
+    redirect: dice.under(2),
+    twist: client.redirects.some((uri) => uri.startsWith("http://")) && dice.chance(20) ? "port" : "as registered",
+    scope: dice.chance(30) ? null : dice.pick(scopes),
+    challenge: client.isPublic || dice.chance(60) ? "S256" : "none",
+    resource: dice.pick(ownResources),
+    responseType: "code",
+    state: dice.chance(30) ? null : dice.pick(states),
+    twice: null
+  }
+  const odd: Some<Partial<Authorize>> = [
+    { twist: dice.pick(twists) },
+    { challenge: dice.pick(["none", "plain", "no method", "short", "odd characters"]) },
+    { resource: dice.pick(strangeResources) },
+    { responseType: dice.pick(["token", null]) },
+    // With a value: whether an empty one that comes twice was sent at all is anybody's guess.
+    { twice: dice.pick(["scope", "state", "client_id", "redirect_uri"]), scope: "api" }
+  ]
+  return dice.chance(22) ? { ...usual, ...dice.pick(odd) } : usual
+}
+
+const decide = ({ dice, id }: Moment, pages: Some<Ref>): Decide => ({
+  _tag: "Decide",
+  id,
+  page: young(dice, pages),
+  decision: dice.chance(85) ? "approve" : "deny",
+  by: mostly(dice, "viewer", ["somebody else", "forger"])
+})
+
+const anyClient = ({ dice, state }: Moment): Ref => {
+  const all = [...state.clients.keys()]
+  return isSome(all) ? dice.pick(all) : 0
+}
+
+/** The client whose it is, or now and then another. */
+const owner = (moment: Moment, grant: Grant | undefined): Ref =>
+  grant === undefined || moment.dice.chance(16) ? anyClient(moment) : grant.client
+
+const later = (dice: Dice, bound: string | null): ResourceAsk => {
+  if (dice.chance(80)) return "none"
+  return bound === null
+    ? dice.pick(["elsewhere", "other workspace"])
+    : dice.pick(["issuer", "slash", "below", "elsewhere"])
+}
+
+const redeem = (moment: Moment, grants: Some<Grant>): Redeem => {
+  const { dice, id } = moment
+  const grant = young(dice, grants)
+  const usual: Redeem = {
+    _tag: "Redeem",
+    id,
+    code: Number(grant.name.slice("grant#".length)),
+    by: owner(moment, grant),
+    proof: proofOf(dice),
+    verifier: grant.hasChallenge ? "right" : "missing",
+    redirect: "same",
+    resource: later(dice, grant.resource)
+  }
+  if (grant.generation > 0 || !dice.chance(22)) return usual
+  const odd: Some<Partial<Redeem>> = [
+    { verifier: dice.pick(["wrong", "missing", "short", "right"]) },
+    { redirect: dice.pick(["other", "missing"]) }
+  ]
+  return { ...usual, ...dice.pick(odd) }
+}
+
+const refresh = (moment: Moment, token: Presented, grant: Grant | undefined): Step => {
+  const { dice, id } = moment
+  return {
+    _tag: "Refresh",
+    id,
+    token,
+    by: owner(moment, grant),
+    proof: proofOf(dice),
+    scope: dice.chance(60) ? null : dice.pick(scopes),
+    resource: later(dice, grant?.resource ?? null)
+  }
+}
+
+/** Any token that was handed out, or none of them. */
+const anyToken = ({ dice, state, id }: Moment): { readonly token: Presented; readonly grant: Grant | undefined } => {
+  const kind = dice.chance(60) ? "access" : "refresh"
+  const list = [...state[kind]]
+  if (!isSome(list) || dice.chance(4)) return { token: { kind: "garbage", ref: id }, grant: undefined }
+  const [ref, { grant }] = young<readonly [Ref, { readonly grant: Grant["name"] }]>(dice, list)
+  return { token: { kind, ref }, grant: state.grants.get(grant) }
+}
+
+/** A code where an access or refresh token belongs. Codes are not revoked here: the documents do not say what that does. */
+const codeInstead = ({ dice, state }: Moment): Presented | undefined => {
+  const codes = [...state.grants.values()].filter(({ user }) => user !== null)
+  if (!isSome(codes) || !dice.chance(5)) return undefined
+  return { kind: "code", ref: Number(dice.pick(codes).name.slice("grant#".length)) }
+}
+
+const check = (moment: Moment): Step => {
+  const { dice, state, id } = moment
+  const { token, grant } = anyToken(moment)
+  const home = grant === undefined ? 0 : (state.clients.get(grant.client)?.workspace ?? 0)
+  return {
+    _tag: "Check",
+    id,
+    token: dice.chance(4) ? null : (codeInstead(moment) ?? token),
+    at: dice.chance(60) ? "companies" : "userinfo",
+    workspace: dice.chance(92) ? home : home === 0 ? 1 : 0
+  }
+}
+
+interface Boundary {
+  readonly at: number
+  readonly name: string
+}
+
+const boundaries = ({ state, world }: Moment): ReadonlyArray<Boundary> => {
+  const facts = { state, world, without: new Set<string>() }
+  const people = [...state.grants.values()].filter(({ user }) => user !== null)
+  return [
+    ...people.map((grant) => ({ at: grant.bornAt + world.codeTtl, name: `the code of ${grant.name} expires` })),
+    ...people.map((grant) => ({ at: grant.turnedAt + world.refreshGrace, name: `the grace of ${grant.name} ends` })),
+    ...people.map((grant) => ({ at: endOf(grant, facts), name: `${grant.name} ends for good` })),
+    ...[...state.access].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `access#${ref} expires` })),
+    ...[...state.refresh].map(([ref, { expiresAt }]) => ({ at: expiresAt, name: `refresh#${ref} expires` }))
+  ]
+    .filter(({ at }) => at - 1 > state.now)
+    .sort((a, b) => a.at - b.at)
+}
+
+/** Mostly to the next boundary or one soon after: one millisecond before it, at it, or one after. */
+const wait = (moment: Moment): Step => {
+  const { dice, state, id } = moment
+  const ahead = boundaries(moment)
+  if (!isSome(ahead) || dice.chance(25)) {
+    return { _tag: "Wait", id, millis: dice.pick([1, 999, 5_000, 30_000, 600_000]), until: "a while" }
+  }
+  const boundary =
+    ahead[Math.min(dice.under(ahead.length), dice.under(ahead.length), dice.under(ahead.length))] ?? ahead[0]
+  const offset = dice.pick([-1, 0, 1])
+  const when = offset === 0 ? "when" : offset < 0 ? "just before" : "just after"
+  return { _tag: "Wait", id, millis: boundary.at + offset - state.now, until: `${when} ${boundary.name}` }
+}
+
+const housekeeping = ({ dice, id }: Moment): Housekeeping => ({
+  _tag: "Housekeeping",
+  id,
+  what: dice.pick(["add a key", "add a key", "add a key", "drop the oldest key", "sweep", "sweep", "sweep"])
+})
+
+type Offer = readonly [weight: number, draw: () => Step]
+
+const offersFor = <A>(list: ReadonlyArray<A>, weight: number, draw: (list: Some<A>) => Step): ReadonlyArray<Offer> =>
+  isSome(list) ? [[weight, () => draw(list)]] : []
+
+/** A step that makes sense at this moment, or nearly does. */
+export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step | undefined => {
+  const moment: Moment = { dice, world, state, id }
+  const clients = [...state.clients.values()]
+  const pages = [...state.pages.values()]
+  const people = [...state.grants.values()].filter(({ user }) => user !== null)
+  const tokens = [...state.refresh].map(([ref, token]) => ({ ref, token, grant: state.grants.get(token.grant) }))
+  const current = tokens.filter(({ token, grant }) => token.generation === grant?.generation)
+  const superseded = tokens.filter(({ token, grant }) => token.generation !== grant?.generation)
+  const refreshing = (list: typeof tokens, weight: number) =>
+    offersFor(list, weight, (some) => {
+      const { ref, grant } = young(dice, some)
+      return refresh(moment, { kind: "refresh", ref }, grant)
+    })
+  const scopeOrNone: Scope | string | null = dice.chance(50) ? null : dice.pick(scopes)
+
+  const offers: ReadonlyArray<Offer> = [
+    [clients.length < 2 ? 40 : clients.length < 5 ? 4 : 1, () => register(moment)],
+    ...offersFor(clients, 14, (some) => authorize(moment, some)),
+    ...offersFor(
+      pages.filter(({ decided }) => decided === null).map(({ ref }) => ref),
+      26,
+      (some) => decide(moment, some)
+    ),
+    ...offersFor(
+      pages.filter(({ decided }) => decided !== null).map(({ ref }) => ref),
+      2,
+      (some) => decide(moment, some)
+    ),
+    ...offersFor(
+      people.filter(({ generation }) => generation === 0),
+      24,
+      (some) => redeem(moment, some)
+    ),
+    ...offersFor(
+      people.filter(({ generation }) => generation > 0),
+      3,
+      (some) => redeem(moment, some)
+    ),
+    ...refreshing(current, 16),
+    ...refreshing(superseded, 9),
+    ...offersFor(clients, 2, () => {
+      const { token, grant } = anyToken(moment)
+      return refresh(moment, codeInstead(moment) ?? token, grant)
+    }),
+    ...offersFor(clients, 5, (some) => ({
+      _tag: "ClientCredentials",
+      id,
+      by: (some.find(({ mayActAlone }) => mayActAlone && dice.chance(80)) ?? dice.pick(some)).ref,
+      proof: proofOf(dice),
+      scope: scopeOrNone,
+      resource: dice.chance(80) ? "none" : dice.pick([...ownResources, ...strangeResources])
+    })),
+    ...offersFor(clients, 6, () => {
+      const { token, grant } = anyToken(moment)
+      const hint = dice.pick<Revoke["hint"]>(["access_token", "refresh_token", "nonsense", null])
+      return { _tag: "Revoke", id, token, by: owner(moment, grant), proof: proofOf(dice), hint }
+    }),
+    ...offersFor(clients, 7, () => {
+      const { token, grant } = anyToken(moment)
+      return {
+        _tag: "Introspect",
+        id,
+        token: codeInstead(moment) ?? token,
+        by: owner(moment, grant),
+        proof: proofOf(dice)
+      }
+    }),
+    [12, () => check(moment)],
+    ...offersFor(clients, 1, (some) => {
+      const client = dice.pick(some).ref
+      return { _tag: "DeleteClient", id, client, with: mostly(dice, client, [null, anyClient(moment)], 40) }
+    }),
+    [7, () => wait(moment)],
+    [3, () => housekeeping(moment)]
+  ]
+  return dice.weighted(offers)?.()
+}

@@ -1,0 +1,78 @@
+import type { Command, Presented, Step } from "./Command.ts"
+
+const presented = (token: Presented | null): string =>
+  token === null ? "nothing" : token.kind === "garbage" ? "garbage" : `${token.kind} token of #${token.ref}`
+
+/** ` with a: b`, for what is not as usual. */
+const unusual = (
+  fields: { readonly [name: string]: string | number | null },
+  usual: ReadonlyArray<unknown>
+): string => {
+  const named = Object.entries(fields).filter(([, value]) => !usual.includes(value))
+  return named.length === 0 ? "" : `, ${named.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(", ")}`
+}
+
+const stepInWords = (step: Step): string => {
+  switch (step._tag) {
+    case "Register":
+      return step.odd !== null
+        ? `register a client with ${step.odd}`
+        : `register a ${step.kind} client in workspace ${step.workspace} for ${step.redirects.join(" ") || "no redirects"}`
+    case "Authorize": {
+      const { redirect, twist, scope, challenge, resource, responseType, state, twice } = step
+      const more =
+        unusual({ challenge, responseType }, ["S256", "code"]) +
+        unusual({ redirect, twist, scope, resource, state, twice }, [null, 0, "as registered", "none"])
+      return `client #${step.client} sends ${step.user} to authorize${more}`
+    }
+    case "Decide":
+      return `${step.by === "viewer" ? "the viewer" : step.by} posts ${step.decision} on the page of #${step.page}`
+    case "Redeem": {
+      const { proof, verifier, redirect, resource } = step
+      const more = unusual({ proof, verifier, redirect, resource }, ["post", "basic", "right", "same", "none"])
+      return `client #${step.by} redeems the code of #${step.code}${more}`
+    }
+    case "Refresh": {
+      const more = unusual({ proof: step.proof, scope: step.scope, resource: step.resource }, [
+        "post",
+        "basic",
+        null,
+        "none"
+      ])
+      return `client #${step.by} refreshes with the ${presented(step.token)}${more}`
+    }
+    case "ClientCredentials": {
+      const more = unusual({ proof: step.proof, scope: step.scope, resource: step.resource }, [
+        "post",
+        "basic",
+        null,
+        "none"
+      ])
+      return `client #${step.by} asks for a token of its own${more}`
+    }
+    case "Revoke":
+      return `client #${step.by} revokes the ${presented(step.token)}${unusual({ proof: step.proof, hint: step.hint }, ["post", "basic", null])}`
+    case "Introspect":
+      return `client #${step.by} introspects the ${presented(step.token)}${unusual({ proof: step.proof }, ["post", "basic"])}`
+    case "Check":
+      return `${presented(step.token)} is shown at ${step.at} of workspace ${step.workspace}`
+    case "DeleteClient":
+      return `client #${step.client} is deleted with ${step.with === null ? "a made-up token" : `the registration token of #${step.with}`}`
+    case "Wait":
+      return `${step.millis} ms pass (${step.until})`
+    case "Housekeeping":
+      return step.what
+  }
+}
+
+/** A command as a line that a person can follow. */
+export const inWords = (command: Command): string => {
+  switch (command._tag) {
+    case "Troubled":
+      return `#${command.during.id} ${stepInWords(command.during)}; write ${command.fault.write} is ${command.fault.what}`
+    case "Together":
+      return `at once: ${command.steps.map((step) => `#${step.id} ${stepInWords(step)}`).join(" | ")}`
+    default:
+      return `#${command.id} ${stepInWords(command)}`
+  }
+}

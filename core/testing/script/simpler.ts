@@ -1,0 +1,77 @@
+import type { Command, Step } from "./Command.ts"
+
+/** One copy for each property that is not plain yet, with that one made plain. */
+const plainer = <S extends Step>(step: S, plain: Partial<S>): ReadonlyArray<S> =>
+  // The keys of a Partial<S> are keys of S.
+  (Object.keys(plain) as ReadonlyArray<keyof S>)
+    .filter((key) => step[key] !== plain[key])
+    .map((key) => ({ ...step, [key]: plain[key] }))
+
+const simplerStep = (step: Step): ReadonlyArray<Step> => {
+  switch (step._tag) {
+    case "Register":
+      return [
+        ...plainer(step, { odd: null, kind: "public", workspace: 0 }),
+        // Never back from `public`, or there would be no end to it.
+        ...(step.kind === "public" ? [] : plainer(step, { kind: "post" })),
+        ...(step.redirects.length > 1 ? [{ ...step, redirects: step.redirects.slice(0, 1) }] : [])
+      ]
+    case "Authorize":
+      return plainer(step, {
+        redirect: 0,
+        twist: "as registered",
+        scope: null,
+        challenge: "S256",
+        resource: "none",
+        responseType: "code",
+        state: null,
+        twice: null,
+        user: "ann"
+      })
+    case "Decide":
+      return plainer(step, { by: "viewer", decision: "approve" })
+    case "Redeem":
+      return plainer(step, { proof: "post", verifier: "right", redirect: "same", resource: "none" })
+    case "Refresh":
+      return plainer(step, { proof: "post", scope: null, resource: "none" })
+    case "ClientCredentials":
+      return plainer(step, { proof: "post", scope: null, resource: "none" })
+    case "Revoke":
+      return plainer(step, { proof: "post", hint: null })
+    case "Introspect":
+      return plainer(step, { proof: "post" })
+    case "Check":
+      return plainer(step, { at: "companies" })
+    case "Wait":
+      return step.millis > 1
+        ? [1, Math.floor(step.millis / 2), step.millis - 1].map((millis) => ({ ...step, millis, until: "about then" }))
+        : []
+    case "DeleteClient":
+    case "Housekeeping":
+      return []
+  }
+}
+
+/** What a command could be instead, if less were needed to see the same. */
+export const simpler = (command: Command): ReadonlyArray<Command> => {
+  switch (command._tag) {
+    case "Troubled":
+      return [
+        command.during,
+        ...(command.fault.write > 1 ? [{ ...command, fault: { ...command.fault, write: 1 } as const }] : []),
+        ...simplerStep(command.during).map((during) => ({ ...command, during }))
+      ]
+    case "Together":
+      return [
+        ...command.steps,
+        ...(command.steps.length > 2
+          ? command.steps.map((left) => ({ ...command, steps: command.steps.filter((step) => step !== left) }))
+          : []),
+        ...command.steps.flatMap((step, at) =>
+          simplerStep(step).map((simple) => ({ ...command, steps: command.steps.with(at, simple) }))
+        )
+      ]
+    default:
+      return simplerStep(command)
+  }
+}

@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test"
+import { Effect } from "effect"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import { rows } from "../../core/testing/model/rows.ts"
+import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
+import { inProcess } from "../../core/testing/play/inProcess.ts"
+import { playOver } from "../../core/testing/play/Player.ts"
+import { report } from "../../core/testing/play/report.ts"
+import { patience, runs, seed, usualRuns } from "./runs.ts"
+
+const stage: Stage = (world, script) =>
+  inProcess(world).pipe(
+    Effect.map(({ system }) => playOver(system, world, script)),
+    Effect.provide(Memory.layer, { local: true })
+  )
+
+test(
+  "the core answers every random script as the model of the protocol does",
+  async () => {
+    const result = await Effect.runPromise(checkModel(stage, { seed, runs }))
+
+    expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+    if (result._tag === "Agreed" && runs >= usualRuns) {
+      expect([...rows].filter((row) => !result.rules.has(row))).toEqual([])
+    }
+  },
+  patience
+)

@@ -1,0 +1,16 @@
+/** How often a law is tried and what chance starts from: `TESSERA_RUNS` and `TESSERA_SEED`, else 1000 and 1. */
+const read = (name: string, usual: number): number => {
+  const text = process.env[name]
+  if (text === undefined || text === "") return usual
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${name} is not a whole number: ${text}`)
+  return number
+}
+
+export const usualRuns = 1000
+
+export const runs = read("TESSERA_RUNS", usualRuns)
+export const seed = read("TESSERA_SEED", 1)
+
+/** Laws take their time, and more of it when asked for more runs. */
+export const patience = 60_000 + runs * 120

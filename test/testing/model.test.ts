@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { rows } from "../../core/testing/model/rows.ts"
+import { type Agreed, checkModel, type Falsified } from "../../core/testing/play/checkModel.ts"
+import { report } from "../../core/testing/play/report.ts"
+import { understudy } from "../../core/testing/play/Understudy.ts"
+
+const against = (runs: number, ...without: ReadonlyArray<string>): Promise<Agreed | Falsified> => {
+  const forgotten = new Set(without)
+  return Effect.runPromise(checkModel((world) => Effect.succeed(understudy(world, forgotten)), { seed: 1, runs }))
+}
+
+/** Rows that may be forgotten without anybody noticing, and why. */
+const unnoticed: ReadonlyMap<string, string> = new Map([
+  ["a client for codes needs a redirect URI (RFC 7591 §2)", "the row below refuses it with a code that fits as well"],
+  ["a response type is needed (RFC 6749 §4.1.1)", "the row below refuses it with a code that fits as well"],
+  ["the code of a dead grant is refused", "it was used before, so the row below refuses it with the same words"],
+  ["an unknown scope beside a known one is dropped or refused (RFC 6749 §6)", "dropping it is one of the two ways"],
+  ["a page that was decided upon may be decided otherwise, or be spent", "deciding otherwise is one of the two ways"],
+  ["a replay that is not even well formed may be told that first", "being told so is one of the two ways"],
+  ["a reuse that asks for what nobody has may be told that first", "killing the grant is one of the two ways"],
+  ["deleting twice at the same moment may be told done twice", "being refused is one of the two ways"],
+  ["a refresh token in its grace may be called either", "calling it active is one of the two ways"],
+  ["a token for one resource may be turned away at another (RFC 8707 §3)", "letting it in is one of the two ways"]
+])
+
+describe("the model, played against itself", () => {
+  test("agrees with itself, and every row of its tables is reached", async () => {
+    const result = await against(600)
+
+    expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+    const reached = result._tag === "Agreed" ? result.rules : new Map<string, number>()
+    expect([...rows].filter((row) => !reached.has(row))).toEqual([])
+  }, 60_000)
+
+  test("finds a short script for every row that the other side forgets", async () => {
+    const lengths = new Map<string, number>()
+    const noticeable = [...rows].filter((row) => !unnoticed.has(row))
+    for (const row of noticeable) {
+      const result = await against(600, row)
+      if (result._tag === "Falsified") lengths.set(row, result.script.length)
+    }
+
+    expect(noticeable.filter((row) => !lengths.has(row))).toEqual([])
+    expect([...lengths].filter(([, length]) => length > 14)).toEqual([])
+  }, 120_000)
+
+  test("tells the seed, the script in words, and the first answer that differs", async () => {
+    const result = await against(600, "another client's attempt on a refresh token changes nothing")
+
+    if (result._tag !== "Falsified") throw new Error("the fault was not found")
+    const lines = report(result)
+    expect(lines).toContain(`TESSERA_SEED=${result.seed} TESSERA_RUNS=1`)
+    expect(lines).toMatch(/refreshes with the refresh token of #\d+/)
+    expect(lines).toContain("another client's attempt on a refresh token changes nothing")
+    const again = await Effect.runPromise(
+      checkModel(
+        (world) =>
+          Effect.succeed(understudy(world, new Set(["another client's attempt on a refresh token changes nothing"]))),
+        { seed: result.seed, runs: 1 }
+      )
+    )
+    expect(again._tag === "Falsified" ? again.script : []).toEqual(result.script)
+  })
+})
