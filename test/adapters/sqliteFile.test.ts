@@ -1,0 +1,168 @@
+import { describe, expect, test } from "bun:test"
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Context, Effect, Layer, Option, type Scope } from "effect"
+import { open } from "../../adapters/sqlite/bunConnection.ts"
+import { connect } from "../../adapters/sqlite/connect.ts"
+import { layer } from "../../adapters/sqlite/Sqlite.ts"
+import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+
+const inFolder = (body: (folder: string) => Effect.Effect<void, unknown, Scope.Scope>) => () =>
+  Effect.runPromise(Effect.scoped(Effect.flatMap(throwawayFolder("sqlite"), body)))
+
+const record: NewRecord = { workspace: "w", kind: "grant", id: "g", owner: "o", expiresAt: null, body: { n: 1 } }
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+/** The store over a file, for as long as the scope lasts. */
+const storageAt = (path: string) =>
+  Effect.map(Layer.build(Layer.fresh(layer({ path }))), (built) => Context.get(built, Storage))
+
+/** Makes a file by the hand of another program. */
+const written = (path: string, ...statements: ReadonlyArray<string>) =>
+  Effect.sync(() => {
+    const connection = open(path)
+    for (const statement of statements) connection.exec(statement)
+    connection.close()
+  })
+
+/** Fails unless the file is refused, and left as it was. */
+const refused = Effect.fnUntraced(function* (path: string, reason: string) {
+  const before = readFileSync(path)
+  const refusal = yield* Effect.flip(Effect.scoped(connect(path)))
+  expect(refusal).toMatchObject({ _tag: "DatabaseRefused", reason })
+  expect(readFileSync(path).equals(before)).toBe(true)
+  expect(readdirSync(join(path, ".."))).toEqual(["tessera.db"])
+})
+
+describe("the SQLite file", () => {
+  test(
+    "is for its owner's eyes only, with what stands beside it and the folder that was made for it",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "made", "for it", "tessera.db")
+        const umask = process.umask(0)
+        yield* Effect.addFinalizer(() => Effect.sync(() => process.umask(umask)))
+        const store = yield* storageAt(path)
+        yield* store.insert(record)
+        for (const suffix of ["", "-wal", "-shm"]) expect(modeOf(path + suffix)).toBe("600")
+        expect(modeOf(join(folder, "made"))).toBe("700")
+        expect(modeOf(join(folder, "made", "for it"))).toBe("700")
+      })
+    )
+  )
+
+  test(
+    "that was left open to others is closed to them",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "tessera.db")
+        yield* Effect.scoped(storageAt(path))
+        chmodSync(path, 0o644)
+        yield* Effect.scoped(storageAt(path))
+        expect(modeOf(path)).toBe("600")
+      })
+    )
+  )
+
+  test(
+    "stands alone when the store is closed, with all that was written",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "tessera.db")
+        yield* Effect.scoped(Effect.flatMap(storageAt(path), (store) => store.insert(record)))
+        expect(readdirSync(folder)).toEqual(["tessera.db"])
+        const found = yield* Effect.scoped(Effect.flatMap(storageAt(path), (store) => store.get(record)))
+        expect(Option.getOrThrow(found)).toEqual({ ...record, version: 1 })
+      })
+    )
+  )
+
+  test(
+    "is kept so that a commit outlives the power",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const connection = yield* connect(join(folder, "tessera.db"))
+        expect(connection.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 2 })
+        expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" })
+      })
+    )
+  )
+
+  test(
+    "finds every record by an index",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const connection = yield* connect(join(folder, "tessera.db"))
+        const plan = (where: string) =>
+          JSON.stringify(connection.prepare(`EXPLAIN QUERY PLAN SELECT * FROM grants ${where}`).all())
+        const plans = [
+          plan("WHERE workspace = 'w' AND id = 'g'"),
+          plan("WHERE workspace = 'w' AND owner = 'o' AND id > 'g' ORDER BY id LIMIT 9"),
+          plan("WHERE expires_at <= 1 ORDER BY expires_at LIMIT 9"),
+          plan("WHERE (workspace, id) > ('w', 'g') ORDER BY workspace, id LIMIT 9")
+        ]
+        for (const each of plans) {
+          expect(each).toContain("SEARCH grants USING INDEX")
+          expect(each).not.toContain("TEMP B-TREE")
+        }
+      })
+    )
+  )
+
+  test(
+    "made by a newer version is refused, and left as it is",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "tessera.db")
+        yield* Effect.scoped(storageAt(path))
+        yield* written(path, "PRAGMA user_version = 1000")
+        yield* refused(path, "newer")
+      })
+    )
+  )
+
+  test.each([
+    ["a table", "CREATE TABLE notes (text)"],
+    ["a version", "PRAGMA user_version = 1"],
+    ["a name", "PRAGMA application_id = 7"]
+  ])("of another program is refused by %s, and left as it is", (_, statement) =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "tessera.db")
+        yield* written(path, statement)
+        chmodSync(path, 0o600)
+        yield* refused(path, "foreign")
+      })
+    )()
+  )
+
+  test(
+    "that is no database is refused, and left as it is",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "tessera.db")
+        writeFileSync(
+          path,
+          "a letter to the bank, of more than a hundred bytes, so that it can't be an empty file. ".repeat(9)
+        )
+        chmodSync(path, 0o600)
+        yield* refused(path, "foreign")
+      })
+    )
+  )
+
+  test(
+    "that can't be opened is named",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "a folder")
+        mkdirSync(path)
+        const refusal = yield* Effect.flip(Effect.scoped(connect(path)))
+        expect(refusal).toMatchObject({ _tag: "DatabaseRefused", reason: "unopenable" })
+        expect(refusal.message).toContain(path)
+      })
+    )
+  )
+})
