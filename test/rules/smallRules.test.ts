@@ -1,0 +1,159 @@
+import { describe, expect, test } from "bun:test"
+import { Option, Redacted, Result } from "effect"
+import { earlier, hasPassed, Instant, later } from "../../core/rules/Instant.ts"
+import { networkOf } from "../../core/rules/Network.ts"
+import { readChallenge, readVerifier } from "../../core/rules/Pkce.ts"
+import { InvalidTarget } from "../../core/rules/Refusal.ts"
+import { covers, narrowResource, Resource, readResource } from "../../core/rules/Resource.ts"
+import { credential, digestOf, hasValidChecksum, sameDigest, withChecksum } from "../../core/rules/Secret.ts"
+
+describe("times", () => {
+  test("an expiry is the first moment that no longer counts", () => {
+    const now = Instant.make(10)
+    expect(hasPassed(now, now)).toBe(true)
+    expect(hasPassed(later(now, 1), now)).toBe(false)
+    expect(later(now, 5)).toBe(Instant.make(15))
+    expect(earlier(now, later(now, 1))).toBe(now)
+    expect(earlier(later(now, 1), now)).toBe(now)
+  })
+})
+
+describe("PKCE texts (RFC 7636 §4.1, §4.2)", () => {
+  test("are 43 to 128 unreserved characters", () => {
+    const readers: ReadonlyArray<(text: string) => Option.Option<string>> = [readChallenge, readVerifier]
+    for (const read of readers) {
+      for (const good of ["a".repeat(43), "a".repeat(128), `${"a".repeat(39)}-._~`]) {
+        expect(read(good)).toEqual(Option.some(good))
+      }
+      for (const bad of [
+        "a".repeat(42),
+        "a".repeat(129),
+        `${"a".repeat(43)}+`,
+        `${"a".repeat(43)}=`,
+        `${"a".repeat(43)}\n`,
+        ""
+      ]) {
+        expect(Option.isNone(read(bad))).toBe(true)
+      }
+    }
+  })
+})
+
+describe("secrets", () => {
+  test("have the digest that SHA-256 has (FIPS 180-2's abc)", () => {
+    expect(String(digestOf("abc"))).toBe(
+      Buffer.from("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "hex").toString("base64url")
+    )
+  })
+
+  test("are the same only when every character is", () => {
+    expect(sameDigest("abc", "abc")).toBe(true)
+    for (const other of ["abd", "xbc", "ab", "abcd", ""]) expect(sameDigest("abc", other)).toBe(false)
+    expect(sameDigest("", "")).toBe(true)
+  })
+
+  test("print as redacted, and end in a checksum that knows a changed or cut text", () => {
+    const made = credential("tsr_cs_", new Uint8Array(32).fill(9))
+    const text = Redacted.value(made.text)
+    expect(String(made.text)).not.toContain(text.slice(7))
+    expect(JSON.stringify(made)).not.toContain(text.slice(7))
+    expect(made.digest).toBe(digestOf(text))
+    expect(text).toMatch(/^tsr_cs_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}$/)
+    expect(hasValidChecksum(text)).toBe(true)
+    for (let at = 0; at < text.length; at++) {
+      const changed = text.slice(0, at) + (text[at] === "x" ? "y" : "x") + text.slice(at + 1)
+      expect(hasValidChecksum(changed)).toBe(false)
+      expect(hasValidChecksum(text.slice(0, at))).toBe(false)
+    }
+  })
+
+  test("the checksum is the CRC-32 of everybody else, in base 62", () => {
+    // CRC-32 of "123456789" is 0xcbf43926 = 3421780262.
+    expect(withChecksum("123456789")).toBe(`123456789${digits(3_421_780_262)}`)
+    expect(hasValidChecksum("000000")).toBe(false)
+  })
+})
+
+const digits = (value: number): string => {
+  const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+  return Array.from({ length: 6 }, (_, place) => alphabet[Math.floor(value / 62 ** (5 - place)) % 62]).join("")
+}
+
+describe("resources (RFC 8707)", () => {
+  const issuer = "https://auth.example.com"
+  const read = (text: string) => Result.map(readResource(issuer, text), String)
+
+  test("are the issuer or below it, with or without a slash at the end", () => {
+    expect(read(issuer)).toEqual(Result.succeed(issuer))
+    expect(read(`${issuer}/`)).toEqual(Result.succeed(issuer))
+    expect(read(`${issuer}/rest/`)).toEqual(Result.succeed(`${issuer}/rest`))
+    expect(read("https://AUTH.example.com:443/rest")).toEqual(Result.succeed(`${issuer}/rest`))
+  })
+
+  test("are refused elsewhere, however they are written", () => {
+    for (const other of [
+      "https://auth.example.com.evil.example",
+      "http://auth.example.com",
+      "https://auth.example.com:8443",
+      "https://evil.example/https://auth.example.com"
+    ]) {
+      expect(read(other)).toEqual(Result.fail(new InvalidTarget({ reason: "not_ours" })))
+    }
+    expect(Result.map(readResource(`${issuer}/a`, `${issuer}/a/../b`), String)).toEqual(
+      Result.fail(new InvalidTarget({ reason: "not_ours" }))
+    )
+    expect(Result.map(readResource(`${issuer}/a`, `${issuer}/ab`), String)).toEqual(
+      Result.fail(new InvalidTarget({ reason: "not_ours" }))
+    )
+    for (const odd of [
+      "",
+      "rest",
+      "/rest",
+      `${issuer}?x`,
+      `${issuer}#x`,
+      `${issuer}/ä`,
+      `${issuer}\\x`,
+      `${issuer}/${"a".repeat(2048)}`
+    ]) {
+      expect(read(odd)).toEqual(Result.fail(new InvalidTarget({ reason: "malformed" })))
+    }
+  })
+
+  test("may be narrowed, never widened", () => {
+    const rest = Resource.make(`${issuer}/rest`)
+    const root = Resource.make(issuer)
+    expect(narrowResource(rest, null)).toEqual(Result.succeed(rest))
+    expect(narrowResource(null, null)).toEqual(Result.succeed(null))
+    expect(narrowResource(null, rest)).toEqual(Result.succeed(rest))
+    expect(narrowResource(root, rest)).toEqual(Result.succeed(rest))
+    expect(narrowResource(rest, rest)).toEqual(Result.succeed(rest))
+    expect(narrowResource(rest, root)).toEqual(Result.fail(new InvalidTarget({ reason: "wider_than_granted" })))
+    expect(narrowResource(rest, Resource.make(`${issuer}/restful`))).toEqual(
+      Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))
+    )
+  })
+
+  test("cover what is at or below them", () => {
+    const rest = Resource.make(`${issuer}/rest`)
+    expect(covers(null, "https://anywhere.example")).toBe(true)
+    expect(covers(rest, `${issuer}/rest`)).toBe(true)
+    expect(covers(rest, `${issuer}/rest/`)).toBe(true)
+    expect(covers(rest, `${issuer}/rest/companies`)).toBe(true)
+    expect(covers(rest, `${issuer}/restful`)).toBe(false)
+    expect(covers(rest, issuer)).toBe(false)
+  })
+})
+
+describe("whom an address stands for", () => {
+  const cases: ReadonlyArray<readonly [string, string]> = [
+    ["192.0.2.7", "192.0.2.7"],
+    ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:DB8:0001:0002::1", "2001:db8:1:2::/64"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"]
+  ]
+  for (const [address, network] of cases)
+    test(`${address} → ${network}`, () => expect(networkOf(address)).toBe(network))
+})
