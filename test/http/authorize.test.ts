@@ -1,0 +1,354 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  authorizeTarget,
+  codeFor,
+  companies,
+  decide,
+  form,
+  formHeaders,
+  header,
+  hiddenFields,
+  jsonOf,
+  redeem,
+  registerClient,
+  returned,
+  type TestClient,
+  tokenRequest,
+  tokensOf
+} from "../given/flow.ts"
+import { inWorld, theWorkspace, type World } from "../given/World.ts"
+
+type Fields = Readonly<Record<string, string | undefined>>
+
+const ask = (world: World, client: TestClient, fields: Fields = {}, as: string | undefined = "alice") =>
+  world.send("GET", authorizeTarget(client, fields), as === undefined ? {} : { as })
+
+describe("an authorization request that nobody is sent anywhere for", () => {
+  const cases: ReadonlyArray<readonly [string, (target: string) => string]> = [
+    ["no client_id", (target) => target.replace(/client_id=[^&]*&/, "")],
+    ["an unknown client_id", (target) => target.replace(/client_id=[^&]*/, `client_id=${"A".repeat(22)}`)],
+    ["a malformed client_id", (target) => target.replace(/client_id=[^&]*/, "client_id=%27")],
+    ["two client_ids", (target) => `${target}&client_id=x`],
+    ["no redirect_uri", (target) => target.replace(/redirect_uri=[^&]*&/, "")],
+    ["another redirect_uri", (target) => target.replace("callback", "callback2")],
+    ["two redirect_uris", (target) => `${target}&redirect_uri=https%3A%2F%2Fapp.example.org%2Fcallback`]
+  ]
+  for (const [what, change] of cases) {
+    test(`${what}: a page at once, signed in or not`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          for (const sent of [{}, { as: "alice" }]) {
+            const response = yield* world.send("GET", change(authorizeTarget(client)), sent)
+            expect(response.status).toBe(400)
+            expect(header(response, "content-type")).toBe("text/html; charset=utf-8")
+            expect(header(response, "location")).toBeUndefined()
+          }
+          expect(
+            world.audit.some(({ event }) => event._tag === "Refused" && event.refusal === "UntrustedRequest")
+          ).toBe(true)
+        })
+      ))
+  }
+})
+
+describe("an authorization request that its client is told about", () => {
+  const cases: ReadonlyArray<readonly [string, Fields, string]> = [
+    ["no response_type", { response_type: undefined }, "invalid_request"],
+    ["another response_type", { response_type: "token" }, "unsupported_response_type"],
+    ["another response_mode", { response_mode: "fragment" }, "invalid_request"],
+    ["only unknown scopes", { scope: "openid" }, "invalid_scope"],
+    ["a foreign resource", { resource: "https://other.example" }, "invalid_target"],
+    ["a plain challenge", { code_challenge_method: "plain" }, "invalid_request"],
+    ["a challenge without a method", { code_challenge_method: undefined }, "invalid_request"],
+    ["a method without a challenge", { code_challenge: undefined }, "invalid_request"],
+    ["a short challenge", { code_challenge: "a".repeat(42) }, "invalid_request"],
+    ["a challenge of odd characters", { code_challenge: `${"a".repeat(43)}+` }, "invalid_request"]
+  ]
+  for (const [what, fields, error] of cases) {
+    test(`${what}: ${error}, with state and iss, before any sign-in`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const response = yield* ask(world, client, fields, undefined)
+          expect(response.status).toBe(303)
+          expect(header(response, "location")).toStartWith(`${client.redirectUri}?`)
+          expect(returned(response).get("error")).toBe(error)
+          expect(returned(response).get("error_description")).toMatch(/^[\x20\x21\x23-\x5b\x5d-\x7e]+$/)
+          expect(returned(response).get("state")).toBe("st")
+          expect(returned(response).get("iss")).toBe(theWorkspace.issuer)
+        })
+      ))
+  }
+
+  test("a repeated parameter: invalid_request, and no state where that came twice", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const twice = yield* world.send("GET", `${authorizeTarget(client)}&scope=api&scope=api`, { as: "alice" })
+        expect(returned(twice).get("error")).toBe("invalid_request")
+        expect(returned(twice).get("state")).toBe("st")
+        const states = yield* world.send("GET", `${authorizeTarget(client)}&state=other`, { as: "alice" })
+        expect(returned(states).get("error")).toBe("invalid_request")
+        expect(returned(states).has("state")).toBe(false)
+      })
+    ))
+
+  test("a client that did not register for the code flow", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        expect(returned(yield* ask(world, client)).get("error")).toBe("unauthorized_client")
+      })
+    ))
+
+  test("a public client without PKCE, and a confidential one where the policy asks it of all", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const fields = { code_challenge: undefined, code_challenge_method: undefined }
+        const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        expect(returned(yield* ask(world, open, fields)).get("error")).toBe("invalid_request")
+        const confidential = yield* registerClient(world)
+        expect((yield* ask(world, confidential, fields)).status).toBe(200)
+      })
+    ).then(() =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const confidential = yield* registerClient(world)
+            const response = yield* ask(world, confidential, {
+              code_challenge: undefined,
+              code_challenge_method: undefined
+            })
+            expect(returned(response).get("error")).toBe("invalid_request")
+          }),
+        { policy: { requirePkce: true } }
+      )
+    ))
+})
+
+describe("what goes back to the client", () => {
+  const states = ["%20", "a+b", "a%20b", "%E4%BD%A0", "%ff", "a%26b%3Dc", "%22", "~.-_", "/?:@!$'()*,;"]
+  for (const state of states) {
+    test(`state ${state}, byte for byte`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const page = yield* world.send("GET", `${authorizeTarget(client, { state: undefined })}&state=${state}`, {
+            as: "alice"
+          })
+          const response = yield* decide(world, page, "approve")
+          expect(header(response, "location")).toContain(`&state=${state}&iss=`)
+        })
+      ))
+  }
+
+  test("nothing that was not asked: no state, no fragment, the target's own query", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { redirect_uris: ["https://app.example.org/cb?tenant=7"] })
+        const page = yield* ask(world, client, { state: undefined })
+        const location = header(yield* decide(world, page, "approve"), "location") ?? ""
+        expect(location).toMatch(/^https:\/\/app\.example\.org\/cb\?tenant=7&code=tsr_ac_[\w-]+&iss=[^&#]+$/)
+      })
+    ))
+
+  test("a code for the loopback port of this request", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, {
+          redirect_uris: ["http://localhost/cb"],
+          token_endpoint_auth_method: "none"
+        })
+        const target = { ...client, redirectUri: "http://localhost:51234/cb" }
+        const code = yield* codeFor(world, target)
+        expect((yield* redeem(world, client, code)).status).toBe(400)
+        expect((yield* redeem(world, target, code)).status).toBe(200)
+      })
+    ))
+})
+
+describe("the consent page", () => {
+  test("names the client, where it returns to, each scope in words and the account, also a scope by default", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { client_name: "<b>Evil</b> & Co" })
+        const page = yield* ask(world, client, { scope: undefined })
+        expect(page.status).toBe(200)
+        for (const text of [
+          "&lt;b&gt;Evil&lt;/b&gt; &amp; Co",
+          "app.example.org",
+          "Read and change data",
+          "alice@example.com"
+        ])
+          expect(page.body.replaceAll("<wbr>", "")).toContain(text)
+        expect(page.body).not.toContain("<b>Evil")
+        expect(header(page, "content-security-policy")).not.toContain("form-action")
+        expect(header(page, "content-security-policy")).toContain("frame-ancestors 'none'")
+        expect(header(page, "access-control-allow-origin")).toBeUndefined()
+      })
+    ))
+
+  test("deny sends access_denied back", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const response = yield* decide(world, yield* ask(world, client), "deny")
+        expect([returned(response).get("error"), returned(response).get("state")]).toEqual(["access_denied", "st"])
+        expect(world.calls.insert).toEqual(["client"])
+      })
+    ))
+
+  test("a second approval makes no second grant: the same code while it waits, then a page that says so", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        const code = returned(yield* decide(world, page, "approve")).get("code") ?? ""
+        const second = yield* decide(world, page, "approve")
+        expect([second.status, header(second, "location")]).toEqual([200, undefined])
+        expect(second.body).toContain(code)
+        expect(world.calls.insert).toEqual(["client", "grant"])
+        const tokens = tokensOf(yield* redeem(world, client, code))
+        const third = yield* decide(world, page, "approve")
+        expect([third.status, third.body.includes("tsr_ac_")]).toEqual([200, false])
+        expect((yield* decide(world, page, "deny")).status).toBe(200)
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+      })
+    ))
+
+  test("no, after a yes that nobody has used yet, takes the code back", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        const code = returned(yield* decide(world, page, "approve")).get("code") ?? ""
+        expect(returned(yield* decide(world, page, "deny")).get("error")).toBe("access_denied")
+        expect((yield* redeem(world, client, code)).status).toBe(400)
+      })
+    ))
+
+  test("an approval whose code ran out says so", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        yield* decide(world, page, "approve")
+        yield* TestClock.adjust("60 seconds")
+        const late = yield* decide(world, page, "approve")
+        expect([late.status, header(late, "location")]).toEqual([400, undefined])
+      })
+    ))
+
+  test("a page that was open too long says so, and nothing is granted", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        yield* TestClock.adjust("15 minutes")
+        const late = yield* decide(world, page, "approve")
+        expect([late.status, header(late, "location"), world.calls.insert]).toEqual([400, undefined, ["client"]])
+      })
+    ))
+
+  test("whoever has signed out meanwhile signs in again and comes back to the request", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        const body = form({ ...hiddenFields(page.body), decision: "approve" })
+        const response = yield* world.send("POST", "/consent", { headers: formHeaders, body })
+        expect(header(response, "location")).toBe(`/login?return_to=${encodeURIComponent(authorizeTarget(client))}`)
+      })
+    ))
+
+  test("a form of somebody else's session, another request, or made up, does nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const other = yield* registerClient(world, { client_name: "Other" })
+        const mine = hiddenFields((yield* ask(world, client)).body)
+        const theirs = hiddenFields((yield* ask(world, client, {}, "mallory")).body)
+        const request = hiddenFields((yield* ask(world, other)).body).request
+        const forms: ReadonlyArray<Fields> = [
+          theirs,
+          { ...mine, csrf: theirs.csrf },
+          { ...mine, ticket: theirs.ticket },
+          { ...mine, request },
+          { ...mine, request: `${mine.request?.replace("scope=api", "")}&scope=api+profile` },
+          { ...mine, csrf: undefined },
+          { ...mine, ticket: undefined },
+          { ...mine, ticket: "x" }
+        ]
+        for (const fields of forms) {
+          const response = yield* world.send("POST", "/consent", {
+            as: "alice",
+            headers: formHeaders,
+            body: form({ ...fields, decision: "approve" })
+          })
+          expect([response.status, header(response, "location")]).toEqual([403, undefined])
+        }
+        expect(
+          (yield* world.send("POST", "/consent", {
+            as: "alice",
+            headers: formHeaders,
+            body: form({ ...mine, decision: "maybe" })
+          })).status
+        ).toBe(403)
+        expect(world.calls.insert).toEqual(["client", "client"])
+      })
+    ))
+
+  test("opened by hand it explains itself", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const response = yield* world.send("GET", "/consent", { as: "alice" })
+        expect([response.status, header(response, "content-type")]).toEqual([400, "text/html; charset=utf-8"])
+      })
+    ))
+})
+
+describe("resource (RFC 8707)", () => {
+  test("is bound at authorize, narrowed at token, shown as aud, and held to", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const rest = `${theWorkspace.issuer}/rest`
+        const bound = tokensOf(
+          yield* redeem(world, client, yield* codeFor(world, client, { resource: rest, scope: "api profile" }))
+        )
+        expect((yield* companies(world, bound.access)).status).toBe(200)
+        expect(
+          (yield* world.send("GET", "/oauth/userinfo", { headers: { authorization: `Bearer ${bound.access}` } })).status
+        ).toBe(401)
+        const body = form({ client_id: client.id, client_secret: client.secret, token: bound.access })
+        expect(jsonOf(yield* world.send("POST", "/oauth/introspect", { headers: formHeaders, body })).aud).toBe(rest)
+        const wider = yield* tokenRequest(world, client, {
+          grant_type: "refresh_token",
+          refresh_token: bound.refresh,
+          resource: theWorkspace.issuer
+        })
+        expect(jsonOf(wider).error).toBe("invalid_target")
+        const narrowed = tokensOf(
+          yield* tokenRequest(world, client, {
+            grant_type: "refresh_token",
+            refresh_token: bound.refresh,
+            resource: `${rest}/people`
+          })
+        )
+        expect((yield* companies(world, narrowed.access)).status).toBe(401)
+      })
+    ))
+
+  test("with a slash at the end is the issuer too", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const code = yield* codeFor(world, client, { resource: `${theWorkspace.issuer}/` })
+        const tokens = tokensOf(yield* redeem(world, client, code, { resource: theWorkspace.issuer }))
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+      })
+    ))
+})

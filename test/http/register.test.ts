@@ -1,0 +1,368 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import {
+  bearing,
+  companies,
+  header,
+  jsonHeaders,
+  jsonOf,
+  redirectUri,
+  registerClient,
+  signInToApp,
+  tokenRequest
+} from "../given/flow.ts"
+import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+
+const post = (world: World, metadata: unknown, headers: Record<string, string> = {}) =>
+  world.send("POST", "/oauth/register", {
+    headers: { ...jsonHeaders, ...headers },
+    body: typeof metadata === "string" ? metadata : JSON.stringify(metadata)
+  })
+
+const path = (uri: string) => uri.slice(theWorkspace.issuer.length)
+
+describe("registering (RFC 7591)", () => {
+  test("answers 201 with everything that was registered, and the secret this once", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const response = yield* post(world, {
+          redirect_uris: [redirectUri],
+          client_name: "An app",
+          client_uri: "https://app.example.org",
+          contacts: ["a@example.org"],
+          software_id: "x",
+          application_type: "web"
+        })
+        expect(response.status).toBe(201)
+        expect(header(response, "cache-control")).toBe("no-store")
+        expect(header(response, "pragma")).toBe("no-cache")
+        const { client_id, client_secret, registration_access_token, ...rest } = jsonOf(response)
+        expect(client_id).toMatch(/^[A-Za-z0-9_-]{22}$/)
+        expect(client_secret).toMatch(/^tsr_cs_[A-Za-z0-9_-]{49}$/)
+        expect(registration_access_token).toMatch(/^tsr_rg_[A-Za-z0-9_-]{49}$/)
+        expect(rest).toEqual({
+          client_id_issued_at: t0 / 1000,
+          client_name: "An app",
+          client_uri: "https://app.example.org",
+          contacts: ["a@example.org"],
+          software_id: "x",
+          application_type: "web",
+          redirect_uris: [redirectUri],
+          grant_types: ["authorization_code", "refresh_token"],
+          response_types: ["code"],
+          token_endpoint_auth_method: "client_secret_basic",
+          scope: "api profile",
+          client_secret_expires_at: 0,
+          registration_client_uri: `${theWorkspace.issuer}/oauth/register/${client_id}`
+        })
+      })
+    ))
+
+  test("gives a public client no secret", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const registered = jsonOf(
+          yield* post(world, { redirect_uris: [redirectUri], token_endpoint_auth_method: "none" })
+        )
+        expect(registered.token_endpoint_auth_method).toBe("none")
+        expect("client_secret" in registered || "client_secret_expires_at" in registered).toBe(false)
+      })
+    ))
+
+  test("lets a machine register without redirect URIs and response types", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const registered = jsonOf(yield* post(world, { grant_types: ["client_credentials"] }))
+        expect(registered).toMatchObject({ grant_types: ["client_credentials"], response_types: [], redirect_uris: [] })
+      })
+    ))
+
+  test("takes what hosted products send: odd members, other grant types and scopes, nulls and empty texts", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const response = yield* post(world, {
+          redirect_uris: ["https://hosted.example/api/mcp/auth_callback", redirectUri, redirectUri],
+          client_name: null,
+          client_uri: "",
+          logo_uri: "https://hosted.example/logo.png",
+          "client_name#ja": "x",
+          jwks: { keys: [] },
+          id_token_signed_response_alg: "RS256",
+          grant_types: [
+            "authorization_code",
+            "refresh_token",
+            "implicit",
+            "urn:ietf:params:oauth:grant-type:device_code"
+          ],
+          response_types: ["code", "id_token"],
+          scope: "openid profile offline_access",
+          token_endpoint_auth_method: "client_secret_post"
+        })
+        expect(response.status).toBe(201)
+        expect(jsonOf(response)).toMatchObject({
+          redirect_uris: ["https://hosted.example/api/mcp/auth_callback", redirectUri],
+          grant_types: ["authorization_code", "refresh_token"],
+          response_types: ["code"],
+          scope: "profile",
+          token_endpoint_auth_method: "client_secret_post"
+        })
+        const unknown = jsonOf(yield* post(world, { redirect_uris: [redirectUri], scope: "openid email" }))
+        expect(unknown.scope).toBe("api profile")
+      })
+    ))
+
+  const refused: ReadonlyArray<readonly [string, unknown, string]> = [
+    ["no redirect URI", {}, "invalid_redirect_uri"],
+    ["an empty list of them", { redirect_uris: [] }, "invalid_redirect_uri"],
+    ["a redirect URI that may not be", { redirect_uris: [redirectUri, "http://evil.example"] }, "invalid_redirect_uri"],
+    ["redirect URIs that are no list", { redirect_uris: redirectUri }, "invalid_client_metadata"],
+    [
+      "fifty-one redirect URIs",
+      { redirect_uris: Array.from({ length: 51 }, (_, i) => `${redirectUri}/${i}`) },
+      "invalid_client_metadata"
+    ],
+    [
+      "no grant type that the server has",
+      { redirect_uris: [redirectUri], grant_types: ["implicit"] },
+      "invalid_client_metadata"
+    ],
+    [
+      "refresh_token alone",
+      { redirect_uris: [redirectUri], grant_types: ["refresh_token"] },
+      "invalid_client_metadata"
+    ],
+    [
+      "a machine without a secret",
+      { grant_types: ["client_credentials"], token_endpoint_auth_method: "none" },
+      "invalid_client_metadata"
+    ],
+    ["another response type", { redirect_uris: [redirectUri], response_types: ["token"] }, "invalid_client_metadata"],
+    [
+      "an authentication method that the server lacks",
+      { redirect_uris: [redirectUri], token_endpoint_auth_method: "private_key_jwt" },
+      "invalid_client_metadata"
+    ],
+    [
+      "a name with control characters",
+      { redirect_uris: [redirectUri], client_name: "a\u0000b" },
+      "invalid_client_metadata"
+    ],
+    [
+      "a name with half a character",
+      '{"redirect_uris":["https://a.example/"],"client_name":"\\ud800"}',
+      "invalid_client_metadata"
+    ],
+    [
+      "a name that is too long",
+      { redirect_uris: [redirectUri], client_name: "x".repeat(513) },
+      "invalid_client_metadata"
+    ],
+    ["a name that is no text", { redirect_uris: [redirectUri], client_name: 7 }, "invalid_client_metadata"],
+    [
+      "an address that runs script",
+      { redirect_uris: [redirectUri], client_uri: "javascript:alert(1)" },
+      "invalid_client_metadata"
+    ],
+    ["an address that is none", { redirect_uris: [redirectUri], logo_uri: "https://[" }, "invalid_client_metadata"],
+    ["a list", [], "invalid_client_metadata"],
+    ["null", "null", "invalid_client_metadata"],
+    ["no JSON", "{", "invalid_client_metadata"]
+  ]
+  for (const [what, metadata, error] of refused) {
+    test(`refuses ${what}`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const response = yield* post(world, metadata)
+          expect(response.status).toBe(400)
+          expect(jsonOf(response).error).toBe(error)
+          expect(header(response, "cache-control")).toBe("no-store")
+          expect(world.calls.insert).toEqual([])
+        })
+      ))
+  }
+
+  test("takes JSON only", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const response = yield* world.send("POST", "/oauth/register", {
+          body: "{}",
+          headers: { "content-type": "text/plain" }
+        })
+        expect([response.status, jsonOf(response).error]).toEqual([400, "invalid_request"])
+        const withCharset = yield* post(
+          world,
+          { redirect_uris: [redirectUri] },
+          { "content-type": "Application/JSON; charset=utf-8" }
+        )
+        expect(withCharset.status).toBe(201)
+      })
+    ))
+
+  test("forgets a client that never completed a flow after thirty days, and keeps one that did", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const idle = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        const busy = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
+        yield* TestClock.adjust("30 days")
+        expect((yield* tokenRequest(world, idle, { grant_type: "client_credentials" })).status).toBe(401)
+        expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
+        yield* world.storage.sweep(t0 + 30 * 24 * 60 * 60 * 1000, 100)
+        expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
+      })
+    ))
+})
+
+describe("who may register", () => {
+  test("nobody, where it is closed; the metadata does not speak of it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          expect((yield* post(world, { redirect_uris: [redirectUri] })).status).toBe(403)
+          expect(
+            "registration_endpoint" in jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+          ).toBe(false)
+        }),
+      { registration: RegistrationPolicy.layerClosed }
+    ))
+
+  test("whoever brings the initial access token, where it takes one", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const metadata = { redirect_uris: [redirectUri] }
+          const without = yield* post(world, metadata)
+          expect([without.status, header(without, "www-authenticate")]).toEqual([401, "Bearer"])
+          expect((yield* post(world, metadata, bearing("wrong"))).status).toBe(401)
+          expect((yield* post(world, metadata, bearing("let-me-in"))).status).toBe(201)
+        }),
+      { registration: RegistrationPolicy.layerToken(Redacted.make("let-me-in")) }
+    ))
+})
+
+describe("looking after a registration (RFC 7592)", () => {
+  test("shows it to whoever holds its token, without the secret", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const response = yield* world.send("GET", path(client.registrationUri), {
+          headers: bearing(client.registrationToken)
+        })
+        expect(response.status).toBe(200)
+        expect(jsonOf(response)).toMatchObject({
+          client_id: client.id,
+          registration_access_token: client.registrationToken,
+          registration_client_uri: client.registrationUri
+        })
+        expect("client_secret" in jsonOf(response)).toBe(false)
+      })
+    ))
+
+  test("refuses everybody else the same way, and says nothing of which clients there are", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const other = yield* registerClient(world)
+        const unknown = path(client.registrationUri).replace(client.id, "A".repeat(22))
+        for (const method of ["GET", "DELETE"]) {
+          const attempts = [
+            yield* world.send(method, path(client.registrationUri), { headers: bearing(other.registrationToken) }),
+            yield* world.send(method, unknown, { headers: bearing(client.registrationToken) }),
+            yield* world.send(method, `/oauth/register/nonsense`, { headers: bearing(client.registrationToken) })
+          ]
+          expect(new Set(attempts.map((response) => `${response.status} ${response.body}`)).size).toBe(1)
+          expect(attempts[0]?.status).toBe(401)
+          expect((yield* world.send(method, path(client.registrationUri))).status).toBe(401)
+        }
+      })
+    ))
+
+  test("replaces what was registered, and keeps the secret", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, {
+          grant_types: ["authorization_code", "client_credentials"],
+          client_name: "Old"
+        })
+        const put = (metadata: Record<string, unknown>) =>
+          world.send("PUT", path(client.registrationUri), {
+            headers: { ...bearing(client.registrationToken), ...jsonHeaders },
+            body: JSON.stringify(metadata)
+          })
+        const sound = {
+          client_id: client.id,
+          redirect_uris: ["https://new.example/cb"],
+          grant_types: ["client_credentials"],
+          token_endpoint_auth_method: "client_secret_post"
+        }
+        for (const wrong of [
+          { ...sound, client_id: undefined },
+          { ...sound, client_id: "x" },
+          { ...sound, client_secret: "wrong" },
+          { ...sound, redirect_uris: ["ftp://x"] }
+        ]) {
+          expect((yield* put(wrong)).status).toBe(400)
+        }
+        const response = yield* put({ ...sound, client_secret: client.secret })
+        expect(response.status).toBe(200)
+        expect(jsonOf(response)).toMatchObject({
+          redirect_uris: ["https://new.example/cb"],
+          grant_types: ["client_credentials"]
+        })
+        expect("client_name" in jsonOf(response) || "client_secret" in jsonOf(response)).toBe(false)
+        expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(200)
+      })
+    ))
+
+  test("gives a secret to a public client that becomes confidential, and takes it from one that stops", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const put = (method: string) =>
+          world.send("PUT", path(client.registrationUri), {
+            headers: { ...bearing(client.registrationToken), ...jsonHeaders },
+            body: JSON.stringify({
+              client_id: client.id,
+              redirect_uris: [redirectUri],
+              token_endpoint_auth_method: method
+            })
+          })
+        const confidential = jsonOf(yield* put("client_secret_basic"))
+        expect(confidential.client_secret).toMatch(/^tsr_cs_/)
+        const secret = String(confidential.client_secret)
+        const attempt = () =>
+          tokenRequest(world, { ...client, secret }, { grant_type: "refresh_token", refresh_token: "x" })
+        expect((yield* attempt()).status).toBe(400)
+        expect("client_secret" in jsonOf(yield* put("none"))).toBe(false)
+        expect((yield* attempt()).status).toBe(401)
+      })
+    ))
+
+  test("deletes the client, and everything that it was ever given dies at once", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+        const other = yield* registerClient(world)
+        const mine = yield* signInToApp(world, client)
+        const theirs = yield* signInToApp(world, other)
+        const machine = String(
+          jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" })).access_token
+        )
+        const response = yield* world.send("DELETE", path(client.registrationUri), {
+          headers: bearing(client.registrationToken)
+        })
+        expect([response.status, response.body]).toEqual([204, ""])
+        for (const token of [mine.access, machine]) expect((yield* companies(world, token)).status).toBe(401)
+        expect(
+          (yield* tokenRequest(world, client, { grant_type: "refresh_token", refresh_token: mine.refresh })).status
+        ).toBe(401)
+        expect(
+          (yield* world.send("GET", path(client.registrationUri), { headers: bearing(client.registrationToken) }))
+            .status
+        ).toBe(401)
+        expect((yield* companies(world, theirs.access)).status).toBe(200)
+      })
+    ))
+})
