@@ -85,16 +85,21 @@ const readReturnPath = Effect.fnUntraced(function* (
   parameters: Parameters,
   repeated: ReadonlySet<string>
 ): Effect.fn.Return<ReturnPath, UntrustedRequest | StorageUnavailable> {
-  const refuse = (reason: UntrustedRequest["reason"]) => new UntrustedRequest({ reason })
-  if (repeated.has("client_id")) return yield* refuse("client_repeated")
   const clientId = parameters.get("client_id")
+  const redirectUri = parameters.get("redirect_uri")
+  const refuse = (reason: UntrustedRequest["reason"]) =>
+    new UntrustedRequest({
+      reason,
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(redirectUri === undefined ? {} : { redirectUri })
+    })
+  if (repeated.has("client_id")) return yield* refuse("client_repeated")
   if (clientId === undefined) return yield* refuse("client_missing")
   const id = readClientId(clientId)
   const client = Option.isNone(id) ? undefined : yield* parts.clients.find(call.workspace.id, id.value)
   if (client === undefined || !isKnown(client, call.now)) return yield* refuse("client_unknown")
   if (client.disabled) return yield* refuse("client_disabled")
   if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
-  const redirectUri = parameters.get("redirect_uri")
   if (redirectUri === undefined) return yield* refuse("redirect_uri_missing")
   const target = matchRedirectUri(client.redirectUris, redirectUri)
   if (target === undefined) return yield* refuse("redirect_uri_not_registered")

@@ -4,12 +4,12 @@ import { seeOther } from "./answer.ts"
 import { returnRefusal } from "./authorizationRequest.ts"
 import type { Call, Endpoint } from "./Call.ts"
 import { consentModel } from "./consentModel.ts"
+import { faultPage } from "./faultPage.ts"
 import type { HttpResponse } from "./Http.ts"
 import { type Interaction, interaction } from "./interaction.ts"
 import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
-import { untrustedRequestPage } from "./untrustedRequestPage.ts"
 
 /** Where the browser comes back to after a sign-in: this very request. */
 export const comeBackTo = (call: Call): string =>
@@ -18,7 +18,7 @@ export const comeBackTo = (call: Call): string =>
 const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
   switch (next._tag) {
     case "Page":
-      return parts.pages.error(call.workspace, 400, untrustedRequestPage(next.refusal, call))
+      return faultPage(parts.pages, call, next.refusal)
     case "Redirect":
       return seeOther(returnRefusal(next.returned, call.workspace.issuer))
     case "NeedsLogin":

@@ -1,4 +1,5 @@
 import { Effect, Option, Result } from "effect"
+import { nothingToApprove } from "../pages/CommonErrors.ts"
 import type { ConsentState } from "../pages/ConsentAnswered.ts"
 import { type AuditEvent, grantMark } from "../ports/Audit.ts"
 import { allowances } from "../ports/allowances.ts"
@@ -13,13 +14,11 @@ import { basePath } from "../workspace/Workspace.ts"
 import { seeOther } from "./answer.ts"
 import { type AuthorizationRequest, readAuthorizationRequest, returnRefusal, returnTo } from "./authorizationRequest.ts"
 import type { Call, Endpoint } from "./Call.ts"
+import { faultPage } from "./faultPage.ts"
 import { readForm } from "./form.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
-import { untrustedRequestPage } from "./untrustedRequestPage.ts"
-
-export const consentPath = "/consent"
 
 const note = (parts: Parts, call: Call, event: AuditEvent) =>
   parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
@@ -121,7 +120,7 @@ export const consentEndpoint = (parts: Parts): Endpoint =>
     if (Result.isFailure(read)) {
       if (read.failure._tag === "StorageUnavailable") return yield* read.failure
       yield* refused(parts.audit, call, read.failure)
-      return parts.pages.error(call.workspace, 400, untrustedRequestPage(read.failure, call))
+      return faultPage(parts.pages, call, read.failure)
     }
     if (Result.isFailure(read.success)) {
       yield* refused(parts.audit, call, read.success.failure.refusal)
@@ -138,12 +137,7 @@ export const consentEndpoint = (parts: Parts): Endpoint =>
 /** The page itself is only ever an answer to an authorization request; whoever comes here by hand is told so. */
 export const consentMissingEndpoint =
   (parts: Parts): Endpoint =>
-  (call) =>
-    Effect.succeed(
-      parts.pages.error(call.workspace, 400, {
-        title: "There is nothing to approve here",
-        happened: "This page only opens from an application that asks to connect.",
-        remedy: "Go back to the application and connect again.",
-        requestId: call.requestId
-      })
-    )
+  (call) => {
+    const { status, ...words } = nothingToApprove
+    return Effect.succeed(parts.pages.error(call.workspace, status, { ...words, requestId: call.requestId }))
+  }

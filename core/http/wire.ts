@@ -51,6 +51,7 @@ export const toWire = (refusal: Refusal): Wire =>
     AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
     UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
     ForgedForm: () => row(403, "access_denied", "The form was not sent from this server's own page."),
+    OwnersOnly: () => row(403, "access_denied", "Only owners of the workspace can do this."),
     NoSuchRoute: ({ reason }) =>
       reason === "method"
         ? row(405, "invalid_request", "The method is not one of this endpoint's.")

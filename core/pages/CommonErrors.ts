@@ -2,7 +2,7 @@ import type { ErrorPage } from "./ErrorPage.ts"
 
 /** The errors that more than one endpoint meets, in the words that people read. Each says its status. */
 export interface CommonError extends ErrorPage {
-  readonly status: 400 | 403 | 404 | 410 | 503
+  readonly status: number
 }
 
 /** RFC 6749 §4.1.2.1: an unknown client is told to the person, never by a redirect. */
@@ -15,6 +15,18 @@ export const unknownClient = (clientId: string): CommonError => ({
   developer: {
     explanation:
       "No client has this client_id. If the registration was deleted or swept, register again (RFC 7591) and store the new client_id; do not reuse the old one.",
+    details: [["client_id", clientId]]
+  }
+})
+
+/** An owner switched it off; whoever was sent here can't do anything about that. */
+export const clientDisabled = (clientId: string): CommonError => ({
+  status: 400,
+  title: "This application is switched off",
+  happened: "An owner has switched off the application that sent you here. Nothing was shared with it.",
+  remedy: "If you need it, ask an owner to switch it on again.",
+  developer: {
+    explanation: "The client is disabled. Its registration and its grants are kept, but none of them works.",
     details: [["client_id", clientId]]
   }
 })
@@ -50,12 +62,29 @@ export const badRequest = (
 })
 
 /** A form without a csrf value that belongs to this session: an old tab, another account since, or a forgery. */
-export const formExpired = (startAgainAt: string): CommonError => ({
+export const formExpired = (startAgainAt?: string): CommonError => ({
   status: 403,
   title: "This page is out of date",
   happened: "You signed in or out since this page was opened, or it was open for very long. Nothing was changed.",
   remedy: "Open it again and repeat what you were doing.",
-  next: { label: "Start again", href: startAgainAt }
+  ...(startAgainAt === undefined ? {} : { next: { label: "Start again", href: startAgainAt } })
+})
+
+/** The consent page opened by hand: it only ever answers an application. */
+export const nothingToApprove: CommonError = {
+  status: 400,
+  title: "There is nothing to approve here",
+  happened: "This page only opens from an application that asks to connect.",
+  remedy: "Go back to the application and connect again."
+}
+
+/** What none of our own pages sends. */
+export const notUnderstood = (status: number, explanation: string): CommonError => ({
+  status,
+  title: "This did not work",
+  happened: "What was sent here is not what this page expects. Nothing was changed.",
+  remedy: "Go back to where you came from and start again.",
+  developer: { explanation }
 })
 
 /** A set-up or invitation link that was used, has expired, or never was. */
@@ -73,6 +102,15 @@ export const pageNotFound = (home: string): CommonError => ({
   title: "There is nothing here",
   happened: "No page has this address.",
   remedy: "Check it for a typing mistake, or start from the first page.",
+  next: { label: "Go to the first page", href: home }
+})
+
+/** The address is a page's, but it was asked for in another way than browsers do. */
+export const openedDifferently = (home: string): CommonError => ({
+  status: 405,
+  title: "This page opens differently",
+  happened: "The address exists, but not for what was asked of it. Nothing was changed.",
+  remedy: "Go back to where you came from, or start from the first page.",
   next: { label: "Go to the first page", href: home }
 })
 

@@ -81,13 +81,19 @@ export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("Un
     "redirect_uri_missing",
     "redirect_uri_repeated",
     "redirect_uri_not_registered"
-  ])
+  ]),
+  /** What the request said, as far as it did: for its developer, on the page and nowhere else. */
+  clientId: Schema.optionalKey(Schema.String),
+  redirectUri: Schema.optionalKey(Schema.String)
 }) {}
 
 /** A page's form came from somewhere else, from another session, too late, or not whole. */
 export class ForgedForm extends Schema.TaggedError<ForgedForm>()("ForgedForm", {
   reason: Schema.Literals(["csrf", "ticket", "expired", "field_missing"])
 }) {}
+
+/** A member asked for what the owners of the workspace look after. */
+export class OwnersOnly extends Schema.TaggedError<OwnersOnly>()("OwnersOnly", {}) {}
 
 /** The path or the method is not one of ours. */
 export class NoSuchRoute extends Schema.TaggedError<NoSuchRoute>()("NoSuchRoute", {
@@ -158,6 +164,7 @@ export type Refusal =
   | AccessDenied
   | UntrustedRequest
   | ForgedForm
+  | OwnersOnly
   | NoSuchRoute
   | InvalidRedirectUri
   | InvalidClientMetadata

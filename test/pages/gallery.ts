@@ -192,6 +192,10 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "error-bad-request",
       errorPage(place, Errors.badRequest(say("client_id came twice."), [[say("client_id"), say("a, b")]]))
     ],
+    ["error-client-disabled", errorPage(place, Errors.clientDisabled(say("x7Kq")))],
+    ["error-nothing-to-approve", errorPage(place, Errors.nothingToApprove)],
+    ["error-not-understood", errorPage(place, Errors.notUnderstood(400, say("The parameter id is missing.")))],
+    ["error-opened-differently", errorPage(place, Errors.openedDifferently(say("/t/northwind/")))],
     ["error-form-expired", errorPage(place, Errors.formExpired(say("/t/northwind/settings")))],
     ["error-link-spent", errorPage(place, Errors.linkSpent(say("/t/northwind/login")))],
     ["error-not-found", errorPage(place, Errors.pageNotFound(say("/t/northwind/")))],

@@ -1,0 +1,60 @@
+import * as Errors from "../pages/CommonErrors.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Refusal, TooManyRequests, UntrustedRequest } from "../rules/Refusal.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import type { Call } from "./Call.ts"
+import { consentPath } from "./consentPath.ts"
+import { faultToWire } from "./wire.ts"
+
+const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
+  const { clientId = "", redirectUri = "" } = refusal
+  switch (refusal.reason) {
+    case "client_unknown":
+      return Errors.unknownClient(clientId)
+    case "client_disabled":
+      return Errors.clientDisabled(clientId)
+    case "redirect_uri_not_registered":
+      return Errors.redirectUriMismatch(clientId, redirectUri)
+    case "client_missing":
+      return Errors.badRequest("The parameter client_id is missing.")
+    case "client_repeated":
+      return Errors.badRequest("The parameter client_id came more than once.")
+    case "redirect_uri_missing":
+      return Errors.badRequest(
+        "The parameter redirect_uri is missing. It is needed even where only one is registered.",
+        [["client_id", clientId]]
+      )
+    case "redirect_uri_repeated":
+      return Errors.badRequest("The parameter redirect_uri came more than once.", [["client_id", clientId]])
+  }
+}
+
+/** The page of a form is at the form's own path, but for consent: that one only opens from an application. */
+const startAgainAt = (call: Call): string | undefined =>
+  call.path === consentPath ? undefined : basePath(call.workspace.issuer) + call.path
+
+/** What a person reads about a refusal. */
+export const faultWords = (
+  fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>,
+  call: Call
+): Errors.CommonError => {
+  const base = basePath(call.workspace.issuer)
+  switch (fault._tag) {
+    case "UntrustedRequest":
+      return untrusted(fault)
+    case "ForgedForm":
+      return Errors.formExpired(startAgainAt(call))
+    case "OwnersOnly":
+      return Errors.ownersOnly(`${base}/settings`)
+    case "NoSuchRoute":
+      return fault.reason === "method" ? Errors.openedDifferently(`${base}/`) : Errors.pageNotFound(`${base}/`)
+    case "StorageUnavailable":
+    case "Contended":
+    case "Overloaded":
+      return Errors.unavailable
+    default: {
+      const wire = faultToWire(fault)
+      return Errors.notUnderstood(wire.status, wire.description)
+    }
+  }
+}

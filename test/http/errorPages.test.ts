@@ -1,0 +1,107 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Layer } from "effect"
+import { Limiter } from "../../core/ports/Limiter.ts"
+import { TooManyRequests } from "../../core/rules/Refusal.ts"
+import { authorizeTarget, form, formHeaders, header, registerClient } from "../given/flow.ts"
+import { inWorld } from "../given/World.ts"
+
+const exhausted = Layer.succeed(Limiter, {
+  take: (key) => Effect.fail(new TooManyRequests({ limit: key.allowance.name, retryAfterSeconds: 17 }))
+})
+
+describe("an authorization request that leads nowhere", () => {
+  test("shows developers which redirect_uri was sent, spelled out, and never sends anybody there", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const sent = 'https://evil.example/<b>"\u202e'
+        const page = yield* world.send("GET", authorizeTarget(client, { redirect_uri: sent }))
+        expect(page.status).toBe(400)
+        expect(header(page, "location")).toBeUndefined()
+        expect(page.body).toContain("The way back does not match")
+        expect(page.body).toContain("https://evil.example/&lt;b&gt;&quot;\\u{202e}")
+        expect(page.body).toContain(client.id)
+        expect(page.body).not.toContain("<b>")
+        expect(page.body).not.toContain('href="https://evil.example')
+      })
+    ))
+
+  test("says of each fault what it is", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const said: ReadonlyArray<readonly [string, string]> = [
+          ["/oauth/authorize", "The parameter client_id is missing."],
+          [`/oauth/authorize?client_id=${client.id}&client_id=x`, "The parameter client_id came more than once."],
+          [`/oauth/authorize?client_id=${client.id}`, "The parameter redirect_uri is missing."],
+          [
+            `/oauth/authorize?client_id=${client.id}&redirect_uri=a&redirect_uri=b`,
+            "The parameter redirect_uri came more than once."
+          ],
+          [authorizeTarget({ ...client, id: "A".repeat(22) }), "We don&#39;t know this application"]
+        ]
+        for (const [target, words] of said) {
+          const page = yield* world.send("GET", target)
+          expect(page.status).toBe(400)
+          expect(page.body).toContain(words)
+        }
+      })
+    ))
+
+  test("says that a client was switched off", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const known = [...(yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 1 })).values]
+        for (const { id } of known) {
+          yield* world.parts.clients.change(world.workspace.id, id, (one) => ({ ...one, disabled: true }))
+        }
+        const page = yield* world.send("GET", authorizeTarget(client))
+        expect(page.status).toBe(400)
+        expect(page.body).toContain("This application is switched off")
+      })
+    ))
+})
+
+describe("a page about a refusal", () => {
+  test("says once when to come back after too many requests", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const page = yield* world.send("POST", "/consent", {
+            as: "alice",
+            headers: formHeaders,
+            body: form({ request: "a=b", ticket: "t", decision: "approve" })
+          })
+          expect(page.status).toBe(429)
+          expect(page.headers.filter(([name]) => name === "retry-after")).toEqual([["retry-after", "17"]])
+          expect(page.body).toContain("Please wait a moment")
+          expect(page.body).toContain("Wait 17 seconds")
+        }),
+      { limiter: exhausted }
+    ))
+
+  test("carries the request's id and the way on", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const page = yield* world.send("GET", "/nowhere", { headers: { accept: "text/html" } })
+        expect(page.status).toBe(404)
+        expect(page.body).toContain(header(page, "x-request-id") ?? "no id")
+        expect(page.body).toContain('href="/"')
+      })
+    ))
+
+  test("of consent does not lead to a page that only applications open", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const page = yield* world.send("POST", "/consent", {
+          as: "alice",
+          headers: formHeaders,
+          body: form({ request: "a=b", ticket: "t", decision: "approve", csrf: "no" })
+        })
+        expect(page.status).toBe(403)
+        expect(page.body).toContain("This page is out of date")
+        expect(page.body).not.toContain('href="/consent"')
+      })
+    ))
+})
