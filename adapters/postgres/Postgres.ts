@@ -9,7 +9,7 @@ import {
   StorageUnavailable
 } from "../../core/ports/Storage.ts"
 import { coalesce } from "../coalesce.ts"
-import { migrate, type PostgresRefusal, requireUpToDate } from "./migrate.ts"
+import { migrate, type PostgresRefusal, PostgresUnreachable, requireUpToDate } from "./migrate.ts"
 import { connectionSettings, connectTimeoutOf, type PostgresOptions, schemaOf } from "./Options.ts"
 import { makePool } from "./Pool.ts"
 import { readPostgresUrl } from "./PostgresUrl.ts"
@@ -42,6 +42,13 @@ const make = Effect.fnUntraced(function* (
     lifetime: Duration.fromInputUnsafe(options.connectionLifetime ?? "30 minutes")
   })
   const within = Duration.toMillis(options.deadline ?? "5 seconds")
+  // A pooler takes the migrations and refuses what requests need: better now than at the first request.
+  yield* pool.run({ text: "SELECT 1", parameters: [], writes: false }, within).pipe(
+    Effect.mapError((trouble) => {
+      const said = trouble._tag === "Unanswered" ? trouble.failure.message : trouble.message
+      return new PostgresUnreachable({ message: said })
+    })
+  )
   const coalescing = options.coalesce ?? "all"
   const alone = coalescing === "by_workspace"
   const statements = forEachKind((kind) => statementsOf(schemaOf(options), kind, alone))

@@ -1,4 +1,3 @@
-import { kinds } from "../../core/ports/Storage.ts"
 import { identifier, tableOf } from "./tables.ts"
 
 /**
@@ -41,9 +40,12 @@ const columnsOf = {
   limit: []
 }
 
+/** As they were when this step was written: a kind that comes later needs a step of its own. */
+const firstKinds = ["client", "grant", "usage", "account", "login", "session", "link", "limit"] as const
+
 /** Ids sort by code unit whatever the database's language is. Room in each page lets an update stay on its page. */
 const createTables = (schema: string): ReadonlyArray<string> =>
-  kinds.flatMap((kind) => {
+  firstKinds.flatMap((kind) => {
     const table = tableOf(schema, kind)
     const columns = [
       `  workspace text COLLATE "C" NOT NULL`,

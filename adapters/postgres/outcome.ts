@@ -42,9 +42,9 @@ export const isCertain = (failure: Failure): boolean => failure.rolledBack && ce
 export const isLostRace = (failure: Failure): boolean =>
   failure.rolledBack && (failure.code === "40001" || failure.code === "40P01")
 
-/** Rolled back, possibly because of one row among several: its data, or a lock on it. */
+/** Rolled back, possibly because of one row among several: its data, a lock on it, or who else wants it. */
 export const isRowsFault = (failure: Failure): boolean =>
-  failure.rolledBack && /^(?:22|23|54|55P03|57014)/.test(failure.code)
+  failure.rolledBack && /^(?:22|23|54|40001|40P01|55P03|57014)/.test(failure.code)
 
 /** A connection that went on after this would only say it again: a server that turned into a replica. */
 export const isConnectionsFault = (failure: Failure): boolean => !failure.rolledBack || failure.code === "25006"
