@@ -1,4 +1,4 @@
-import { Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { ClientId, GrantId } from "../rules/Id.ts"
 import { hasPassed, Instant } from "../rules/Instant.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
@@ -35,6 +35,10 @@ export const ClientCredential = Schema.TaggedUnion({
 })
 export type ClientCredential = typeof ClientCredential.Type
 
+/** Who made a client: itself, by registering, or an owner of the workspace, who then answers for it. */
+export const ClientMaker = Schema.Literals(["itself", "owner"])
+export type ClientMaker = typeof ClientMaker.Type
+
 export const Client = Schema.Struct({
   id: ClientId,
   about: About,
@@ -48,7 +52,9 @@ export const Client = Schema.Struct({
   /** The id of its workspace grant, drawn at registration so that two first requests meet on one record. */
   workspaceGrant: GrantId,
   createdAt: Instant,
-  /** When it first completed a flow; one that never did is forgotten after a while. */
+  /** Nobody answers for a client of which it is not known. */
+  madeBy: ClientMaker.pipe(Schema.withDecodingDefaultKey(Effect.succeed("itself" as const))),
+  /** When it first completed a flow; one that made itself and never did is forgotten after a while. */
   provenAt: Schema.NullOr(Instant),
   expiresAt: Schema.NullOr(Instant),
   disabled: Schema.Boolean

@@ -6,7 +6,15 @@ import { checkRedirectUri, type RedirectUri, type RedirectUriFault } from "../ru
 import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
 import { allScopes, formatScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
 import { type Credential, credential } from "../rules/Secret.ts"
-import { About, type AuthMethod, type Client, type ClientCredential, type GrantType, grantTypes } from "./Client.ts"
+import {
+  About,
+  type AuthMethod,
+  type Client,
+  type ClientCredential,
+  type ClientMaker,
+  type GrantType,
+  grantTypes
+} from "./Client.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
 
 /** What a registration comes to, before it has an id. */
@@ -116,7 +124,8 @@ export const register = (
   request: RegistrationRequest,
   policy: Policy,
   now: Instant,
-  fresh: FreshClient
+  fresh: FreshClient,
+  madeBy: ClientMaker
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> =>
   Result.map(readTerms(request, policy), (terms) => {
     const secret = credential(clientSecretPrefix, fresh.secret)
@@ -131,8 +140,9 @@ export const register = (
       scope: terms.scope,
       workspaceGrant: fresh.workspaceGrant,
       createdAt: now,
+      madeBy,
       provenAt: null,
-      expiresAt: later(now, policy.unusedClientTtl),
+      expiresAt: madeBy === "owner" ? null : later(now, policy.unusedClientTtl),
       disabled: false
     }
     return {
@@ -162,6 +172,8 @@ export const reregister = (
     return {
       client: {
         ...client,
+        // What it says of itself from now on no owner has looked at.
+        madeBy: "itself",
         about: terms.about,
         credential: kept,
         redirectUris: terms.redirectUris,

@@ -19,7 +19,7 @@ export const consentModel = (
     id: request.client.id,
     name: request.client.about.client_name,
     redirectUri: request.target,
-    registeredItself: true,
+    registeredItself: request.client.madeBy === "itself",
     registeredAt: request.client.createdAt
   },
   scopes: parts.policy.scopes

@@ -2,13 +2,14 @@ import { Effect, Option, Redacted, Result } from "effect"
 import type { Client } from "../client/Client.ts"
 import { isKnown } from "../client/Client.ts"
 import { readRegistration } from "../client/RegistrationRequest.ts"
-import { clientInformation, credentialLength, type FreshClient, register, reregister } from "../client/register.ts"
+import { clientInformation, reregister } from "../client/register.ts"
 import type { AuditEvent } from "../ports/Audit.ts"
 import { allowances } from "../ports/allowances.ts"
-import { StorageUnavailable } from "../ports/Storage.ts"
-import { clientIdOf, grantIdOf, idLength, readClientId } from "../rules/Id.ts"
+import { readClientId } from "../rules/Id.ts"
 import { InvalidClientMetadata, InvalidRequest, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
 import { digestOf, sameDigest } from "../rules/Secret.ts"
+import { deleteClient } from "../server/deleteClient.ts"
+import { drawClient, registerClient } from "../server/registerClient.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
 import { empty, noStore, secretJson } from "./answer.ts"
 import type { Call, Endpoint } from "./Call.ts"
@@ -19,13 +20,6 @@ import type { Parts } from "./Parts.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
 
 export const registerPath = "/oauth/register"
-
-const draw = (parts: Parts): FreshClient => ({
-  id: clientIdOf(parts.entropy.bytes(idLength)),
-  workspaceGrant: grantIdOf(parts.entropy.bytes(idLength)),
-  secret: parts.entropy.bytes(credentialLength),
-  registration: parts.entropy.bytes(credentialLength)
-})
 
 const registrationUri = (call: Call, client: Client): string =>
   `${endpointUrl(call.workspace, registerPath)}/${client.id}`
@@ -68,13 +62,7 @@ export const registerEndpoint = (parts: Parts): Endpoint =>
     yield* takeOfAddress(parts.limiter, call, allowances.register)
     yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
     const request = yield* readBody(call)
-    const made = yield* Effect.fromResult(register(request, parts.policy, call.now, draw(parts)))
-    yield* parts.clients.add(call.workspace.id, made.client).pipe(
-      Effect.catchTag("Conflict", () =>
-        // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
-        Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh client id was taken" }))
-      )
-    )
+    const made = yield* registerClient(parts, call.workspace.id, request, "itself")
     yield* audit(parts, call, { _tag: "ClientRegistered", client: made.client.id })
     return information(201, call, made.client, made.registrationToken, made.secret)
   })
@@ -104,7 +92,7 @@ export const updateRegistrationEndpoint = (parts: Parts): Endpoint =>
     const { client, token } = yield* ownClient(parts, call)
     const request = yield* readBody(call)
     yield* claimsToBe(client, call.request.body)
-    const fresh = draw(parts)
+    const fresh = drawClient(parts.entropy)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
     const made = yield* Effect.fromResult(reregister(client, request, parts.policy, fresh))
     const stored = yield* parts.clients.change(call.workspace.id, client.id, (current) =>
@@ -134,9 +122,7 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
 export const deleteRegistrationEndpoint = (parts: Parts): Endpoint =>
   Effect.fnUntraced(function* (call) {
     const { client } = yield* ownClient(parts, call)
-    // The client first: without it nothing that its grants issued is accepted, even if the rest does not come about.
-    yield* parts.clients.remove(call.workspace.id, client.id)
-    yield* parts.grants.removeGrant(call.workspace.id, client.workspaceGrant)
+    yield* deleteClient(parts, call.workspace.id, client.id)
     yield* audit(parts, call, { _tag: "ClientDeleted", client: client.id })
     return empty(204, noStore)
   })

@@ -35,6 +35,7 @@ export const client = (over: Partial<Client> = {}): Client => ({
   scope: scopes("api", "profile"),
   workspaceGrant: GrantId.make(idOf("w")),
   createdAt: t0,
+  madeBy: "itself",
   provenAt: null,
   expiresAt: null,
   disabled: false,
