@@ -163,11 +163,19 @@ const finish = (
   headers: [
     ...response.headers,
     ["x-request-id", requestId],
-    ["x-content-type-options", "nosniff"],
-    ...(route?.cors === true ? corsHeaders : [])
+    ...(response.headers.some(([name]) => name === noSniffing[0]) ? [] : [noSniffing]),
+    ...(route?.cors === true ? corsHeaders : []),
+    ...(request.method === "HEAD" ? lengthOf(response.body) : [])
   ],
   body: request.method === "HEAD" ? "" : response.body
 })
+
+const noSniffing = ["x-content-type-options", "nosniff"] as const
+
+/** RFC 9110 §8.6: a HEAD's length is that of the body which a GET would have. No runtime can know it any more. */
+const lengthOf = (body: string): HttpResponse["headers"] => [["content-length", String(utf8.encode(body).length)]]
+
+const utf8 = new TextEncoder()
 
 const nowhere = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
 

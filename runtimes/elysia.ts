@@ -1,0 +1,40 @@
+import { type Context, Elysia } from "elysia"
+import type { Route } from "../core/http/Route.ts"
+import { fetchHandler } from "./fetch.ts"
+import type { Serve } from "./Serve.ts"
+
+export interface ElysiaOptions {
+  /** `Tessera`'s own: what is not in this table stays with the app, and so does what stands in the app's own routes. */
+  readonly routes: ReadonlyArray<Pick<Route, "path" | "match">>
+  /** Where the app has it: the path of the issuer. Default: at the root. */
+  readonly prefix?: string
+  /** The caller's address, from a source that the caller can't write. Default: the socket's. */
+  readonly peer?: (request: Request, socketPeer: string | undefined) => string | undefined
+}
+
+/** RFC 8414 §3.1 puts the issuer's path behind a well-known one, and every other path behind the issuer's. */
+const placed = (path: string, prefix: string): ReadonlyArray<string> =>
+  path.startsWith("/.well-known/") && prefix !== "" ? [path + prefix, prefix + path] : [prefix + path]
+
+const spread = { exact: [""], below: ["/*"], suffix: ["", "/*"] } as const
+
+const patternsOf = (route: Pick<Route, "path" | "match">, prefix: string): ReadonlyArray<string> =>
+  placed(route.path, prefix).flatMap((path) => spread[route.match].map((rest) => path + rest))
+
+/**
+ * A plugin for an app of one's own. Elysia must leave body, path and query alone: two parsers are two opinions on what a
+ * repeated parameter means.
+ */
+export const tessera = (serve: Serve, options: ElysiaOptions) => {
+  const handle = fetchHandler(serve)
+  const { peer = (_request, socketPeer) => socketPeer, prefix = "", routes } = options
+  const answer = ({ request, server }: Pick<Context, "request" | "server">) =>
+    handle(request, () => peer(request, server?.requestIP(request)?.address))
+  const plugin = new Elysia({ name: "tessera", seed: prefix })
+  for (const pattern of new Set(routes.flatMap((route) => patternsOf(route, prefix)))) {
+    plugin.all(pattern, answer, { parse: "none" })
+    // Where nobody answers HEAD, Elysia does so itself, and takes our empty body for the length.
+    plugin.route("HEAD", pattern, answer, { parse: "none" })
+  }
+  return plugin
+}

@@ -1,0 +1,174 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { secretJson } from "../core/http/answer.ts"
+import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
+import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
+import { readTarget, type Target } from "./requestTarget.ts"
+import type { Serve } from "./Serve.ts"
+
+export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
+
+export interface NodeOptions {
+  /** The caller's address, from a source that the caller can't write. Without this: the socket's. */
+  readonly peer?: (request: IncomingMessage) => string | undefined
+  /** Asked for each answer: whether the connection may be used again. */
+  readonly keepAlive?: () => boolean
+}
+
+const noTarget: HttpResponse = secretJson(
+  400,
+  { error: "invalid_request", error_description: "The request's target is no address." },
+  [["connection", "close"]]
+)
+
+const socketPeer = (request: IncomingMessage) => request.socket.remoteAddress
+
+class NodeRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: HttpRequest["headers"]
+  readonly body: string
+  readonly #request: IncomingMessage
+  readonly #peer: (request: IncomingMessage) => string | undefined
+
+  constructor(
+    request: IncomingMessage,
+    target: Target,
+    body: string,
+    peer: (request: IncomingMessage) => string | undefined
+  ) {
+    this.method = request.method ?? "GET"
+    this.path = target.path
+    this.query = target.query
+    // Node's `headers` drops the second of two; the other platforms join them.
+    this.headers = { get: (name) => request.headersDistinct[name]?.join(", ") }
+    this.body = body
+    this.#request = request
+    this.#peer = peer
+  }
+
+  get peer(): string | undefined {
+    return this.#peer(this.#request)
+  }
+}
+
+const hasBody = (request: IncomingMessage): boolean =>
+  request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0
+
+/** Calls `done` once: with the body, or with the answer to a request whose body is not to be had. */
+const readBody = (request: IncomingMessage, done: (read: string | HttpResponse) => void): void => {
+  if (Number(request.headers["content-length"] ?? 0) > bodyLimit) {
+    done(tooLarge)
+    return
+  }
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  let settled = false
+  const settle = (read: string | HttpResponse) => {
+    if (settled) return
+    settled = true
+    done(read)
+  }
+  request.on("data", (chunk: Uint8Array) => {
+    size += chunk.length
+    if (size <= bodyLimit) chunks.push(chunk)
+    else settle(tooLarge)
+  })
+  request.on("end", () => settle(new TextDecoder().decode(Buffer.concat(chunks))))
+  // Cut off in the middle: there is nobody to answer, and nothing may be done.
+  request.on("close", () => settle(unreadable))
+  request.on("error", () => settle(unreadable))
+}
+
+/** How long what a refused caller still sends is read and dropped, so that it gets to read its answer. */
+const lingering = 1000
+
+/** Lets the answer out, and then the caller. */
+const hangUp = (request: IncomingMessage): void => {
+  const { socket } = request
+  request.resume()
+  const timer = setTimeout(() => socket.destroy(), lingering)
+  request.once("close", () => clearTimeout(timer))
+  timer.unref()
+}
+
+const write = (request: IncomingMessage, response: ServerResponse, answer: HttpResponse, keepAlive: boolean): void => {
+  if (response.destroyed || response.headersSent) return
+  const headers: Array<string> = []
+  let length = false
+  let close = false
+  for (const [name, value] of answer.headers) {
+    headers.push(name, value)
+    if (name === "content-length") length = true
+    if (name === "connection") close = true
+  }
+  if (!length && answer.status !== 204 && answer.status !== 304) {
+    headers.push("content-length", String(Buffer.byteLength(answer.body)))
+  }
+  if (!keepAlive && !close) headers.push("connection", "close")
+  response.writeHead(answer.status, headers)
+  response.end(answer.body)
+  if (close) hangUp(request)
+}
+
+/** For `http.createServer`, or for whatever framework hands out Node's own request before it has read the body. */
+export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListener => {
+  const peer = options.peer ?? socketPeer
+  return (request, response) => {
+    const respond = (answer: HttpResponse) => write(request, response, answer, options.keepAlive?.() ?? true)
+    const target = readTarget(request.url ?? "")
+    if (target === undefined) return respond(noTarget)
+    const bare = request.method === "GET" || request.method === "HEAD"
+    const answer = (body: string) => {
+      const answered = serve(new NodeRequest(request, target, bare ? "" : body, peer))
+      if (answered instanceof Promise) void answered.then(respond)
+      else respond(answered)
+    }
+    if (!hasBody(request)) return answer("")
+    readBody(request, (read) => (typeof read === "string" ? answer(read) : respond(read)))
+  }
+}
+
+export interface NodeServerOptions extends Omit<NodeOptions, "keepAlive"> {
+  /** Milliseconds until a request has to be there as a whole. */
+  readonly requestTimeout: number
+}
+
+export interface NodeServer {
+  readonly server: Server
+  /** Takes no more requests, and resolves once those under way are answered, or cut off after so many milliseconds. */
+  readonly close: (patience: number) => Promise<void>
+}
+
+/** A server of one's own, with the limits that a server on a network needs. Not listening yet. */
+export const nodeServer = (serve: Serve, options: NodeServerOptions): NodeServer => {
+  let closing = false
+  const listener = nodeListener(serve, { ...options, keepAlive: () => !closing })
+  const server = createServer(
+    {
+      headersTimeout: options.requestTimeout,
+      requestTimeout: options.requestTimeout,
+      connectionsCheckingInterval: Math.max(100, Math.min(1000, options.requestTimeout / 4)),
+      keepAliveTimeout: 5000
+    },
+    listener
+  )
+  // A caller that asks first whether its body is welcome is told by the same rules.
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    if (Number(request.headers["content-length"] ?? 0) <= bodyLimit) response.writeContinue()
+    listener(request, response)
+  })
+  return {
+    server,
+    close: (patience) =>
+      new Promise((resolve) => {
+        closing = true
+        const timer = setTimeout(() => server.closeAllConnections(), patience)
+        server.close(() => {
+          clearTimeout(timer)
+          resolve()
+        })
+        server.closeIdleConnections()
+      })
+  }
+}

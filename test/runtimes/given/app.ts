@@ -1,0 +1,129 @@
+import { Clock, Effect, Layer, Logger, ManagedRuntime, Option } from "effect"
+import * as Memory from "../../../adapters/memory/Memory.ts"
+import { json } from "../../../core/http/answer.ts"
+import type { Endpoint } from "../../../core/http/Call.ts"
+import type { Route } from "../../../core/http/Route.ts"
+import { Tessera } from "../../../core/http/Tessera.ts"
+import { Audit } from "../../../core/ports/Audit.ts"
+import { Entropy } from "../../../core/ports/Entropy.ts"
+import { Limiter } from "../../../core/ports/Limiter.ts"
+import { Pages } from "../../../core/ports/Pages.ts"
+import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
+import { ResourceOwner, type SignedIn } from "../../../core/ports/ResourceOwner.ts"
+import { Workspaces } from "../../../core/ports/Workspaces.ts"
+import { UserId } from "../../../core/rules/Id.ts"
+import { standardPolicy } from "../../../core/rules/Policy.ts"
+import { drawFrom } from "../../../core/testing/Draw.ts"
+import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
+import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+
+/** Says what reached the core, so that a runtime which changes anything on the way is found out. */
+const echo: Endpoint = ({ request }) =>
+  Effect.sync(() =>
+    json(200, {
+      method: request.method,
+      path: request.path,
+      query: request.query,
+      body: request.body.length > 200 ? { length: request.body.length } : request.body,
+      twice: request.headers.get("x-twice") ?? null,
+      cookie: request.headers.get("cookie") ?? null,
+      absent: request.headers.get("x-absent") ?? null,
+      peer: request.peer ?? null
+    })
+  )
+
+const cookies: Endpoint = () =>
+  Effect.succeed({
+    status: 303,
+    headers: [
+      ["location", "/test/echo"],
+      ["set-cookie", "a=1; Path=/; HttpOnly"],
+      ["set-cookie", "b=2; Path=/; Expires=Thu, 01 Jan 2032 00:00:00 GMT"]
+    ],
+    body: ""
+  })
+
+/** Answers in a later turn, as everything does that has to ask a store. */
+const later: Endpoint = (call) => Effect.andThen(Effect.yieldNow, echo(call))
+
+const empty: Endpoint = () => Effect.succeed({ status: 204, headers: [], body: "" })
+
+const unicode: Endpoint = () =>
+  Effect.succeed({ status: 200, headers: [["content-type", "text/plain; charset=utf-8"]], body: "Zoë €\u{1f511}" })
+
+const route = (path: string, endpoint: Endpoint, match: Route["match"] = "exact"): Route => ({
+  path,
+  match,
+  methods: { GET: endpoint, POST: endpoint, PUT: endpoint, DELETE: endpoint },
+  errors: "oauth",
+  cors: false
+})
+
+const testRoutes = (reseed: (seed: string) => void) => [
+  route("/test/echo", echo, "suffix"),
+  route("/test/later", later),
+  route("/test/cookies", cookies),
+  route("/test/empty", empty),
+  route("/test/unicode", unicode),
+  // Scripts begin with this, so that those which a runtime leaves out change nothing for those behind them.
+  route("/test/reseed", (call) => {
+    reseed(call.request.query)
+    return empty(call)
+  })
+]
+
+const signedIn = (name: string): SignedIn => ({
+  user: UserId.make(name),
+  session: `session-of-${name}`,
+  label: `${name}@example.com`,
+  role: "member"
+})
+
+const people = Layer.succeed(ResourceOwner, {
+  current: (_workspace, request) =>
+    Effect.sync(() => {
+      const [, name] = /(?:^|; )person=([a-z]+)/.exec(request.headers.get("cookie") ?? "") ?? []
+      return name === undefined ? Option.none() : Option.some(signedIn(name))
+    }),
+  signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
+  profile: (_workspace, user) => Effect.succeedSome({ sub: user, name: "Zoë" })
+})
+
+const stopped = (millis: number) =>
+  Layer.effect(
+    Clock.Clock,
+    Effect.map(Clock.Clock, (real) => ({
+      currentTimeMillisUnsafe: () => millis,
+      currentTimeMillis: Effect.succeed(millis),
+      currentTimeNanosUnsafe: () => BigInt(millis) * 1_000_000n,
+      currentTimeNanos: Effect.succeed(BigInt(millis) * 1_000_000n),
+      monotonicTimeNanosUnsafe: () => real.monotonicTimeNanosUnsafe(),
+      monotonicTimeNanos: real.monotonicTimeNanos,
+      sleep: (duration) => real.sleep(duration)
+    }))
+  )
+
+/** The same draws and the same moment in every runtime, so that all answer with the very same bytes. */
+export const app = (issuer: string) => {
+  let draw = drawFrom("transcript")
+  const routes = testRoutes((seed) => {
+    draw = drawFrom(seed)
+  })
+  return ManagedRuntime.make(
+    Tessera.layer({ policy: standardPolicy, routes: () => routes }).pipe(
+      Layer.provide([
+        Memory.layer,
+        Layer.succeed(Entropy, { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }),
+        Keys.layer([sealKey(new Uint8Array(32).fill(1))]),
+        Audit.layerNone,
+        people,
+        RegistrationPolicy.layerOpen,
+        Pages.layer(),
+        Limiter.layerNone,
+        Workspaces.layerOne({ id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Example" })
+      ]),
+      Layer.provideMerge(stopped(Date.UTC(2031, 0, 1))),
+      Layer.provideMerge(Logger.layer([]))
+    )
+  )
+}

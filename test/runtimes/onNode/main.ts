@@ -1,0 +1,37 @@
+import type { HttpResponse } from "../../../core/http/Http.ts"
+import { nodeServer } from "../../../runtimes/node.ts"
+import { type Serve, serveWith } from "../../../runtimes/Serve.ts"
+import { app } from "../given/app.ts"
+
+/**
+ * The same app as the other runtimes have, in a Node of its own. Says its port, then `began` for a request that waits
+ * for a line on standard input, then `closing` and `closed`.
+ */
+const [issuer = "", requestTimeout = "10000"] = process.argv.slice(2)
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+const ordinary = serveWith(app(issuer))
+const held: Array<() => void> = []
+const answer: HttpResponse = { status: 200, headers: [["content-type", "text/plain"]], body: "held" }
+const hold = () =>
+  new Promise<HttpResponse>((resolve) => {
+    held.push(() => resolve(answer))
+    say("began")
+  })
+const serve: Serve = (request) => (request.path === "/held" ? hold() : ordinary(request))
+
+const { server, close } = nodeServer(serve, { requestTimeout: Number(requestTimeout) })
+server.listen(0, "127.0.0.1", () => {
+  const address = server.address()
+  say(String(typeof address === "object" ? address?.port : address))
+})
+process.stdin.on("data", () => {
+  for (const release of held) release()
+})
+process.on("SIGTERM", () => {
+  void close(10_000).then(() => {
+    say("closed")
+    process.exit(0)
+  })
+  say("closing")
+})

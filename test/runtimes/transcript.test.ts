@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { join } from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import { Elysia } from "elysia"
+import { Tessera } from "../../core/http/Tessera.ts"
+import { listen } from "../../runtimes/bun/listen.ts"
+import { tessera } from "../../runtimes/elysia.ts"
+import { fetchHandler } from "../../runtimes/fetch.ts"
+import { nodeServer } from "../../runtimes/node.ts"
+import { noProxies } from "../../runtimes/peer/TrustedProxies.ts"
+import { serveWith } from "../../runtimes/Serve.ts"
+import { freePort } from "../harness/freePort.ts"
+import { node } from "../harness/given.ts"
+import { app } from "./given/app.ts"
+import { startChild } from "./given/Child.ts"
+import { nodeBuild } from "./given/nodeBuild.ts"
+import { type Answer, normal, type Send, sendTo } from "./given/wire.ts"
+import { type Script, scripts } from "./transcript.ts"
+
+interface Candidate {
+  readonly name: string
+  readonly prefix: string
+  /** What it has of what scripts need. */
+  readonly has: Script["needs"]
+  readonly start: (issuer: string) => Effect.Effect<Send, unknown, Scope.Scope>
+}
+
+const inProcess = (issuer: string) =>
+  Effect.sync((): Send => {
+    const handle = fetchHandler(serveWith(app(issuer)))
+    return async ({ method, target, headers = [], body }) => {
+      const request = new Request(`http://localhost:3000${target}`, {
+        method,
+        headers: headers.map(([name, value]) => [name, value] satisfies [string, string]),
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : new Blob([new Uint8Array(body)]) })
+      })
+      const response = await handle(request, () => "127.0.0.1")
+      return normal(response.status, response.headers, await response.text(), method === "HEAD")
+    }
+  })
+
+const onBun = (issuer: string) =>
+  Effect.gen(function* () {
+    const port = yield* freePort
+    const server = yield* listen({
+      host: "127.0.0.1",
+      port,
+      serve: serveWith(app(issuer)),
+      trustedProxies: noProxies,
+      requestTimeout: 10_000,
+      shutdownTimeout: 1000
+    })
+    return sendTo(server.port)
+  })
+
+const onNodeServer = (issuer: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const made = nodeServer(serveWith(app(issuer)), { requestTimeout: 10_000 })
+      await new Promise<void>((resolve) => made.server.listen(0, "127.0.0.1", resolve))
+      return made
+    }),
+    ({ close }) => Effect.promise(() => close(1000))
+  ).pipe(
+    Effect.map(({ server }) => {
+      const address = server.address()
+      return sendTo(typeof address === "object" && address !== null ? address.port : 0)
+    })
+  )
+
+let built: string | undefined
+const buildScope = Scope.makeUnsafe()
+afterAll(() => Effect.runPromise(Scope.close(buildScope, Exit.void)))
+
+const onNode = (issuer: string) =>
+  Effect.gen(function* () {
+    built ??= yield* Scope.provide(nodeBuild, buildScope)
+    const folder = built
+    const child = yield* startChild(node(), [join(folder, "test/runtimes/onNode/main.js"), issuer])
+    const [, port] = yield* Effect.promise(() => child.says(/^(\d+)$/m))
+    return sendTo(Number(port))
+  })
+
+/** Somebody's own app: its own routes before and behind, its own hooks, and its own opinion on bodies. */
+const onElysia = (prefix: string) => (issuer: string) =>
+  Effect.gen(function* () {
+    const runtime = app(issuer)
+    const { routes } = yield* Effect.promise(() => runtime.runPromise(Tessera))
+    const host = new Elysia()
+      .onRequest(() => undefined)
+      .get("/", () => "home")
+      .use(tessera(serveWith(runtime), { routes, prefix }))
+      .post("/own", ({ body }) => ({ body }))
+      .get("/users/:id", ({ params }) => params.id)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => host.listen({ port: 0, hostname: "127.0.0.1" })),
+      () => Effect.promise(() => host.stop(true))
+    )
+    const send = sendTo(host.server?.port ?? 0)
+    yield* Effect.promise(async () => {
+      expect((await send({ method: "GET", target: "/" })).body).toBe("home")
+      expect((await send({ method: "GET", target: "/users/7" })).body).toBe("7")
+      const own = {
+        method: "POST",
+        target: "/own",
+        headers: [["content-type", "application/json"]],
+        body: '{"a":1}'
+      } as const
+      expect((await send(own)).body).toBe('{"body":{"a":1}}')
+    })
+    return send
+  })
+
+const candidates: ReadonlyArray<Candidate> = [
+  { name: "fetch", prefix: "", has: ["own"], start: inProcess },
+  { name: "Bun.serve", prefix: "", has: ["own", "wire"], start: onBun },
+  { name: "node:http, in Bun", prefix: "", has: ["own"], start: onNodeServer },
+  { name: "node:http, in Node", prefix: "", has: ["own", "wire"], start: onNode },
+  { name: "Elysia", prefix: "", has: ["wire"], start: onElysia("") },
+  { name: "fetch, below a path", prefix: "/auth", has: ["own"], start: inProcess },
+  { name: "Bun.serve, below a path", prefix: "/auth", has: ["own", "wire"], start: onBun },
+  { name: "node:http, in Node, below a path", prefix: "/auth", has: ["own", "wire"], start: onNode },
+  { name: "Elysia, below a path", prefix: "/auth", has: ["wire"], start: onElysia("/auth") }
+]
+
+const recordings = new Map<string, Array<{ readonly by: string; readonly answers: ReadonlyArray<Answer> }>>()
+
+for (const { name, prefix, has, start } of candidates) {
+  describe(`a transcript over ${name}`, () => {
+    const scope = Scope.makeUnsafe()
+    let send: Send
+    beforeAll(async () => {
+      send = await Effect.runPromise(start(`http://localhost:3000${prefix}`).pipe(Scope.provide(scope)))
+    }, 60_000)
+    afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+    for (const script of scripts.filter(({ needs }) => needs.every((need) => has.includes(need)))) {
+      test(script.title, async () => {
+        const answers = await script.run({ send, prefix })
+        const key = `${script.title} (${prefix || "at the root"})`
+        recordings.set(key, [...(recordings.get(key) ?? []), { by: name, answers }])
+      })
+    }
+  })
+}
+
+describe("no answer differs between runtimes", () => {
+  test("in its status, its headers or its body", () => {
+    expect(recordings.size).toBe(2 * scripts.length)
+    for (const [script, [first, ...others]] of recordings) {
+      expect(others.length).toBeGreaterThan(0)
+      for (const other of others) {
+        expect({ script, by: other.by, answers: other.answers }).toEqual({
+          script,
+          by: other.by,
+          answers: first?.answers ?? []
+        })
+      }
+    }
+  })
+})
