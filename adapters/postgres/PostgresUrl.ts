@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import type { ConnectionOptions } from "node:tls"
+import { type ConnectionOptions, checkServerIdentity, type PeerCertificate } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 
 /** The address is not one. The message names what is wrong and never repeats the address, which holds a password. */
@@ -19,7 +19,7 @@ export interface Address {
   readonly applicationName: string
 }
 
-const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "host"]
+const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "host", "user"]
 const sslModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
 
 /**
@@ -52,7 +52,7 @@ export const readPostgresUrl = (url: Redacted.Redacted<string>): Effect.Effect<A
       catch: () => new BadPostgresUrl({ message: "has a % that is not followed by two hexadecimal digits" })
     })
     const host = searchParams.get("host") ?? decoded.host
-    const user = decoded.user === "" ? "postgres" : decoded.user
+    const user = searchParams.get("user") ?? (decoded.user === "" ? "postgres" : decoded.user)
     const portNumber = port === "" ? 5432 : Number(port)
     return {
       host: host === "" ? "localhost" : host,
@@ -87,7 +87,11 @@ const tlsOptions = (mode: string, host: string, parameters: URLSearchParams) =>
       ...(root === undefined ? {} : { ca: root }),
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),
-      // libpq's verify-ca, and `require` where a root certificate is given: the chain is checked, the name is not.
-      ...(mode === "verify-full" ? { servername: host } : { checkServerIdentity: () => undefined })
+      // libpq's verify-ca, and `require` where a root certificate is given: the chain is checked, the name is not. For
+      // verify-full the name is said here, because over a socket of ours TLS would take it for "localhost".
+      checkServerIdentity:
+        mode === "verify-full"
+          ? (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate)
+          : () => undefined
     }
   })

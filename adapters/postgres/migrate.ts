@@ -60,7 +60,7 @@ const ask = (connection: Connection, text: string, parameters: ReadonlyArray<Cel
   })
 
 /** Not there yet, starting, stopping, full: a server that may answer in a moment. Anything else will not change. */
-const mayPass = (failure: Failure) => !/^(?:28|3D|42)/.test(failure.code)
+const mayPass = (failure: Failure) => !/^(?:28|3D|42)|CERT|SIGNATURE|_TLS_|_SSL_/.test(failure.code)
 
 /** Waits for a server that is not up yet, and says why it waits. */
 const patientConnection = (options: PostgresOptions) =>

@@ -19,6 +19,7 @@ const ports = [...grant, ...pages, "core/ports"]
 const server = [...ports, "core/server"]
 const limits = [...server, "core/limits"]
 const http = [...limits, "core/http"]
+const accounts = [...http, "core/accounts"]
 
 export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/rules": rules,
@@ -32,6 +33,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/server": server,
   "core/limits": limits,
   "core/http": http,
+  "core/accounts": accounts,
   // What proves implementations may see whatever it proves.
   "core/testing": ["core"],
   // The core's own entry and what lies beside it see everything.

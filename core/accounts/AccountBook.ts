@@ -1,0 +1,190 @@
+import { Effect, Option, type Result } from "effect"
+import { Base64Url } from "effect/encoding"
+import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { idLength, type UserId } from "../rules/Id.ts"
+import { type Instant, later } from "../rules/Instant.ts"
+import { Contended } from "../rules/Refusal.ts"
+import { type Listed, recordsOf } from "../server/Records.ts"
+import { transact } from "../server/transact.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import {
+  type Account,
+  type Active,
+  accountKind,
+  accountsOwner,
+  type Leaving,
+  loginKind,
+  type Role,
+  reservedFor,
+  userIdOf
+} from "./Account.ts"
+import { AccountRefusal } from "./AccountRefusal.ts"
+import { type Email, loginIdOf } from "./Email.ts"
+
+export interface Opening {
+  /** Drawn beforehand where a link is to open one account and no more. */
+  readonly id: UserId
+  readonly email: Email
+  readonly name: string | null
+  readonly role: Role
+  /** The hash of it. */
+  readonly password: string
+}
+
+type Storing = StorageUnavailable | Contended
+
+/** The accounts of a workspace, and the logins that lead to them. */
+export interface AccountBook {
+  readonly newId: () => UserId
+  readonly find: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Account | undefined, StorageUnavailable>
+  readonly byEmail: (workspace: WorkspaceId, email: Email) => Effect.Effect<Active | undefined, StorageUnavailable>
+  /** `link_spent` where the id has been used, `email_taken` where the email signs in to another account. */
+  readonly open: (
+    workspace: WorkspaceId,
+    opening: Opening,
+    now: Instant
+  ) => Effect.Effect<Active, AccountRefusal | Storing>
+  /** Changes an account that is active; `undefined` where there is none, or where the change declines. */
+  readonly change: (
+    workspace: WorkspaceId,
+    id: UserId,
+    change: (account: Active) => Account | undefined
+  ) => Effect.Effect<Account | undefined, Storing>
+  readonly list: (
+    workspace: WorkspaceId,
+    page: { readonly after: string | undefined; readonly limit: number }
+  ) => Effect.Effect<Listed<Account>, StorageUnavailable>
+  /** The id opens no account any more; `false` where it already did. */
+  readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
+  /** The way back out of `Leaving`, and the way on. */
+  readonly settle: (
+    workspace: WorkspaceId,
+    id: UserId,
+    settle: (account: Leaving) => Account
+  ) => Effect.Effect<Account | undefined, Storing>
+  /** The email no longer leads to this account; to another one it may. */
+  readonly vacate: (workspace: WorkspaceId, email: Email, account: UserId, now: Instant) => Effect.Effect<void, Storing>
+}
+
+const attemptLength = 9
+const claims = 8
+
+export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["Service"]): AccountBook => {
+  const accounts = recordsOf(storage, accountKind)
+  const logins = recordsOf(storage, loginKind)
+
+  const find = (workspace: WorkspaceId, id: UserId) =>
+    Effect.map(accounts.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
+
+  const decided = <A, E>(outcome: Effect.Effect<Result.Result<A, E>, Storing>) =>
+    Effect.flatMap(outcome, Effect.fromResult)
+
+  /** Whoever reserved the id before and got no further cannot get further now. */
+  const reserve = (workspace: WorkspaceId, id: UserId, attempt: string, now: Instant) =>
+    decided(
+      transact(accounts, entropy, workspace, id, (account: Account | undefined) =>
+        account === undefined || account._tag === "Reserved"
+          ? answerAndKeep<undefined, Account>(
+              { _tag: "Reserved", id, attempt, until: later(now, reservedFor) },
+              undefined
+            )
+          : refuse(new AccountRefusal({ reason: "link_spent" }))
+      )
+    )
+
+  /** Whether a login that leads to this account is free to lead elsewhere; from then on its opening cannot succeed. */
+  const isFree = Effect.fnUntraced(function* (workspace: WorkspaceId, holder: UserId, email: Email) {
+    const attempt = Base64Url.encode(entropy.bytes(attemptLength))
+    return yield* decided(
+      transact(accounts, entropy, workspace, holder, (account: Account | undefined) => {
+        if (account === undefined || account._tag === "Gone") return answer(true)
+        if (account._tag === "Reserved") return answerAndKeep<boolean, Account>({ ...account, attempt }, true)
+        return answer(account.email !== email)
+      })
+    )
+  })
+
+  const claim = Effect.fnUntraced(function* (workspace: WorkspaceId, email: Email, id: UserId) {
+    const login = loginIdOf(email)
+    for (let round = 0; round < claims; round++) {
+      const kept = Option.getOrUndefined(yield* logins.get(workspace, login))
+      const holder = kept?.value.account ?? null
+      if (holder === id) return
+      if (holder !== null && !(yield* isFree(workspace, holder, email))) {
+        return yield* new AccountRefusal({ reason: "email_taken" })
+      }
+      const claimed = yield* decided(
+        transact(logins, entropy, workspace, login, (now) =>
+          (now?.account ?? null) === holder
+            ? answerAndKeep({ id: login, account: id, vacatedAt: null }, true)
+            : answer(now?.account === id)
+        )
+      )
+      if (claimed) return
+    }
+    return yield* new Contended()
+  })
+
+  const activate = (workspace: WorkspaceId, active: Active, attempt: string) =>
+    decided(
+      transact(accounts, entropy, workspace, active.id, (account: Account | undefined) =>
+        account?._tag === "Reserved" && account.attempt === attempt
+          ? answerAndKeep<Active, Account>(active, active)
+          : refuse(new AccountRefusal({ reason: account?._tag === "Reserved" ? "email_taken" : "link_spent" }))
+      )
+    )
+
+  return {
+    newId: () => userIdOf(entropy.bytes(idLength)),
+    find,
+    byEmail: Effect.fnUntraced(function* (workspace, email) {
+      const login = Option.getOrUndefined(yield* logins.get(workspace, loginIdOf(email)))?.value
+      // Looked for in any case: a stranger's email takes as many reads as a member's.
+      const account = yield* find(workspace, login?.account ?? nobody)
+      return account?._tag === "Active" && account.email === email ? account : undefined
+    }),
+    open: Effect.fnUntraced(function* (workspace, opening, now) {
+      const attempt = Base64Url.encode(entropy.bytes(attemptLength))
+      yield* reserve(workspace, opening.id, attempt, now)
+      yield* claim(workspace, opening.email, opening.id)
+      const active: Active = { _tag: "Active", ...opening, epoch: 1, createdAt: now, signedInAt: null }
+      return yield* activate(workspace, active, attempt)
+    }),
+    change: (workspace, id, change) =>
+      decided(
+        transact(accounts, entropy, workspace, id, (account) => {
+          const next = account?._tag === "Active" ? change(account) : undefined
+          return next === undefined ? answer(undefined) : answerAndKeep(next, next)
+        })
+      ),
+    list: (workspace, page) => accounts.list(workspace, accountsOwner, page),
+    block: (workspace, id, now) =>
+      decided(
+        transact(accounts, entropy, workspace, id, (account: Account | undefined) =>
+          account === undefined || account._tag === "Reserved"
+            ? answerAndKeep<boolean, Account>({ _tag: "Gone", id, at: now }, true)
+            : answer(account._tag === "Gone")
+        )
+      ),
+    settle: (workspace, id, settle) =>
+      decided(
+        transact(accounts, entropy, workspace, id, (account) => {
+          const next = account?._tag === "Leaving" ? settle(account) : undefined
+          return next === undefined ? answer(undefined) : answerAndKeep(next, next)
+        })
+      ),
+    vacate: (workspace, email, account, now) =>
+      decided(
+        transact(logins, entropy, workspace, loginIdOf(email), (login) =>
+          login?.account === account
+            ? answerAndKeep({ ...login, account: null, vacatedAt: now }, undefined)
+            : answer(undefined)
+        )
+      )
+  }
+}
+
+/** An id that is never drawn: it is shorter. */
+const nobody = userIdOf(new Uint8Array(1))

@@ -1,0 +1,155 @@
+import { Context, Effect, Layer, Option } from "effect"
+import type { HttpRequest } from "../http/Http.ts"
+import type { Theme } from "../pages/Theme.ts"
+import { Entropy } from "../ports/Entropy.ts"
+import { PasswordHasher } from "../ports/PasswordHasher.ts"
+import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
+import type { UserId } from "../rules/Id.ts"
+import type { Contended, Overloaded } from "../rules/Refusal.ts"
+import { currentInstant } from "../server/Grants.ts"
+import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
+import type { Active, Role } from "./Account.ts"
+import { type AccountBook, makeAccountBook } from "./AccountBook.ts"
+import { type AccountPolicy, standardAccountPolicy } from "./AccountPolicy.ts"
+import { AccountRefusal } from "./AccountRefusal.ts"
+import { type Email, normaliseEmail } from "./Email.ts"
+import { type Links, makeLinks } from "./Links.ts"
+import { fitPassword, makePasswords, type Password, type Passwords } from "./Passwords.ts"
+import type { Session } from "./Session.ts"
+import { makeSessions, type Sessions } from "./Sessions.ts"
+import { SignInThrottle } from "./SignInThrottle.ts"
+import { readSessionCookie } from "./sessionCookie.ts"
+import { makeSignIn, type SignIn } from "./signIn.ts"
+
+type Storing = StorageUnavailable | Contended
+
+/** An account as somebody typed it. */
+export interface Draft {
+  readonly email: string
+  readonly name: string
+  readonly role: Role
+  readonly password: Password
+}
+
+/** Somebody at a browser: the session that its cookie opened, and whose it is. */
+export interface Here {
+  readonly session: Session
+  readonly account: Active
+}
+
+export interface AccountsOptions {
+  readonly policy?: Partial<AccountPolicy>
+  readonly theme?: Theme
+  /** `false` only where load is tested. */
+  readonly throttled?: boolean
+}
+
+/** The built-in accounts: who may sign in to a workspace, and who is signed in. */
+export class Accounts extends Context.Service<
+  Accounts,
+  {
+    readonly policy: AccountPolicy
+    readonly theme: Theme | undefined
+    readonly book: AccountBook
+    readonly sessions: Sessions
+    readonly links: Links
+    readonly passwords: Passwords
+    readonly signIn: SignIn
+    readonly here: (
+      workspace: Workspace,
+      request: HttpRequest
+    ) => Effect.Effect<Option.Option<Here>, StorageUnavailable>
+    /** `id`: the account that a link may open, where one led here. */
+    readonly open: (
+      workspace: WorkspaceId,
+      draft: Draft,
+      id?: UserId
+    ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
+    /** Ends every session of the account; whoever goes on needs a new one. */
+    readonly changePassword: (
+      workspace: WorkspaceId,
+      id: UserId,
+      password: Password
+    ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
+    readonly rename: (
+      workspace: WorkspaceId,
+      id: UserId,
+      name: string
+    ) => Effect.Effect<Active, AccountRefusal | Storing>
+  }
+>()("tessera/core/accounts/Accounts") {
+  static readonly layer = (options: AccountsOptions = {}) => Layer.effect(Accounts, makeAccounts(options))
+}
+
+const nameLength = 100
+
+const readEmail = (text: string): Effect.Effect<Email, AccountRefusal> =>
+  Option.match(normaliseEmail(text), {
+    onNone: () => Effect.fail(new AccountRefusal({ reason: "email_malformed" })),
+    onSome: Effect.succeed
+  })
+
+const readName = (text: string): Effect.Effect<string | null, AccountRefusal> => {
+  const name = text.trim()
+  return [...name].length > nameLength
+    ? Effect.fail(new AccountRefusal({ reason: "name_too_long" }))
+    : Effect.succeed(name === "" ? null : name)
+}
+
+export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
+  const storage = yield* Storage
+  const entropy = yield* Entropy
+  const policy = { ...standardAccountPolicy, ...options.policy }
+  const book = makeAccountBook(storage, entropy)
+  const sessions = makeSessions(storage, entropy, policy.sessionTtl)
+  const passwords = makePasswords(yield* PasswordHasher)
+  const throttle = options.throttled === false ? undefined : new SignInThrottle()
+
+  const changed = (workspace: WorkspaceId, id: UserId, change: (account: Active) => Active) =>
+    Effect.flatMap(book.change(workspace, id, change), (account) =>
+      account?._tag === "Active" ? Effect.succeed(account) : new AccountRefusal({ reason: "unknown" })
+    )
+
+  const here = Effect.fnUntraced(function* (workspace: Workspace, request: HttpRequest) {
+    const secret = Option.getOrUndefined(readSessionCookie(workspace, request))
+    if (secret === undefined) return Option.none<Here>()
+    const session = Option.getOrUndefined(yield* sessions.find(workspace.id, secret, yield* currentInstant))
+    if (session === undefined) return Option.none<Here>()
+    const account = yield* book.find(workspace.id, session.account)
+    return account?._tag === "Active" && account.epoch === session.epoch
+      ? Option.some<Here>({ session, account })
+      : Option.none<Here>()
+  })
+
+  return Accounts.of({
+    policy,
+    theme: options.theme,
+    book,
+    sessions,
+    links: makeLinks(storage, entropy),
+    passwords,
+    signIn: makeSignIn(book, passwords, sessions, throttle),
+    here,
+    open: Effect.fnUntraced(function* (workspace, draft, id = book.newId()) {
+      const email = yield* readEmail(draft.email)
+      const name = yield* readName(draft.name)
+      const fit = yield* Effect.fromResult(fitPassword(draft.password, email, policy.passwordLength))
+      const password = yield* passwords.hash(fit)
+      return yield* book.open(workspace, { id, email, name, role: draft.role, password }, yield* currentInstant)
+    }),
+    changePassword: Effect.fnUntraced(function* (workspace, id, typed) {
+      const account = yield* book.find(workspace, id)
+      if (account?._tag !== "Active") return yield* new AccountRefusal({ reason: "unknown" })
+      const fit = yield* Effect.fromResult(fitPassword(typed, account.email, policy.passwordLength))
+      const password = yield* passwords.hash(fit)
+      const next = yield* changed(workspace, id, (found) => ({ ...found, password, epoch: found.epoch + 1 }))
+      // They are over already, by their epoch: this only tidies up.
+      yield* sessions.endAll(workspace, id)
+      return next
+    }),
+    rename: Effect.fnUntraced(function* (workspace, id, typed) {
+      const name = yield* readName(typed)
+      return yield* changed(workspace, id, (found) => ({ ...found, name }))
+    })
+  })
+})

@@ -1,0 +1,72 @@
+import { Effect, Redacted, Result, Semaphore } from "effect"
+import type { PasswordHasher } from "../ports/PasswordHasher.ts"
+import { Overloaded } from "../rules/Refusal.ts"
+import { AccountRefusal } from "./AccountRefusal.ts"
+import type { Email } from "./Email.ts"
+
+export type Password = Redacted.Redacted<string>
+
+/** Longer than any passphrase, and short enough that hashing it costs what hashing a short one does. */
+export const passwordBytes = 1024
+
+/** Each hash holds 19 MiB while it runs, so few run at once; more than a few seconds' worth of them is turned away. */
+const atOnce = 4
+const waitingMost = 128
+
+const utf8 = new TextEncoder()
+
+/** NIST SP 800-63B §3.1.1.2: the same letters by whatever keyboard. */
+const normal = (password: Password): Password =>
+  Redacted.make(Redacted.value(password).normalize("NFKC"), { label: "password" })
+
+/** Whether it may become somebody's password. No rules of composition, and nothing that is as good as no secret. */
+export const fitPassword = (
+  password: Password,
+  email: Email,
+  shortest: number
+): Result.Result<Password, AccountRefusal> => {
+  const fit = normal(password)
+  const text = Redacted.value(fit)
+  if ([...text].length < shortest) return Result.fail(new AccountRefusal({ reason: "password_too_short" }))
+  if (utf8.encode(text).length > passwordBytes) return Result.fail(new AccountRefusal({ reason: "password_too_long" }))
+  const said = text.trim().toLowerCase()
+  if (said === email || said === email.split("@")[0]) {
+    return Result.fail(new AccountRefusal({ reason: "password_is_email" }))
+  }
+  return Result.succeed(fit)
+}
+
+/** The slow hash, as many at once as the memory bears. */
+export interface Passwords {
+  /** Of one that was found fit. */
+  readonly hash: (password: Password) => Effect.Effect<string, Overloaded>
+  /** Takes its time also where there is no hash to verify, so that nobody learns who has an account. */
+  readonly verify: (password: Password, hash: string | undefined) => Effect.Effect<boolean, Overloaded>
+  readonly isOutdated: (hash: string) => boolean
+}
+
+export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
+  const permits = Semaphore.makeUnsafe(atOnce)
+  let inside = 0
+
+  const bounded = <A>(work: Effect.Effect<A>): Effect.Effect<A, Overloaded> =>
+    Effect.suspend(() => {
+      if (inside >= atOnce + waitingMost) return new Overloaded()
+      inside++
+      return Effect.ensuring(
+        permits.withPermits(1)(work),
+        Effect.sync(() => {
+          inside--
+        })
+      )
+    })
+
+  return {
+    hash: (password) => bounded(hasher.hash(password)),
+    verify: (password, hash) => {
+      const fits = bounded(hasher.verify(normal(password), hash ?? hasher.decoy))
+      return hash === undefined ? Effect.as(fits, false) : fits
+    },
+    isOutdated: hasher.isOutdated
+  }
+}

@@ -1,0 +1,74 @@
+import { Effect, Option, Redacted } from "effect"
+import { Base64Url } from "effect/encoding"
+import { answer, answerAndKeep } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { UserId } from "../rules/Id.ts"
+import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import { type Digest, digestOf } from "../rules/Secret.ts"
+import { recordsOf } from "../server/Records.ts"
+import { transact } from "../server/transact.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { type Session, sessionKind, sessionsOwner } from "./Session.ts"
+
+/** The secret of a cookie, as it travels. */
+export type SessionSecret = Redacted.Redacted<string>
+
+export interface Sessions {
+  /** Always a new one: whatever the browser held before is worth nothing after sign-in. */
+  readonly start: (
+    workspace: WorkspaceId,
+    account: { readonly id: UserId; readonly epoch: number },
+    now: Instant
+  ) => Effect.Effect<SessionSecret, StorageUnavailable | Contended>
+  readonly find: (
+    workspace: WorkspaceId,
+    secret: SessionSecret,
+    now: Instant
+  ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
+  readonly end: (workspace: WorkspaceId, secret: SessionSecret) => Effect.Effect<void, StorageUnavailable>
+  /** All of an account's, but for the one that is spared. */
+  readonly endAll: (workspace: WorkspaceId, account: UserId, spared?: Digest) => Effect.Effect<void, StorageUnavailable>
+}
+
+const secretLength = 32
+const pageSize = 100
+
+export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Service"], ttl: Millis): Sessions => {
+  const records = recordsOf(storage, sessionKind)
+
+  return {
+    start: Effect.fnUntraced(function* (workspace, account, now) {
+      const secret = Base64Url.encode(entropy.bytes(secretLength))
+      const session: Session = {
+        id: digestOf(secret),
+        account: account.id,
+        epoch: account.epoch,
+        createdAt: now,
+        expiresAt: later(now, ttl)
+      }
+      const kept = yield* transact(records, entropy, workspace, session.id, (found) =>
+        found === undefined ? answerAndKeep(session, undefined) : answer(undefined)
+      )
+      yield* Effect.fromResult(kept)
+      return Redacted.make(secret, { label: "session" })
+    }),
+    find: (workspace, secret, now) =>
+      Effect.map(records.get(workspace, digestOf(Redacted.value(secret))), (found) =>
+        Option.filter(
+          Option.map(found, ({ value }) => value),
+          (session) => !hasPassed(session.expiresAt, now)
+        )
+      ),
+    end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
+    endAll: Effect.fnUntraced(function* (workspace, account, spared) {
+      let after: string | undefined
+      do {
+        const page = yield* records.list(workspace, sessionsOwner(account), { after, limit: pageSize })
+        for (const { id } of page.values) if (id !== spared) yield* records.remove(workspace, id)
+        after = page.next
+      } while (after !== undefined)
+    })
+  }
+}

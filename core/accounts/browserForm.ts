@@ -1,0 +1,39 @@
+import { Option } from "effect"
+import { Base64Url } from "effect/encoding"
+import type { Call } from "../http/Call.ts"
+import type { Parameters } from "../http/form.ts"
+import type { HeaderPairs } from "../http/Http.ts"
+import type { Parts } from "../http/Parts.ts"
+import { csrfField, isCsrfField } from "../token/csrf.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import { type Cookie, clearCookie, readCookie, setCookie } from "./Cookie.ts"
+
+/**
+ * The forms of whoever has no session yet. A random cookie stands in for it: without that, any site could sign a
+ * visitor in to an account of its own choosing (RFC 6749 §10.12 for the login form).
+ */
+const formCookie: Cookie = { purpose: "form", form: /^[A-Za-z0-9_-]{22}$/ }
+const lasts = 60 * 60 * 1000
+const valueLength = 16
+
+// A session's id holds no space: no field for a session is ever one for a form without.
+const binding = (value: string) => `form ${value}`
+
+/** The hidden field, and the cookie that it is bound to. The same one for two tabs. */
+export const drawForm = (parts: Parts, call: Call): { readonly csrf: string; readonly headers: HeaderPairs } => {
+  const value = Option.getOrElse(readCookie(call.workspace, call.request, formCookie), () =>
+    Base64Url.encode(parts.entropy.bytes(valueLength))
+  )
+  return {
+    csrf: csrfField(parts.keys.current(), call.workspace.id, binding(value)),
+    headers: [setCookie(call.workspace, formCookie, value, lasts)]
+  }
+}
+
+export const isOwnForm = (parts: Parts, call: Call, form: Parameters): boolean =>
+  Option.match(readCookie(call.workspace, call.request, formCookie), {
+    onNone: () => false,
+    onSome: (value) => isCsrfField(parts.keys.current(), call.workspace.id, binding(value), form.get("csrf") ?? "")
+  })
+
+export const forgetForm = (workspace: Workspace) => clearCookie(workspace, formCookie)

@@ -1,0 +1,95 @@
+import { Effect, Redacted } from "effect"
+import type { Call, Endpoint } from "../http/Call.ts"
+import { readForm, readParameters } from "../http/form.ts"
+import type { HttpResponse } from "../http/Http.ts"
+import type { Parts } from "../http/Parts.ts"
+import { refused } from "../http/refused.ts"
+import { takeOfAddress } from "../http/takeOfAddress.ts"
+import { page } from "../pages/answer.ts"
+import { clientName } from "../pages/Consent.ts"
+import { type LoginPage, loginPage } from "../pages/Login.ts"
+import { placeOf } from "../pages/Place.ts"
+import { allowances } from "../ports/allowances.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import { readClientId } from "../rules/Id.ts"
+import { networkOf } from "../rules/Network.ts"
+import { ForgedForm } from "../rules/Refusal.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import type { Accounts } from "./Accounts.ts"
+import { drawForm, isOwnForm } from "./browserForm.ts"
+import { knownDevice } from "./Device.ts"
+import { safeReturnTo } from "./returnTo.ts"
+import { note, welcome } from "./welcome.ts"
+
+/** The name of the application that sent the person here, where its request is what they go on to. */
+const sentBy = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  returnTo: string
+): Effect.fn.Return<string | undefined, StorageUnavailable> {
+  const [path, query = ""] = returnTo.split("?", 2)
+  if (path !== `${basePath(call.workspace.issuer)}/oauth/authorize`) return undefined
+  const id = readClientId(readParameters(query).parameters.get("client_id"))
+  const client = id._tag === "Some" ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
+  return client === undefined ? undefined : clientName(client.about.client_name)
+})
+
+const draw = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  call: Call,
+  status: number,
+  model: Omit<LoginPage, "csrf" | "forClient">
+): Effect.fn.Return<HttpResponse, StorageUnavailable> {
+  const { csrf, headers } = drawForm(parts, call)
+  const place = placeOf(call.workspace, accounts.theme)
+  const forClient = yield* sentBy(parts, call, model.returnTo)
+  const document = loginPage(place, { ...model, csrf, ...(forClient === undefined ? {} : { forClient }) })
+  return page(status, document, { place, headers })
+})
+
+/** Also for who is signed in already: "not you?" leads here. */
+export const loginFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const asked = readParameters(call.request.query).parameters.get("return_to")
+    const here = yield* accounts.here(call.workspace, call.request)
+    const returnTo = safeReturnTo(call.workspace, asked)
+    if (here._tag === "None") return yield* draw(parts, accounts, call, 200, { returnTo })
+    const text = `You are signed in as ${here.value.account.email}. Sign in below to change to another account.`
+    return yield* draw(parts, accounts, call, 200, { returnTo, notice: { kind: "done", text } })
+  })
+
+/** The same words, whichever of the two was wrong. */
+const wrong = "The email or the password is not right."
+
+export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const form = yield* Effect.fromResult(readForm(call.request))
+    const returnTo = safeReturnTo(call.workspace, form.get("return_to"))
+    if (!isOwnForm(parts, call, form)) {
+      yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
+      const problem = "This page was open for too long. Please sign in again."
+      return yield* draw(parts, accounts, call, 403, { returnTo, problem })
+    }
+    const email = form.get("email") ?? ""
+    const password = form.get("password") ?? ""
+    if (email === "" || password === "") {
+      const problem = "Enter your email and your password."
+      return yield* draw(parts, accounts, call, 400, { returnTo, problem, ...(email === "" ? {} : { email }) })
+    }
+    yield* takeOfAddress(parts.limiter, call, allowances.signIn)
+    const { request, workspace, now } = call
+    const outcome = yield* accounts.signIn(
+      workspace.id,
+      {
+        email,
+        password: Redacted.make(password, { label: "password" }),
+        network: request.peer === undefined ? undefined : networkOf(request.peer),
+        deviceOf: (login) => knownDevice(parts.keys.current(), workspace, request, login, now)
+      },
+      now
+    )
+    if (outcome._tag === "SignedIn") return yield* welcome(parts, accounts, call, outcome, returnTo)
+    yield* note(parts, call, { _tag: "SignInFailed", reason: outcome.reason })
+    return yield* draw(parts, accounts, call, 403, { returnTo, email, problem: wrong })
+  })

@@ -1,0 +1,37 @@
+import { basePath, type Workspace } from "../workspace/Workspace.ts"
+
+/** Room for the longest authorization request that anybody sends. */
+const longest = 8192
+
+/** Visible ASCII but for the backslash, which browsers read as a slash, and the fragment. */
+const plain = /^\/[\x21\x22\x24-\x5b\x5d-\x7e]*$/
+
+const decodedOnce = (path: string): string =>
+  path.replace(/%[0-9a-fA-F]{2}/g, (escaped) => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
+
+const isSuspicious = (path: string): boolean =>
+  path.includes("//") || /[^\x21-\x7e]|\\/.test(path) || path.split("/").some((part) => part === "." || part === "..")
+
+/** As it stands and however often it is decoded on its way: no second slash, no backslash, no dots, no controls. */
+const isHonest = (path: string): boolean => {
+  for (let text = path; ; ) {
+    if (isSuspicious(text)) return false
+    const next = decodedOnce(text)
+    if (next === text) return true
+    text = next
+  }
+}
+
+const circular = ["/login", "/logout"]
+
+/** Where a browser goes after sign-in: a path of this workspace as it was asked for, or the settings. */
+export const safeReturnTo = (workspace: Workspace, text: string | undefined): string => {
+  const base = basePath(workspace.issuer)
+  const home = `${base}/settings`
+  if (text === undefined || text.length > longest || !plain.test(text)) return home
+  const path = text.split("?", 1)[0] ?? ""
+  if (!path.startsWith(`${base}/`) || !isHonest(path) || circular.includes(path.slice(base.length))) return home
+  // What a browser makes of it has the last word.
+  const url = new URL(text, workspace.issuer)
+  return url.origin === new URL(workspace.issuer).origin && url.pathname === path ? text : home
+}

@@ -1,0 +1,81 @@
+import { Effect, Option } from "effect"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Instant } from "../rules/Instant.ts"
+import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
+import { type Digest, digestOf } from "../rules/Secret.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Active } from "./Account.ts"
+import type { AccountBook } from "./AccountBook.ts"
+import { loginIdOf, normaliseEmail } from "./Email.ts"
+import type { Password, Passwords } from "./Passwords.ts"
+import type { SessionSecret, Sessions } from "./Sessions.ts"
+import type { Attempt, SignInThrottle } from "./SignInThrottle.ts"
+
+/** What was typed, and where. */
+export interface Credentials {
+  readonly email: string
+  readonly password: Password
+  readonly network: string | undefined
+  /** The name of the browser, if this login is known there. */
+  readonly deviceOf: (login: Digest) => Option.Option<string>
+}
+
+export type SignInOutcome =
+  | { readonly _tag: "SignedIn"; readonly account: Active; readonly login: Digest; readonly secret: SessionSecret }
+  /** Which of the two it was is for the log alone. */
+  | { readonly _tag: "Failed"; readonly reason: "unknown_email" | "wrong_password" | "changed_meanwhile" }
+
+export type SignIn = (
+  workspace: WorkspaceId,
+  credentials: Credentials,
+  now: Instant
+) => Effect.Effect<SignInOutcome, TooManyRequests | Overloaded | StorageUnavailable | Contended>
+
+/** What a login is called in the throttle, whether or not it could be anybody's. */
+const loginOf = (email: string): Digest =>
+  Option.match(normaliseEmail(email), { onNone: () => digestOf(`not an email ${email}`), onSome: loginIdOf })
+
+export const makeSignIn = (
+  book: AccountBook,
+  passwords: Passwords,
+  sessions: Sessions,
+  throttle: SignInThrottle | undefined
+): SignIn => {
+  const lookUp = (workspace: WorkspaceId, text: string) =>
+    Option.match(normaliseEmail(text), {
+      onNone: () => Effect.succeed(undefined),
+      onSome: (email) => book.byEmail(workspace, email)
+    })
+
+  const verified = Effect.fnUntraced(function* (workspace: WorkspaceId, credentials: Credentials, now: Instant) {
+    const found = yield* lookUp(workspace, credentials.email)
+    // Before anything depends on whether there is an account, so that the time taken does not either.
+    const fits = yield* passwords.verify(credentials.password, found?.password)
+    if (found === undefined) return "unknown_email"
+    if (!fits) return "wrong_password"
+    const rehashed = passwords.isOutdated(found.password) ? yield* passwords.hash(credentials.password) : undefined
+    const noted = yield* book.change(workspace, found.id, (account) =>
+      account.epoch === found.epoch
+        ? { ...account, signedInAt: now, password: rehashed ?? account.password }
+        : undefined
+    )
+    return noted?._tag === "Active" ? noted : "changed_meanwhile"
+  })
+
+  return Effect.fnUntraced(function* (workspace, credentials, now) {
+    const login = loginOf(credentials.email)
+    const attempt: Attempt = {
+      login: `${workspace} ${login}`,
+      network: credentials.network,
+      device: Option.getOrUndefined(credentials.deviceOf(login))
+    }
+    const tooMany = Option.getOrUndefined(throttle?.begin(attempt, now) ?? Option.none())
+    if (tooMany !== undefined) return yield* tooMany
+    const account = yield* Effect.onError(verified(workspace, credentials, now), () =>
+      Effect.sync(() => throttle?.abandon(attempt, now))
+    )
+    if (typeof account === "string") return { _tag: "Failed", reason: account }
+    throttle?.succeed(attempt, now)
+    return { _tag: "SignedIn", account, login, secret: yield* sessions.start(workspace, account, now) }
+  })
+}

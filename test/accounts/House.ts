@@ -1,0 +1,203 @@
+import { Effect, Layer, Logger, Redacted, References } from "effect"
+import { TestClock } from "effect/testing"
+import { layer as memory } from "../../adapters/memory/Memory.ts"
+import { noble } from "../../adapters/password/noble.ts"
+import { layerOf } from "../../adapters/password/Password.ts"
+import { Accounts, type AccountsOptions } from "../../core/accounts/Accounts.ts"
+import { resourceOwnerLayer } from "../../core/accounts/resourceOwner.ts"
+import { accountRoutes } from "../../core/accounts/routes.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { Tessera } from "../../core/http/Tessera.ts"
+import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { Limiter } from "../../core/ports/Limiter.ts"
+import { Pages } from "../../core/ports/Pages.ts"
+import { PasswordHasher } from "../../core/ports/PasswordHasher.ts"
+import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { standardPolicy } from "../../core/rules/Policy.ts"
+import { drawFrom } from "../../core/testing/Draw.ts"
+import { Keys } from "../../core/token/KeyRing.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { form, formHeaders, hiddenFields } from "../given/flow.ts"
+import { keyFrom, requestOf, t0, theWorkspace } from "../given/World.ts"
+
+/** Argon2id as cheap as it gets: what it costs is tested in test/adapters. */
+export const cheap = { memory: 8, passes: 1, lanes: 1 } as const
+
+export interface HouseOptions {
+  readonly workspace?: Workspace
+  readonly accounts?: AccountsOptions
+  readonly seed?: string
+  /** The store that everything is kept in, made of the one in memory. */
+  readonly storage?: (below: Storage["Service"]) => Storage["Service"]
+}
+
+/** What a person sends: fields of a form make it a POST's body. */
+export interface Sent {
+  readonly fields?: Readonly<Record<string, string>>
+  readonly peer?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A server with its built-in accounts, in memory, its clock and its chance in the test's hand. */
+export interface House {
+  readonly send: (method: string, target: string, sent?: Sent) => Effect.Effect<HttpResponse>
+  readonly accounts: Accounts["Service"]
+  readonly parts: Tessera["Service"]["parts"]
+  readonly workspace: Workspace
+  readonly storage: Storage["Service"]
+  readonly audit: Array<AuditEntry>
+  readonly log: Array<string>
+  /** What the slow hash was asked for. */
+  readonly hashed: { hash: number; verify: number }
+}
+
+export const httpWorkspace: Workspace = { ...theWorkspace, issuer: Issuer.make("http://127.0.0.1:3000") }
+export const nestedWorkspace: Workspace = {
+  id: WorkspaceId.make("nested"),
+  issuer: Issuer.make("https://auth.example.com/nested"),
+  name: "Nested"
+}
+
+export const secret = (text: string) => Redacted.make(text)
+
+const counted = (hashed: House["hashed"]) =>
+  Layer.effect(
+    PasswordHasher,
+    Effect.map(PasswordHasher, (hasher) => ({
+      ...hasher,
+      hash: (password) =>
+        Effect.suspend(() => {
+          hashed.hash++
+          return hasher.hash(password)
+        }),
+      verify: (password, hash) =>
+        Effect.suspend(() => {
+          hashed.verify++
+          return hasher.verify(password, hash)
+        })
+    }))
+  ).pipe(Layer.provide(layerOf(noble, cheap)))
+
+export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, options: HouseOptions = {}): Promise<A> => {
+  const workspace = options.workspace ?? theWorkspace
+  const audit: Array<AuditEntry> = []
+  const log: Array<string> = []
+  const hashed = { hash: 0, verify: 0 }
+  const draw = drawFrom(options.seed ?? "house")
+  const entropy = Layer.succeed(Entropy, {
+    bytes: (length) => Uint8Array.from({ length }, () => draw.below(256))
+  })
+  const storage = Layer.effect(
+    Storage,
+    Effect.map(Storage, (below) => options.storage?.(below) ?? below)
+  ).pipe(Layer.provide(memory))
+  const ground = Layer.mergeAll(
+    storage,
+    Keys.layer([keyFrom(1)]),
+    Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
+    RegistrationPolicy.layerOpen,
+    Pages.layer(),
+    Limiter.layerNone,
+    Workspaces.layerOne(workspace),
+    counted(hashed)
+  ).pipe(Layer.provideMerge(entropy))
+  const accounts = Accounts.layer(options.accounts)
+  const logger = Logger.make((entry) => {
+    log.push(JSON.stringify([entry.message, String(entry.cause)]))
+  })
+
+  const program = Effect.gen(function* () {
+    yield* TestClock.setTime(t0)
+    const built = yield* Accounts
+    const server = yield* Tessera
+    return yield* body({
+      send: (method, target, sent = {}) =>
+        server.handle({
+          ...requestOf(method, target, {
+            headers: { ...(sent.fields === undefined ? {} : formHeaders), ...sent.headers },
+            ...(sent.fields === undefined ? {} : { body: form(sent.fields) })
+          }),
+          peer: sent.peer ?? "192.0.2.1"
+        }),
+      accounts: built,
+      parts: server.parts,
+      workspace,
+      storage: yield* Storage,
+      audit,
+      log,
+      hashed
+    })
+  })
+  const tessera = Layer.unwrap(
+    Effect.map(Accounts, (built) =>
+      Tessera.layer({ policy: standardPolicy, routes: (parts) => accountRoutes(parts, built) })
+    )
+  )
+  return Effect.runPromise(
+    program.pipe(
+      Effect.provide(
+        tessera.pipe(Layer.provide(resourceOwnerLayer), Layer.provideMerge(accounts), Layer.provideMerge(ground))
+      ),
+      Effect.provide(Layer.merge(TestClock.layer(), Logger.layer([logger]))),
+      Effect.provideService(References.MinimumLogLevel, "All")
+    )
+  )
+}
+
+export const password = "correct horse battery"
+
+export const addAccount = (house: House, email = "ada@example.com", role: "owner" | "member" = "owner") =>
+  house.accounts.open(house.workspace.id, { email, name: "Ada", role, password: secret(password) })
+
+/** A browser: it keeps cookies as browsers do, and sends them along. */
+export class Browser {
+  readonly cookies = new Map<string, string>()
+  readonly house: House
+  readonly peer: string
+
+  constructor(house: House, peer = "192.0.2.1") {
+    this.house = house
+    this.peer = peer
+  }
+
+  send(method: string, target: string, fields?: Readonly<Record<string, string>>): Effect.Effect<HttpResponse> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
+    const sent = {
+      peer: this.peer,
+      ...(fields === undefined ? {} : { fields }),
+      ...(cookie === "" ? {} : { headers: { cookie } })
+    }
+    return Effect.map(this.house.send(method, target, sent), (response) => {
+      for (const [name, value] of response.headers) if (name === "set-cookie") this.#keep(value)
+      return response
+    })
+  }
+
+  get(target: string) {
+    return this.send("GET", target)
+  }
+
+  /** Opens a page and sends its first form, with these fields filled in. */
+  readonly submit = Effect.fnUntraced(function* (
+    this: Browser,
+    target: string,
+    fields: Readonly<Record<string, string>>
+  ) {
+    const page = yield* this.get(target)
+    return yield* this.send("POST", target.split("?")[0] ?? target, { ...hiddenFields(page.body), ...fields })
+  })
+
+  signIn(email = "ada@example.com", typed = password, target = "/login") {
+    return this.submit(target, { email, password: typed })
+  }
+
+  #keep(header: string) {
+    const [pair = "", ...attributes] = header.split("; ")
+    const at = pair.indexOf("=")
+    if (attributes.includes("Max-Age=0")) this.cookies.delete(pair.slice(0, at))
+    else this.cookies.set(pair.slice(0, at), pair.slice(at + 1))
+  }
+}
