@@ -1,28 +1,38 @@
-/** What the heap keeps. `slot` is the heap's own: where the item stands in it, -1 where it does not. */
+/** What the heap keeps. `due` and `slot` are the heap's own: what it is ordered by, and the place in it, -1 for none. */
 export interface Expiring {
   expiresAt: number | null
+  due: number
   slot: number
 }
 
-/** The items that expire, the soonest first: to know it costs nothing, to change one a few steps. */
+/**
+ * The items that expire, the soonest first. An expiry that moves back, as with every refresh of a grant, costs nothing:
+ * the item stays where it is and is moved once it comes to the front. So `due` is never later than the expiry.
+ */
 export class ExpiryHeap<A extends Expiring> {
   private readonly items: Array<A> = []
 
-  get soonest(): A | undefined {
-    return this.items[0]
+  soonest(): A | undefined {
+    for (;;) {
+      const first = this.items[0]
+      if (first === undefined || first.due === first.expiresAt) return first
+      if (first.expiresAt === null) this.delete(first)
+      else {
+        first.due = first.expiresAt
+        this.sink(first)
+      }
+    }
   }
 
-  /** To be called after each change of an item's expiry, and before it is let go. */
+  /** To be called after each change of an item's expiry. */
   update(item: A): void {
-    if (item.expiresAt === null) {
-      this.delete(item)
-      return
-    }
+    if (item.expiresAt === null || (item.slot >= 0 && item.due <= item.expiresAt)) return
+    item.due = item.expiresAt
     if (item.slot < 0) {
       item.slot = this.items.length
       this.items.push(item)
     }
-    this.settle(item)
+    this.rise(item)
   }
 
   delete(item: A): void {
@@ -32,18 +42,14 @@ export class ExpiryHeap<A extends Expiring> {
     item.slot = -1
     if (last === undefined || last === item) return
     this.place(last, slot)
-    this.settle(last)
-  }
-
-  private settle(item: A): void {
-    this.rise(item)
-    this.sink(item)
+    this.rise(last)
+    this.sink(last)
   }
 
   private rise(item: A): void {
     while (item.slot > 0) {
       const parent = this.items[(item.slot - 1) >> 1]
-      if (parent === undefined || due(parent) <= due(item)) return
+      if (parent === undefined || parent.due <= item.due) return
       this.swap(parent, item)
     }
   }
@@ -52,8 +58,8 @@ export class ExpiryHeap<A extends Expiring> {
     for (;;) {
       const left = this.items[2 * item.slot + 1]
       const right = this.items[2 * item.slot + 2]
-      const child = left !== undefined && right !== undefined && due(right) < due(left) ? right : left
-      if (child === undefined || due(item) <= due(child)) return
+      const child = left !== undefined && right !== undefined && right.due < left.due ? right : left
+      if (child === undefined || item.due <= child.due) return
       this.swap(item, child)
     }
   }
@@ -69,5 +75,3 @@ export class ExpiryHeap<A extends Expiring> {
     this.items[slot] = item
   }
 }
-
-const due = (item: Expiring): number => item.expiresAt ?? Number.POSITIVE_INFINITY

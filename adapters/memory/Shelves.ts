@@ -41,7 +41,7 @@ export class Shelves {
     if (shelf.places.has(id)) return false
     // The shelf's own text of the workspace, so that a million records do not each keep a copy.
     const record = { workspace: shelf.workspace, kind, id, owner, version: 1, expiresAt, body: this.keep(body) }
-    const place = { record, expiresAt, slot: -1 }
+    const place = { record, expiresAt, due: 0, slot: -1 }
     shelf.add(place)
     this.expiring.update(place)
     return true
@@ -79,7 +79,7 @@ export class Shelves {
 
   sweep(before: number, limit: number): number {
     for (let swept = 0; swept < limit; swept++) {
-      const place = this.expiring.soonest
+      const place = this.expiring.soonest()
       if (place?.expiresAt == null || place.expiresAt > before) return swept
       this.remove(place.record)
     }

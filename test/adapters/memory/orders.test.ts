@@ -45,7 +45,7 @@ test("a sorted list holds what was put in and not taken out, in order, over many
 test("a heap always knows what expires the soonest", () => {
   const draw = drawFrom(`ExpiryHeap/${seed}`)
   const heap = new ExpiryHeap<Expiring>()
-  const items: ReadonlyArray<Expiring> = Array.from({ length: 100 }, () => ({ expiresAt: null, slot: -1 }))
+  const items: ReadonlyArray<Expiring> = Array.from({ length: 100 }, () => ({ expiresAt: null, due: 0, slot: -1 }))
   const [first, ...others] = items
   if (first === undefined) throw new Error("no items")
 
@@ -57,7 +57,9 @@ test("a heap always knows what expires the soonest", () => {
       heap.delete(item)
       item.expiresAt = null
     }
+    // Rarely asked, so that what moved back has gathered in front.
+    if (draw.below(10) > 0) continue
     const soonest = Math.min(...items.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
-    expect(heap.soonest?.expiresAt ?? Number.POSITIVE_INFINITY, `seed ${seed}`).toBe(soonest)
+    expect(heap.soonest()?.expiresAt ?? Number.POSITIVE_INFINITY, `seed ${seed}`).toBe(soonest)
   }
 })
