@@ -1,8 +1,8 @@
 import type { NewRecord, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
+import { fromKeyText, toKeyText } from "../KeyText.ts"
 import { numberArray, textArray } from "./arrayLiteral.ts"
 import { fromBodyText, toBodyText } from "./BodyText.ts"
 import type { Cell, Row } from "./Connection.ts"
-import { fromKeyText, toKeyText } from "./KeyText.ts"
 
 export const keyText = (cell: Cell | undefined): string => fromKeyText(String(cell))
 

@@ -10,8 +10,8 @@ import {
   type StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
+import { toKeyText } from "../KeyText.ts"
 import { toBodyText } from "./BodyText.ts"
-import { toKeyText } from "./KeyText.ts"
 import { idsOf, keyText, recordOf, workspacesOf } from "./rows.ts"
 import { type Rows, type Session, told } from "./Session.ts"
 

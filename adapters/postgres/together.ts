@@ -6,8 +6,8 @@ import {
   type RecordKey,
   type StorageUnavailable
 } from "../../core/ports/Storage.ts"
+import { toKeyText } from "../KeyText.ts"
 import { numberArray } from "./arrayLiteral.ts"
-import { toKeyText } from "./KeyText.ts"
 import { isRowsFault } from "./outcome.ts"
 import { bodiesOf, expiriesOf, idsOf, ownersOf, recordOf, workspacesOf } from "./rows.ts"
 import { type Rows, type Session, type Trouble, told } from "./Session.ts"

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { textArray } from "../../adapters/postgres/arrayLiteral.ts"
 import { fromBodyText, toBodyText } from "../../adapters/postgres/BodyText.ts"
-import { fromKeyText, toKeyText } from "../../adapters/postgres/KeyText.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "./seed.ts"
 
@@ -13,32 +12,8 @@ const units = [
 const text = () =>
   String.fromCharCode(...Array.from({ length: draw.below(6) }, () => units[draw.below(units.length)] ?? 0))
 const texts = Array.from({ length: 400 }, text)
-const bytes = (value: string) => new TextEncoder().encode(value)
 
 describe(`text that PostgreSQL can hold (seed ${seed})`, () => {
-  test("keys come back the same", () => {
-    for (const key of texts) expect(fromKeyText(toKeyText(key))).toBe(key)
-  })
-
-  test("keys are held without NUL and without half a character", () => {
-    for (const key of texts) {
-      expect(toKeyText(key)).not.toContain("\0")
-      expect(new TextDecoder().decode(bytes(toKeyText(key)))).toBe(toKeyText(key))
-    }
-  })
-
-  test("keys sort by the bytes of what is held as they sort by code unit", () => {
-    for (const a of texts.slice(0, 120)) {
-      for (const b of texts.slice(0, 120)) {
-        expect(Math.sign(Buffer.compare(bytes(toKeyText(a)), bytes(toKeyText(b))))).toBe(a < b ? -1 : a > b ? 1 : 0)
-      }
-    }
-  })
-
-  test("a key as they are in practice is held as it is", () => {
-    expect(toKeyText("user:Aa0_-é中")).toBe("user:Aa0_-é中")
-  })
-
   test("bodies come back the same, and what is held is JSON without what jsonb refuses", () => {
     for (const [i, value] of texts.entries()) {
       const body = { [value]: [value, { [`${value}${i}`]: `\\u0000${value}\\u0001` }] }
