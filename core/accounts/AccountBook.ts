@@ -58,12 +58,10 @@ export interface AccountBook {
   ) => Effect.Effect<Listed<Account>, StorageUnavailable>
   /** The id opens no account any more; `false` where it already did. */
   readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
-  /** The way back out of `Leaving`, and the way on. */
-  readonly settle: (
-    workspace: WorkspaceId,
-    id: UserId,
-    settle: (account: Leaving) => Account
-  ) => Effect.Effect<Account | undefined, Storing>
+  /** The way back out of `Leaving`: the person can sign in again. */
+  readonly restore: (workspace: WorkspaceId, person: Leaving) => Effect.Effect<void, AccountRefusal | Storing>
+  /** The way on: nothing is left but the id, which stays taken. */
+  readonly forget: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<void, Storing>
   /** The email no longer leads to this account; to another one it may. */
   readonly vacate: (workspace: WorkspaceId, email: Email, account: UserId, now: Instant) => Effect.Effect<void, Storing>
 }
@@ -136,6 +134,13 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       )
     )
 
+  const leave = (workspace: WorkspaceId, id: UserId, next: (person: Leaving) => Account) =>
+    decided(
+      transact(accounts, entropy, workspace, id, (account) =>
+        account?._tag === "Leaving" ? answerAndKeep(next(account), undefined) : answer(undefined)
+      )
+    )
+
   return {
     newId: () => userIdOf(entropy.bytes(idLength)),
     find,
@@ -168,13 +173,12 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
             : answer(account._tag === "Gone")
         )
       ),
-    settle: (workspace, id, settle) =>
-      decided(
-        transact(accounts, entropy, workspace, id, (account) => {
-          const next = account?._tag === "Leaving" ? settle(account) : undefined
-          return next === undefined ? answer(undefined) : answerAndKeep(next, next)
-        })
-      ),
+    restore: Effect.fnUntraced(function* (workspace, person) {
+      // The removal may have come as far as giving it up; without it nobody is let back in.
+      yield* claim(workspace, person.email, person.id)
+      yield* leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" }))
+    }),
+    forget: (workspace, id, now) => leave(workspace, id, () => ({ _tag: "Gone", id, at: now })),
     vacate: (workspace, email, account, now) =>
       decided(
         transact(logins, entropy, workspace, loginIdOf(email), (login) =>

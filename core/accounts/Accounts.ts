@@ -5,14 +5,15 @@ import { Entropy } from "../ports/Entropy.ts"
 import { PasswordHasher } from "../ports/PasswordHasher.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import type { UserId } from "../rules/Id.ts"
-import type { Contended, Overloaded } from "../rules/Refusal.ts"
+import type { Instant } from "../rules/Instant.ts"
+import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
 import { currentInstant } from "../server/Grants.ts"
 import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import type { Active, Role } from "./Account.ts"
 import { type AccountBook, makeAccountBook } from "./AccountBook.ts"
 import { type AccountPolicy, standardAccountPolicy } from "./AccountPolicy.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
-import { type Email, normaliseEmail } from "./Email.ts"
+import { type Email, loginIdOf, normaliseEmail } from "./Email.ts"
 import { type Links, makeLinks } from "./Links.ts"
 import { fitPassword, makePasswords, type Password, type Passwords } from "./Passwords.ts"
 import type { Session } from "./Session.ts"
@@ -65,6 +66,14 @@ export class Accounts extends Context.Service<
       draft: Draft,
       id?: UserId
     ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
+    /** Whether somebody who is signed in knows their password; `device` is what is slowed down if not. */
+    readonly confirm: (
+      workspace: WorkspaceId,
+      account: Active,
+      password: Password,
+      device: string,
+      now: Instant
+    ) => Effect.Effect<boolean, TooManyRequests | Overloaded>
     /** Ends every session of the account; whoever goes on needs a new one. */
     readonly changePassword: (
       workspace: WorkspaceId,
@@ -90,7 +99,11 @@ const readEmail = (text: string): Effect.Effect<Email, AccountRefusal> =>
   })
 
 const readName = (text: string): Effect.Effect<string | null, AccountRefusal> => {
-  const name = text.trim()
+  // What no store keeps and no page shows: control characters, halves of characters, line separators.
+  const name = text
+    .normalize("NFC")
+    .replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim()
   return [...name].length > nameLength
     ? Effect.fail(new AccountRefusal({ reason: "name_too_long" }))
     : Effect.succeed(name === "" ? null : name)
@@ -136,6 +149,16 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
       const fit = yield* Effect.fromResult(fitPassword(draft.password, email, policy.passwordLength))
       const password = yield* passwords.hash(fit)
       return yield* book.open(workspace, { id, email, name, role: draft.role, password }, yield* currentInstant)
+    }),
+    confirm: Effect.fnUntraced(function* (workspace, account, password, device, now) {
+      const attempt = { login: `${workspace} ${loginIdOf(account.email)}`, network: undefined, device }
+      const tooMany = Option.getOrUndefined(throttle?.begin(attempt, now) ?? Option.none())
+      if (tooMany !== undefined) return yield* tooMany
+      const fits = yield* Effect.onError(passwords.verify(password, account.password), () =>
+        Effect.sync(() => throttle?.abandon(attempt, now))
+      )
+      if (fits) throttle?.succeed(attempt, now)
+      return fits
     }),
     changePassword: Effect.fnUntraced(function* (workspace, id, typed) {
       const account = yield* book.find(workspace, id)

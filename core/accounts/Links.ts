@@ -26,7 +26,7 @@ export interface Links {
     secret: string,
     now: Instant
   ) => Effect.Effect<Link | undefined, StorageUnavailable>
-  readonly byId: (workspace: WorkspaceId, id: string) => Effect.Effect<Link | undefined, StorageUnavailable>
+  readonly byId: (workspace: WorkspaceId, id: Digest) => Effect.Effect<Link | undefined, StorageUnavailable>
   readonly remove: (workspace: WorkspaceId, id: Digest) => Effect.Effect<void, StorageUnavailable>
   readonly list: (
     workspace: WorkspaceId,
@@ -40,7 +40,7 @@ const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
 export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service"]): Links => {
   const records = recordsOf(storage, linkKind)
-  const byId = (workspace: WorkspaceId, id: string) =>
+  const byId = (workspace: WorkspaceId, id: Digest) =>
     Effect.map(records.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
 
   return {

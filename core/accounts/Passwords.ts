@@ -19,6 +19,11 @@ const utf8 = new TextEncoder()
 const normal = (password: Password): Password =>
   Redacted.make(Redacted.value(password).normalize("NFKC"), { label: "password" })
 
+const isTooLong = (password: Password): boolean => utf8.encode(Redacted.value(password)).length > passwordBytes
+
+/** Hashing takes as long whatever is hashed, and a flood of long passwords gains nothing. */
+const nothing: Password = Redacted.make("nothing", { label: "password" })
+
 /** Whether it may become somebody's password. No rules of composition, and nothing that is as good as no secret. */
 export const fitPassword = (
   password: Password,
@@ -28,7 +33,7 @@ export const fitPassword = (
   const fit = normal(password)
   const text = Redacted.value(fit)
   if ([...text].length < shortest) return Result.fail(new AccountRefusal({ reason: "password_too_short" }))
-  if (utf8.encode(text).length > passwordBytes) return Result.fail(new AccountRefusal({ reason: "password_too_long" }))
+  if (isTooLong(fit)) return Result.fail(new AccountRefusal({ reason: "password_too_long" }))
   const said = text.trim().toLowerCase()
   if (said === email || said === email.split("@")[0]) {
     return Result.fail(new AccountRefusal({ reason: "password_is_email" }))
@@ -38,7 +43,6 @@ export const fitPassword = (
 
 /** The slow hash, as many at once as the memory bears. */
 export interface Passwords {
-  /** Of one that was found fit. */
   readonly hash: (password: Password) => Effect.Effect<string, Overloaded>
   /** Takes its time also where there is no hash to verify, so that nobody learns who has an account. */
   readonly verify: (password: Password, hash: string | undefined) => Effect.Effect<boolean, Overloaded>
@@ -62,10 +66,12 @@ export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
     })
 
   return {
-    hash: (password) => bounded(hasher.hash(password)),
+    hash: (password) => bounded(hasher.hash(normal(password))),
     verify: (password, hash) => {
-      const fits = bounded(hasher.verify(normal(password), hash ?? hasher.decoy))
-      return hash === undefined ? Effect.as(fits, false) : fits
+      const typed = normal(password)
+      const hopeless = hash === undefined || isTooLong(typed)
+      const fits = bounded(hasher.verify(hopeless ? nothing : typed, hopeless ? hasher.decoy : hash))
+      return hopeless ? Effect.as(fits, false) : fits
     },
     isOutdated: hasher.isOutdated
   }

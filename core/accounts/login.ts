@@ -6,7 +6,6 @@ import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
 import { takeOfAddress } from "../http/takeOfAddress.ts"
 import { page } from "../pages/answer.ts"
-import { clientName } from "../pages/Consent.ts"
 import { type LoginPage, loginPage } from "../pages/Login.ts"
 import { placeOf } from "../pages/Place.ts"
 import { allowances } from "../ports/allowances.ts"
@@ -31,7 +30,7 @@ const sentBy = Effect.fnUntraced(function* (
   if (path !== `${basePath(call.workspace.issuer)}/oauth/authorize`) return undefined
   const id = readClientId(readParameters(query).parameters.get("client_id"))
   const client = id._tag === "Some" ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
-  return client === undefined ? undefined : clientName(client.about.client_name)
+  return client?.about.client_name
 })
 
 const draw = Effect.fnUntraced(function* (
@@ -68,7 +67,7 @@ export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endp
     const returnTo = safeReturnTo(call.workspace, form.get("return_to"))
     if (!isOwnForm(parts, call, form)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
-      const problem = "This page was open for too long. Please sign in again."
+      const problem = "This page was open for too long, or your browser keeps no cookies. Please sign in again."
       return yield* draw(parts, accounts, call, 403, { returnTo, problem })
     }
     const email = form.get("email") ?? ""

@@ -1,20 +1,46 @@
+import { Effect } from "effect"
+import { seeOther } from "../http/answer.ts"
 import type { Endpoint } from "../http/Call.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { Route } from "../http/Route.ts"
+import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts } from "./Accounts.ts"
 import { loginEndpoint, loginFormEndpoint } from "./login.ts"
 import { logoutEndpoint, logoutFormEndpoint } from "./logout.ts"
+import { membersEndpoint, membersFormEndpoint } from "./members.ts"
+import { newcomerForm, newcomerPage } from "./newcomer.ts"
+import { profileEndpoint, profileFormEndpoint } from "./profile.ts"
 
-const pageRoute = (path: string, get: Endpoint, post: Endpoint): Route => ({
+const pageRoute = (path: string, methods: { readonly GET: Endpoint; readonly POST?: Endpoint }): Route => ({
   path,
   match: "exact",
-  methods: { GET: get, POST: post },
+  methods,
   errors: "page",
   cors: false
 })
 
+const settingsEndpoint: Endpoint = (call) =>
+  Effect.succeed(seeOther(`${basePath(call.workspace.issuer)}/settings/profile`))
+
 /** The pages of the built-in accounts, for `Tessera.layer({ routes })`. */
 export const accountRoutes = (parts: Parts, accounts: Accounts["Service"]): ReadonlyArray<Route> => [
-  pageRoute("/login", loginFormEndpoint(parts, accounts), loginEndpoint(parts, accounts)),
-  pageRoute("/logout", logoutFormEndpoint(parts, accounts), logoutEndpoint(parts, accounts))
+  pageRoute("/login", { GET: loginFormEndpoint(parts, accounts), POST: loginEndpoint(parts, accounts) }),
+  pageRoute("/logout", { GET: logoutFormEndpoint(parts, accounts), POST: logoutEndpoint(parts, accounts) }),
+  pageRoute("/set-up", {
+    GET: newcomerPage(parts, accounts, "SetUp"),
+    POST: newcomerForm(parts, accounts, "SetUp")
+  }),
+  pageRoute("/invite", {
+    GET: newcomerPage(parts, accounts, "Invitation"),
+    POST: newcomerForm(parts, accounts, "Invitation")
+  }),
+  pageRoute("/settings", { GET: settingsEndpoint }),
+  pageRoute("/settings/profile", {
+    GET: profileEndpoint(parts, accounts),
+    POST: profileFormEndpoint(parts, accounts)
+  }),
+  pageRoute("/settings/members", {
+    GET: membersEndpoint(parts, accounts),
+    POST: membersFormEndpoint(parts, accounts)
+  })
 ]

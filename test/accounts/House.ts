@@ -37,6 +37,7 @@ export interface HouseOptions {
 /** What a person sends: fields of a form make it a POST's body. */
 export interface Sent {
   readonly fields?: Readonly<Record<string, string>>
+  readonly body?: string
   readonly peer?: string
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -118,7 +119,7 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
         server.handle({
           ...requestOf(method, target, {
             headers: { ...(sent.fields === undefined ? {} : formHeaders), ...sent.headers },
-            ...(sent.fields === undefined ? {} : { body: form(sent.fields) })
+            body: sent.fields === undefined ? (sent.body ?? "") : form(sent.fields)
           }),
           peer: sent.peer ?? "192.0.2.1"
         }),

@@ -1,10 +1,22 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
-import { header } from "../given/flow.ts"
-import { addAccount, Browser, inHouse } from "./House.ts"
+import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { standardAccountPolicy } from "../../core/accounts/AccountPolicy.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
+import { addAccount, Browser, type House, httpWorkspace, inHouse, nestedWorkspace, password } from "./House.ts"
+
+const cookiesOf = (response: HttpResponse) =>
+  response.headers.filter(([name]) => name === "set-cookie").map(([, value]) => value)
+
+const sessionOf = (browser: Browser) => browser.cookies.get("__Host-tessera_session")
+
+const isSignedIn = (browser: Browser) => Effect.map(browser.get("/settings/profile"), ({ status }) => status === 200)
+
+const events = (house: House) => house.audit.map(({ event }) => event)
 
 describe("signing in", () => {
-  test("opens a session, and leads on", () =>
+  test("opens a session, and leads to the settings", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -12,9 +24,502 @@ describe("signing in", () => {
         const answer = yield* browser.signIn()
         expect(answer.status).toBe(303)
         expect(header(answer, "location")).toBe("/settings")
-        expect(browser.cookies.get("__Host-tessera_session")).toMatch(/^[\w-]{43}$/)
-        const again = yield* browser.get("/login")
-        expect(again.body).toContain("You are signed in as ada@example.com")
+        expect(yield* isSignedIn(browser)).toBe(true)
+      })
+    ))
+
+  test("finds the email however it is typed", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house, "Ada@Example.com")
+        for (const typed of ["ada@example.com", " ADA@EXAMPLE.COM\t", "ａｄａ@example.com"]) {
+          const browser = new Browser(house)
+          yield* browser.signIn(typed)
+          expect(yield* isSignedIn(browser)).toBe(true)
+        }
+      })
+    ))
+
+  test("finds the password by whatever keyboard its letters come", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house, "first@example.com")
+        const browser = new Browser(house)
+        const composed = "naïve café ligature ﬁ"
+        yield* browser.signIn("first@example.com")
+        yield* browser.submit("/settings/profile", {
+          action: "password",
+          current_password: password,
+          new_password: composed
+        })
+        for (const typed of [composed, composed.normalize("NFD"), composed.normalize("NFKC")]) {
+          const other = new Browser(house)
+          yield* other.signIn("first@example.com", typed)
+          expect(yield* isSignedIn(other)).toBe(true)
+        }
+      })
+    ))
+
+  test("leads back to where it was asked for, the request unharmed", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const client = yield* registerClient(house, { client_name: "Ledger" })
+        const browser = new Browser(house)
+        const target = authorizeTarget(client, { state: "a b&c=d/é" })
+        const away = header(yield* browser.get(target), "location") ?? ""
+        expect(away).toBe(`/login?return_to=${encodeURIComponent(target)}`)
+        const page = yield* browser.get(away)
+        expect(page.body).toContain("Ledger")
+        const answer = yield* browser.signIn("ada@example.com", password, away)
+        expect(header(answer, "location")).toBe(target)
+        const consent = yield* browser.get(target)
+        expect(consent.status).toBe(200)
+        expect(consent.body.replaceAll("<wbr>", "")).toContain("ada@example.com")
+      })
+    ))
+
+  test("is offered to who is signed in already, for another account", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        yield* addAccount(house, "bob@example.com", "member")
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        expect((yield* browser.get("/login")).body).toContain("You are signed in as ada@example.com")
+        yield* browser.signIn("bob@example.com")
+        expect((yield* browser.get("/settings/profile")).body).toContain("bob@example.com")
+      })
+    ))
+
+  test("is told to the audit stream, and no secret is", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const account = yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn("ada@example.com", "not it at all")
+        yield* browser.signIn("bob@example.com")
+        yield* browser.signIn()
+        expect(events(house)).toEqual([
+          { _tag: "SignInFailed", reason: "wrong_password" },
+          { _tag: "SignInFailed", reason: "unknown_email" },
+          { _tag: "SignedIn", account: account.id }
+        ])
+        const said = JSON.stringify([house.audit, house.log])
+        for (const secret of [password, "not it at all", "example.com", sessionOf(browser) ?? "no session"]) {
+          expect(said).not.toContain(secret)
+        }
+      })
+    ))
+})
+
+describe("a sign-in that fails", () => {
+  const attempt = (email: string, seed: string) =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house, "known@example.com")
+        const browser = new Browser(house)
+        const { verify } = house.hashed
+        const answer = yield* browser.signIn(email, "not the password")
+        return { answer, verified: house.hashed.verify - verify, session: sessionOf(browser) }
+      }),
+      { seed }
+    )
+
+  /** Without what is drawn anew for every page. */
+  const withoutChance = (answer: HttpResponse, email: string) =>
+    JSON.stringify(answer)
+      .replaceAll(email, "EMAIL")
+      .replace(/[0-9a-f]{8}\.[\w-]{43}/g, "CSRF")
+      .replace(/form=[\w-]{22}/, "FORM")
+      .replace(/"x-request-id","[^"]+"/, "REQUEST")
+
+  test("says the same, byte for byte, of an unknown email and a wrong password", async () => {
+    const known = await attempt("known@example.com", "one")
+    const unknown = await attempt("other@example.com", "two")
+    expect(withoutChance(known.answer, "known@example.com")).toBe(withoutChance(unknown.answer, "other@example.com"))
+    expect(known.answer.status).toBe(403)
+    expect(known.answer.body).toContain("The email or the password is not right.")
+    expect([known.session, unknown.session]).toEqual([undefined, undefined])
+  })
+
+  test("costs one verification in either case, and for what is no email", async () => {
+    for (const email of ["known@example.com", "other@example.com", "nobody"]) {
+      expect((await attempt(email, "three")).verified).toBe(1)
+    }
+  })
+
+  test("reads as many records in either case", async () => {
+    const reads = (email: string) =>
+      inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house, "known@example.com")
+          const browser = new Browser(house)
+          counted.length = 0
+          yield* browser.signIn(email, "not the password")
+          return [...counted]
+        }),
+        {
+          storage: (below) => ({
+            ...below,
+            get: (key) => {
+              counted.push(key.kind)
+              return below.get(key)
+            }
+          })
+        }
+      )
+    const counted: Array<string> = []
+    expect(await reads("known@example.com")).toEqual(["login", "account"])
+    expect(await reads("other@example.com")).toEqual(["login", "account"])
+  })
+
+  test("keeps what was typed but for the password", async () => {
+    const { answer } = await attempt("other@example.com", "four")
+    expect(answer.body).toContain('value="other@example.com"')
+    expect(answer.body).not.toContain("not the password")
+  })
+
+  test("with an empty field asks for it, and verifies nothing", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        for (const fields of [{ email: "ada@example.com" }, { password }, { email: "ada@example.com", password: "" }]) {
+          expect((yield* browser.submit("/login", fields)).status).toBe(400)
+        }
+        expect(house.hashed.verify).toBe(0)
+      })
+    ))
+
+  test("with a password beyond the limit fails as any other, whoever is meant", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        expect((yield* browser.signIn("ada@example.com", "a".repeat(5000))).status).toBe(403)
+        expect((yield* browser.signIn("bob@example.com", "a".repeat(5000))).status).toBe(403)
+        expect(house.hashed.verify).toBe(2)
+      })
+    ))
+})
+
+describe("the login form", () => {
+  test("that was forged does nothing", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        const page = yield* browser.get("/login")
+        const { csrf } = hiddenFields(page.body)
+        const credentials = { email: "ada@example.com", password }
+        const without = yield* browser.send("POST", "/login", credentials)
+        const mangled = yield* browser.send("POST", "/login", { ...credentials, csrf: `${csrf}x` })
+        const elsewhere = new Browser(house)
+        const foreign = yield* elsewhere.send("POST", "/login", { ...credentials, csrf: csrf ?? "" })
+        yield* elsewhere.get("/login")
+        const ofAnother = yield* elsewhere.send("POST", "/login", { ...credentials, csrf: csrf ?? "" })
+        expect([without.status, mangled.status, foreign.status, ofAnother.status]).toEqual([403, 403, 403, 403])
+        expect([sessionOf(browser), sessionOf(elsewhere)]).toEqual([undefined, undefined])
+        expect(house.hashed.verify).toBe(0)
+        const refused = { _tag: "Refused", endpoint: "/login", refusal: "ForgedForm", reason: "csrf" } as const
+        expect(events(house)).toEqual([refused, refused, refused, refused])
+      })
+    ))
+
+  test("that was open for too long works at the second try", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.get("/login")
+        browser.cookies.clear()
+        const late = yield* browser.send("POST", "/login", { email: "ada@example.com", password, csrf: "x" })
+        expect(late.body).toContain("This page was open for too long")
+        const again = { ...hiddenFields(late.body), email: "ada@example.com", password }
+        expect((yield* browser.send("POST", "/login", again)).status).toBe(303)
+      })
+    ))
+
+  test("works in two tabs that were opened before", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        const first = yield* browser.get("/login")
+        const second = yield* browser.get("/login")
+        const fields = { ...hiddenFields(first.body), email: "ada@example.com", password }
+        expect(hiddenFields(second.body).csrf).toBe(hiddenFields(first.body).csrf ?? "")
+        expect((yield* browser.send("POST", "/login", fields)).status).toBe(303)
+      })
+    ))
+
+  test("of a session is not the form of a browser without one, nor the other way round", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        const before = hiddenFields((yield* browser.get("/login")).body).csrf ?? ""
+        yield* browser.signIn()
+        const rename = { action: "profile", name: "Eve" }
+        const crossed = yield* browser.send("POST", "/settings/profile", { ...rename, csrf: before })
+        expect(crossed.status).toBe(403)
+        const inside = hiddenFields((yield* browser.get("/settings/profile")).body).csrf ?? ""
+        yield* browser.get("/login")
+        const fields = { email: "ada@example.com", password, csrf: inside }
+        expect((yield* browser.send("POST", "/login", fields)).status).toBe(403)
+      })
+    ))
+
+  test("sent as anything but a form, or with a field twice, is refused in words", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const json = yield* house.send("POST", "/login", { headers: { "content-type": "application/json" } })
+        const twice = yield* house.send("POST", "/login", {
+          headers: formHeaders,
+          body: "email=a&email=b"
+        })
+        expect([json.status, twice.status]).toEqual([400, 400])
+        expect(header(json, "content-type")).toBe("text/html; charset=utf-8")
+      })
+    ))
+})
+
+describe("the session's cookie", () => {
+  test("is for this host alone, out of scripts' reach, and gone with the session", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const answer = yield* new Browser(house).signIn()
+        const [session] = cookiesOf(answer)
+        expect(session).toMatch(
+          /^__Host-tessera_session=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax; Secure$/
+        )
+        expect(cookiesOf(answer).every((cookie) => cookie.includes("HttpOnly; SameSite=Lax; Secure"))).toBe(true)
+      })
+    ))
+
+  test("on a machine's own http has no prefix, and names the port", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const answer = yield* new Browser(house).signIn()
+        expect(cookiesOf(answer)[0]).toMatch(
+          /^tessera_session_3000=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax$/
+        )
+      }),
+      { workspace: httpWorkspace }
+    ))
+
+  test("names the workspace where several share a host", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        const page = yield* browser.get("/nested/login")
+        const fields = { ...hiddenFields(page.body), email: "ada@example.com", password }
+        const answer = yield* browser.send("POST", "/nested/login", fields)
+        expect(header(answer, "location")).toBe("/nested/settings")
+        expect([...browser.cookies.keys()]).toContain("__Host-tessera_session_nested")
+        expect((yield* browser.get("/nested/settings/profile")).status).toBe(200)
+      }),
+      { workspace: nestedWorkspace }
+    ))
+
+  test("is no session's id: the store holds its digest alone", () => {
+    const written: Array<string> = []
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const secret = sessionOf(browser) ?? "no session"
+        expect(secret).toHaveLength(43)
+        expect(written.some((record) => record.includes('"kind":"session"'))).toBe(true)
+        for (const record of written) {
+          expect(record).not.toContain(secret)
+          expect(record).not.toContain(password)
+        }
+        const [, id = ""] = /"kind":"session","id":"([\w-]{43})"/.exec(written.join()) ?? []
+        browser.cookies.set("__Host-tessera_session", id)
+        expect(yield* isSignedIn(browser)).toBe(false)
+      }),
+      {
+        storage: (below) => ({
+          ...below,
+          insert: (record) => {
+            written.push(JSON.stringify(record))
+            return below.insert(record)
+          }
+        })
+      }
+    )
+  })
+
+  test("that was planted before sign-in is worth nothing after it", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const attacker = new Browser(house)
+        yield* addAccount(house, "eve@example.com", "member")
+        yield* attacker.signIn("eve@example.com")
+        const planted = sessionOf(attacker) ?? ""
+        const victim = new Browser(house)
+        victim.cookies.set("__Host-tessera_session", planted)
+        yield* victim.signIn()
+        expect(sessionOf(victim)).not.toBe(planted)
+        expect((yield* victim.get("/settings/profile")).body).toContain("ada@example.com")
+        expect(yield* isSignedIn(attacker)).toBe(false)
+      })
+    ))
+
+  test("is another one after every sign-in", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const first = sessionOf(browser) ?? ""
+        yield* browser.signIn()
+        expect(sessionOf(browser)).not.toBe(first)
+        const old = new Browser(house)
+        old.cookies.set("__Host-tessera_session", first)
+        expect(yield* isSignedIn(old)).toBe(false)
+        expect(yield* isSignedIn(browser)).toBe(true)
+      })
+    ))
+
+  test("opens its session to the last millisecond, and not a moment longer", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        yield* TestClock.adjust(standardAccountPolicy.sessionTtl - 1)
+        expect(yield* isSignedIn(browser)).toBe(true)
+        yield* TestClock.adjust(1)
+        expect(yield* isSignedIn(browser)).toBe(false)
+      })
+    ))
+
+  test("that comes twice, or is not one of ours, counts as none and asks the store nothing", () => {
+    const sessions: Array<string> = []
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const secret = sessionOf(browser) ?? ""
+        const name = "__Host-tessera_session"
+        const headers = [
+          `${name}=${secret}; ${name}=${"A".repeat(43)}`,
+          `${name}=${secret}; ${name}=${secret}`,
+          `${name}=${secret}x`,
+          `${name}="${secret}"`,
+          `${name.toLowerCase()}=${secret}`,
+          `tessera_session=${secret}`,
+          `a=${name}=${secret}`,
+          `${"x".repeat(20_000)}; ${name}=${secret}`
+        ]
+        sessions.length = 0
+        for (const cookie of headers) {
+          expect((yield* house.send("GET", "/settings/profile", { headers: { cookie } })).status).toBe(303)
+        }
+        expect(sessions).toEqual([])
+        const among = yield* house.send("GET", "/settings/profile", {
+          headers: { cookie: `other=1;  ${name}=${secret} ; ${name}2=3` }
+        })
+        expect(among.status).toBe(200)
+      }),
+      {
+        storage: (below) => ({
+          ...below,
+          get: (key) => {
+            if (key.kind === "session") sessions.push(key.id)
+            return below.get(key)
+          }
+        })
+      }
+    )
+  })
+})
+
+describe("signing out", () => {
+  test("ends the session, in this browser and for its cookie", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const account = yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const copy = new Browser(house)
+        copy.cookies.set("__Host-tessera_session", sessionOf(browser) ?? "")
+        const page = yield* browser.get("/logout")
+        expect(page.body).toContain("ada@example.com")
+        expect(yield* isSignedIn(browser)).toBe(true)
+        const answer = yield* browser.submit("/logout", {})
+        expect(answer.body).toContain("You are signed out")
+        expect(sessionOf(browser)).toBeUndefined()
+        expect(yield* isSignedIn(copy)).toBe(false)
+        expect(events(house).at(-1)).toEqual({ _tag: "SignedOut", account: account.id })
+      })
+    ))
+
+  test("is not done by a forged form, nor by one of another session", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        yield* addAccount(house, "eve@example.com", "member")
+        const browser = new Browser(house)
+        const eve = new Browser(house)
+        yield* browser.signIn()
+        yield* eve.signIn("eve@example.com")
+        const { csrf = "" } = hiddenFields((yield* eve.get("/logout")).body)
+        expect((yield* browser.send("POST", "/logout", {})).status).toBe(403)
+        expect((yield* browser.send("POST", "/logout", { csrf })).status).toBe(403)
+        expect(yield* isSignedIn(browser)).toBe(true)
+      })
+    ))
+
+  test("of who is not signed in says so, and clears what is left of a cookie", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const answer = yield* house.send("GET", "/logout")
+        expect(answer.body).toContain("You are signed out")
+        expect(cookiesOf(answer)).toEqual([
+          "__Host-tessera_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure"
+        ])
+      })
+    ))
+})
+
+describe("a consent page", () => {
+  test("of a session that ended cannot be approved from the next one", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const client = yield* registerClient(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const page = yield* browser.get(authorizeTarget(client))
+        yield* browser.signIn()
+        const answer = yield* browser.send("POST", "/consent", { ...hiddenFields(page.body), decision: "approve" })
+        expect(answer.status).toBe(403)
+      })
+    ))
+})
+
+describe("who an account is to clients", () => {
+  test("is told by its profile, and by nothing once it is gone", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const account = yield* addAccount(house)
+        const profile = yield* house.parts.owner.profile(house.workspace, account.id)
+        expect(Option.getOrUndefined(profile)).toEqual({
+          sub: account.id,
+          name: "Ada",
+          email: "ada@example.com",
+          email_verified: false
+        })
       })
     ))
 })

@@ -35,7 +35,7 @@ export const text = (value: unknown): string => {
 export const redirectUri = "https://app.example.org/callback"
 
 export const registerClient = Effect.fnUntraced(function* (
-  world: World,
+  world: Pick<World, "send">,
   metadata: Readonly<Record<string, unknown>> = {},
   sent: Sent = {}
 ): Effect.fn.Return<TestClient> {

@@ -1,0 +1,65 @@
+import { Effect, Option } from "effect"
+import { seeOther } from "../http/answer.ts"
+import { comeBackTo } from "../http/authorize.ts"
+import type { Call, Endpoint } from "../http/Call.ts"
+import { type Parameters, readForm } from "../http/form.ts"
+import type { HttpResponse } from "../http/Http.ts"
+import type { Parts } from "../http/Parts.ts"
+import { ownersOnly } from "../pages/CommonErrors.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import { ForgedForm, type Refusal } from "../rules/Refusal.ts"
+import { csrfField, isCsrfField } from "../token/csrf.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import type { Accounts, Here } from "./Accounts.ts"
+
+/** A call of somebody who is signed in. */
+export interface Inside {
+  readonly call: Call
+  readonly here: Here
+  /** For the forms of the page that answers. */
+  readonly csrf: string
+}
+
+type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
+
+/** A page of settings: whoever is not signed in is sent to do so, whoever may not see it is told. */
+const admitted = (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  who: "anybody" | "owners",
+  answer: (inside: Inside) => Answer
+): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const here = Option.getOrUndefined(yield* accounts.here(call.workspace, call.request))
+    if (here === undefined) {
+      const goOn = call.request.method === "POST" ? call.request.path : comeBackTo(call)
+      return seeOther(parts.owner.signInAt(call.workspace, goOn))
+    }
+    if (who === "owners" && here.account.role !== "owner") {
+      return parts.pages.error(call.workspace, 403, ownersOnly(`${basePath(call.workspace.issuer)}/settings`))
+    }
+    return yield* answer({ call, here, csrf: csrfField(parts.keys.current(), call.workspace.id, here.session.id) })
+  })
+
+export const insidePage = admitted
+
+/** The same for its forms: only those count that were drawn for this very session. */
+export const insideForm = (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  who: "anybody" | "owners",
+  answer: (inside: Inside, form: Parameters) => Answer
+): Endpoint =>
+  admitted(
+    parts,
+    accounts,
+    who,
+    Effect.fnUntraced(function* (inside) {
+      const { call, here } = inside
+      const form = yield* Effect.fromResult(readForm(call.request))
+      if (!isCsrfField(parts.keys.current(), call.workspace.id, here.session.id, form.get("csrf") ?? "")) {
+        return yield* new ForgedForm({ reason: "csrf" })
+      }
+      return yield* answer(inside, form)
+    })
+  )

@@ -1,0 +1,206 @@
+import { Effect, Option, Redacted, Schema } from "effect"
+import { seeOther } from "../http/answer.ts"
+import type { Endpoint } from "../http/Call.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
+import type { HttpResponse } from "../http/Http.ts"
+import type { Parts } from "../http/Parts.ts"
+import { page } from "../pages/answer.ts"
+import type { Notice } from "../pages/Notice.ts"
+import { placeOf } from "../pages/Place.ts"
+import { type InviteRow, type MemberRow, type MembersPage, membersPage } from "../pages/settings/Members.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import { UserId } from "../rules/Id.ts"
+import { hasPassed, later } from "../rules/Instant.ts"
+import { ForgedForm } from "../rules/Refusal.ts"
+import { Digest } from "../rules/Secret.ts"
+import { endpointUrl } from "../workspace/endpointUrl.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import type { Active } from "./Account.ts"
+import { AccountRefusal } from "./AccountRefusal.ts"
+import type { Accounts } from "./Accounts.ts"
+import { normaliseEmail } from "./Email.ts"
+import { type Inside, insideForm, insidePage } from "./inside.ts"
+import type { Invitation } from "./Link.ts"
+import { problemOf } from "./problems.ts"
+import { removeAccount } from "./removal.ts"
+import { note } from "./welcome.ts"
+
+const isUserId = Schema.is(UserId)
+const isDigest = Schema.is(Digest)
+
+const pageSize = 50
+/** Open invitations are few; of more than this the first are shown. */
+const invitationsShown = 100
+
+/** What the form before did; anything else in the address says nothing. */
+const done: ReadonlyMap<string, string> = new Map([
+  ["withdraw", "The invitation is withdrawn."],
+  ["remove", "They are removed: signed out everywhere, and their applications have lost their access."]
+])
+
+const memberRow = (account: Active, inside: Inside): MemberRow => ({
+  id: account.id,
+  ...(account.name === null ? {} : { name: account.name }),
+  email: account.email,
+  role: account.role,
+  joinedAt: account.createdAt,
+  ...(account.signedInAt === null ? {} : { lastSignedInAt: account.signedInAt }),
+  isVisitor: account.id === inside.here.account.id
+})
+
+const inviteRow = ({ id, email, role, createdAt, expiresAt }: Invitation): InviteRow => ({
+  id,
+  role,
+  createdAt,
+  expiresAt,
+  ...(email === null ? {} : { email })
+})
+
+const draw = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  inside: Inside,
+  status: number,
+  model: Pick<MembersPage, "made" | "form"> & { readonly notice?: Notice }
+): Effect.fn.Return<HttpResponse, StorageUnavailable> {
+  const { call, here, csrf } = inside
+  const asked = readParameters(call.request.query).parameters
+  const cursor = asked.get("after")
+  const after = isUserId(cursor) ? cursor : undefined
+  const listed = yield* accounts.book.list(call.workspace.id, { after, limit: pageSize })
+  const links = yield* accounts.links.list(call.workspace.id, "Invitation", {
+    after: undefined,
+    limit: invitationsShown
+  })
+  const place = placeOf(call.workspace, accounts.theme)
+  const text = call.request.method === "POST" ? undefined : done.get(asked.get("done") ?? "")
+  const notice = model.notice ?? (text === undefined ? undefined : ({ kind: "done", text } as const))
+  const visitor = {
+    account: here.account.email,
+    role: here.account.role,
+    csrf,
+    now: call.now,
+    ...(notice === undefined ? {} : { notice })
+  }
+  const document = membersPage(place, visitor, {
+    members: listed.values.filter((account) => account._tag === "Active").map((account) => memberRow(account, inside)),
+    paging: { isContinued: after !== undefined, ...(listed.next === undefined ? {} : { nextCursor: listed.next }) },
+    invites: links.values
+      .filter((link) => link._tag === "Invitation")
+      .filter((link) => !hasPassed(link.expiresAt, call.now))
+      .map(inviteRow),
+    ...(model.made === undefined ? {} : { made: model.made }),
+    ...(model.form === undefined ? {} : { form: model.form })
+  })
+  return page(status, document, { place })
+})
+
+export const membersEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  insidePage(parts, accounts, "owners", (inside) => draw(accounts, inside, 200, {}))
+
+const doneAt = ({ call }: Inside, what: "withdraw" | "remove") =>
+  seeOther(`${basePath(call.workspace.issuer)}/settings/members?done=${what}`)
+
+const invite = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  form: Parameters
+) {
+  const { call, here } = inside
+  const { workspace, now } = call
+  const role = form.get("role") === "owner" ? "owner" : "member"
+  const typed = form.get("email")?.trim() ?? ""
+  const again = (problem: string) => draw(accounts, inside, 400, { form: { email: typed, role, problem } })
+  const email = typed === "" ? null : Option.getOrUndefined(normaliseEmail(typed))
+  if (email === undefined) return yield* again("This is not an email address.")
+  if (email !== null && (yield* accounts.book.byEmail(workspace.id, email)) !== undefined) {
+    return yield* again("This person is a member already.")
+  }
+  const { secret, link } = yield* accounts.links.make(workspace.id, (id) => ({
+    _tag: "Invitation",
+    id,
+    account: accounts.book.newId(),
+    createdAt: now,
+    expiresAt: later(now, accounts.policy.invitationTtl),
+    role,
+    email,
+    invitedBy: here.account.email
+  }))
+  yield* note(parts, call, {
+    _tag: "AccountChanged",
+    account: link.account,
+    change: `invited as ${role}`,
+    by: here.account.id
+  })
+  const made = {
+    link: `${endpointUrl(workspace, "/invite")}?token=${Redacted.value(secret)}`,
+    expiresAt: link.expiresAt,
+    ...(email === null ? {} : { email })
+  }
+  return yield* draw(accounts, inside, 200, { made })
+})
+
+const withdraw = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  form: Parameters
+) {
+  const { call, here } = inside
+  const id = form.get("id")
+  const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : undefined
+  if (link?._tag !== "Invitation") return doneAt(inside, "withdraw")
+  // First the account that it could open, so that a form on its way opens none.
+  const unused = yield* accounts.book.block(call.workspace.id, link.account, call.now)
+  yield* accounts.links.remove(call.workspace.id, link.id)
+  if (!unused) {
+    const text = "The invitation was used before you withdrew it: see who has joined below."
+    return yield* draw(accounts, inside, 409, { notice: { kind: "problem", text } })
+  }
+  yield* note(parts, call, {
+    _tag: "AccountChanged",
+    account: link.account,
+    change: "invitation withdrawn",
+    by: here.account.id
+  })
+  return doneAt(inside, "withdraw")
+})
+
+const remove = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  form: Parameters
+) {
+  const { call, here } = inside
+  const id = form.get("id") ?? ""
+  const removed = yield* Effect.result(
+    id === here.account.id || !isUserId(id)
+      ? new AccountRefusal({ reason: id === here.account.id ? "oneself" : "unknown" })
+      : removeAccount(accounts, parts.grants, call.workspace.id, id)
+  )
+  if (removed._tag === "Failure") {
+    if (removed.failure._tag !== "AccountRefusal") return yield* removed.failure
+    const { text } = problemOf(removed.failure, accounts.policy.passwordLength)
+    return yield* draw(accounts, inside, 409, { notice: { kind: "problem", text } })
+  }
+  yield* note(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
+  return doneAt(inside, "remove")
+})
+
+const actions = { invite, withdraw, remove }
+
+const isAction = (text: string | undefined): text is keyof typeof actions =>
+  text === "invite" || text === "withdraw" || text === "remove"
+
+export const membersFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  insideForm(
+    parts,
+    accounts,
+    "owners",
+    Effect.fnUntraced(function* (inside, form) {
+      const action = form.get("action")
+      if (!isAction(action)) return yield* new ForgedForm({ reason: "field_missing" })
+      return yield* actions[action](parts, accounts, inside, form)
+    })
+  )

@@ -1,0 +1,108 @@
+import { Effect, Redacted } from "effect"
+import { seeOther } from "../http/answer.ts"
+import type { Endpoint } from "../http/Call.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
+import type { HttpResponse } from "../http/Http.ts"
+import type { Parts } from "../http/Parts.ts"
+import { page } from "../pages/answer.ts"
+import { placeOf } from "../pages/Place.ts"
+import { type ProfilePage, profilePage } from "../pages/settings/Profile.ts"
+import { ForgedForm } from "../rules/Refusal.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import { AccountRefusal } from "./AccountRefusal.ts"
+import type { Accounts } from "./Accounts.ts"
+import { type Inside, insideForm, insidePage } from "./inside.ts"
+import { problemOf } from "./problems.ts"
+import { setSessionCookie } from "./sessionCookie.ts"
+import { note } from "./welcome.ts"
+
+/** What the form before did; anything else in the address says nothing. */
+const done: ReadonlyMap<string, string> = new Map([
+  ["profile", "Saved."],
+  ["password", "Your password is changed, and you are signed out everywhere else."]
+])
+
+const draw = (
+  accounts: Accounts["Service"],
+  { call, here, csrf }: Inside,
+  status: number,
+  model: Partial<ProfilePage>
+): HttpResponse => {
+  const place = placeOf(call.workspace, accounts.theme)
+  const { account } = here
+  const text = done.get(readParameters(call.request.query).parameters.get("done") ?? "")
+  const visitor = {
+    account: account.email,
+    role: account.role,
+    csrf,
+    now: call.now,
+    ...(text === undefined || call.request.method === "POST" ? {} : { notice: { kind: "done", text } as const })
+  }
+  const document = profilePage(place, visitor, {
+    ...(account.name === null ? {} : { name: account.name }),
+    email: account.email,
+    passwordLength: accounts.policy.passwordLength,
+    ...model
+  })
+  return page(status, document, { place })
+}
+
+export const profileEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  insidePage(parts, accounts, "anybody", (inside) => Effect.sync(() => draw(accounts, inside, 200, {})))
+
+const doneAt = ({ call }: Inside, what: "profile" | "password") =>
+  `${basePath(call.workspace.issuer)}/settings/profile?done=${what}`
+
+const rename = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  form: Parameters
+) {
+  const { call, here } = inside
+  yield* accounts.rename(call.workspace.id, here.account.id, form.get("name") ?? "")
+  yield* note(parts, call, { _tag: "AccountChanged", account: here.account.id, change: "name", by: here.account.id })
+  return seeOther(doneAt(inside, "profile"))
+})
+
+const changePassword = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  form: Parameters
+) {
+  const { call, here } = inside
+  const { account, session } = here
+  const typed = Redacted.make(form.get("current_password") ?? "", { label: "password" })
+  const device = `session ${session.id}`
+  const known = yield* accounts.confirm(call.workspace.id, account, typed, device, call.now)
+  if (!known) return yield* new AccountRefusal({ reason: "wrong_password" })
+  const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
+  const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh)
+  yield* note(parts, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
+  const secret = yield* accounts.sessions.start(call.workspace.id, changed, call.now)
+  return seeOther(doneAt(inside, "password"), [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)])
+})
+
+const problems = (refusal: AccountRefusal, passwordLength: number): NonNullable<ProfilePage["problems"]> => {
+  const { field, text } = problemOf(refusal, passwordLength)
+  if (refusal.reason === "wrong_password") return { currentPassword: text }
+  return field === "password" ? { newPassword: text } : field === "name" ? { name: text } : { form: text }
+}
+
+export const profileFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  insideForm(
+    parts,
+    accounts,
+    "anybody",
+    Effect.fnUntraced(function* (inside, form) {
+      const action = form.get("action")
+      if (action !== "profile" && action !== "password") return yield* new ForgedForm({ reason: "field_missing" })
+      const change = action === "profile" ? rename : changePassword
+      const answered = yield* Effect.result(change(parts, accounts, inside, form))
+      if (answered._tag === "Success") return answered.success
+      if (answered.failure._tag !== "AccountRefusal") return yield* answered.failure
+      const model = { problems: problems(answered.failure, accounts.policy.passwordLength) }
+      return draw(accounts, inside, 400, action === "profile" ? { ...model, name: form.get("name") ?? "" } : model)
+    })
+  )

@@ -1,0 +1,105 @@
+import { Effect } from "effect"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { UserId } from "../rules/Id.ts"
+import { hasPassed, later } from "../rules/Instant.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import { currentInstant, type Grants } from "../server/Grants.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Account, Leaving } from "./Account.ts"
+import { AccountRefusal } from "./AccountRefusal.ts"
+import type { Accounts } from "./Accounts.ts"
+
+/** What removing somebody takes of the protocol. */
+export type GrantsOfUser = Pick<Grants, "ofUser" | "revokeGrant">
+
+type Storing = StorageUnavailable | Contended
+
+const pageSize = 100
+/**
+ * A request that found somebody signed in a moment before may still write: a session, a consent. So what they had is
+ * ended again until nothing of that kind can be under way.
+ */
+const leavingFor = 15 * 60 * 1000
+
+const everybody = Effect.fnUntraced(function* (accounts: Accounts["Service"], workspace: WorkspaceId) {
+  const all: Array<Account> = []
+  let after: string | undefined
+  do {
+    const page = yield* accounts.book.list(workspace, { after, limit: pageSize })
+    all.push(...page.values)
+    after = page.next
+  } while (after !== undefined)
+  return all
+})
+
+const hasOtherOwner = (all: ReadonlyArray<Account>, id: UserId): boolean =>
+  all.some((account) => account._tag === "Active" && account.role === "owner" && account.id !== id)
+
+const revokeAll = Effect.fnUntraced(function* (grants: GrantsOfUser, workspace: WorkspaceId, user: UserId) {
+  let after: string | undefined
+  do {
+    const page = yield* grants.ofUser(workspace, user, { after, limit: pageSize })
+    for (const grant of page.values) {
+      if (grant._tag !== "Revoked") yield* grants.revokeGrant(workspace, grant.id, "by_owner")
+    }
+    after = page.next
+  } while (after !== undefined)
+})
+
+const clearUp = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  grants: GrantsOfUser,
+  workspace: WorkspaceId,
+  person: Leaving
+) {
+  yield* accounts.sessions.endAll(workspace, person.id)
+  yield* revokeAll(grants, workspace, person.id)
+  yield* accounts.book.vacate(workspace, person.email, person.id, yield* currentInstant)
+})
+
+/**
+ * Takes somebody out of the workspace: from the first write on they can't sign in and no session of theirs counts;
+ * then everything that they ever allowed is revoked. What a crash leaves undone, `finishRemovals` does.
+ *
+ * Two owners who remove each other at once both find nobody left to own the workspace, and both stay.
+ */
+export const removeAccount = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  grants: GrantsOfUser,
+  workspace: WorkspaceId,
+  id: UserId
+): Effect.fn.Return<void, AccountRefusal | Storing> {
+  const since = yield* currentInstant
+  const left = yield* accounts.book.change(workspace, id, (account) => ({ ...account, _tag: "Leaving", since }))
+  if (left?._tag !== "Leaving") return yield* new AccountRefusal({ reason: "unknown" })
+  if (left.role === "owner" && !hasOtherOwner(yield* everybody(accounts, workspace), id)) {
+    yield* accounts.book.restore(workspace, left)
+    return yield* new AccountRefusal({ reason: "last_owner" })
+  }
+  yield* clearUp(accounts, grants, workspace, left)
+})
+
+/** To be run at start and every few minutes: sees every removal through, and none that would leave no owner. */
+export const finishRemovals = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  grants: GrantsOfUser,
+  workspace: WorkspaceId
+): Effect.fn.Return<number, Storing> {
+  const all = yield* everybody(accounts, workspace)
+  const leaving = all.filter((account) => account._tag === "Leaving")
+  let finished = 0
+  for (const person of leaving) {
+    if (person.role === "owner" && !hasOtherOwner(yield* everybody(accounts, workspace), person.id)) {
+      const restored = yield* Effect.result(accounts.book.restore(workspace, person))
+      if (restored._tag === "Success") continue
+      // Somebody else has their email by now, so there is no way back.
+      if (restored.failure._tag !== "AccountRefusal") return yield* restored.failure
+    }
+    yield* clearUp(accounts, grants, workspace, person)
+    const now = yield* currentInstant
+    if (!hasPassed(later(person.since, leavingFor), now)) continue
+    yield* accounts.book.forget(workspace, person.id, now)
+    finished++
+  }
+  return finished
+})
