@@ -1,0 +1,316 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { type Attempt, SignInThrottle } from "../../core/accounts/SignInThrottle.ts"
+import { Instant, later } from "../../core/rules/Instant.ts"
+import { header } from "../given/flow.ts"
+import { addAccount, Browser, inHouse, password } from "./House.ts"
+
+const t = Instant.make(1_000_000_000)
+const second = 1000
+const minute = 60 * second
+
+const from = (network: string, login = "ada"): Attempt => ({ login, network, device: undefined })
+const known: Attempt = { login: "ada", network: "1", device: "her own" }
+
+/** How many of so many attempts at one moment got through. */
+const passed = (throttle: SignInThrottle, attempts: ReadonlyArray<Attempt>, at = t) =>
+  attempts.filter((attempt) => Option.isNone(throttle.begin(attempt, at))).length
+
+const wait = (throttle: SignInThrottle, attempt: Attempt, at = t) =>
+  Option.getOrUndefined(throttle.begin(attempt, at))?.retryAfterSeconds
+
+const times = (count: number, attempt: (index: number) => Attempt) =>
+  Array.from({ length: count }, (_, i) => attempt(i))
+
+describe("guessing from one place", () => {
+  test("is free five times, then waits for ever longer, up to five minutes", () => {
+    const throttle = new SignInThrottle()
+    expect(
+      passed(
+        throttle,
+        times(50, () => from("1"))
+      )
+    ).toBe(5)
+    const waits: Array<number | undefined> = []
+    let at = t
+    for (let tries = 0; tries < 12; tries++) {
+      const seconds = wait(throttle, from("1"), at)
+      waits.push(seconds)
+      at = later(at, (seconds ?? 0) * second)
+      expect(passed(throttle, [from("1")], at)).toBe(1)
+    }
+    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300])
+  })
+
+  test("is let on a millisecond after the wait, not before", () => {
+    const throttle = new SignInThrottle()
+    passed(
+      throttle,
+      times(5, () => from("1"))
+    )
+    expect(passed(throttle, [from("1")], later(t, 999))).toBe(0)
+    expect(passed(throttle, [from("1")], later(t, 1000))).toBe(1)
+  })
+
+  test("gains nothing by trying many times at once", () => {
+    const throttle = new SignInThrottle()
+    expect(
+      passed(
+        throttle,
+        times(1000, () => from("1"))
+      )
+    ).toBe(5)
+  })
+
+  test("is forgotten after a day without a failure, and at once when the person was right", () => {
+    const throttle = new SignInThrottle()
+    passed(
+      throttle,
+      times(5, () => from("1"))
+    )
+    expect(
+      passed(
+        throttle,
+        times(9, () => from("1")),
+        later(t, 24 * 60 * minute)
+      )
+    ).toBe(5)
+    throttle.succeed(from("1"), later(t, 25 * 60 * minute))
+    expect(
+      passed(
+        throttle,
+        times(9, () => from("1")),
+        later(t, 25 * 60 * minute)
+      )
+    ).toBe(5)
+  })
+
+  test("at ever other accounts spends the network's share, which comes back by and by", () => {
+    const throttle = new SignInThrottle()
+    const spray = times(1000, (index) => from("1", `login ${index}`))
+    expect(passed(throttle, spray)).toBe(200)
+    expect(passed(throttle, [from("2", "login 1")])).toBe(1)
+    expect(
+      passed(
+        throttle,
+        times(1000, (index) => from("1", `other ${index}`)),
+        later(t, minute)
+      )
+    ).toBe(10)
+  })
+
+  test("does not slow an office down where everybody is right", () => {
+    const throttle = new SignInThrottle()
+    for (let index = 0; index < 5000; index++) {
+      const attempt = from("office", `login ${index}`)
+      expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
+      throttle.succeed(attempt, t)
+    }
+  })
+})
+
+describe("guessing at one account from many places", () => {
+  test("spends its share, and then has one try for each place", () => {
+    const throttle = new SignInThrottle()
+    expect(
+      passed(
+        throttle,
+        times(60, (index) => from(`${index % 20}`))
+      )
+    ).toBe(60)
+    expect(
+      passed(
+        throttle,
+        times(60, (index) => from(`${index % 20}`))
+      )
+    ).toBe(0)
+    expect(
+      passed(
+        throttle,
+        times(5, () => from("new"))
+      )
+    ).toBe(1)
+  })
+
+  test("never keeps its owner out of a browser that they signed in with before", () => {
+    const throttle = new SignInThrottle()
+    for (let round = 0; round < 200; round++) {
+      const at = later(t, round * minute)
+      passed(
+        throttle,
+        times(300, (index) => from(`${index}`)),
+        at
+      )
+      passed(
+        throttle,
+        times(50, () => from("1")),
+        at
+      )
+      expect(Option.isNone(throttle.begin(known, at))).toBe(true)
+      throttle.succeed(known, at)
+    }
+  })
+
+  test("never keeps its owner out of a new place, if they are right at the first try", () => {
+    const throttle = new SignInThrottle()
+    for (let round = 0; round < 200; round++) {
+      const at = later(t, round * minute)
+      passed(
+        throttle,
+        times(300, (index) => from(`${index}`)),
+        at
+      )
+      const owner = from(`hotel ${round}`)
+      expect(Option.isNone(throttle.begin(owner, at))).toBe(true)
+      throttle.succeed(owner, at)
+    }
+  })
+
+  test("in a stolen browser has that browser's slope, and slows nobody else", () => {
+    const throttle = new SignInThrottle()
+    expect(
+      passed(
+        throttle,
+        times(50, () => known)
+      )
+    ).toBe(5)
+    expect(
+      passed(
+        throttle,
+        times(50, () => from("1"))
+      )
+    ).toBe(5)
+  })
+})
+
+describe("an attempt that came to no answer", () => {
+  test("is not held against anybody", () => {
+    const throttle = new SignInThrottle()
+    for (const attempt of [from("1"), known, { ...from("1"), network: undefined }]) {
+      for (let tries = 0; tries < 1000; tries++) {
+        expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
+        throttle.abandon(attempt, t)
+      }
+    }
+  })
+})
+
+describe("where the runtime knows no peer", () => {
+  test("the account's share is what there is, and a known browser is free of it", () => {
+    const throttle = new SignInThrottle()
+    const nowhere: Attempt = { login: "ada", network: undefined, device: undefined }
+    expect(
+      passed(
+        throttle,
+        times(100, () => nowhere)
+      )
+    ).toBe(60)
+    expect(passed(throttle, [known])).toBe(1)
+  })
+})
+
+describe("signing in under attack", () => {
+  const guess = (browser: Browser) =>
+    Effect.map(browser.signIn("ada@example.com", "a wrong guess"), ({ status }) => status)
+
+  test("asks whoever guesses to wait, and verifies nothing meanwhile", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const eve = new Browser(house, "203.0.113.9")
+        const answers: Array<number> = []
+        for (let tries = 0; tries < 8; tries++) answers.push(yield* guess(eve))
+        expect(answers).toEqual([403, 403, 403, 403, 403, 429, 429, 429])
+        expect(house.hashed.verify).toBe(5)
+        const refused = yield* eve.signIn("ada@example.com", password)
+        expect(refused.status).toBe(429)
+        expect(header(refused, "retry-after")).toBe("1")
+        yield* TestClock.adjust("1 second")
+        expect((yield* eve.signIn("ada@example.com", password)).status).toBe(303)
+      })
+    ))
+
+  test("answers the same for an email that nobody has", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const eve = new Browser(house)
+        const answers: Array<number> = []
+        for (let tries = 0; tries < 7; tries++) answers.push((yield* eve.signIn("no@example.com", "guess")).status)
+        expect(answers).toEqual([403, 403, 403, 403, 403, 429, 429])
+      })
+    ))
+
+  test("lets the owner in: from the network of the attack by a known browser, from elsewhere by any", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const own = new Browser(house, "203.0.113.9")
+        yield* own.signIn()
+        yield* own.submit("/logout", {})
+        for (let place = 0; place < 20; place++) {
+          const eve = new Browser(house, `203.0.113.${place}`)
+          for (let tries = 0; tries < 6; tries++) yield* guess(eve)
+        }
+        expect((yield* own.signIn()).status).toBe(303)
+        expect((yield* new Browser(house, "198.51.100.7").signIn()).status).toBe(303)
+        expect((yield* new Browser(house, "203.0.113.9").signIn()).status).toBe(429)
+      })
+    ))
+
+  test("takes a /64 of IPv6 for one place, and knows IPv4 in IPv6's clothes", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const answers: Array<number> = []
+        for (let tries = 0; tries < 6; tries++) {
+          answers.push(yield* guess(new Browser(house, `2001:db8:1:2::${tries}`)))
+        }
+        expect(answers).toEqual([403, 403, 403, 403, 403, 429])
+        for (let tries = 0; tries < 5; tries++) yield* guess(new Browser(house, "192.0.2.9"))
+        expect(yield* guess(new Browser(house, "::ffff:192.0.2.9"))).toBe(429)
+      })
+    ))
+
+  test("a device's cookie is worth nothing for another account, when forged, or past its time", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        yield* addAccount(house, "eve@example.com", "member")
+        const eve = new Browser(house, "203.0.113.9")
+        yield* eve.signIn("eve@example.com")
+        const device = eve.cookies.get("__Host-tessera_device") ?? "none"
+        for (let tries = 0; tries < 5; tries++) yield* guess(eve)
+        expect(yield* guess(eve)).toBe(429)
+
+        const owner = new Browser(house, "198.51.100.7")
+        yield* owner.signIn()
+        const good = owner.cookies.get("__Host-tessera_device") ?? "none"
+        expect(good).not.toBe(device)
+        yield* owner.submit("/logout", {})
+        for (const forged of [`${good.slice(0, -1)}${good.endsWith("A") ? "B" : "A"}`, good.slice(0, -1), device]) {
+          eve.cookies.set("__Host-tessera_device", forged)
+          expect(yield* guess(eve)).toBe(429)
+        }
+        eve.cookies.set("__Host-tessera_device", good)
+        expect(yield* guess(eve)).toBe(403)
+
+        yield* TestClock.adjust("400 days")
+        const late = new Browser(house, "203.0.113.10")
+        late.cookies.set("__Host-tessera_device", good)
+        for (let tries = 0; tries < 5; tries++) yield* guess(late)
+        const other = new Browser(house, "203.0.113.10")
+        expect(yield* guess(other)).toBe(429)
+      })
+    ))
+
+  test("can be switched off for load tests", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const eve = new Browser(house)
+        for (let tries = 0; tries < 20; tries++) expect(yield* guess(eve)).toBe(403)
+      }),
+      { accounts: { throttled: false } }
+    ))
+})
