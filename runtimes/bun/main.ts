@@ -2,7 +2,9 @@ import { Cause, Effect, Exit, Fiber } from "effect"
 import { serve } from "../server/serve.ts"
 import { listen } from "./listen.ts"
 
-const fiber = Effect.runFork(serve(listen))
+const fiber = Effect.runFork(
+  serve({ listen, interactive: process.stderr.isTTY === true, print: (text) => void process.stdout.write(text) })
+)
 
 let signalled = false
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {

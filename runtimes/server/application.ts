@@ -1,11 +1,14 @@
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer } from "effect"
+import { layer as passwordHasher } from "../../adapters/password/Password.ts"
+import { Accounts } from "../../core/accounts/Accounts.ts"
+import { resourceOwnerLayer } from "../../core/accounts/resourceOwner.ts"
+import { accountRoutes } from "../../core/accounts/routes.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import { LimitSharing, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
-import { ResourceOwner } from "../../core/ports/ResourceOwner.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
 import { auditLog } from "./auditLog.ts"
@@ -23,24 +26,27 @@ const registrationPolicy = (registration: Registration) => {
   }
 }
 
-const nobody = Layer.succeed(ResourceOwner, {
-  current: () => Effect.succeed(Option.none()),
-  signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
-  profile: () => Effect.succeed(Option.none())
-})
-
 const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
 
-/** The authorization server as these settings want it, with its storage open. */
+const server = (settings: Settings) =>
+  Layer.unwrap(
+    Effect.map(Accounts, (accounts) =>
+      Tessera.layer({ policy: settings.policy, routes: (parts) => accountRoutes(parts, accounts) })
+    )
+  )
+
+/** The authorization server as these settings want it, with its storage open and its own accounts. */
 export const application = (settings: Settings, ring: KeyRing) =>
-  Tessera.layer({ policy: settings.policy }).pipe(
+  server(settings).pipe(
     Layer.provideMerge(settings.rateLimits ? sharedLimiter : noLimits),
+    Layer.provide(resourceOwnerLayer),
+    Layer.provideMerge(Accounts.layer({ throttled: settings.rateLimits })),
     Layer.provideMerge(openStorage(settings.database)),
+    Layer.provide(passwordHasher),
     Layer.provide([
       Entropy.layer,
       Keys.layer(ring),
       auditLog,
-      nobody,
       registrationPolicy(settings.registration),
       Pages.layer(),
       Workspaces.layerOne(settings.workspace)

@@ -1,29 +1,69 @@
-import { Effect, ManagedRuntime } from "effect"
+import { Context, Effect, Layer, ManagedRuntime, Option } from "effect"
+import { Accounts } from "../../core/accounts/Accounts.ts"
+import { Tessera } from "../../core/http/Tessera.ts"
+import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { accessLog } from "../accessLog.ts"
 import { serveWith } from "../Serve.ts"
 import { shed } from "../shed.ts"
 import { application } from "./application.ts"
+import { banner } from "./banner.ts"
 import { findSealKeys } from "./findSealKeys.ts"
+import { firstAccount } from "./firstAccount.ts"
+import { housekeeping } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
-import { readSettings } from "./Settings.ts"
+import { type LogFormat, logging } from "./logging.ts"
+import { readSettings, type Settings } from "./Settings.ts"
+
+/** What the platform knows of the program's surroundings. */
+export interface Surroundings {
+  readonly listen: Listen
+  /** Whether somebody reads the log as it is written. */
+  readonly interactive: boolean
+  readonly print: (text: string) => void
+}
+
+const running = Effect.fnUntraced(function* (
+  settings: Settings,
+  log: Layer.Layer<never>,
+  { listen, print }: Surroundings
+) {
+  const keys = yield* findSealKeys(settings)
+  const runtime = yield* Effect.acquireRelease(
+    // Requests log as the server does.
+    Effect.sync(() => ManagedRuntime.make(application(settings, keys.ring).pipe(Layer.provideMerge(log)))),
+    (runtime) => runtime.disposeEffect
+  )
+  const services = yield* runtime.contextEffect
+  const { parts } = Context.get(services, Tessera)
+  const setUpLink = yield* firstAccount(settings, Context.get(services, Accounts))
+  // Before the storage is closed, and after the last request: what was used is noted.
+  yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
+
+  const answering = shed(serveWith(runtime), settings.requestsAtOnce)
+  const { port } = yield* listen({
+    host: settings.host,
+    port: settings.port,
+    serve: settings.accessLog
+      ? accessLog(answering, (access) => void runtime.runFork(Effect.logInfo("request", access)))
+      : answering,
+    trustedProxies: settings.trustedProxies,
+    requestTimeout: settings.requestTimeout,
+    shutdownTimeout: settings.shutdownTimeout
+  })
+  print(banner(settings, port, keys, setUpLink))
+  return yield* housekeeping({
+    storage: Context.get(services, Storage),
+    usage: parts.usage,
+    limits: Context.get(services, LimitSharing)
+  })
+})
 
 /** The whole server, from its settings to its last answer: runs until it is interrupted, and then drains. */
-export const serve = (listen: Listen) =>
+export const serve = (surroundings: Surroundings) =>
   Effect.gen(function* () {
     const settings = yield* readSettings
-    const keys = yield* findSealKeys(settings)
-    const runtime = yield* Effect.acquireRelease(
-      Effect.sync(() => ManagedRuntime.make(application(settings, keys.ring))),
-      (runtime) => runtime.disposeEffect
-    )
-    yield* runtime.contextEffect
-    const { port } = yield* listen({
-      host: settings.host,
-      port: settings.port,
-      serve: shed(serveWith(runtime), settings.requestsAtOnce),
-      trustedProxies: settings.trustedProxies,
-      requestTimeout: settings.requestTimeout,
-      shutdownTimeout: settings.shutdownTimeout
-    })
-    process.stderr.write(`listening on ${settings.host}:${port}, issuer ${settings.workspace.issuer}\n`)
-    yield* Effect.never
-  }).pipe(Effect.scoped)
+    const format: LogFormat = Option.getOrElse(settings.logFormat, () => (surroundings.interactive ? "pretty" : "json"))
+    const log = logging(format)
+    return yield* running(settings, log, surroundings).pipe(Effect.scoped, Effect.provide(log))
+  })

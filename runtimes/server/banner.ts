@@ -1,0 +1,46 @@
+import { Option, Redacted } from "effect"
+import { describeDatabase } from "./DatabaseUrl.ts"
+import type { SealKeys } from "./findSealKeys.ts"
+import type { Settings } from "./Settings.ts"
+
+const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host)
+
+const registering = (issuer: string): string =>
+  [
+    `  curl -s ${issuer}/oauth/register -H 'content-type: application/json' \\`,
+    `    -d '{"client_name": "My app", "redirect_uris": ["http://127.0.0.1:8080/callback"]}'`
+  ].join("\n")
+
+const tryNext = (settings: Settings): string => {
+  const { issuer } = settings.workspace
+  switch (settings.registration._tag) {
+    case "Open":
+      return `To register an application:\n\n${registering(issuer)}`
+    case "Token":
+      return `To register an application, with the initial access token in $REGISTRATION_TOKEN:\n\n${registering(issuer)} \\\n    -H "authorization: Bearer $REGISTRATION_TOKEN"`
+    case "Closed":
+      return "Registration is closed: `tessera client create` registers an application."
+  }
+}
+
+/** For whoever started the server: where it is, where its things are, and what to do next. */
+export const banner = (
+  settings: Settings,
+  port: number,
+  keys: SealKeys,
+  setUpLink: Option.Option<Redacted.Redacted<string>>
+): string => {
+  const facts = [
+    ["listening on", `http://${hostInUrl(settings.host)}:${port}`],
+    ["issuer", settings.workspace.issuer],
+    ["storage", describeDatabase(settings.database)],
+    ["seal keys", `${keys.place}${keys.made && settings.database._tag === "Sqlite" ? " (just made; back it up)" : ""}`]
+  ].map(([name = "", value = ""]) => `  ${name.padEnd(14)}${value}`)
+  const first = Option.match(setUpLink, {
+    onNone: () => [],
+    onSome: (link) => [
+      `Nobody has an account yet. Make the first one here; the link works once, for a day:\n\n  ${Redacted.value(link)}\n`
+    ]
+  })
+  return ["Tessera\n", ...facts, "", ...first, tryNext(settings), ""].join("\n")
+}

@@ -1,0 +1,31 @@
+import { Effect, Option, type Redacted } from "effect"
+import type { AccountRefusal } from "../../core/accounts/AccountRefusal.ts"
+import type { Accounts } from "../../core/accounts/Accounts.ts"
+import { ensureOwner, makeSetUpLink } from "../../core/accounts/firstOwner.ts"
+import { type Settings, WrongSettings } from "./Settings.ts"
+import { complaint } from "./Variable.ts"
+
+const complaintOf = ({ reason }: AccountRefusal, least: number): string => {
+  switch (reason) {
+    case "password_too_short":
+      return complaint("OWNER_PASSWORD", `a password of at least ${least} characters`)
+    case "password_too_long":
+      return complaint("OWNER_PASSWORD", "a shorter password")
+    case "password_is_email":
+      return complaint("OWNER_PASSWORD", "a password that is not the email address")
+    default:
+      return complaint("OWNER_EMAIL", "an email address")
+  }
+}
+
+/** Makes the first account, or the link that makes it. None: there is an account, and nothing to be said. */
+export const firstAccount = Effect.fnUntraced(function* (settings: Settings, accounts: Accounts["Service"]) {
+  if (Option.isNone(settings.firstOwner)) return yield* makeSetUpLink(accounts, settings.workspace)
+  const made = yield* ensureOwner(accounts, settings.workspace, settings.firstOwner.value).pipe(
+    Effect.catchTag("AccountRefusal", (refusal) =>
+      Effect.fail(new WrongSettings({ complaints: [complaintOf(refusal, accounts.policy.passwordLength)] }))
+    )
+  )
+  if (made === "made") yield* Effect.logInfo("the first account was made, from OWNER_EMAIL")
+  return Option.none<Redacted.Redacted<string>>()
+})

@@ -1,0 +1,46 @@
+import { Clock, Effect, Schedule } from "effect"
+import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
+import type { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import type { Usage } from "../../core/server/Usage.ts"
+
+const sweepAtOnce = 1000
+
+/** Removes everything that has expired by now, some at a time, so that nobody waits for long. */
+export const sweepAll = Effect.fnUntraced(function* (
+  storage: Storage["Service"]
+): Effect.fn.Return<number, StorageUnavailable> {
+  const now = yield* Clock.currentTimeMillis
+  let total = 0
+  for (;;) {
+    const swept = yield* storage.sweep(now, sweepAtOnce)
+    total += swept
+    if (swept < sweepAtOnce) return total
+  }
+})
+
+/** Again and again, whatever happens: what fails is logged and tried again next time. */
+const every = <A, E>(pause: Schedule.Schedule<unknown>, what: string, task: Effect.Effect<A, E>) =>
+  task.pipe(
+    Effect.catchCause((cause) => Effect.logError(`${what} failed and will be tried again`, cause)),
+    Effect.repeat(pause)
+  )
+
+// Jittered, so that many processes over one store do not all come at once.
+const aboutEvery = (pause: "1 second" | "1 minute") => Schedule.jittered(Schedule.spaced(pause))
+
+export interface House {
+  readonly storage: Storage["Service"]
+  readonly usage: Usage
+  readonly limits: LimitSharing["Service"]
+}
+
+/** What a server does when nobody asks. Never ends by itself. */
+export const housekeeping = ({ limits, storage, usage }: House): Effect.Effect<never> =>
+  Effect.all(
+    [
+      every(aboutEvery("1 minute"), "sweeping", sweepAll(storage)),
+      every(aboutEvery("1 minute"), "noting last uses", usage.flush),
+      every(aboutEvery("1 second"), "sharing rate limits", limits.share)
+    ],
+    { concurrency: "unbounded" }
+  ).pipe(Effect.andThen(Effect.never))
