@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, Option, Schema } from "effect"
-import { pathOf, placeOf } from "../../adapters/redis/Place.ts"
+import { ownerKey, pathOf, placeOf } from "../../adapters/redis/Place.ts"
 import { layer } from "../../adapters/redis/Redis.ts"
 import { type Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
@@ -40,6 +40,8 @@ const underLoad = Effect.fnUntraced(function* <E, R>(harm: Effect.Effect<void, E
     { acknowledged: 0, unknown: 0, attempts: 0, version: 0 }
   )
 })
+
+const fifty = Array.from({ length: 50 }, (_, n) => n)
 
 const failureOf = <A>(effect: Effect.Effect<A, Conflict | StorageUnavailable, Storage>) =>
   Effect.map(Effect.flip(effect), (error) => (Schema.is(StorageUnavailable)(error) ? error : undefined))
@@ -137,33 +139,70 @@ describe("when Redis fails", () => {
     limit
   )
 
+  test("a server that is down: nothing is done", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("one"))
+          yield* server.kill
+          // Until the end of the connection is noticed, a write is sent into it.
+          yield* failureOf(store.get(recordOf("one")))
+          const failures = yield* Effect.forEach(fifty, (n) => failureOf(store.replace(1, recordOf("one", { n }))), {
+            concurrency: "unbounded"
+          })
+          expect(failures.map((failure) => failure?.outcome)).toEqual(fifty.map(() => "not_done"))
+        }).pipe(over(server.url))
+      })
+    ))
+
   test(
-    "a write that was given up before it was sent is not done, now or later",
+    "a server that is still loading: what was given up meanwhile is not done, and never will be",
     () =>
       scoped(
         Effect.gen(function* () {
-          const server = yield* startRedis({ settings: { appendfsync: "always" } })
+          // A tenth of a millisecond for each command that it loads: more than a second.
+          const server = yield* startRedis({ settings: { "key-load-delay": "100", appendfsync: "no" } })
+          const admin = yield* openAdmin(server.url)
+          yield* call(admin, "EVAL", "for i = 1, 12000 do redis.call('SET', 'other' .. i, '') end", 0)
           yield* Effect.gen(function* () {
             const store = yield* Storage
-            yield* store.insert(recordOf("one"))
             yield* server.kill
-            // The first may be sent before the end of the connection is noticed; it is no part of the promise.
-            yield* failureOf(store.get(recordOf("one")))
-            const failures = yield* Effect.forEach(
-              Array.from({ length: 50 }, (_, n) => n),
-              (n) => failureOf(store.replace(1, recordOf("one", { n }))),
-              { concurrency: "unbounded" }
-            )
-            yield* server.start
-            expect(failures.map((failure) => failure?.outcome)).toEqual(failures.map(() => "not_done"))
+            const starting = yield* Effect.forkChild(server.start)
+            const oursIsThere = Effect.promise(async () => {
+              const isLoading = /loading:1/.test(await admin.info("persistence"))
+              return isLoading && `${await admin.client("LIST")}`.trim().split("\n").length > 1
+            })
+            expect(yield* pollUntil(oursIsThere, limit)).toBe(true)
 
+            // What inserts begin with is no script, which a server that has just started would not know any more.
+            const failures = yield* Effect.forEach(fifty, (n) => failureOf(store.insert(recordOf(`late-${n}`))), {
+              concurrency: "unbounded"
+            })
+            expect(failures.map((failure) => failure?.outcome)).toEqual(fifty.map(() => "not_done"))
+            yield* Fiber.join(starting)
             yield* answersAgain
-            expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(1)
-          }).pipe(over(server.url, { deadline: "20 millis" }))
+            expect(yield* call(admin, "EXISTS", ownerKey("tessera", recordOf("late-0")))).toBe(0)
+          }).pipe(over(server.url, { deadline: "200 millis" }))
         })
       ),
     limit
   )
+
+  test("an owner's list that cannot be written: nothing is inserted, so nothing is lost from sight", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* call(admin, "SET", ownerKey("tessera", recordOf("one")), "in the way")
+          expect((yield* failureOf(store.insert(recordOf("one"))))?.outcome).toBe("not_done")
+          expect(Option.isNone(yield* store.get(recordOf("one")))).toBe(true)
+        }).pipe(over(server.url))
+      })
+    ))
 
   test("no more than the bound may wait; the rest is told at once", () =>
     scoped(
@@ -279,6 +318,42 @@ describe("when a cluster fails", () => {
           })
           const { acknowledged } = yield* underLoad(harm).pipe(over(cluster.url))
           expect(acknowledged).toBeGreaterThan(600)
+        })
+      ),
+    limit
+  )
+
+  test(
+    "what goes to a node that is down is not done, and the others go on",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const cluster = yield* startRedisCluster({ settings: { "cluster-require-full-coverage": "no" } })
+          const [node] = cluster.nodes
+          if (node === undefined) throw new Error("a cluster without nodes")
+          const admin = yield* openAdmin(node.url)
+          yield* Effect.gen(function* () {
+            const store = yield* Storage
+            yield* Effect.forEach(ids, (id) => store.insert(recordOf(id)), { concurrency: "unbounded" })
+            const keys = yield* Effect.map(call(admin, "KEYS", "*:acme/grant/*"), (found) =>
+              Array.isArray(found) ? found.map(String) : []
+            )
+            const isThere = (id: string) => keys.includes(placeOf("tessera", pathOf(recordOf(id))).record)
+            expect(ids.filter(isThere).length).toBeGreaterThan(3)
+            yield* node.kill
+            yield* Effect.forEach(ids.filter(isThere), (id) => failureOf(store.get(recordOf(id))))
+
+            const write = (id: string) => store.replace(1, recordOf(id, { n: 1 }))
+            yield* Effect.forEach(
+              ids.filter((id) => !isThere(id)),
+              write,
+              { concurrency: "unbounded" }
+            )
+            const failures = yield* Effect.forEach(ids.filter(isThere), (id) => failureOf(write(id)), {
+              concurrency: "unbounded"
+            })
+            expect(failures.map((failure) => failure?.outcome)).toEqual(failures.map(() => "not_done"))
+          }).pipe(over(cluster.url))
         })
       ),
     limit

@@ -29,7 +29,7 @@ export const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>): Promise<A>
 export const openAdmin = (url: string): Effect.Effect<Redis, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const redis = new Redis(url, { protocol: 2 })
+      const redis = new Redis(url, { protocol: 2, enableReadyCheck: false, retryStrategy: () => 20 })
       redis.on("error", () => undefined)
       return redis
     }),

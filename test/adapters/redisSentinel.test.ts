@@ -1,0 +1,75 @@
+import { expect, test } from "bun:test"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, Option } from "effect"
+import { Storage } from "../../core/ports/Storage.ts"
+import { freePort } from "../harness/freePort.ts"
+import { redisCli, redisServer } from "../harness/given.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
+import { startServer } from "../harness/Server.ts"
+import { askRedis, startRedis } from "../harness/startRedis.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { call, keepReplacing, openAdmin, over, recordOf, scoped, untilItAnswers } from "./redisGiven.ts"
+
+const limit = 60_000
+
+/** One sentinel is enough to follow: it agrees with itself. */
+const startSentinel = Effect.fnUntraced(function* (masterPort: number) {
+  const port = yield* freePort
+  const folder = yield* throwawayFolder("sentinel")
+  const settings = join(folder, "sentinel.conf")
+  writeFileSync(
+    settings,
+    `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor main 127.0.0.1 ${masterPort} 1\n` +
+      "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 2000\n"
+  )
+  return yield* startServer({
+    name: "sentinel",
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    folder,
+    command: redisServer(),
+    args: [settings, "--sentinel"],
+    user: undefined,
+    stopSignal: "SIGTERM",
+    discardSignal: "SIGKILL",
+    answers: askRedis(redisCli(), port, ["PING"]).pipe(Effect.map((said) => said.startsWith("PONG")))
+  })
+})
+
+test(
+  "after a failover the storage writes to the new master, by the sentinels' word",
+  () =>
+    scoped(
+      Effect.gen(function* () {
+        const master = yield* startRedis({ settings: { "repl-diskless-sync-delay": "0" } })
+        const replica = yield* startRedis()
+        const replicaAdmin = yield* openAdmin(replica.url)
+        yield* call(replicaAdmin, "REPLICAOF", "127.0.0.1", master.port)
+        const sentinel = yield* startSentinel(master.port)
+        const sentinelAdmin = yield* openAdmin(sentinel.url)
+        const knowsReplica = Effect.promise(async () => {
+          const known = await sentinelAdmin.call("SENTINEL", "replicas", "main")
+          return Array.isArray(known) && known.length === 1 && `${known[0]}`.includes("master-link-status,ok")
+        })
+        expect(yield* pollUntil(knowsReplica, limit)).toBe(true)
+
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("before"))
+          const arrived = Effect.promise(async () => (await replicaAdmin.dbsize()) === 3)
+          expect(yield* pollUntil(arrived, limit)).toBe(true)
+          yield* master.kill
+
+          yield* untilItAnswers(store.insert(recordOf("after")))
+          expect(Option.isSome(yield* store.get(recordOf("before")))).toBe(true)
+          let replaces = 0
+          const { acknowledged, attempts } = yield* keepReplacing("after", () => ++replaces > 10)
+          expect(acknowledged).toBe(attempts)
+          const role = yield* call(replicaAdmin, "ROLE")
+          expect(Array.isArray(role) ? role[0] : role).toBe("master")
+        }).pipe(over(`redis+sentinel://127.0.0.1:${sentinel.port}/main`))
+      })
+    ),
+  limit
+)
