@@ -72,6 +72,9 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
   }
   client.on("error", remember)
   client.on("node error", remember)
+  client.on("ready", () => {
+    trouble = "none"
+  })
 
   const deadline = () => performance.now() + options.deadlineMillis
 
@@ -126,7 +129,7 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
         // The text of a refusal may repeat what was sent, so only its code is passed on.
         const reason = refused
           ? `refused with ${/^[A-Z]+/.exec(error.message)?.[0] ?? "ERR"}`
-          : `${error.message} (last trouble: ${trouble})`
+          : `${lossOf(error, command)} (last trouble: ${trouble})`
         resume(Effect.fail(new Failure(command.mayHaveArrived ? "unknown" : "not_done", reason, refused)))
       }
 
@@ -169,6 +172,12 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
           )
       }))
   }
+}
+
+/** ioredis words a lost connection in terms of its own settings. */
+const lossOf = (error: Error, { mayHaveArrived }: TrackedCommand): string => {
+  if (!/^(?:Connection is closed|Reached the max retries)/.test(error.message)) return error.message
+  return mayHaveArrived ? "the connection ended before the answer" : "no connection"
 }
 
 const nameOf = ({ options }: Redis): string =>
