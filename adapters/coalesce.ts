@@ -24,6 +24,11 @@ export interface Coalescing<Item, Answer, Failure> {
   readonly size: number
   /** How many batches are under way at once; what comes while all are gathers. */
   readonly underWay: number
+  /**
+   * For so many milliseconds after the last one left, a batch that is not full waits for those that are out: batches
+   * are large where answers are quick, and a slow one holds nobody up. Left out, none waits.
+   */
+  readonly patience?: number
   /** Milliseconds that a call takes at most, waiting included. */
   readonly within: number
   /** What a call gets whose time was over before it could leave. */
@@ -49,7 +54,7 @@ interface Call<Item, Answer, Failure> {
 export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer, Failure>) =>
   Effect.gen(function* () {
     type Waiting = Call<Item, Answer, Failure>
-    const { identity, late, run, size, underWay, within } = options
+    const { identity, late, patience = 0, run, size, underWay, within } = options
     const shares = options.sameIdentity === "share"
     const waits = options.sameIdentity === "wait"
     const soon = options.leaves === "round" ? setImmediate : queueMicrotask
@@ -62,6 +67,10 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     const byIdentity = new Map<string, Waiting>()
     let out = 0
     let scheduled = false
+    let lastLeft = 0
+
+    const mayLeave = (at: number) =>
+      out === 0 || (out < underWay && (waiting.length >= size || at - lastLeft >= patience))
 
     const settle = (first: Waiting, exit: Exit.Exit<Answer, Failure>) => {
       for (let call: Waiting | undefined = first; call !== undefined; call = call.sharer) {
@@ -86,8 +95,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
 
     const pump = () => {
       scheduled = false
-      while (out < underWay && waiting.length > 0) {
-        const at = now()
+      for (let at = now(); waiting.length > 0 && mayLeave(at); at = now()) {
         const candidates = waiting
         const batch: Array<Waiting> = []
         const taken = new Set<string>()
@@ -105,7 +113,9 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
           if (waits) taken.add(call.id)
           batch.push(call)
         }
-        if (batch.length > 0) send(batch, within - (at - oldest))
+        if (batch.length === 0) continue
+        lastLeft = at
+        send(batch, within - (at - oldest))
       }
     }
 
@@ -129,7 +139,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       }
       if (shares) byIdentity.set(call.id, call)
       waiting.push(call)
-      if (out < underWay && !scheduled) {
+      if (!scheduled && mayLeave(call.since)) {
         scheduled = true
         soon(pump)
       }

@@ -37,6 +37,7 @@ const planner = {
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
+  jit: "off",
   plan_cache_mode: "force_generic_plan"
 }
 

@@ -21,8 +21,9 @@ import { severally, together, togetherByWorkspace, type Verb } from "./together.
 
 /** A larger batch adds little speed and makes each of its calls wait for more rows. */
 const batchSize = 128
-/** One in the database while another is on its way. */
-const batchesUnderWay = 2
+/** A second leaves only when the first is slow or it is full itself: fewer, larger ones cost the database less. */
+const batchesUnderWay = 4
+const patience = 5
 
 const identityOf = (key: RecordKey): string => `${key.workspace.length}:${key.workspace}${key.id}`
 const late = () =>
@@ -68,6 +69,7 @@ const make = Effect.fnUntraced(function* (
           sameIdentity: verb.writes ? "wait" : "share",
           size: batchSize,
           underWay: batchesUnderWay,
+          patience,
           within,
           late
         }),

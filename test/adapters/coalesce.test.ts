@@ -104,6 +104,37 @@ describe("what travels together", () => {
   )
 
   test(
+    "a batch waits patiently for those that are out, but no longer, and not when it is full",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ size: 3, underWay: 3, patience: 5 })
+        const calls = [yield* start("a")]
+        yield* turn
+        calls.push(yield* start("b"), yield* start("c"))
+        yield* turn
+        expect(shape(batches)).toEqual(["a"])
+        calls.push(yield* start("d"))
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "bcd"])
+        calls.push(yield* start("e"))
+        yield* TestClock.adjust(5)
+        calls.push(yield* start("f"))
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "bcd", "ef"])
+        calls.push(yield* start("g"))
+        yield* TestClock.adjust(5)
+        calls.push(yield* start("h"))
+        yield* turn
+        expect(batches.length).toBe(3)
+        for (const i of [0, 1, 2]) yield* upper(batch(i))
+        yield* turn
+        yield* upper(batch(3))
+        expect(yield* Fiber.joinAll(calls)).toEqual([..."ABCDEFGH"])
+      })
+    )
+  )
+
+  test(
     "never two of one identity where the second must wait",
     run(
       Effect.gen(function* () {
