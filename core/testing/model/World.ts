@@ -41,7 +41,7 @@ export const worlds = (seed: number, startsAt: number): readonly [World, ...Read
   return [
     usual,
     { ...usual, refreshGrace: 0 },
-    { ...usual, refreshGrace: 10 * second, refreshIdleTtl: 2 * 60 * minute, refreshMaxTtl: 5 * 60 * minute },
+    { ...usual, refreshGrace: 10 * second, refreshIdleTtl: 90 * minute, refreshMaxTtl: 100 * minute },
     { ...usual, requirePkce: true, codeTtl: 10 * minute, accessTtl: 5 * minute, refreshIdleTtl: 6 * minute }
   ]
 }

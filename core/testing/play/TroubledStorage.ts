@@ -1,5 +1,5 @@
-import { Effect } from "effect"
-import { type Conflict, Storage, StorageUnavailable } from "../../ports/Storage.ts"
+import { Effect, Option } from "effect"
+import { type Conflict, type Json, Storage, StorageUnavailable, type StoredRecord } from "../../ports/Storage.ts"
 import { type Dice, makeDice } from "../Dice.ts"
 import type { Fault } from "../script/Command.ts"
 
@@ -14,6 +14,13 @@ export interface TroubledStorage {
   /** From now on every call gives way to others, more or less often; `null` ends that. */
   readonly shuffle: (seed: number | null) => void
 }
+
+/** As a store that keeps text gives a record back: equal, and never the object that was put in. */
+const asIfFromAfar = (record: StoredRecord): StoredRecord => ({
+  ...record,
+  // It was JSON before.
+  body: JSON.parse(JSON.stringify(record.body)) as Json
+})
 
 const gone = (outcome: "not_done" | "unknown") => new StorageUnavailable({ outcome, message: "struck by a test" })
 
@@ -63,7 +70,7 @@ export const troubledStorage = (below: Storage["Service"], kill: Effect.Effect<n
 
   return {
     storage: Storage.of({
-      get: (key) => givingWay(below.get(key)),
+      get: (key) => givingWay(Effect.map(below.get(key), Option.map(asIfFromAfar))),
       insert: (record) => givingWay(writing(below.insert(record))),
       replace: (expected, record) => givingWay(writing(below.replace(expected, record))),
       // A removal knows no conflict.

@@ -3,7 +3,7 @@ import type { Expectation } from "../model/Expectation.ts"
 import { foretell } from "../model/foretell.ts"
 import type { State } from "../model/State.ts"
 import type { World } from "../model/World.ts"
-import type { Command, Step, Troubled } from "../script/Command.ts"
+import type { Command, Fault, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
 import { mismatch } from "./mismatch.ts"
 import { headerOf } from "./reading.ts"
@@ -55,14 +55,51 @@ const explainStep = ({ world, earlier, ledger }: Evidence, state: State, { step,
     })
   )
 
+const isUnavailable = (response: HttpResponse | null): boolean =>
+  response?.status === 503 && headerOf(response, "retry-after") !== null
+
+/** Steps whose write carries a command id by which it is recognised, so that its lost answer costs nothing. */
+const isRecognised = (step: Step): boolean => ["Redeem", "Refresh", "ClientCredentials", "Revoke"].includes(step._tag)
+
+/**
+ * A write was struck. Either the step came out as ever, or it answered 503; then what was not applied did not happen,
+ * and of what was applied, or came after a first write, both possibilities are kept in mind.
+ */
+const explainTrouble = (
+  evidence: Evidence,
+  state: State,
+  fault: Fault,
+  alone: boolean,
+  answered: Answered
+): Explanation => {
+  const { step, response } = answered
+  if (!isUnavailable(response)) return explainStep(evidence, state, answered)
+  if (alone && fault.what === "lost, applied" && fault.write === 1 && isRecognised(step)) {
+    const complaint = "a write that was applied was not recognised when its answer was lost"
+    return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
+  }
+  const mayHaveHappened = !alone || fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
+  const nexts = foretell({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
+  return {
+    states: mayHaveHappened ? [state, ...nexts] : [state],
+    rules: ["a struck write answers 503"],
+    objections: []
+  }
+}
+
 /** As if one had come after the other, in any order that fits: that is what "at the same time" may mean. */
-const explainTogether = (evidence: Evidence, state: State, open: ReadonlyArray<Answered>): Explanation => {
+const explainTogether = (
+  evidence: Evidence,
+  state: State,
+  open: ReadonlyArray<Answered>,
+  explainOne: (state: State, answered: Answered) => Explanation
+): Explanation => {
   if (open.length === 0) return { ...nowhere, states: [state] }
   return joined(
     open.map((answered) => {
       const rest = open.filter((other) => other !== answered)
-      const now = explainStep(evidence, state, answered)
-      const then = joined(now.states.map((next) => explainTogether(evidence, next, rest)))
+      const now = explainOne(state, answered)
+      const then = joined(now.states.map((next) => explainTogether(evidence, next, rest, explainOne)))
       return {
         states: then.states,
         rules: [...now.rules, ...then.rules],
@@ -72,38 +109,17 @@ const explainTogether = (evidence: Evidence, state: State, open: ReadonlyArray<A
   )
 }
 
-const isUnavailable = (response: HttpResponse | null): boolean =>
-  response?.status === 503 && headerOf(response, "retry-after") !== null
-
-/**
- * A write was struck. Either the step came out as ever, or it answered 503; then what was not applied did not happen,
- * and of what was applied, or came after a first write, the model keeps both possibilities in mind.
- */
-const explainTrouble = (evidence: Evidence, state: State, { fault }: Troubled, answered: Answered): Explanation => {
-  const asEver = explainStep(evidence, state, answered)
-  if (!isUnavailable(answered.response)) return asEver
-  const mayHaveHappened = fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
-  const nexts = foretell({ world: evidence.world, state, without: none }, answered.step).map(({ next }) => next)
-  return {
-    states: mayHaveHappened ? [state, ...nexts] : [state],
-    rules: ["a struck write answers 503"],
-    objections: []
-  }
-}
-
 export const explain = (
   evidence: Evidence,
   states: ReadonlyArray<State>,
   command: Command,
   answers: ReadonlyArray<Answered>,
   wasStruck: boolean
-): Explanation =>
-  joined(
-    states.map((state) => {
-      const [only] = answers
-      if (only === undefined) return { ...nowhere, states: [state] }
-      if (command._tag === "Together") return explainTogether(evidence, state, answers)
-      if (command._tag === "Troubled" && wasStruck) return explainTrouble(evidence, state, command, only)
-      return explainStep(evidence, state, only)
-    })
-  )
+): Explanation => {
+  const fault = command._tag === "Troubled" && wasStruck ? command.fault : null
+  const explainOne = (state: State, answered: Answered): Explanation =>
+    fault === null
+      ? explainStep(evidence, state, answered)
+      : explainTrouble(evidence, state, fault, answers.length === 1, answered)
+  return joined(states.map((state) => explainTogether(evidence, state, answers, explainOne)))
+}

@@ -64,7 +64,7 @@ export const perform = Effect.fnUntraced(function* (world: World, script: Script
   for (const command of script) {
     if (!canPlay(command, ledger, states)) continue
     const earlier = ledger
-    yield* player.shuffle(command._tag === "Together" ? command.id : null)
+    yield* player.shuffle(stepsOf(command).length > 1 ? command.id : null)
     if (command._tag === "Troubled") yield* player.trouble(command.fault)
     const answers: ReadonlyArray<Answered> = yield* Effect.forEach(
       stepsOf(command),

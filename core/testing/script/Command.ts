@@ -164,18 +164,11 @@ export type Step =
   | Wait
   | Housekeeping
 
-/** What happens to a write of the step: `lost` are answers that never came, whether it was applied or not. */
+/** What happens to a write: `lost` are answers that never came, whether it was applied or not. */
 export interface Fault {
   readonly what: "not done" | "lost, not applied" | "lost, applied" | "killed before" | "killed after"
   /** The first or the second write. */
   readonly write: 1 | 2
-}
-
-export interface Troubled {
-  readonly _tag: "Troubled"
-  readonly id: Ref
-  readonly fault: Fault
-  readonly during: Step
 }
 
 /** Steps at the same time. They must come out as if they had come one after the other, in some order. */
@@ -185,6 +178,13 @@ export interface Together {
   readonly steps: ReadonlyArray<Step>
 }
 
+export interface Troubled {
+  readonly _tag: "Troubled"
+  readonly id: Ref
+  readonly fault: Fault
+  readonly during: Step | Together
+}
+
 export type Command = Step | Troubled | Together
 
 export type Script = ReadonlyArray<Command>
@@ -192,7 +192,7 @@ export type Script = ReadonlyArray<Command>
 export const stepsOf = (command: Command): ReadonlyArray<Step> => {
   switch (command._tag) {
     case "Troubled":
-      return [command.during]
+      return stepsOf(command.during)
     case "Together":
       return command.steps
     default:

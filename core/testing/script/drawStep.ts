@@ -143,6 +143,12 @@ const redeem = (moment: Moment, grants: Some<Grant>): Redeem => {
   return { ...usual, ...dice.pick(odd) }
 }
 
+/** Where there is something to narrow, that is often tried. */
+const narrower = (dice: Dice, grant: Grant | undefined): string | null => {
+  if (grant !== undefined && grant.scope.length > 1 && dice.chance(30)) return dice.pick(["api", "profile"])
+  return dice.chance(60) ? null : dice.pick(scopes)
+}
+
 const refresh = (moment: Moment, token: Presented, grant: Grant | undefined): Step => {
   const { dice, id } = moment
   return {
@@ -151,7 +157,7 @@ const refresh = (moment: Moment, token: Presented, grant: Grant | undefined): St
     token,
     by: owner(moment, grant),
     proof: proofOf(dice),
-    scope: dice.chance(60) ? null : dice.pick(scopes),
+    scope: narrower(dice, grant),
     resource: later(dice, grant?.resource ?? null)
   }
 }
@@ -211,8 +217,7 @@ const wait = (moment: Moment): Step => {
   if (!isSome(ahead) || dice.chance(25)) {
     return { _tag: "Wait", id, millis: dice.pick([1, 999, 5_000, 30_000, 600_000]), until: "a while" }
   }
-  const boundary =
-    ahead[Math.min(dice.under(ahead.length), dice.under(ahead.length), dice.under(ahead.length))] ?? ahead[0]
+  const boundary = ahead[Math.min(dice.under(ahead.length), dice.under(ahead.length))] ?? ahead[0]
   const offset = dice.pick([-1, 0, 1])
   const when = offset === 0 ? "when" : offset < 0 ? "just before" : "just after"
   return { _tag: "Wait", id, millis: boundary.at + offset - state.now, until: `${when} ${boundary.name}` }
@@ -302,7 +307,7 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
       const client = dice.pick(some).ref
       return { _tag: "DeleteClient", id, client, with: mostly(dice, client, [null, anyClient(moment)], 40) }
     }),
-    [7, () => wait(moment)],
+    [8, () => wait(moment)],
     [3, () => housekeeping(moment)]
   ]
   return dice.weighted(offers)?.()

@@ -1,9 +1,9 @@
 import type { Dice } from "../Dice.ts"
 import { foretell } from "../model/foretell.ts"
 import type { Facts } from "../model/Rule.ts"
-import { beginning, type State } from "../model/State.ts"
+import { beginning, type GrantName, type State } from "../model/State.ts"
 import type { World } from "../model/World.ts"
-import { type Command, type Fault, type Script, type Step, stepsOf } from "./Command.ts"
+import { type Command, type Fault, type Script, type Step, stepsOf, type Together } from "./Command.ts"
 import { drawStep } from "./drawStep.ts"
 
 const none: ReadonlySet<string> = new Set()
@@ -17,6 +17,7 @@ const after = (world: World, state: State, step: Step): State => {
 const faults: readonly [Fault, ...ReadonlyArray<Fault>] = [
   { what: "not done", write: 1 },
   { what: "lost, not applied", write: 1 },
+  { what: "lost, applied", write: 1 },
   { what: "lost, applied", write: 1 },
   { what: "killed before", write: 1 },
   { what: "killed after", write: 1 },
@@ -37,16 +38,40 @@ const company = (dice: Dice, world: World, state: State, step: Step, id: number)
   return other !== undefined && canMeet(other) ? other : undefined
 }
 
-const drawCommand = (dice: Dice, world: World, state: State, id: number): Command | undefined => {
+const drawUntroubled = (dice: Dice, world: World, state: State, id: number): Step | Together | undefined => {
   const step = drawStep(dice, world, state, id)
-  if (step === undefined) return undefined
-  if (writes(step) && dice.chance(8)) return { _tag: "Troubled", id, fault: dice.pick(faults), during: step }
-  if (canMeet(step) && dice.chance(10)) {
-    const more = [1, 2, 3].slice(0, 1 + dice.under(3)).map((n) => company(dice, world, state, step, id + n))
-    const steps = [step, ...more.filter((one) => one !== undefined)]
-    return steps.length > 1 ? { _tag: "Together", id, steps } : step
+  if (step === undefined || !canMeet(step) || !dice.chance(12)) return step
+  const more = [1, 2, 3].slice(0, 1 + dice.under(3)).map((n) => company(dice, world, state, step, id + n))
+  const steps = [step, ...more.filter((one) => one !== undefined)]
+  return steps.length > 1 ? { _tag: "Together", id, steps } : step
+}
+
+const drawCommand = (dice: Dice, world: World, state: State, id: number): Command | undefined => {
+  const during = drawUntroubled(dice, world, state, id)
+  if (during === undefined || !stepsOf(during).some(writes)) return during
+  if (!dice.chance(during._tag === "Together" ? 35 : 8)) return during
+  return { _tag: "Troubled", id, fault: dice.pick(faults), during }
+}
+
+/** The youngest things of which the last lines ask what they are worth. */
+const lastLooks = 6
+
+/** Looks at what there is from all sides, so that nothing wrong stays unseen because nobody came back to it. */
+const epilogue = (state: State, firstId: number): ReadonlyArray<Step> => {
+  const steps: Array<Step> = []
+  const look = (kind: "access" | "refresh", ref: number, grantName: GrantName) => {
+    const client = state.grants.get(grantName)?.client ?? 0
+    const workspace = state.clients.get(client)?.workspace ?? 0
+    const token = { kind, ref }
+    const next = () => firstId + steps.length
+    steps.push({ _tag: "Introspect", id: next(), token, by: client, proof: "post" })
+    if (kind === "refresh") return
+    steps.push({ _tag: "Check", id: next(), token, at: "companies", workspace })
+    steps.push({ _tag: "Check", id: next(), token, at: "userinfo", workspace })
   }
-  return step
+  for (const [ref, { grant }] of [...state.access].slice(-lastLooks)) look("access", ref, grant)
+  for (const [ref, { grant }] of [...state.refresh].slice(-lastLooks)) look("refresh", ref, grant)
+  return steps
 }
 
 /** A script of a random length, each line drawn from what the lines before it made possible. */
@@ -60,5 +85,5 @@ export const generate = (dice: Dice, world: World, longest: number): Script => {
     script.push(command)
     for (const step of stepsOf(command)) state = after(world, state, step)
   }
-  return script
+  return [...script, ...epilogue(state, (length + 1) * 10)]
 }

@@ -69,7 +69,7 @@ const stepInWords = (step: Step): string => {
 export const inWords = (command: Command): string => {
   switch (command._tag) {
     case "Troubled":
-      return `#${command.during.id} ${stepInWords(command.during)}; write ${command.fault.write} is ${command.fault.what}`
+      return `${inWords(command.during)}; write ${command.fault.write} is ${command.fault.what}`
     case "Together":
       return `at once: ${command.steps.map((step) => `#${step.id} ${stepInWords(step)}`).join(" | ")}`
     default:

@@ -1,4 +1,4 @@
-import type { Command, Step } from "./Command.ts"
+import type { Command, Step, Together } from "./Command.ts"
 
 /** One copy for each property that is not plain yet, with that one made plain. */
 const plainer = <S extends Step>(step: S, plain: Partial<S>): ReadonlyArray<S> =>
@@ -52,26 +52,25 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
   }
 }
 
+const simplerTogether = (together: Together): ReadonlyArray<Step | Together> => [
+  ...together.steps,
+  ...(together.steps.length > 2
+    ? together.steps.map((left) => ({ ...together, steps: together.steps.filter((step) => step !== left) }))
+    : []),
+  ...together.steps.flatMap((step, at) =>
+    simplerStep(step).map((simple) => ({ ...together, steps: together.steps.with(at, simple) }))
+  )
+]
+
+const simplerUntroubled = (command: Step | Together): ReadonlyArray<Step | Together> =>
+  command._tag === "Together" ? simplerTogether(command) : simplerStep(command)
+
 /** What a command could be instead, if less were needed to see the same. */
-export const simpler = (command: Command): ReadonlyArray<Command> => {
-  switch (command._tag) {
-    case "Troubled":
-      return [
+export const simpler = (command: Command): ReadonlyArray<Command> =>
+  command._tag === "Troubled"
+    ? [
         command.during,
         ...(command.fault.write > 1 ? [{ ...command, fault: { ...command.fault, write: 1 } as const }] : []),
-        ...simplerStep(command.during).map((during) => ({ ...command, during }))
+        ...simplerUntroubled(command.during).map((during) => ({ ...command, during }))
       ]
-    case "Together":
-      return [
-        ...command.steps,
-        ...(command.steps.length > 2
-          ? command.steps.map((left) => ({ ...command, steps: command.steps.filter((step) => step !== left) }))
-          : []),
-        ...command.steps.flatMap((step, at) =>
-          simplerStep(step).map((simple) => ({ ...command, steps: command.steps.with(at, simple) }))
-        )
-      ]
-    default:
-      return simplerStep(command)
-  }
-}
+    : simplerUntroubled(command)
