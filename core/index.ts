@@ -65,6 +65,8 @@ export {
   standardScopes
 } from "./rules/Scope.ts"
 export { type Credential, credential, Digest, digestOf, sameDigest } from "./rules/Secret.ts"
+export { settingsRoutes } from "./settings/routes.ts"
+export type { SettingsOptions } from "./settings/SettingsOptions.ts"
 // Keys and tokens
 export {
   BadSealKey,

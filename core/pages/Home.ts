@@ -1,13 +1,27 @@
 import { breakable } from "./breakable.ts"
 import type { Document } from "./Document.ts"
 import { hidden } from "./Field.ts"
-import { html } from "./Html.ts"
+import { type Html, html } from "./Html.ts"
 import { card } from "./Layout.ts"
 import type { Place } from "./Place.ts"
+import type { Visitor } from "./Visitor.ts"
 
 export interface HomePage {
+  /** `ResourceOwner.signInAt(workspace, <this page>)` */
+  readonly signInAt: string
   /** Nobody, where the visitor is not signed in. */
-  readonly visitor?: { readonly account: string; readonly csrf: string }
+  readonly visitor?: Pick<Visitor, "account" | "csrf" | "accountsElsewhere">
+}
+
+const signedIn = (place: Place, visitor: NonNullable<HomePage["visitor"]>): Html => {
+  const account = html`<p class="aside">Signed in as <bdi class="name">${breakable(visitor.account)}</bdi></p>`
+  return visitor.accountsElsewhere === true
+    ? account
+    : html`<form method="post" action="${place.base}/logout" class="sign-out">
+${hidden({ csrf: visitor.csrf })}
+${account}
+<button class="button small" type="submit">Sign out</button>
+</form>`
 }
 
 /** RFC 8414 §3.1 and RFC 9728 §3.1: the well-known part comes before the path of the issuer. */
@@ -21,13 +35,9 @@ export const homePage = (place: Place, model: HomePage): Document => ({
 <p class="prose">This is the authorization server of <bdi>${place.name}</bdi>. Applications send you here to ask whether they may use your account, and here you see and take back what you allowed.</p>
 ${
   model.visitor === undefined
-    ? html`<p class="actions"><a class="button primary wide" href="${place.base}/login">Sign in</a></p>`
+    ? html`<p class="actions"><a class="button primary wide" href="${model.signInAt}">Sign in</a></p>`
     : html`<p class="actions"><a class="button primary wide" href="${place.base}/settings">Open settings</a></p>
-<form method="post" action="${place.base}/logout" class="sign-out">
-${hidden({ csrf: model.visitor.csrf })}
-<p class="aside">Signed in as <bdi class="name">${breakable(model.visitor.account)}</bdi></p>
-<button class="button small" type="submit">Sign out</button>
-</form>`
+${signedIn(place, model.visitor)}`
 }
 <details class="fold">
 <summary>For developers</summary>

@@ -9,6 +9,8 @@ export interface Visitor {
   /** Bound to the session; every form of the page carries it. */
   readonly csrf: string
   readonly now: Instant
+  /** The accounts are the host's own: there is no profile, no list of members and no sign-out of ours to lead to. */
+  readonly accountsElsewhere?: boolean
   /** What the form that led here did. */
   readonly notice?: Notice
 }

@@ -6,8 +6,14 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 /** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
 export type AuditEvent =
   | { readonly _tag: "ClientRegistered"; readonly client: string }
-  | { readonly _tag: "ClientChanged"; readonly client: string; readonly change: "updated" | "disabled" | "enabled" }
-  | { readonly _tag: "ClientDeleted"; readonly client: string }
+  | {
+      readonly _tag: "ClientChanged"
+      readonly client: string
+      readonly change: "updated" | "disabled" | "enabled"
+      /** Whoever did it, where it was not the client itself. */
+      readonly by?: string
+    }
+  | { readonly _tag: "ClientDeleted"; readonly client: string; readonly by?: string }
   | {
       readonly _tag: "ConsentGiven"
       readonly client: string

@@ -83,7 +83,7 @@ const signedIn = (name: string): SignedIn => ({
   user: UserId.make(name),
   session: `session-of-${name}`,
   label: `${name}@example.com`,
-  role: "member"
+  role: name.startsWith("owner") ? "owner" : "member"
 })
 
 /** Runs a test's body in a world of its own. */

@@ -34,6 +34,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/limits": limits,
   "core/http": http,
   "core/accounts": accounts,
+  "core/settings": [...http, "core/settings"],
   // What proves implementations may see whatever it proves.
   "core/testing": ["core"],
   // The core's own entry and what lies beside it see everything.

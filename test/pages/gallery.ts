@@ -97,10 +97,13 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
   const owner = visitor(say, "owner")
   const account = { csrf: say("csrf-value"), token: say("token-value"), passwordLength: 12 }
   return new Map<string, Document>([
-    ["home", homePage(place, {})],
+    ["home", homePage(place, { signInAt: say("/t/northwind/login") })],
     [
       "home-signed-in",
-      homePage(place, { visitor: { account: say("ada@northwind.example"), csrf: say("csrf-value") } })
+      homePage(place, {
+        signInAt: say("/t/northwind/login"),
+        visitor: { account: say("ada@northwind.example"), csrf: say("csrf-value") }
+      })
     ],
     ["login", loginPage(place, { csrf: say("csrf-value"), returnTo: say("/t/northwind/settings") })],
     [

@@ -92,13 +92,17 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: st
   actions: clientActions(client, path, visitor, search)
 })
 
-const nothing = (search: string): Html =>
-  search === ""
+const nothing = (search: string, paging: Paging): Html => {
+  // Looking through all of them is more than one request may do.
+  if (paging.nextCursor !== undefined)
+    return empty("No match so far", "There are more clients to look through: go on with “Next”.")
+  return search === ""
     ? empty(
         "No client has registered yet",
         "Applications register themselves the first time that somebody connects one."
       )
     : empty("No client matches", "Search for a part of the name, the id or the host that it returns to.")
+}
 
 export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage): Document => {
   const path = sectionPath(place, "clients")
@@ -111,7 +115,7 @@ export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage):
 <h2 id="clients">${model.search === "" ? "All clients" : html`Clients that match “<bdi>${model.search}</bdi>”`}</h2>
 ${
   model.clients.length === 0
-    ? nothing(model.search)
+    ? nothing(model.search, model.paging)
     : rows(model.clients.map((client) => clientRow(client, path, visitor, model.search)))
 }
 ${pager(path, model.paging, model.search)}

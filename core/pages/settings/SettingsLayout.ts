@@ -8,12 +8,17 @@ import type { Visitor } from "../Visitor.ts"
 
 export type Section = "profile" | "apps" | "keys" | "clients" | "members"
 
-const sections: ReadonlyArray<{ readonly id: Section; readonly label: string; readonly ownersOnly: boolean }> = [
-  { id: "profile", label: "Profile", ownersOnly: false },
+const sections: ReadonlyArray<{
+  readonly id: Section
+  readonly label: string
+  readonly ownersOnly: boolean
+  readonly ofAccounts?: boolean
+}> = [
+  { id: "profile", label: "Profile", ownersOnly: false, ofAccounts: true },
   { id: "apps", label: "Connected apps", ownersOnly: false },
   { id: "keys", label: "API keys", ownersOnly: true },
   { id: "clients", label: "Registered clients", ownersOnly: true },
-  { id: "members", label: "Members", ownersOnly: true }
+  { id: "members", label: "Members", ownersOnly: true, ofAccounts: true }
 ]
 
 /** The path of a section, for its page and for its forms: both are at the same one. */
@@ -22,10 +27,20 @@ export const sectionPath = (place: Place, section: Section): string => `${place.
 const navigation = (place: Place, visitor: Visitor, current: Section): Html =>
   html`<nav class="sections" aria-label="Settings"><ul>${sections
     .filter(({ ownersOnly }) => !ownersOnly || visitor.role === "owner")
+    .filter(({ ofAccounts }) => ofAccounts !== true || visitor.accountsElsewhere !== true)
     .map(
       ({ id, label }) =>
         html`<li><a href="${sectionPath(place, id)}"${attributes({ "aria-current": id === current ? "page" : undefined })}>${label}</a></li>`
     )}</ul></nav>`
+
+const who = (place: Place, visitor: Visitor): Html =>
+  visitor.accountsElsewhere === true
+    ? html`<bdi class="who-name">${visitor.account}</bdi>`
+    : html`<form method="post" action="${place.base}/logout" class="who">
+${hidden({ csrf: visitor.csrf })}
+<bdi class="who-name">${visitor.account}</bdi>
+<button class="button small" type="submit">Sign out</button>
+</form>`
 
 /** The frame of every page of settings. */
 export const settingsDocument = (
@@ -39,11 +54,7 @@ export const settingsDocument = (
   body: html`<a class="skip" href="#content">Skip to the content</a>
 <header class="bar"><div class="bar-inner">
 ${brandLink(place)}
-<form method="post" action="${place.base}/logout" class="who">
-${hidden({ csrf: visitor.csrf })}
-<bdi class="who-name">${visitor.account}</bdi>
-<button class="button small" type="submit">Sign out</button>
-</form>
+${who(place, visitor)}
 </div></header>
 <div class="frame">
 ${navigation(place, visitor, of.section)}

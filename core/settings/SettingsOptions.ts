@@ -1,0 +1,4 @@
+export interface SettingsOptions {
+  /** A host with accounts of its own says so, and no page leads to those that are built in. */
+  readonly accountsElsewhere?: boolean
+}

@@ -1,0 +1,24 @@
+import { Effect, Option } from "effect"
+import type { Endpoint } from "../http/Call.ts"
+import type { Parts } from "../http/Parts.ts"
+import { homePage } from "../pages/Home.ts"
+import { csrfField } from "../token/csrf.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import type { SettingsOptions } from "./SettingsOptions.ts"
+
+export const homeEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+  Effect.fnUntraced(function* ({ workspace, request }) {
+    const signedIn = Option.getOrUndefined(yield* parts.owner.current(workspace, request))
+    const signInAt = parts.owner.signInAt(workspace, `${basePath(workspace.issuer)}/`)
+    const visitor =
+      signedIn === undefined
+        ? undefined
+        : {
+            account: signedIn.label,
+            csrf: csrfField(parts.keys.current(), workspace.id, signedIn.session),
+            accountsElsewhere: options.accountsElsewhere === true
+          }
+    return parts.pages.show(workspace, 200, (place) =>
+      homePage(place, visitor === undefined ? { signInAt } : { signInAt, visitor })
+    )
+  })

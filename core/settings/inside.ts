@@ -1,0 +1,91 @@
+import { Effect, Option } from "effect"
+import { seeOther } from "../http/answer.ts"
+import { comeBackTo } from "../http/authorize.ts"
+import type { Call, Endpoint } from "../http/Call.ts"
+import { type Parameters, readForm } from "../http/form.ts"
+import type { HttpResponse } from "../http/Http.ts"
+import type { Parts } from "../http/Parts.ts"
+import type { Visitor } from "../pages/Visitor.ts"
+import { type AuditEvent, grantMark } from "../ports/Audit.ts"
+import { allowances } from "../ports/allowances.ts"
+import type { SignedIn } from "../ports/ResourceOwner.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { GrantId } from "../rules/Id.ts"
+import { ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
+import { csrfField, isCsrfField } from "../token/csrf.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import { type NoticeCode, readNotice } from "./notices.ts"
+import type { SettingsOptions } from "./SettingsOptions.ts"
+
+export type Section = "apps" | "keys" | "clients"
+export type Audience = "anybody" | "owners"
+
+/** A call of somebody who is signed in, and may be where they are. */
+export interface Inside {
+  readonly call: Call
+  readonly signedIn: SignedIn
+  /** What every page of settings is drawn with. */
+  readonly visitor: Visitor
+}
+
+type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
+
+export const takeOfAccount = (parts: Parts, { call, signedIn }: Pick<Inside, "call" | "signedIn">) =>
+  parts.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: signedIn.user })
+
+/** Whoever is not signed in is sent to do so and comes back; a member is told what is for owners. */
+export const insidePage = (
+  parts: Parts,
+  options: SettingsOptions,
+  audience: Audience,
+  answer: (inside: Inside) => Answer
+): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const signedIn = Option.getOrUndefined(yield* parts.owner.current(call.workspace, call.request))
+    if (signedIn === undefined) return seeOther(parts.owner.signInAt(call.workspace, comeBackTo(call)))
+    if (audience === "owners" && signedIn.role !== "owner") return yield* new OwnersOnly()
+    const notice = readNotice(call)
+    const visitor: Visitor = {
+      account: signedIn.label,
+      role: signedIn.role,
+      csrf: csrfField(parts.keys.current(), call.workspace.id, signedIn.session),
+      now: call.now,
+      accountsElsewhere: options.accountsElsewhere === true,
+      ...(notice === undefined ? {} : { notice })
+    }
+    return yield* answer({ call, signedIn, visitor })
+  })
+
+/** The same for a form: only one counts that was drawn for this very session. */
+export const insideForm = (
+  parts: Parts,
+  options: SettingsOptions,
+  audience: Audience,
+  answer: (inside: Inside, form: Parameters) => Answer
+): Endpoint =>
+  insidePage(
+    parts,
+    options,
+    audience,
+    Effect.fnUntraced(function* (inside) {
+      const { call, signedIn } = inside
+      const form = yield* Effect.fromResult(readForm(call.request))
+      yield* takeOfAccount(parts, inside)
+      if (!isCsrfField(parts.keys.current(), call.workspace.id, signedIn.session, form.get("csrf") ?? "")) {
+        return yield* new ForgedForm({ reason: "csrf" })
+      }
+      return yield* answer(inside, form)
+    })
+  )
+
+/** Back to a section, which then says what was done. */
+export const backTo = (call: Call, section: Section, done: NoticeCode, search?: string): HttpResponse => {
+  const query = new URLSearchParams({ done, ...(search === undefined ? {} : { q: search }) })
+  return seeOther(`${basePath(call.workspace.issuer)}/settings/${section}?${query}`)
+}
+
+export const note = (parts: Parts, call: Call, event: AuditEvent) =>
+  parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
+
+export const noteKey = (parts: Parts, { call, signedIn }: Inside, change: "KeyCreated" | "KeyRevoked", id: GrantId) =>
+  note(parts, call, { _tag: change, grant: grantMark(id), by: signedIn.user })

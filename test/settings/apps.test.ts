@@ -1,0 +1,237 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { type GrantId, grantIdOf, idLength, UserId } from "../../core/rules/Id.ts"
+import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
+import { deleteClient } from "../../core/server/deleteClient.ts"
+import { lookedAtMost, shownMost } from "../../core/settings/gather.ts"
+import { codeFor, companies, jsonOf, redeem, refresh, registerClient, signInToApp, tokensOf } from "../given/flow.ts"
+import type { World } from "../given/World.ts"
+import { allPages, follow, idsOn, inSettings, look, nextOf, post, says } from "./given.ts"
+
+const grantsOf = (world: World, user: string) =>
+  Effect.map(
+    world.parts.grants.ofUser(world.workspace.id, UserId.make(user), { after: undefined, limit: 5000 }),
+    ({ values }) => values
+  )
+
+const onlyClient = (world: World) =>
+  Effect.map(world.parts.clients.list(world.workspace.id, { after: undefined, limit: 1 }), ({ values: [client] }) => {
+    if (client === undefined) throw new Error("no client")
+    return client
+  })
+
+/** Approvals as they are kept, without the pages before them. */
+const approvals = Effect.fnUntraced(function* (world: World, user: string, count: number) {
+  yield* registerClient(world)
+  const client = yield* onlyClient(world)
+  const ids: Array<GrantId> = []
+  for (let made = 0; made < count; made++) {
+    const id = grantIdOf(world.parts.entropy.bytes(idLength))
+    const approved = {
+      client: client.id,
+      user: UserId.make(user),
+      redirectUri: RedirectTarget.make("https://app.example.org/callback"),
+      challenge: null,
+      scope: client.scope,
+      resource: null
+    }
+    yield* world.parts.grants.begin(world.workspace.id, approved, id)
+    ids.push(id)
+  }
+  return ids
+})
+
+const revokeAll = (world: World, ids: ReadonlyArray<GrantId>) =>
+  Effect.forEach(ids, (id) => world.parts.grants.revokeGrant(world.workspace.id, id, "by_user"), { discard: true })
+
+describe("connected apps", () => {
+  test("name each grant's client, where it returns to, what it may, since when, and when it was used", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, {
+          client_name: "Numbers <b>",
+          redirect_uris: ["https://numbers.example/cb", "com.example.numbers:/cb", "https://numbers.example/other"]
+        })
+        const { access } = yield* signInToApp(world, client, { scope: "api profile" })
+        yield* TestClock.adjust("3 days")
+        const page = yield* look(world, "alice", "apps")
+        const before = { ...page, body: page.body.replaceAll("<wbr>", "") }
+        expect(before.body).toContain("Numbers &lt;b&gt;")
+        expect(before.body).toContain("Read and change data through the API")
+        expect(before.body).toContain("See your name and email")
+        expect(before.body).toContain("com.example.numbers:")
+        expect(before.body.match(/numbers\.example,/g)?.length).toBe(1)
+        expect(before.body).toContain("3 days ago")
+        expect(before.body).toContain("<dd>Never</dd>")
+
+        const again = tokensOf(yield* refresh(world, client, (yield* signInToApp(world, client)).refresh))
+        expect((yield* companies(world, again.access)).status).toBe(200)
+        expect((yield* companies(world, access)).status).toBe(401)
+        expect((yield* look(world, "alice", "apps")).body).toContain("just now")
+      })
+    ))
+
+  test("revoking one kills its tokens at the next check, and only its", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const other = yield* registerClient(world)
+        const doomed = yield* signInToApp(world, client)
+        const spared = yield* signInToApp(world, other)
+        const [first, second] = yield* grantsOf(world, "alice")
+        const mark = [first, second].find((grant) => grant?._tag === "Active" && grant.client === client.id)?.id
+        const answer = yield* post(world, "alice", "apps", { action: "revoke", id: mark?.slice(0, 8) })
+        expect(answer.status).toBe(303)
+        expect((yield* companies(world, doomed.access)).status).toBe(401)
+        expect(jsonOf(yield* refresh(world, client, doomed.refresh)).error).toBe("invalid_grant")
+        expect((yield* companies(world, spared.access)).status).toBe(200)
+
+        const page = yield* follow(world, "alice", answer)
+        expect(says(page, "done")).toContain("Access is revoked")
+        expect(idsOn(page)).toEqual(
+          [first, second].flatMap((grant) => (grant?.id === mark ? [] : [grant?.id.slice(0, 8) ?? ""]))
+        )
+        expect(world.audit.map(({ event }) => event)).toContainEqual({
+          _tag: "GrantRevoked",
+          grant: mark?.slice(0, 8) ?? "",
+          why: "by_user"
+        })
+      })
+    ))
+
+  test("revoking one whose code is still out kills the code", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const code = yield* codeFor(world, client)
+        const [id] = idsOn(yield* look(world, "alice", "apps"))
+        yield* post(world, "alice", "apps", { action: "revoke", id })
+        expect(jsonOf(yield* redeem(world, client, code)).error).toBe("invalid_grant")
+      })
+    ))
+
+  test("a second click on revoke is told the same, and nothing is written for it", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        yield* signInToApp(world, yield* registerClient(world))
+        const [id] = idsOn(yield* look(world, "alice", "apps"))
+        const first = yield* post(world, "alice", "apps", { action: "revoke", id })
+        world.calls.replace.length = 0
+        const second = yield* post(world, "alice", "apps", { action: "revoke", id })
+        expect(second.headers.filter(([name]) => name === "location")).toEqual(
+          first.headers.filter(([name]) => name === "location")
+        )
+        expect(world.calls.replace).toEqual([])
+        expect(world.audit.filter(({ event }) => event._tag === "GrantRevoked").length).toBe(1)
+      })
+    ))
+
+  test("somebody else's grant cannot be revoked, and is told apart from none by nothing", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const hers = yield* signInToApp(world, client)
+        const [grant] = yield* grantsOf(world, "alice")
+        const attempts = [grant?.id.slice(0, 8), grant?.id, "AAAAAAAA", "A", "AAAAAAA~", "../../..", undefined]
+        const answers: Array<unknown> = []
+        for (const as of ["bob", "owner"]) {
+          for (const id of attempts) {
+            const answer = yield* post(world, as, "apps", { action: "revoke", id })
+            const headers = answer.headers.filter(([name]) => name !== "x-request-id")
+            answers.push({ ...answer, headers })
+            expect(says(yield* follow(world, as, answer), "problem")).toContain("No such application")
+          }
+        }
+        for (const answer of answers) expect(answer).toEqual(answers[0])
+        expect((yield* companies(world, hers.access)).status).toBe(200)
+      })
+    ))
+
+  test("are one's own alone", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        yield* signInToApp(world, yield* registerClient(world, { client_name: "Hers" }), {}, "alice")
+        expect((yield* look(world, "bob", "apps")).body).toContain("Nothing is connected")
+        expect((yield* look(world, "owner", "apps")).body).toContain("Nothing is connected")
+      })
+    ))
+
+  test("no longer hold what ended by itself, or with its client", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        yield* codeFor(world, yield* registerClient(world))
+        yield* TestClock.adjust("61 seconds")
+        expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([])
+
+        yield* signInToApp(world, yield* registerClient(world))
+        yield* TestClock.adjust("30 days")
+        expect(idsOn(yield* look(world, "alice", "apps")).length).toBe(1)
+        yield* TestClock.adjust("1 hour")
+        expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([])
+
+        const deleted = yield* registerClient(world)
+        yield* signInToApp(world, deleted)
+        const { values } = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 10 })
+        for (const { id } of values) if (id === deleted.id) yield* deleteClient(world.parts, world.workspace.id, id)
+        expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([])
+      })
+    ))
+
+  test("no page and no address holds the whole id of a grant", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        yield* approvals(world, "alice", shownMost * 2)
+        const pages = yield* allPages(world, "alice", "apps")
+        const answer = yield* post(world, "alice", "apps", { action: "revoke", id: idsOn(pages[0] ?? answerOf())[0] })
+        const told = JSON.stringify([pages, answer, world.log, world.audit])
+        for (const { id } of yield* grantsOf(world, "alice")) expect(told).not.toContain(id.slice(0, 12))
+      })
+    ))
+
+  test("of 250, every one is on one page and on one only, in a bounded number of reads", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const ids = yield* approvals(world, "alice", 250)
+        world.calls.list.length = 0
+        const pages = yield* allPages(world, "alice", "apps")
+        expect(pages.length).toBe(250 / shownMost)
+        expect(world.calls.list.length).toBe(pages.length)
+        const shown = pages.flatMap(idsOn)
+        expect(shown).toEqual([...ids].sort().map((id) => id.slice(0, 8)))
+        expect(nextOf(pages.at(-1) ?? answerOf())).toBeUndefined()
+        for (const [index, page] of pages.entries()) {
+          expect(idsOn(page).length).toBe(shownMost)
+          expect(page.body.includes("Back to the first")).toBe(index > 0)
+        }
+      })
+    ))
+
+  test("behind a long row of ended ones are found a bounded stretch at a time", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const ids = [...(yield* approvals(world, "alice", lookedAtMost + 50))].sort()
+        const alive = ids.slice(-30)
+        yield* revokeAll(world, ids.slice(0, -30))
+        const first = yield* look(world, "alice", "apps")
+        expect(idsOn(first)).toEqual([])
+        expect(nextOf(first)).toBe(`/settings/apps?after=${ids[lookedAtMost - 1]?.slice(0, 8)}`)
+        const pages = yield* allPages(world, "alice", "apps")
+        expect(pages.flatMap(idsOn)).toEqual(alive.map((id) => id.slice(0, 8)))
+      })
+    ))
+
+  test("a cursor that is none of ours starts at the beginning", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        yield* approvals(world, "alice", 3)
+        for (const after of ["x", "~~~~~~~~", "%00", "AAAAAAAAAAAAAAAAAAAAAA"]) {
+          expect(idsOn(yield* look(world, "alice", "apps", `?after=${after}`)).length).toBe(3)
+        }
+      })
+    ))
+})
+
+const answerOf = (): never => {
+  throw new Error("no page")
+}

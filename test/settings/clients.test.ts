@@ -1,0 +1,185 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { readRegistration } from "../../core/client/RegistrationRequest.ts"
+import { register } from "../../core/client/register.ts"
+import { currentInstant } from "../../core/server/Grants.ts"
+import { registerClient as addClient, drawClient } from "../../core/server/registerClient.ts"
+import { lookedAtMost, shownMost } from "../../core/settings/gather.ts"
+import { authorizeTarget, companies, header, registerClient, signInToApp } from "../given/flow.ts"
+import type { World } from "../given/World.ts"
+import { allPages, follow, idsOn, inSettings, look, nextOf, post, says } from "./given.ts"
+
+/** Clients as they are kept, without the requests before them. */
+const crowd = Effect.fnUntraced(function* (world: World, count: number, name: (n: number) => string) {
+  const ids: Array<string> = []
+  for (let n = 0; n < count; n++) {
+    const metadata = { client_name: name(n), redirect_uris: [`https://host-${n}.example/cb`] }
+    const request = Result.getOrThrow(readRegistration(JSON.stringify(metadata)))
+    const fresh = drawClient(world.parts.entropy)
+    const made = Result.getOrThrow(register(request, world.parts.policy, yield* currentInstant, fresh, "itself"))
+    yield* world.parts.clients.add(world.workspace.id, made.client)
+    ids.push(made.client.id)
+  }
+  return ids
+})
+
+describe("registered clients", () => {
+  test("are told with name, id, kind, maker, where they return to, and when they were last used", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, {
+          client_name: "Numbers",
+          redirect_uris: ["https://numbers.example/cb", "http://127.0.0.1:8080/cb", "com.example.numbers:/cb"]
+        })
+        const before = yield* look(world, "owner", "clients")
+        for (const words of [
+          "Numbers",
+          client.id,
+          "Confidential, registered itself",
+          "numbers.example",
+          "127.0.0.1:8080",
+          "com.example.numbers:",
+          "<dd>Never</dd>"
+        ]) {
+          expect(before.body.replaceAll("<wbr>", "")).toContain(words)
+        }
+        yield* signInToApp(world, client)
+        yield* TestClock.adjust("4 hours")
+        const after = yield* look(world, "owner", "clients")
+        expect(after.body).not.toContain("<dd>Never</dd>")
+        expect(after.body).toContain("4 hours ago")
+      })
+    ))
+
+  test("of an owner's making are told as such, and a public one as public", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const metadata = { redirect_uris: ["https://own.example/cb"], token_endpoint_auth_method: "none" }
+        const request = yield* Effect.fromResult(readRegistration(JSON.stringify(metadata)))
+        yield* addClient(world.parts, world.workspace.id, request, "owner")
+        const page = yield* look(world, "owner", "clients")
+        expect(page.body).toContain("Public, made by an owner")
+        expect(page.body).toContain("An unnamed application")
+      })
+    ))
+
+  test("one that is disabled cannot connect, its tokens stop, and enabling it gives them back", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        const off = yield* post(world, "owner", "clients", { action: "disable", id: client.id, q: "app & co" })
+        expect(header(off, "location")).toBe("/settings/clients?done=client-disabled&q=app+%26+co")
+        expect((yield* companies(world, access)).status).toBe(401)
+        expect((yield* world.send("GET", authorizeTarget(client), { as: "alice" })).status).toBe(400)
+        const page = yield* look(world, "owner", "clients", "?done=client-disabled")
+        expect(says(page, "done")).toContain("The client is disabled")
+        expect(page.body).toContain("badge-danger")
+        expect(page.body).toContain('value="enable"')
+
+        const on = yield* post(world, "owner", "clients", { action: "enable", id: client.id })
+        expect(header(on, "location")).toBe("/settings/clients?done=client-enabled")
+        expect((yield* companies(world, access)).status).toBe(200)
+        expect(world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "ClientChanged")).toEqual([
+          { _tag: "ClientChanged", client: client.id, change: "disabled", by: "owner" },
+          { _tag: "ClientChanged", client: client.id, change: "enabled", by: "owner" }
+        ])
+      })
+    ))
+
+  test("one that is deleted is gone with everything that people allowed it; a second click is told so", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        const answer = yield* post(world, "owner", "clients", { action: "delete", id: client.id })
+        expect(says(yield* follow(world, "owner", answer), "done")).toContain("The client is deleted")
+        expect((yield* companies(world, access)).status).toBe(401)
+        expect((yield* look(world, "owner", "clients")).body).toContain("No client has registered yet")
+        expect((yield* look(world, "alice", "apps")).body).toContain("Nothing is connected")
+        const again = yield* post(world, "owner", "clients", { action: "delete", id: client.id })
+        expect(says(yield* follow(world, "owner", again), "problem")).toContain("No such client")
+        expect(world.audit.filter(({ event }) => event._tag === "ClientDeleted").map(({ event }) => event)).toEqual([
+          { _tag: "ClientDeleted", client: client.id, by: "owner" }
+        ])
+      })
+    ))
+
+  test("unknown ones are told as such", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        for (const action of ["disable", "enable", "delete"]) {
+          for (const id of [undefined, "x", "A".repeat(22), "A".repeat(5000)]) {
+            const answer = yield* post(world, "owner", "clients", { action, id })
+            expect(header(answer, "location")).toBe("/settings/clients?done=client-gone")
+          }
+        }
+      })
+    ))
+
+  test("that were forgotten for never having been used are not listed, even before they are swept", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        yield* TestClock.adjust("30 days")
+        expect((yield* look(world, "owner", "clients")).body).not.toContain(client.id)
+        expect(idsOn(yield* look(world, "owner", "clients", `?q=${client.id}`))).toEqual([])
+      })
+    ))
+
+  test("are searched by a part of the name, the id or the host, whatever the case", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const ids = yield* crowd(world, 60, (n) => (n === 17 ? "Ünïcode Reports" : `Client number ${n}`))
+        const [needle = ""] = ids.slice(17, 18)
+        for (const q of ["REPORTS", "ünïcode", "U\u0308ni\u0308code", "host-17.example", needle, needle.slice(3, 19)]) {
+          const page = yield* look(world, "owner", "clients", `?${new URLSearchParams({ q })}`)
+          expect(idsOn(page)).toEqual([needle])
+          expect(nextOf(page)).toBeUndefined()
+        }
+        const none = yield* look(world, "owner", "clients", "?q=%3Cb%3Enobody")
+        expect(none.body).toContain("No client matches")
+        expect(none.body).toContain("&lt;b&gt;nobody")
+        expect(idsOn(none)).toEqual([])
+      })
+    ))
+
+  test("of 250, every one is on one page and on one only, and so are those that a search finds", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const ids = yield* crowd(world, 250, (n) => (n % 2 === 0 ? `Even ${n}` : `Odd ${n}`))
+        const pages = yield* allPages(world, "owner", "clients")
+        expect(pages.length).toBe(250 / shownMost)
+        expect(pages.flatMap(idsOn)).toEqual([...ids].sort())
+        const found = yield* allPages(world, "owner", "clients", "?q=even")
+        expect(found.flatMap(idsOn)).toEqual(ids.filter((_, n) => n % 2 === 0).sort())
+        expect(found.length).toBe(125 / shownMost)
+        for (const page of found.slice(0, -1)) expect(nextOf(page)).toContain("q=even&after=")
+      })
+    ))
+
+  test("a search looks at a bounded number of clients for one request, and goes on where it stopped", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const ids = yield* crowd(world, lookedAtMost + 20, (n) => `Client ${n}`)
+        const last = [...ids].sort().at(-1) ?? ""
+        const host = `host-${ids.indexOf(last)}.example`
+        world.calls.list.length = 0
+        const first = yield* look(world, "owner", "clients", `?q=${host}`)
+        expect(world.calls.list.length).toBe(10)
+        expect(first.body).toContain("No match so far")
+        expect((yield* allPages(world, "owner", "clients", `?q=${host}`)).flatMap(idsOn)).toEqual([last])
+      })
+    ))
+
+  test("a search for a client's whole id does not look through the others", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const [id = ""] = yield* crowd(world, 3, (n) => `Client ${n}`)
+        world.calls.list.length = 0
+        expect(idsOn(yield* look(world, "owner", "clients", `?q=${id}`))).toEqual([id])
+        expect(world.calls.list).toEqual([])
+      })
+    ))
+})

@@ -1,0 +1,71 @@
+import { Effect } from "effect"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { settingsRoutes } from "../../core/settings/routes.ts"
+import { csrfField } from "../../core/token/csrf.ts"
+import { form, formHeaders, header } from "../given/flow.ts"
+import { inWorld, type World, type WorldOptions } from "../given/World.ts"
+
+/** A world whose server has settings. Names that begin with `owner` are owners. */
+export const inSettings = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}) =>
+  inWorld(body, { ...options, routes: (parts) => settingsRoutes(parts) })
+
+export type Section = "apps" | "keys" | "clients"
+export const sections: ReadonlyArray<Section> = ["apps", "keys", "clients"]
+
+export const csrfOf = (world: World, as: string): string =>
+  csrfField(world.parts.keys.current(), world.workspace.id, `session-of-${as}`)
+
+/** A form as a page of this person's session sends it. */
+export const post = (
+  world: World,
+  as: string,
+  section: Section,
+  fields: Readonly<Record<string, string | undefined>>,
+  query = ""
+): Effect.Effect<HttpResponse> =>
+  world.send("POST", `/settings/${section}${query}`, {
+    as,
+    headers: formHeaders,
+    body: form({ csrf: csrfOf(world, as), ...fields })
+  })
+
+export const look = (world: World, as: string, section: Section, query = ""): Effect.Effect<HttpResponse> =>
+  world.send("GET", `/settings/${section}${query}`, { as })
+
+/** The page that a form's answer leads back to. */
+export const follow = Effect.fnUntraced(function* (world: World, as: string, answer: HttpResponse) {
+  if (answer.status !== 303) throw new Error(`no redirect, but ${answer.status}: ${answer.body}`)
+  return yield* world.send("GET", header(answer, "location") ?? "", { as })
+})
+
+const unescaped = (text: string) => text.replaceAll("&amp;", "&")
+
+/** What the forms of a page name as `id`, each once. */
+export const idsOn = (page: HttpResponse): ReadonlyArray<string> => [
+  ...new Set([...page.body.matchAll(/name="id" value="([^"]*)"/g)].map(([, id = ""]) => id))
+]
+
+export const nextOf = (page: HttpResponse): string | undefined => {
+  const href = /href="([^"]*)">Next</.exec(page.body)?.[1]
+  return href === undefined ? undefined : unescaped(href)
+}
+
+/** Every page of a section, from the first to the last. */
+export const allPages = Effect.fnUntraced(function* (world: World, as: string, section: Section, query = "") {
+  const pages: Array<HttpResponse> = []
+  let target: string | undefined = `/settings/${section}${query}`
+  while (target !== undefined) {
+    const page: HttpResponse = yield* world.send("GET", target, { as })
+    pages.push(page)
+    target = nextOf(page)
+    if (pages.length > 100) throw new Error("the pages do not end")
+  }
+  return pages
+})
+
+/** The secret on the page that shows one. */
+export const shownOn = (page: HttpResponse): string => /id="once"[^>]*value="([^"]*)"/.exec(page.body)?.[1] ?? ""
+
+/** Whether a page says so in its notice. */
+export const says = (page: HttpResponse, kind: "done" | "problem"): string | undefined =>
+  new RegExp(`notice-${kind}" role="(?:status|alert)"><p>([^<]*)`).exec(page.body)?.[1]

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Layer } from "effect"
+import { Limiter } from "../../core/ports/Limiter.ts"
+import { TooManyRequests } from "../../core/rules/Refusal.ts"
+import { settingsRoutes } from "../../core/settings/routes.ts"
+import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { form, formHeaders, header } from "../given/flow.ts"
+import { inWorld } from "../given/World.ts"
+import { csrfOf, inSettings, look, post, says, sections } from "./given.ts"
+
+describe("settings", () => {
+  test("send whoever is not signed in to do so, and back to the very page", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        for (const section of sections) {
+          const page = yield* world.send("GET", `/settings/${section}?q=a%26b`)
+          expect(page.status).toBe(303)
+          expect(header(page, "location")).toBe(
+            `/login?return_to=${encodeURIComponent(`/settings/${section}?q=a%26b`)}`
+          )
+          const answer = yield* world.send("POST", `/settings/${section}`, { headers: formHeaders, body: "csrf=x" })
+          expect(answer.status).toBe(303)
+          expect(header(answer, "location")).toContain("/login?return_to=")
+        }
+      })
+    ))
+
+  test("begin with what everybody has", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const answer = yield* world.send("GET", "/settings", { as: "alice" })
+        expect(answer.status).toBe(303)
+        expect(header(answer, "location")).toBe("/settings/apps")
+      })
+    ))
+
+  test("of owners are told to members as such, whatever their form says", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        for (const section of ["keys", "clients"] as const) {
+          const answers = [
+            yield* look(world, "alice", section),
+            yield* post(world, "alice", section, { action: "create", name: "n", expires: "never" }),
+            yield* post(world, "alice", section, { action: "delete", id: "A".repeat(22) })
+          ]
+          for (const answer of answers) {
+            expect(answer.status).toBe(403)
+            expect(answer.body).toContain("Only owners can open this")
+            expect(answer.body).toContain('href="/settings"')
+          }
+          expect((yield* look(world, "owner", section)).status).toBe(200)
+        }
+        expect((yield* look(world, "alice", "apps")).status).toBe(200)
+        expect(world.calls.insert).toEqual([])
+        expect(world.audit.map(({ event }) => event)).toContainEqual({
+          _tag: "Refused",
+          endpoint: "/settings/keys",
+          refusal: "OwnersOnly",
+          reason: null
+        })
+      })
+    ))
+
+  test("show a member no way to what is for owners", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        expect((yield* look(world, "alice", "apps")).body).not.toContain("/settings/keys")
+        expect((yield* look(world, "owner", "apps")).body).toContain("/settings/keys")
+      })
+    ))
+
+  test("count no form but one of this very session", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const fields = { action: "create", name: "n", expires: "never" }
+        const csrf = csrfOf(world, "owner")
+        const forged = ["", "x", csrfOf(world, "ownerb"), csrfOf(world, "alice"), `${csrf}x`, csrf.slice(0, -1)]
+        for (const section of sections) {
+          for (const value of forged) {
+            const answer = yield* post(world, "owner", section, { ...fields, csrf: value })
+            expect(answer.status).toBe(403)
+            expect(answer.body).toContain("This page is out of date")
+            expect(answer.body).toContain(`href="/settings/${section}"`)
+          }
+        }
+        expect(world.calls.insert).toEqual([])
+      })
+    ))
+
+  test("answer what no page of ours sends with a page that says so", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const csrf = csrfOf(world, "owner")
+        for (const section of sections) {
+          const bodies: ReadonlyArray<readonly [string, string, number]> = [
+            [formHeaders["content-type"], form({ csrf }), 403],
+            [formHeaders["content-type"], form({ csrf, action: "explode" }), 403],
+            [formHeaders["content-type"], `${form({ csrf, action: "revoke" })}&action=create`, 400],
+            ["text/plain", form({ csrf, action: "revoke" }), 400],
+            ["application/json", JSON.stringify({ csrf }), 400]
+          ]
+          for (const [type, body, status] of bodies) {
+            const headers = { "content-type": type }
+            const answer = yield* world.send("POST", `/settings/${section}`, { as: "owner", headers, body })
+            expect(answer.status).toBe(status)
+            expect(answer.body).toContain("<h1>")
+          }
+          const other = yield* world.send("DELETE", `/settings/${section}`, { as: "owner" })
+          expect(other.status).toBe(405)
+          expect(header(other, "allow")).toContain("POST")
+        }
+        expect(world.calls.insert).toEqual([])
+        expect(world.calls.replace).toEqual([])
+      })
+    ))
+
+  test("say what was done in words of their own, whatever stands in the address", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        expect(says(yield* look(world, "alice", "apps", "?done=app-revoked"), "done")).toContain("Access is revoked")
+        for (const code of ["Send+money+to+me", "constructor", "__proto__", "app-revoked2", ""]) {
+          const page = yield* look(world, "alice", "apps", `?done=${code}`)
+          expect(page.status).toBe(200)
+          expect(page.body).not.toContain('class="notice')
+          expect(page.body).not.toContain("money")
+        }
+      })
+    ))
+
+  test("are for nobody's frame, cache or other origin", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        for (const section of sections) {
+          const page = yield* look(world, "owner", section)
+          expect(header(page, "cache-control")).toBe("no-store")
+          expect(header(page, "content-security-policy")).toContain("frame-ancestors 'none'")
+          expect(header(page, "access-control-allow-origin")).toBeUndefined()
+        }
+      })
+    ))
+
+  test("wait, with a page that says how long, after too many forms", () =>
+    inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const answer = yield* post(world, "owner", "keys", { action: "create", name: "n", expires: "never" })
+          expect(answer.status).toBe(429)
+          expect(header(answer, "retry-after")).toBe("9")
+          expect(answer.body).toContain("Wait 9 seconds")
+          expect((yield* look(world, "owner", "keys")).status).toBe(200)
+          expect((yield* look(world, "owner", "clients", "?q=a")).status).toBe(429)
+        }),
+      {
+        limiter: Layer.succeed(Limiter, {
+          take: (key) => Effect.fail(new TooManyRequests({ limit: key.allowance.name, retryAfterSeconds: 9 }))
+        })
+      }
+    ))
+
+  test("stay below the path of their issuer", () =>
+    inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          const begin = yield* world.send("GET", "/t/one/settings", { as: "owner", host: "auth.example.com" })
+          expect(header(begin, "location")).toBe("/t/one/settings/apps")
+          const page = yield* world.send("GET", "/t/one/settings/keys", { as: "owner", host: "auth.example.com" })
+          expect(page.status).toBe(200)
+          expect(page.body).toContain('action="/t/one/settings/keys"')
+          const answer = yield* world.send("POST", "/t/one/settings/keys", {
+            as: "owner",
+            host: "auth.example.com",
+            headers: formHeaders,
+            body: form({ csrf: csrfOf(world, "owner"), action: "revoke", id: "AAAAAAAA" })
+          })
+          expect(header(answer, "location")).toBe("/t/one/settings/keys?done=key-gone")
+          const home = yield* world.send("GET", "/t/one/", { as: "owner", host: "auth.example.com" })
+          expect(home.status).toBe(200)
+        }),
+      {
+        workspaces: [
+          { id: WorkspaceId.make("one"), issuer: Issuer.make("https://auth.example.com/t/one"), name: "One" }
+        ]
+      }
+    ))
+})
+
+describe("a host with accounts of its own", () => {
+  test("has these pages without a way to accounts that it lacks", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const path of ["/", "/settings/apps", "/settings/keys", "/settings/clients"]) {
+            const page = yield* world.send("GET", path, { as: "owner" })
+            expect(page.status).toBe(200)
+            expect(page.body.replaceAll("<wbr>", "")).toContain("owner@example.com")
+            for (const absent of ["/logout", "/settings/profile", "/settings/members", "/login"]) {
+              expect(page.body).not.toContain(absent)
+            }
+          }
+        }),
+      { routes: (parts) => settingsRoutes(parts, { accountsElsewhere: true }) }
+    ))
+})
+
+describe("the home page", () => {
+  test("leads whoever is not signed in to the host's own sign-in and back", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const page = yield* world.send("GET", "/")
+        expect(page.status).toBe(200)
+        expect(page.body).toContain(`href="/login?return_to=${encodeURIComponent("/")}"`)
+        expect(page.body).not.toContain("/logout")
+      })
+    ))
+
+  test("names whoever is signed in, and lets them out by a form of their session", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const page = yield* world.send("GET", "/", { as: "alice" })
+        expect(page.body.replaceAll("<wbr>", "")).toContain("alice@example.com")
+        expect(page.body).toContain(csrfOf(world, "alice"))
+        expect(page.body).toContain('href="/settings"')
+      })
+    ))
+})
