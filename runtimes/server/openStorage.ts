@@ -1,11 +1,7 @@
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer } from "effect"
 import type { Storage, StorageScan } from "../../core/ports/Storage.ts"
 import type { DatabaseUrl } from "./DatabaseUrl.ts"
-
-/** The storage can't be used. `message` says what is wrong, and holds no password. */
-export class StorageRefused extends Schema.TaggedError<StorageRefused>()("StorageRefused", {
-  message: Schema.String
-}) {}
+import { StorageRefused } from "./StorageRefused.ts"
 
 /** What the adapters say themselves is written for operators. */
 const refused = (error: { readonly message: string }) => new StorageRefused({ message: error.message })
@@ -25,6 +21,6 @@ export const openStorage = (database: DatabaseUrl): Layer.Layer<Storage | Storag
     case "Postgres":
       return lazily(async () => (await import("../../adapters/postgres/Postgres.ts")).layer({ url: database.url }))
     case "Redis":
-      return Layer.effectContext(Effect.fail(new StorageRefused({ message: "not yet" })))
+      return lazily(async () => (await import("../../adapters/redis/Redis.ts")).layer({ url: database.url }))
   }
 }

@@ -1,0 +1,55 @@
+import { Effect, Logger, References } from "effect"
+import { Accounts } from "../../core/accounts/Accounts.ts"
+import type { Parts } from "../../core/http/Parts.ts"
+import { Tessera } from "../../core/http/Tessera.ts"
+import type { AuditEvent } from "../../core/ports/Audit.ts"
+import { currentInstant } from "../../core/server/Grants.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { application } from "../server/application.ts"
+import { findSealKeys } from "../server/findSealKeys.ts"
+import { readSettings, type Settings } from "../server/Settings.ts"
+import { explain, type Trouble } from "./explain.ts"
+import { type CommandFailed, misused } from "./Outcome.ts"
+
+/** What commands look after: the same store as the server's, whether that runs or not. */
+export interface Administration {
+  readonly settings: Settings
+  readonly workspace: Workspace
+  readonly parts: Parts
+  readonly accounts: Accounts["Service"]
+  readonly note: (event: AuditEvent) => Effect.Effect<void>
+}
+
+export const by = "command line"
+
+const open = Effect.fnUntraced(function* (settings: Settings) {
+  const { parts } = yield* Tessera
+  const { workspace } = settings
+  const administration: Administration = {
+    settings,
+    workspace,
+    parts,
+    accounts: yield* Accounts,
+    note: (event) =>
+      Effect.flatMap(currentInstant, (at) => parts.audit.record({ at, workspace: workspace.id, requestId: by, event }))
+  }
+  return administration
+})
+
+/** Runs a command over the store that the settings name. */
+export const administer = <A>(
+  command: (administration: Administration) => Effect.Effect<A, Trouble>
+): Effect.Effect<A, CommandFailed> =>
+  Effect.gen(function* () {
+    const settings = yield* readSettings
+    if (settings.database._tag === "Memory") {
+      return yield* misused("DATABASE_URL is memory:, and no other process can see into the server's memory.")
+    }
+    const keys = yield* findSealKeys(settings)
+    return yield* Effect.flatMap(open(settings), command).pipe(Effect.provide(application(settings, keys.ring)))
+  }).pipe(
+    Effect.mapError(explain),
+    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
+    // What succeeds is told by the command itself.
+    Effect.provideService(References.MinimumLogLevel, "Warn")
+  )

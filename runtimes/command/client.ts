@@ -1,0 +1,173 @@
+import { Effect, Option, Redacted } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { authMethods, type Client, displayName, grantTypes } from "../../core/client/Client.ts"
+import { clientInformation } from "../../core/client/register.ts"
+import { type ClientId, readClientId } from "../../core/rules/Id.ts"
+import { deleteClient } from "../../core/server/deleteClient.ts"
+import { registerClient } from "../../core/server/registerClient.ts"
+import { type Administration, administer } from "./administration.ts"
+import { everyPage } from "./everyPage.ts"
+import { notFound } from "./Outcome.ts"
+import { facts, json, print, table, timeText } from "./output.ts"
+
+const id = Argument.String("client-id").pipe(Argument.withDescription("The client's client_id"))
+
+const unknown = notFound("There is no such client.")
+
+const readId = (text: string): Effect.Effect<ClientId, typeof unknown> =>
+  Option.match(readClientId(text), { onNone: () => Effect.fail(unknown), onSome: Effect.succeed })
+
+const lastUse = ({ parts, workspace }: Administration, client: Client) =>
+  Effect.map(parts.usage.lastUse("client", workspace.id, client.id), Option.getOrNull)
+
+const described = (client: Client, usedAt: number | null) => ({
+  ...clientInformation(client),
+  made_by: client.madeBy,
+  disabled: client.disabled,
+  last_used_at: usedAt === null ? null : new Date(usedAt).toISOString()
+})
+
+const list = Command.make("list", { json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { parts, workspace } = administration
+      const clients = yield* everyPage((page) => parts.clients.list(workspace.id, page))
+      const used = yield* Effect.forEach(clients, (client) =>
+        Effect.map(lastUse(administration, client), (at) => ({ client, at }))
+      )
+      yield* print(
+        given.json,
+        used.map(({ client, at }) => described(client, at)),
+        table(
+          ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE"],
+          used.map(({ client, at }) => [
+            client.id,
+            displayName(client),
+            client.madeBy,
+            timeText(client.createdAt),
+            timeText(at),
+            client.disabled ? "disabled" : "enabled"
+          ])
+        )
+      )
+    })
+  )
+).pipe(Command.withDescription("List the registered clients"))
+
+const show = Command.make("show", { id, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { parts, workspace } = administration
+      const client = yield* parts.clients.find(workspace.id, yield* readId(given.id))
+      if (client === undefined) return yield* unknown
+      const shown = described(client, yield* lastUse(administration, client))
+      yield* print(
+        given.json,
+        shown,
+        facts(
+          Object.entries(shown).map(([name, value]) => [name, Array.isArray(value) ? value.join(" ") : String(value)])
+        )
+      )
+    })
+  )
+).pipe(Command.withDescription("Show one client"))
+
+const create = Command.make(
+  "create",
+  {
+    name: Flag.String("name").pipe(Flag.withDescription("What people read on the consent page")),
+    redirectUri: Flag.String("redirect-uri").pipe(
+      Flag.withDescription("Where the code goes; may be given more than once"),
+      Flag.atLeast(0)
+    ),
+    grantType: Flag.Literals("grant-type", grantTypes).pipe(
+      Flag.withDescription("May be given more than once; authorization_code where none is"),
+      Flag.atLeast(0)
+    ),
+    authMethod: Flag.Literals("auth-method", authMethods).pipe(
+      Flag.withDescription("How the client shows who it is; none makes it public"),
+      Flag.withDefault("client_secret_basic")
+    ),
+    scope: Flag.String("scope").pipe(
+      Flag.withDescription("The most that it may be granted, separated by spaces"),
+      Flag.optional
+    ),
+    json
+  },
+  (given) =>
+    administer(({ note, parts, workspace }) =>
+      Effect.gen(function* () {
+        const request = {
+          client_name: given.name,
+          redirect_uris: given.redirectUri,
+          token_endpoint_auth_method: given.authMethod,
+          ...(given.grantType.length === 0 ? {} : { grant_types: given.grantType }),
+          ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
+        }
+        const made = yield* registerClient(parts, workspace.id, request, "owner")
+        yield* note({ _tag: "ClientRegistered", client: made.client.id })
+        const secret = Option.map(made.secret, Redacted.value)
+        const shown = {
+          ...clientInformation(made.client),
+          ...(Option.isSome(secret) ? { client_secret: secret.value } : {})
+        }
+        const lines = facts([
+          ["client_id", made.client.id],
+          ...Option.match(secret, {
+            onNone: () => [],
+            onSome: (text) => [["client_secret", text] as const]
+          })
+        ])
+        yield* print(given.json, shown, [
+          ...lines,
+          ...(Option.isSome(secret) ? ["", "The secret is shown this once."] : [])
+        ])
+      })
+    )
+).pipe(
+  Command.withDescription("Register a client"),
+  Command.withExamples([
+    { command: 'tessera client create --name "Nightly job" --grant-type client_credentials' },
+    { command: "tessera client create --name App --redirect-uri https://app.example/callback --auth-method none" }
+  ])
+)
+
+const switched = (name: "disable" | "enable", description: string, disabled: boolean) =>
+  Command.make(name, { id, json }, (given) =>
+    administer(({ note, parts, workspace }) =>
+      Effect.gen(function* () {
+        const client = yield* parts.clients.setDisabled(workspace.id, yield* readId(given.id), disabled)
+        if (client === undefined) return yield* unknown
+        yield* note({ _tag: "ClientChanged", client: client.id, change: disabled ? "disabled" : "enabled" })
+        const seconds = parts.policy.clientStaleness / 1000
+        yield* print(given.json, { client_id: client.id, disabled }, [
+          `${client.id} is ${name}d; a server that runs knows within ${seconds} seconds.`
+        ])
+      })
+    )
+  ).pipe(Command.withDescription(description))
+
+const remove = Command.make("delete", { id, json }, (given) =>
+  administer(({ note, parts, workspace }) =>
+    Effect.gen(function* () {
+      const clientId = yield* readId(given.id)
+      if ((yield* deleteClient(parts, workspace.id, clientId)) === "unknown") return yield* unknown
+      yield* note({ _tag: "ClientDeleted", client: clientId })
+      yield* print(given.json, { client_id: clientId, deleted: true }, [
+        `${clientId} is deleted, and nothing that it was granted is accepted any more.`
+      ])
+    })
+  )
+).pipe(Command.withDescription("Delete a client, and with it all that it was granted"))
+
+export const client = Command.make("client").pipe(
+  Command.withDescription("Look after the registered applications"),
+  Command.withSubcommands([
+    list,
+    show,
+    create,
+    switched("disable", "Refuse a client and all its tokens until it is enabled again", true),
+    switched("enable", "Accept a client again", false),
+    remove
+  ])
+)

@@ -1,0 +1,143 @@
+import { randomBytes } from "node:crypto"
+import { statSync } from "node:fs"
+import { Cause, Context, Effect, Layer, Option } from "effect"
+import { Storage } from "../../core/ports/Storage.ts"
+import { describeDatabase } from "../server/DatabaseUrl.ts"
+import { openStorage } from "../server/openStorage.ts"
+import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
+import type { Settings } from "../server/Settings.ts"
+import { bad, doubtful, type Finding, good } from "./Finding.ts"
+
+const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
+
+/** Looks, and makes nothing: what is not there yet, the first start makes. */
+export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
+  const what = "seal keys"
+  if (Option.isSome(settings.sealKeys)) {
+    return Effect.succeed(good(what, `${settings.sealKeys.value.length} in SEAL_KEYS`))
+  }
+  if (settings.database._tag !== "Sqlite") {
+    return Effect.succeed(good(what, "in the server's memory, as its records are"))
+  }
+  const database = settings.database.path
+  const path = sealKeyFileOf(database)
+  if (!exists(path)) {
+    return Effect.succeed(
+      exists(database)
+        ? bad(
+            what,
+            `${path} is missing, and ${database} is there`,
+            `Restore ${path} from a backup. Without it the next start makes new keys, and everybody has to sign in to their applications again.`
+          )
+        : good(what, `will be made in ${path} at the first start`)
+    )
+  }
+  return sealKeysIn(path).pipe(
+    Effect.map(({ ring }) => {
+      const mode = statSync(path).mode & 0o777
+      return process.platform !== "win32" && (mode & 0o077) !== 0
+        ? bad(what, `${path} can be read by others (mode ${mode.toString(8)})`, `Run: chmod 600 ${path}`)
+        : good(what, `${ring.length} in ${path}, for its owner only`)
+    }),
+    Effect.catch((refusal) => Effect.succeed(bad(what, refusal.message, "Restore the file from a backup.")))
+  )
+}
+
+/** A record that nobody else knows, there and back. */
+const roundTrip = Effect.gen(function* () {
+  const storage = yield* Storage
+  const record = {
+    workspace: "doctor",
+    kind: "usage",
+    id: randomBytes(16).toString("hex"),
+    owner: "doctor",
+    expiresAt: 0,
+    body: { _v: 1, _by: "doctor", written: true }
+  } as const
+  const start = performance.now()
+  yield* storage.insert(record)
+  const found = yield* storage.get(record)
+  yield* storage.replace(1, record)
+  yield* storage.remove(record)
+  const gone = Option.isNone(yield* storage.get(record))
+  return { sound: Option.isSome(found) && gone, milliseconds: performance.now() - start }
+})
+
+export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
+  const what = "storage"
+  const { database } = settings
+  if (database._tag === "Memory") {
+    return Effect.succeed(
+      doubtful(what, describeDatabase(database), "Set DATABASE_URL for anything that is meant to last.")
+    )
+  }
+  if (database._tag === "Sqlite" && !exists(database.path)) {
+    return Effect.succeed(good(what, `${database.path} will be made at the first start`))
+  }
+  return Effect.gen(function* () {
+    const services = yield* Layer.build(openStorage(database))
+    const { milliseconds, sound } = yield* Effect.provideContext(roundTrip, Context.pick(Storage)(services))
+    return sound
+      ? good(what, `${describeDatabase(database)}; five operations took ${Math.ceil(milliseconds)} ms`)
+      : bad(what, "a record that was written was not found again", "Nothing else may write to this database.")
+  }).pipe(
+    Effect.scoped,
+    Effect.catchCause((cause) => {
+      const error = Cause.squash(cause)
+      return Effect.succeed(
+        bad(
+          what,
+          error instanceof Error ? error.message : String(error),
+          "Look at DATABASE_URL, and at the server that it names."
+        )
+      )
+    })
+  )
+}
+
+/** This release was made after this moment; a clock that says otherwise is wrong. */
+const releasedAfter = Date.UTC(2026, 0, 1)
+const tolerated = 5000
+
+/** Expiry is decided by this machine's clock, so it has to be right, and to agree with whoever keeps the files. */
+export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
+  Effect.sync(() => {
+    const what = "clock"
+    const now = Date.now()
+    const advice = "Let a time service (chrony, systemd-timesyncd) set the clock."
+    if (now < releasedAfter) return bad(what, `it says ${new Date(now).toISOString()}`, advice)
+    const path = settings.database._tag === "Sqlite" ? sealKeyFileOf(settings.database.path) : undefined
+    const changed = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.mtimeMs
+    return changed !== undefined && changed > now + tolerated
+      ? bad(what, `it says ${new Date(now).toISOString()}, and ${path} was changed after that`, advice)
+      : good(what, `it says ${new Date(now).toISOString()}`)
+  })
+
+const asked = (url: string): Effect.Effect<Response | undefined> =>
+  Effect.promise(() => fetch(url, { signal: AbortSignal.timeout(3000), redirect: "manual" }).catch(() => undefined))
+
+/** Only this machine is asked: whether the world reaches the base URL can't be seen from here. */
+export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
+  Effect.gen(function* () {
+    const what = "address"
+    const { host, port, workspace } = settings
+    const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
+    const here = `http://${local.includes(":") ? `[${local}]` : local}:${port}`
+    const base = new URL(workspace.issuer)
+    const path = base.pathname === "/" ? "" : base.pathname
+    const response = yield* asked(`${here}/.well-known/oauth-authorization-server${path}`)
+    if (response === undefined) return good(what, `${workspace.issuer}; no server answers on ${here} at the moment`)
+    const metadata = yield* Effect.promise(() => response.json().catch(() => undefined))
+    const issuer: unknown =
+      typeof metadata === "object" && metadata !== null ? Reflect.get(metadata, "issuer") : undefined
+    if (issuer === undefined) {
+      return bad(what, `something else answers on ${here}`, "Set PORT to a free one, or stop the other.")
+    }
+    return issuer === workspace.issuer
+      ? good(what, `${workspace.issuer} answers on ${here}`)
+      : bad(
+          what,
+          `the server on ${here} says that it is ${String(issuer)}, and BASE_URL is ${workspace.issuer}`,
+          "Start the server with the same BASE_URL."
+        )
+  })

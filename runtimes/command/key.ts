@@ -1,0 +1,117 @@
+import { Duration, Effect, Option, Redacted, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import type { Key } from "../../core/grant/Grant.ts"
+import { grantMark } from "../../core/ports/Audit.ts"
+import { hasPassed, later } from "../../core/rules/Instant.ts"
+import { currentInstant } from "../../core/server/Grants.ts"
+import { type Administration, administer, by } from "./administration.ts"
+import { everyPage } from "./everyPage.ts"
+import { failed, notFound } from "./Outcome.ts"
+import { json, print, table, timeText } from "./output.ts"
+
+const keysOf = ({ parts, workspace }: Administration) =>
+  Effect.map(
+    everyPage((page) => parts.grants.keys(workspace.id, page)),
+    (grants) => grants.filter((grant): grant is Key => grant._tag === "Key")
+  )
+
+const described = (key: Key, usedAt: number | null) => ({
+  id: grantMark(key.id),
+  name: key.name,
+  prefix: key.hint,
+  created_at: timeText(key.createdAt),
+  expires_at: key.expiresAt === null ? null : timeText(key.expiresAt),
+  last_used_at: usedAt === null ? null : timeText(usedAt)
+})
+
+const create = Command.make(
+  "create",
+  {
+    name: Flag.String("name").pipe(
+      Flag.withDescription("What it is for"),
+      Flag.withSchema(Schema.String.check(Schema.isPattern(/^(?!\s*$)[^\p{Cc}]{1,100}$/u)))
+    ),
+    expires: Flag.String("expires").pipe(
+      Flag.withDescription('After how long it ends, such as "90 days"; never where this is left out'),
+      Flag.withSchema(
+        Schema.DurationFromString.check(Schema.makeFilter((lifetime) => Duration.toMillis(lifetime) >= 1))
+      ),
+      Flag.optional
+    ),
+    json
+  },
+  (given) =>
+    administer(({ note, parts, workspace }) =>
+      Effect.gen(function* () {
+        const now = yield* currentInstant
+        const expiresAt = Option.match(given.expires, {
+          onNone: () => null,
+          onSome: (lifetime) => later(now, Math.floor(Duration.toMillis(lifetime)))
+        })
+        const made = yield* parts.grants
+          .createKey(workspace.id, { name: given.name, expiresAt })
+          .pipe(Effect.catchTag("Conflict", () => Effect.fail(failed("The key could not be made. Try again."))))
+        yield* note({ _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
+        const text = Redacted.value(made.text)
+        yield* print(given.json, { ...described(made.grant, null), key: text }, [
+          text,
+          "",
+          "The key is shown this once. It may do all that the API allows."
+        ])
+      })
+    )
+).pipe(
+  Command.withDescription("Make an API key"),
+  Command.withExamples([{ command: 'tessera key create --name "Backup script" --expires "90 days"' }])
+)
+
+const list = Command.make("list", { json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { parts, workspace } = administration
+      const now = yield* currentInstant
+      const keys = (yield* keysOf(administration)).filter(
+        (key) => key.expiresAt === null || !hasPassed(key.expiresAt, now)
+      )
+      const shown = yield* Effect.forEach(keys, (key) =>
+        Effect.map(parts.usage.lastUse("grant", workspace.id, key.id), (at) => described(key, Option.getOrNull(at)))
+      )
+      yield* print(
+        given.json,
+        shown,
+        table(
+          ["ID", "NAME", "KEY", "CREATED", "EXPIRES", "LAST USED"],
+          shown.map((key) => [
+            key.id,
+            key.name,
+            `${key.prefix}…`,
+            key.created_at,
+            key.expires_at ?? "never",
+            key.last_used_at ?? "-"
+          ])
+        )
+      )
+    })
+  )
+).pipe(Command.withDescription("List the API keys"))
+
+const revoke = Command.make(
+  "revoke",
+  { id: Argument.String("id").pipe(Argument.withDescription("The id that `tessera key list` shows")), json },
+  (given) =>
+    administer((administration) =>
+      Effect.gen(function* () {
+        const { note, parts, workspace } = administration
+        const key = (yield* keysOf(administration)).find((one) => grantMark(one.id) === given.id)
+        if (key === undefined) return yield* notFound("There is no such key.")
+        yield* parts.grants.revokeGrant(workspace.id, key.id, "by_owner")
+        yield* note({ _tag: "KeyRevoked", grant: grantMark(key.id), by })
+        yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
+      })
+    )
+).pipe(Command.withDescription("Revoke an API key, at once"))
+
+export const key = Command.make("key").pipe(
+  Command.withDescription("Look after the workspace's API keys"),
+  Command.withSubcommands([create, list, revoke])
+)

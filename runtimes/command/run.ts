@@ -1,0 +1,40 @@
+import { Cause, ConfigProvider, Effect, Exit, Fiber } from "effect"
+import { CliError, Command } from "effect/cli"
+import type { Surroundings } from "../server/serve.ts"
+import { environment } from "./environment.ts"
+import { CommandFailed, exitStatus } from "./Outcome.ts"
+import { tessera } from "./tessera.ts"
+import { version } from "./version.ts"
+
+/** As shells have it for what Ctrl-C ends. A server is meant to be ended so. */
+const interrupted = 130
+
+const statusOf = (exit: Exit.Exit<void, unknown>, serves: boolean): number => {
+  if (Exit.isSuccess(exit)) return exitStatus.done
+  if (Cause.hasInterruptsOnly(exit.cause)) return serves ? exitStatus.done : interrupted
+  const error = Cause.squash(exit.cause)
+  if (CliError.isCliError(error)) return exitStatus.usage
+  const known = error instanceof CommandFailed
+  // A defect of ours is told whole: whoever runs a command is the one who may see it.
+  process.stderr.write(`${known ? error.message : Cause.pretty(exit.cause)}\n`)
+  return known ? error.status : exitStatus.failed
+}
+
+/** Runs one command to its end. The first signal asks it to finish; the second does not ask. */
+export const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Promise<number> => {
+  const fiber = Effect.runFork(
+    Command.runWith(tessera(surroundings), { version })(args).pipe(
+      Effect.provide(environment),
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({ ...process.env }))
+    )
+  )
+  let signalled = false
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      if (signalled) process.exit(exitStatus.failed)
+      signalled = true
+      fiber.interruptUnsafe()
+    })
+  }
+  return statusOf(await Effect.runPromise(Fiber.await(fiber)), args.includes("serve"))
+}

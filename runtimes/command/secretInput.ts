@@ -1,0 +1,56 @@
+import { Effect, Redacted } from "effect"
+import { type CommandFailed, misused } from "./Outcome.ts"
+
+/** What was typed, without showing it. `undefined`: Ctrl-C or Ctrl-D. */
+const readHidden = (prompt: string): Effect.Effect<string | undefined> =>
+  Effect.callback((resume) => {
+    const { stdin } = process
+    let typed = ""
+    const done = (answer: string | undefined) => {
+      stop()
+      process.stderr.write("\n")
+      resume(Effect.succeed(answer))
+    }
+    const onData = (chunk: string) => {
+      for (const character of chunk) {
+        if (character === "\r" || character === "\n") return done(typed)
+        if (character === "\u0003" || character === "\u0004") return done(undefined)
+        if (character === "\u007f" || character === "\b") typed = [...typed].slice(0, -1).join("")
+        else typed += character
+      }
+    }
+    const stop = () => {
+      stdin.off("data", onData)
+      stdin.setRawMode(false)
+      stdin.pause()
+    }
+    process.stderr.write(prompt)
+    stdin.setRawMode(true)
+    stdin.setEncoding("utf8")
+    stdin.on("data", onData)
+    stdin.resume()
+    return Effect.sync(stop)
+  })
+
+const readAll: Effect.Effect<string> = Effect.promise(async () => {
+  process.stdin.setEncoding("utf8")
+  let text = ""
+  for await (const chunk of process.stdin) text += chunk
+  return text
+})
+
+/** Arguments are seen by everybody on the machine, so a secret is typed twice at the prompt, or comes from standard input. */
+export const newSecret = Effect.fnUntraced(function* (
+  what: string
+): Effect.fn.Return<Redacted.Redacted<string>, CommandFailed> {
+  if (!process.stdin.isTTY) {
+    const given = (yield* readAll).replace(/\r?\n$/, "")
+    if (given === "") return yield* misused(`The ${what} is read from standard input, and nothing came.`)
+    return Redacted.make(given, { label: what })
+  }
+  const first = yield* readHidden(`New ${what}: `)
+  const second = first === undefined ? undefined : yield* readHidden(`The same ${what} again: `)
+  if (first === undefined || second === undefined) return yield* misused("Nothing was changed.")
+  if (first !== second) return yield* misused(`The two differ. Nothing was changed.`)
+  return Redacted.make(first, { label: what })
+})

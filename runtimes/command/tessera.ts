@@ -1,0 +1,28 @@
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import type { Surroundings } from "../server/serve.ts"
+import { client } from "./client.ts"
+import { doctor } from "./doctor.ts"
+import { explain } from "./explain.ts"
+import { key } from "./key.ts"
+import { migrate } from "./migrate.ts"
+import { sealKeys } from "./sealKeys.ts"
+import { sweep } from "./sweep.ts"
+import { user } from "./user.ts"
+
+const serving = (surroundings: Surroundings) =>
+  Command.make("serve", {}, () =>
+    Effect.promise(() => import("../server/serve.ts")).pipe(
+      Effect.flatMap(({ serve }) => serve(surroundings)),
+      Effect.mapError(explain)
+    )
+  ).pipe(Command.withDescription("Run the authorization server, until Ctrl-C or SIGTERM"))
+
+/** The whole command line. */
+export const tessera = (surroundings: Surroundings) =>
+  Command.make("tessera").pipe(
+    Command.withDescription(
+      "An OAuth 2.0 authorization server. It is configured by the environment: DATABASE_URL, BASE_URL and so on, as the README has them. Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 not found, 4 refused by a rule."
+    ),
+    Command.withSubcommands([serving(surroundings), client, key, user, sealKeys, sweep, doctor, migrate])
+  )
