@@ -59,11 +59,9 @@ export interface AccountBook {
   /** The id opens no account any more; `false` where it already did. */
   readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
   /** The way back out of `Leaving`: the person can sign in again. */
-  readonly restore: (workspace: WorkspaceId, person: Leaving) => Effect.Effect<void, AccountRefusal | Storing>
+  readonly restore: (workspace: WorkspaceId, person: Leaving) => Effect.Effect<void, Storing>
   /** The way on: nothing is left but the id, which stays taken. */
-  readonly forget: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<void, Storing>
-  /** The email no longer leads to this account; to another one it may. */
-  readonly vacate: (workspace: WorkspaceId, email: Email, account: UserId, now: Instant) => Effect.Effect<void, Storing>
+  readonly forget: (workspace: WorkspaceId, person: Leaving, now: Instant) => Effect.Effect<void, Storing>
 }
 
 const attemptLength = 9
@@ -99,7 +97,9 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       transact(accounts, entropy, workspace, holder, (account: Account | undefined) => {
         if (account === undefined || account._tag === "Gone") return answer(true)
         if (account._tag === "Reserved") return answerAndKeep<boolean, Account>({ ...account, attempt }, true)
-        return answer(account.email !== email)
+        // An owner may have to be taken back; a member never is.
+        const isLeft = account._tag === "Leaving" && account.role === "member"
+        return answer(isLeft || account.email !== email)
       })
     )
   })
@@ -141,6 +141,16 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       )
     )
 
+  /** Tidies up: a login whose account is gone is free in any case. */
+  const vacate = (workspace: WorkspaceId, email: Email, account: UserId, now: Instant) =>
+    decided(
+      transact(logins, entropy, workspace, loginIdOf(email), (login) =>
+        login?.account === account
+          ? answerAndKeep({ ...login, account: null, vacatedAt: now }, undefined)
+          : answer(undefined)
+      )
+    )
+
   return {
     newId: () => userIdOf(entropy.bytes(idLength)),
     find,
@@ -173,20 +183,12 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
             : answer(account._tag === "Gone")
         )
       ),
-    restore: Effect.fnUntraced(function* (workspace, person) {
-      // The removal may have come as far as giving it up; without it nobody is let back in.
-      yield* claim(workspace, person.email, person.id)
-      yield* leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" }))
-    }),
-    forget: (workspace, id, now) => leave(workspace, id, () => ({ _tag: "Gone", id, at: now })),
-    vacate: (workspace, email, account, now) =>
-      decided(
-        transact(logins, entropy, workspace, loginIdOf(email), (login) =>
-          login?.account === account
-            ? answerAndKeep({ ...login, account: null, vacatedAt: now }, undefined)
-            : answer(undefined)
-        )
-      )
+    restore: (workspace, person) =>
+      leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" })),
+    forget: Effect.fnUntraced(function* (workspace, { id, email }, now) {
+      yield* leave(workspace, id, () => ({ _tag: "Gone", id, at: now }))
+      yield* vacate(workspace, email, id, now)
+    })
   }
 }
 

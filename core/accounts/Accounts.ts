@@ -99,10 +99,10 @@ const readEmail = (text: string): Effect.Effect<Email, AccountRefusal> =>
   })
 
 const readName = (text: string): Effect.Effect<string | null, AccountRefusal> => {
-  // What no store keeps and no page shows: control characters, halves of characters, line separators.
+  // What no store keeps and no page shows: control characters, halves of characters, line ends.
   const name = text
     .normalize("NFC")
-    .replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+/gu, " ")
+    .replace(/[\s\p{Cc}\p{Cs}]+/gu, " ")
     .trim()
   return [...name].length > nameLength
     ? Effect.fail(new AccountRefusal({ reason: "name_too_long" }))

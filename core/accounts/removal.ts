@@ -54,7 +54,6 @@ const clearUp = Effect.fnUntraced(function* (
 ) {
   yield* accounts.sessions.endAll(workspace, person.id)
   yield* revokeAll(grants, workspace, person.id)
-  yield* accounts.book.vacate(workspace, person.email, person.id, yield* currentInstant)
 })
 
 /**
@@ -90,15 +89,13 @@ export const finishRemovals = Effect.fnUntraced(function* (
   let finished = 0
   for (const person of leaving) {
     if (person.role === "owner" && !hasOtherOwner(yield* everybody(accounts, workspace), person.id)) {
-      const restored = yield* Effect.result(accounts.book.restore(workspace, person))
-      if (restored._tag === "Success") continue
-      // Somebody else has their email by now, so there is no way back.
-      if (restored.failure._tag !== "AccountRefusal") return yield* restored.failure
+      yield* accounts.book.restore(workspace, person)
+      continue
     }
     yield* clearUp(accounts, grants, workspace, person)
     const now = yield* currentInstant
     if (!hasPassed(later(person.since, leavingFor), now)) continue
-    yield* accounts.book.forget(workspace, person.id, now)
+    yield* accounts.book.forget(workspace, person, now)
     finished++
   }
   return finished

@@ -1,6 +1,7 @@
 import { Effect, Layer, Logger, Redacted, References } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memory } from "../../adapters/memory/Memory.ts"
+import type { Cost } from "../../adapters/password/Argon2id.ts"
 import { noble } from "../../adapters/password/noble.ts"
 import { layerOf } from "../../adapters/password/Password.ts"
 import { Accounts, type AccountsOptions } from "../../core/accounts/Accounts.ts"
@@ -30,6 +31,7 @@ export interface HouseOptions {
   readonly workspace?: Workspace
   readonly accounts?: AccountsOptions
   readonly seed?: string
+  readonly cost?: Cost
   /** The store that everything is kept in, made of the one in memory. */
   readonly storage?: (below: Storage["Service"]) => Storage["Service"]
 }
@@ -64,7 +66,7 @@ export const nestedWorkspace: Workspace = {
 
 export const secret = (text: string) => Redacted.make(text)
 
-const counted = (hashed: House["hashed"]) =>
+const counted = (hashed: House["hashed"], cost: Cost) =>
   Layer.effect(
     PasswordHasher,
     Effect.map(PasswordHasher, (hasher) => ({
@@ -80,7 +82,7 @@ const counted = (hashed: House["hashed"]) =>
           return hasher.verify(password, hash)
         })
     }))
-  ).pipe(Layer.provide(layerOf(noble, cheap)))
+  ).pipe(Layer.provide(layerOf(noble, cost)))
 
 export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, options: HouseOptions = {}): Promise<A> => {
   const workspace = options.workspace ?? theWorkspace
@@ -103,7 +105,7 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
     Pages.layer(),
     Limiter.layerNone,
     Workspaces.layerOne(workspace),
-    counted(hashed)
+    counted(hashed, options.cost ?? cheap)
   ).pipe(Layer.provideMerge(entropy))
   const accounts = Accounts.layer(options.accounts)
   const logger = Logger.make((entry) => {
@@ -202,3 +204,5 @@ export class Browser {
     else this.cookies.set(pair.slice(0, at), pair.slice(at + 1))
   }
 }
+
+export const reveal = Redacted.value<string>

@@ -1,0 +1,223 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { Active } from "../../core/accounts/Account.ts"
+import { ensureOwner } from "../../core/accounts/firstOwner.ts"
+import { currentInstant } from "../../core/server/Grants.ts"
+import { seed } from "../adapters/seed.ts"
+import { addAccount, Browser, type House, inHouse, password, secret } from "./House.ts"
+import { atOnce, jostling, mortal } from "./stores.ts"
+
+const draft = (email: string) => ({ email, name: "", role: "owner", password: secret(password) }) as const
+
+const members = (house: House) =>
+  Effect.map(house.accounts.book.list(house.workspace.id, { after: undefined, limit: 1000 }), ({ values }) =>
+    values.filter((account): account is Active => account._tag === "Active")
+  )
+
+/** Everybody who is listed can sign in, and each to their own account. */
+const reachable = Effect.fnUntraced(function* (house: House) {
+  const all = yield* members(house)
+  for (const account of all) {
+    expect((yield* house.accounts.book.byEmail(house.workspace.id, account.email))?.id).toBe(account.id)
+  }
+  return all
+})
+
+const tags = (results: ReadonlyArray<{ readonly _tag: string; readonly failure?: unknown }>) =>
+  results.map((result) =>
+    result._tag === "Success"
+      ? "opened"
+      : typeof result.failure === "object" && result.failure !== null && "reason" in result.failure
+        ? String(result.failure.reason)
+        : String(result.failure)
+  )
+
+describe("opening an account", () => {
+  test("gives each person an id of their own, and none to an email that has one", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com")
+        expect(ada.id).toMatch(/^[\w-]{22}$/)
+        expect(bob.id).not.toBe(ada.id)
+        const again = yield* Effect.flip(addAccount(house, "ADA@example.com "))
+        expect(again).toMatchObject({ _tag: "AccountRefusal", reason: "email_taken" })
+        expect(yield* reachable(house)).toHaveLength(2)
+      })
+    ))
+
+  test("refuses what is no email, no name and no password", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { open } = house.accounts
+        const refusal = (change: Partial<Record<"email" | "name", string>>, typed = password) =>
+          Effect.map(
+            Effect.flip(open(house.workspace.id, { ...draft("ada@example.com"), ...change, password: secret(typed) })),
+            (failure) => ("reason" in failure ? failure.reason : failure._tag)
+          )
+        for (const email of [
+          "",
+          "ada",
+          "@",
+          "ada@",
+          "@example.com",
+          "a b@example.com",
+          "a@b@c",
+          `${"a".repeat(251)}@b.c`
+        ]) {
+          expect(yield* refusal({ email })).toBe("email_malformed")
+        }
+        expect(yield* refusal({ email: "a\u202e@example.com" })).toBe("email_malformed")
+        expect(yield* refusal({ name: "n".repeat(101) })).toBe("name_too_long")
+        expect(yield* refusal({}, "")).toBe("password_too_short")
+        expect(yield* refusal({}, "ninechars")).toBe("password_too_short")
+        expect(yield* refusal({}, "ﬁﬁﬁﬁ")).toBe("password_too_short")
+        expect(yield* refusal({}, "é".repeat(513))).toBe("password_too_long")
+        expect(yield* refusal({}, "Ada@Example.com")).toBe("password_is_email")
+        expect(yield* refusal({ email: "adalovelace@example.com" }, "AdaLovelace")).toBe("password_is_email")
+        expect(house.hashed.hash).toBe(0)
+        expect(yield* members(house)).toEqual([])
+        yield* open(house.workspace.id, { ...draft("ada@example.com"), password: secret("é".repeat(512)) })
+        yield* open(house.workspace.id, { ...draft("bob@example.com"), name: "Bob\u0000\ud800\u2028 B" })
+        expect((yield* reachable(house)).map(({ name }) => name).sort()).toEqual(["Bob B", null])
+      })
+    ))
+})
+
+describe("opening an account that a crash interrupts", () => {
+  const open = (house: House, id: Active["id"], email: string) =>
+    house.accounts.open(house.workspace.id, draft(email), id)
+
+  for (const writes of [0, 1, 2, 3]) {
+    const crashed = (house: House, life: { writes: number }, id: Active["id"]) =>
+      Effect.gen(function* () {
+        life.writes = writes
+        const first = yield* Effect.result(open(house, id, "ada@example.com"))
+        expect(first._tag).toBe(writes < 3 ? "Failure" : "Success")
+        life.writes = Number.POSITIVE_INFINITY
+        expect(yield* reachable(house)).toHaveLength(writes < 3 ? 0 : 1)
+      })
+
+    test(`after ${writes} writes can be done again by the same link`, () => {
+      const life = { writes: Number.POSITIVE_INFINITY }
+      return inHouse(
+        Effect.fnUntraced(function* (house) {
+          const id = house.accounts.book.newId()
+          yield* crashed(house, life, id)
+          const again = yield* Effect.result(open(house, id, "ada@example.com"))
+          expect(tags([again])).toEqual([writes < 3 ? "opened" : "link_spent"])
+          expect(yield* reachable(house)).toHaveLength(1)
+          expect((yield* new Browser(house).signIn()).status).toBe(303)
+        }),
+        { storage: mortal(life) }
+      )
+    })
+
+    test(`after ${writes} writes leaves the link good for another email, and the email for another account`, () => {
+      const life = { writes: Number.POSITIVE_INFINITY }
+      return inHouse(
+        Effect.fnUntraced(function* (house) {
+          const id = house.accounts.book.newId()
+          yield* crashed(house, life, id)
+          const other = yield* Effect.result(open(house, id, "other@example.com"))
+          const elsewhere = yield* Effect.result(addAccount(house))
+          expect(tags([other, elsewhere])).toEqual(writes < 3 ? ["opened", "opened"] : ["link_spent", "email_taken"])
+          expect(yield* reachable(house)).toHaveLength(writes < 3 ? 2 : 1)
+        }),
+        { storage: mortal(life) }
+      )
+    })
+
+    test(`after ${writes} writes is made good by the next start`, () => {
+      const life = { writes }
+      return inHouse(
+        Effect.fnUntraced(function* (house) {
+          const owner = { email: "ada@example.com", password: secret(password) }
+          yield* Effect.result(ensureOwner(house.accounts, house.workspace, owner))
+          life.writes = Number.POSITIVE_INFINITY
+          const next = yield* ensureOwner(house.accounts, house.workspace, owner)
+          expect(next).toBe(writes < 3 ? "made" : "present")
+          expect(yield* ensureOwner(house.accounts, house.workspace, owner)).toBe("present")
+          expect(yield* reachable(house)).toHaveLength(1)
+          expect((yield* new Browser(house).signIn()).status).toBe(303)
+        }),
+        { storage: mortal(life) }
+      )
+    })
+  }
+
+  test("leaves nothing that is not swept", () => {
+    const life = { writes: 1 }
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* Effect.result(addAccount(house))
+        life.writes = Number.POSITIVE_INFINITY
+        yield* TestClock.adjust("1 day")
+        expect(yield* house.storage.sweep(yield* currentInstant, 10)).toBe(1)
+      }),
+      { storage: mortal(life) }
+    )
+  })
+})
+
+describe("accounts that are opened at once", () => {
+  const runs = 60
+  const crowd = [0, 1, 2, 3, 4]
+
+  test(`with one email: one is opened, and its owner can sign in (seed ${seed})`, async () => {
+    for (let run = 0; run < runs; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          const results = yield* atOnce(crowd.map(() => Effect.result(addAccount(house))))
+          const outcomes = tags(results).sort()
+          expect({ seed, run, outcomes }).toEqual({
+            seed,
+            run,
+            outcomes: [...Array.from({ length: crowd.length - 1 }, () => "email_taken"), "opened"]
+          })
+          expect(yield* reachable(house)).toHaveLength(1)
+        }),
+        { storage: jostling(`email ${seed} ${run}`), seed: `email ${seed} ${run}` }
+      )
+    }
+  })
+
+  test(`with one id, as by one link: one is opened, and no email is lost (seed ${seed})`, async () => {
+    for (let run = 0; run < runs; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          const id = house.accounts.book.newId()
+          const results = yield* atOnce(
+            crowd.map((person) =>
+              Effect.result(house.accounts.open(house.workspace.id, draft(`p${person}@example.com`), id))
+            )
+          )
+          const opened = tags(results).filter((tag) => tag === "opened").length
+          expect({ seed, run, opened }).toEqual({ seed, run, opened: 1 })
+          const [winner] = yield* reachable(house)
+          for (const person of crowd) {
+            const email = `p${person}@example.com`
+            if (email !== winner?.email) yield* addAccount(house, email)
+          }
+          expect(yield* reachable(house)).toHaveLength(crowd.length)
+        }),
+        { storage: jostling(`id ${seed} ${run}`), seed: `id ${seed} ${run}` }
+      )
+    }
+  })
+
+  test(`by the configuration of several processes: one owner (seed ${seed})`, async () => {
+    for (let run = 0; run < runs; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          const owner = { email: "ada@example.com", password: secret(password) }
+          const results = yield* atOnce(crowd.map(() => ensureOwner(house.accounts, house.workspace, owner)))
+          expect(results.filter((result) => result === "made")).toHaveLength(1)
+          expect(yield* reachable(house)).toHaveLength(1)
+        }),
+        { storage: jostling(`owner ${seed} ${run}`), seed: `owner ${seed} ${run}` }
+      )
+    }
+  })
+})

@@ -1,0 +1,292 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { standardAccountPolicy } from "../../core/accounts/AccountPolicy.ts"
+import { makeSetUpLink } from "../../core/accounts/firstOwner.ts"
+import { seed } from "../adapters/seed.ts"
+import { header, hiddenFields } from "../given/flow.ts"
+import { addAccount, Browser, type House, inHouse, password, reveal } from "./House.ts"
+import { atOnce, jostling } from "./stores.ts"
+
+const person = { name: "Ada", email: "ada@example.com", password }
+
+/** The link's path and query, as a browser asks for it. */
+const pathOf = (url: string) => url.replace(/^https:\/\/[^/]+/, "")
+
+const setUpLink = (house: House) =>
+  Effect.map(makeSetUpLink(house.accounts, house.workspace), (link) => pathOf(reveal(Option.getOrThrow(link))))
+
+const inviteBy = Effect.fnUntraced(function* (owner: Browser, fields: Readonly<Record<string, string>> = {}) {
+  const page = yield* owner.submit("/settings/members", { action: "invite", email: "", role: "member", ...fields })
+  const link = /value="(https:[^"]*\/invite\?token=[\w-]{43})"/.exec(page.body)?.[1] ?? "no link"
+  return pathOf(link)
+})
+
+const members = (house: House) =>
+  Effect.map(house.accounts.book.list(house.workspace.id, { after: undefined, limit: 100 }), ({ values }) =>
+    values.filter((account) => account._tag === "Active")
+  )
+
+describe("the set-up link", () => {
+  test("makes the first account an owner's, and signs them in", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        expect(link).toMatch(/^\/set-up\?token=[\w-]{43}$/)
+        const browser = new Browser(house)
+        const answer = yield* browser.submit(link, person)
+        expect([answer.status, header(answer, "location")]).toEqual([303, "/settings"])
+        expect((yield* browser.get("/settings/members")).status).toBe(200)
+        expect(yield* members(house)).toMatchObject([{ email: "ada@example.com", name: "Ada", role: "owner" }])
+        expect((yield* new Browser(house).signIn()).status).toBe(303)
+      })
+    ))
+
+  test("works once, and not by being looked at", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        for (let look = 0; look < 3; look++) expect((yield* new Browser(house).get(link)).status).toBe(200)
+        const late = new Browser(house)
+        const page = yield* late.get(link)
+        yield* new Browser(house).submit(link, person)
+        expect((yield* new Browser(house).get(link)).status).toBe(410)
+        const again = { ...hiddenFields(page.body), ...person, email: "eve@example.com" }
+        expect((yield* late.send("POST", "/set-up", again)).status).toBe(410)
+        expect(yield* members(house)).toHaveLength(1)
+      })
+    ))
+
+  test("is not made where there is an account, and one from before opens nothing then", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        yield* addAccount(house)
+        expect((yield* makeSetUpLink(house.accounts, house.workspace))._tag).toBe("None")
+        expect((yield* new Browser(house).get(link)).status).toBe(410)
+      })
+    ))
+
+  test("expires at its time, not before", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        yield* TestClock.adjust(standardAccountPolicy.setUpTtl - 1)
+        expect((yield* new Browser(house).get(link)).status).toBe(200)
+        yield* TestClock.adjust(1)
+        expect((yield* new Browser(house).get(link)).status).toBe(410)
+      })
+    ))
+
+  test("is known by its digest alone, goes into no referrer, and is no invitation", () => {
+    const written: Array<string> = []
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        const token = link.split("=")[1] ?? "no token"
+        expect(written).toHaveLength(1)
+        expect(written[0]).not.toContain(token)
+        const page = yield* new Browser(house).get(link)
+        expect(header(page, "referrer-policy")).toBe("no-referrer")
+        expect(header(page, "cache-control")).toBe("no-store")
+        expect((yield* new Browser(house).get(`/invite?token=${token}`)).status).toBe(410)
+        expect(JSON.stringify([house.log, house.audit])).not.toContain(token)
+      }),
+      {
+        storage: (below) => ({
+          ...below,
+          insert: (record) => {
+            written.push(JSON.stringify(record))
+            return below.insert(record)
+          }
+        })
+      }
+    )
+  })
+
+  test("whose secret is mangled, repeated or missing opens nothing", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        const token = link.split("=")[1] ?? ""
+        const wrong = ["/set-up", "/set-up?token=", `${link}x`, link.slice(0, -1), `/set-up?token=${"A".repeat(43)}`]
+        for (const target of wrong) expect((yield* new Browser(house).get(target)).status).toBe(410)
+        expect((yield* new Browser(house).get(`/set-up?token=%00${token}`)).status).toBe(410)
+      })
+    ))
+
+  test("says what is wrong with an answer, and stays good for the next one", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        const browser = new Browser(house)
+        const short = yield* browser.submit(link, { ...person, password: "short" })
+        expect(short.status).toBe(400)
+        expect(short.body).toContain("Use at least 10 characters.")
+        expect(short.body).toContain('value="ada@example.com"')
+        expect(short.body).not.toContain('value="short"')
+        const odd = yield* browser.submit(link, { ...person, email: "ada" })
+        expect(odd.body).toContain("This is not an email address.")
+        const same = yield* browser.submit(link, { ...person, password: "ada@example.com" })
+        expect(same.body).toContain("Your email is the first thing")
+        expect((yield* browser.submit(link, person)).status).toBe(303)
+      })
+    ))
+
+  test("does nothing for a forged form", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        const token = link.split("=")[1] ?? ""
+        const browser = new Browser(house)
+        expect((yield* browser.send("POST", "/set-up", { ...person, token })).status).toBe(403)
+        const { csrf = "" } = hiddenFields((yield* new Browser(house).get(link)).body)
+        yield* browser.get(link)
+        expect((yield* browser.send("POST", "/set-up", { ...person, token, csrf })).status).toBe(403)
+        expect(yield* members(house)).toEqual([])
+      })
+    ))
+})
+
+describe("an invitation", () => {
+  test("makes a member, of the role that the owner chose", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        for (const role of ["member", "owner"]) {
+          const link = yield* inviteBy(owner, { role })
+          const guest = new Browser(house)
+          const page = yield* guest.get(link)
+          expect(page.body.replaceAll("<wbr>", "")).toContain("ada@example.com")
+          expect(page.body).toContain(role === "owner" ? "as an owner" : "as a member")
+          const email = `${role}@example.com`
+          expect((yield* guest.submit(link, { ...person, email, role: "owner" })).status).toBe(303)
+          expect((yield* guest.get("/settings/members")).status).toBe(role === "owner" ? 200 : 403)
+        }
+      })
+    ))
+
+  test("for an address takes no other, however the form says so", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const link = yield* inviteBy(owner, { email: " Bob@Example.com" })
+        const guest = new Browser(house)
+        const other = yield* guest.submit(link, { ...person, email: "eve@example.com" })
+        expect(other.status).toBe(400)
+        expect(other.body).toContain("The invitation is for another address.")
+        expect((yield* guest.submit(link, { ...person, email: "BOB@example.com" })).status).toBe(303)
+        expect((yield* members(house)).map(({ email }): string => email).sort()).toEqual([
+          "ada@example.com",
+          "bob@example.com"
+        ])
+      })
+    ))
+
+  test("to an email that has an account meanwhile says so, and stays good", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const link = yield* inviteBy(owner)
+        const guest = new Browser(house)
+        const taken = yield* guest.submit(link, person)
+        expect(taken.status).toBe(400)
+        expect(taken.body).toContain("There is an account with this email already.")
+        expect((yield* guest.submit(link, { ...person, email: "bob@example.com" })).status).toBe(303)
+      })
+    ))
+
+  test("expires after seven days, not before", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const link = yield* inviteBy(owner)
+        yield* TestClock.adjust(7 * 24 * 60 * 60 * 1000 - 1)
+        expect((yield* new Browser(house).get(link)).status).toBe(200)
+        yield* TestClock.adjust(1)
+        expect((yield* new Browser(house).get(link)).status).toBe(410)
+      })
+    ))
+
+  test("that was withdrawn opens nothing, also for a page that is open", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const link = yield* inviteBy(owner)
+        const guest = new Browser(house)
+        const page = yield* guest.get(link)
+        const list = yield* owner.get("/settings/members")
+        const id = /name="id" value="([\w-]{43})"/.exec(list.body)?.[1] ?? ""
+        yield* owner.submit("/settings/members", { action: "withdraw", id })
+        const fields = { ...hiddenFields(page.body), ...person, email: "eve@example.com" }
+        expect((yield* guest.send("POST", "/invite", fields)).status).toBe(410)
+        expect((yield* owner.get("/settings/members")).body).not.toContain(id)
+        expect(yield* members(house)).toHaveLength(1)
+      })
+    ))
+
+  test(`that is used twice at once makes one member (seed ${seed})`, async () => {
+    for (let run = 0; run < 40; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const owner = new Browser(house)
+          yield* owner.signIn()
+          const link = yield* inviteBy(owner)
+          const guests = ["bob@example.com", "eve@example.com", "bob@example.com"]
+          const answers = yield* atOnce(
+            guests.map((email) =>
+              Effect.map(new Browser(house).submit(link, { ...person, email }), ({ status }) => status)
+            )
+          )
+          const joined = answers.filter((status) => status === 303).length
+          const refused = answers.filter((status) => status === 410 || status === 400).length
+          expect({ seed, run, joined, refused }).toEqual({ seed, run, joined: 1, refused: 2 })
+          expect(yield* members(house)).toHaveLength(2)
+        }),
+        { storage: jostling(`link ${seed} ${run}`), seed: `link ${seed} ${run}` }
+      )
+    }
+  })
+
+  test(`that is used while it is withdrawn is one or the other (seed ${seed})`, async () => {
+    const kinds = new Set<string>()
+    for (let run = 0; run < 60; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const owner = new Browser(house)
+          yield* owner.signIn()
+          const link = yield* inviteBy(owner)
+          const guest = new Browser(house)
+          const page = yield* guest.get(link)
+          const list = yield* owner.get("/settings/members")
+          const id = /name="id" value="([\w-]{43})"/.exec(list.body)?.[1] ?? ""
+          const { csrf = "" } = hiddenFields(list.body)
+          const fields = { ...hiddenFields(page.body), ...person, email: "bob@example.com" }
+          const [used, withdrawn] = yield* atOnce([
+            guest.send("POST", "/invite", fields),
+            owner.send("POST", "/settings/members", { csrf, action: "withdraw", id })
+          ])
+          const isMember = (yield* members(house)).length === 2
+          expect({ seed, run, used: used?.status === 303 }).toEqual({ seed, run, used: isMember })
+          // Gone before it was withdrawn, or withdrawn in time.
+          if (!isMember) expect(withdrawn?.status).toBe(303)
+          kinds.add(`${isMember} ${withdrawn?.status}`)
+        }),
+        { storage: jostling(`withdraw ${seed} ${run}`), seed: `withdraw ${seed} ${run}` }
+      )
+    }
+    expect(kinds.size).toBeGreaterThan(1)
+  })
+})

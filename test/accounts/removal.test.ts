@@ -1,0 +1,219 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { hasAccounts } from "../../core/accounts/firstOwner.ts"
+import { finishRemovals, removeAccount } from "../../core/accounts/removal.ts"
+import { ClientId, grantIdOf, type UserId } from "../../core/rules/Id.ts"
+import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
+import { allScopes } from "../../core/rules/Scope.ts"
+import { seed } from "../adapters/seed.ts"
+import { authorizeTarget, hiddenFields, jsonOf, redeem, registerClient, returned, text } from "../given/flow.ts"
+import { addAccount, Browser, type House, inHouse } from "./House.ts"
+import { atOnce, jostling, mortal } from "./stores.ts"
+
+const remove = (house: House, id: UserId) => removeAccount(house.accounts, house.parts.grants, house.workspace.id, id)
+
+const finish = (house: House) => finishRemovals(house.accounts, house.parts.grants, house.workspace.id)
+
+const tagOf = (house: House, id: UserId) =>
+  Effect.map(house.accounts.book.find(house.workspace.id, id), (account) => account?._tag)
+
+/** The access token of an application that the browser's person connects. */
+const connect = Effect.fnUntraced(function* (house: House, browser: Browser) {
+  const client = yield* registerClient(house)
+  const page = yield* browser.get(authorizeTarget(client, { scope: "api profile" }))
+  const answer = yield* browser.send("POST", "/consent", { ...hiddenFields(page.body), decision: "approve" })
+  const issued = yield* redeem(house, client, text(returned(answer).get("code")))
+  return text(jsonOf(issued).access_token)
+})
+
+/** What a request still writes that found its person signed in before the removal began. */
+const lateConsent = Effect.fnUntraced(function* (house: House, user: UserId) {
+  const client = yield* registerClient(house)
+  const id = grantIdOf(house.parts.entropy.bytes(16))
+  const approved = {
+    client: ClientId.make(client.id),
+    user,
+    redirectUri: RedirectTarget.make(client.redirectUri),
+    challenge: null,
+    scope: allScopes(house.parts.policy.scopes),
+    resource: null
+  }
+  yield* house.parts.grants.begin(house.workspace.id, approved, id)
+  return id
+})
+
+const works = (house: House, token: string) =>
+  Effect.map(
+    house.send("GET", "/rest/companies", { headers: { authorization: `Bearer ${token}` } }),
+    ({ status }) => status === 200
+  )
+
+describe("removing somebody", () => {
+  test("ends their sessions, their sign-in and every application that they connected", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const browser = new Browser(house)
+        yield* browser.signIn("bob@example.com")
+        const tokens = [yield* connect(house, browser), yield* connect(house, browser)]
+        for (const token of tokens) expect(yield* works(house, token)).toBe(true)
+        yield* remove(house, bob.id)
+        for (const token of tokens) expect(yield* works(house, token)).toBe(false)
+        expect((yield* browser.get("/settings/profile")).status).toBe(303)
+        expect((yield* browser.signIn("bob@example.com")).status).toBe(403)
+        expect((yield* house.parts.owner.profile(house.workspace, bob.id))._tag).toBe("None")
+      })
+    ))
+
+  test("ends more grants than fit on one page of a listing", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const browser = new Browser(house)
+        yield* browser.signIn("bob@example.com")
+        const tokens: Array<string> = []
+        for (let count = 0; count < 120; count++) tokens.push(yield* connect(house, browser))
+        yield* remove(house, bob.id)
+        for (const token of tokens) expect(yield* works(house, token)).toBe(false)
+      })
+    ))
+
+  test("frees the email, for an account with another id", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        yield* remove(house, bob.id)
+        const next = yield* addAccount(house, "bob@example.com", "member")
+        expect(next.id).not.toBe(bob.id)
+        yield* TestClock.adjust("1 hour")
+        expect(yield* finish(house)).toBe(1)
+        expect((yield* new Browser(house).signIn("bob@example.com")).status).toBe(303)
+        expect(yield* tagOf(house, bob.id)).toBe("Gone")
+      })
+    ))
+
+  test("catches a consent that was given while it went on", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        yield* remove(house, bob.id)
+        const grant = yield* lateConsent(house, bob.id)
+        expect(yield* tagOf(house, bob.id)).toBe("Leaving")
+        expect(yield* finish(house)).toBe(0)
+        expect((yield* house.parts.grants.approvalOf(house.workspace.id, grant))._tag).toBe("Used")
+        yield* TestClock.adjust("15 minutes")
+        expect(yield* finish(house)).toBe(1)
+        expect(yield* tagOf(house, bob.id)).toBe("Gone")
+      })
+    ))
+
+  test("is refused for the last owner, who keeps everything", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        yield* addAccount(house, "bob@example.com", "member")
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const refusal = yield* Effect.flip(remove(house, ada.id))
+        expect(refusal).toMatchObject({ reason: "last_owner" })
+        expect((yield* browser.get("/settings/members")).status).toBe(200)
+        expect((yield* new Browser(house).signIn()).status).toBe(303)
+        yield* addAccount(house, "eve@example.com")
+        yield* remove(house, ada.id)
+        expect((yield* browser.get("/settings/members")).status).toBe(303)
+      })
+    ))
+
+  test("is refused for who is no member", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        yield* remove(house, bob.id)
+        expect(yield* Effect.flip(remove(house, bob.id))).toMatchObject({ reason: "unknown" })
+        expect(yield* Effect.flip(remove(house, house.accounts.book.newId()))).toMatchObject({ reason: "unknown" })
+      })
+    ))
+
+  test("is seen through by the next start, wherever a crash stopped it", async () => {
+    let stopped = 0
+    for (let writes = 0; writes < 12; writes++) {
+      const life = { writes: Number.POSITIVE_INFINITY }
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const bob = yield* addAccount(house, "bob@example.com", "owner")
+          const browser = new Browser(house)
+          yield* browser.signIn("bob@example.com")
+          const token = yield* connect(house, browser)
+          life.writes = writes
+          const removed = yield* Effect.result(remove(house, bob.id))
+          life.writes = Number.POSITIVE_INFINITY
+          if (removed._tag === "Failure") stopped++
+          yield* finish(house)
+          const isGone = (yield* tagOf(house, bob.id)) !== "Active"
+          // Before its first write nothing has happened; from then on everything does.
+          expect(isGone).toBe(writes > 0)
+          expect(yield* works(house, token)).toBe(!isGone)
+          expect((yield* new Browser(house).signIn("bob@example.com")).status).toBe(isGone ? 403 : 303)
+        }),
+        { storage: mortal(life) }
+      )
+    }
+    // Before the account's own write, the session's and the grant's.
+    expect(stopped).toBe(3)
+  })
+
+  test("that crashed with the last owner half out lets them back in", () => {
+    const life = { writes: Number.POSITIVE_INFINITY }
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        life.writes = 1
+        yield* Effect.result(remove(house, ada.id))
+        life.writes = Number.POSITIVE_INFINITY
+        expect(yield* tagOf(house, ada.id)).toBe("Leaving")
+        expect(yield* hasAccounts(house.accounts, house.workspace.id)).toBe(true)
+        expect(yield* finish(house)).toBe(0)
+        expect((yield* new Browser(house).signIn()).status).toBe(303)
+      }),
+      { storage: mortal(life) }
+    )
+  })
+})
+
+describe("owners who remove each other at once", () => {
+  test(`never leave the workspace to nobody (seed ${seed})`, async () => {
+    const outcomes = new Map<string, number>()
+    for (let run = 0; run < 80; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          const owners = [
+            yield* addAccount(house, "ada@example.com"),
+            yield* addAccount(house, "bob@example.com"),
+            ...(run % 2 === 0 ? [] : [yield* addAccount(house, "eve@example.com")])
+          ]
+          const others = run % 4 < 2 ? [] : [Effect.asVoid(finish(house))]
+          yield* atOnce([...owners.map(({ id }) => Effect.ignore(remove(house, id))), ...others])
+          yield* finish(house)
+          const left: Array<string> = []
+          for (const { email, id } of owners) {
+            if ((yield* tagOf(house, id)) !== "Active") continue
+            left.push(email)
+            expect((yield* house.accounts.book.byEmail(house.workspace.id, email))?.id).toBe(id)
+          }
+          expect({ seed, run, isOwned: left.length > 0 }).toEqual({ seed, run, isOwned: true })
+          const kind = `${left.length} of ${owners.length}`
+          outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1)
+        }),
+        { storage: jostling(`owners ${seed} ${run}`), seed: `owners ${seed} ${run}` }
+      )
+    }
+    expect(outcomes.size).toBeGreaterThan(1)
+  })
+})

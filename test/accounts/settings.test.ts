@@ -1,0 +1,258 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { seed } from "../adapters/seed.ts"
+import { header, hiddenFields } from "../given/flow.ts"
+import { addAccount, Browser, type House, inHouse, password, secret } from "./House.ts"
+import { atOnce, jostling } from "./stores.ts"
+
+const fresh = "another long password"
+
+const signedIn = Effect.fnUntraced(function* (house: House, email = "ada@example.com") {
+  const browser = new Browser(house)
+  yield* browser.signIn(email)
+  return browser
+})
+
+const changePassword = (browser: Browser, current = password, next = fresh) =>
+  browser.submit("/settings/profile", { action: "password", current_password: current, new_password: next })
+
+describe("the settings", () => {
+  test("send who is not signed in to the login, and back afterwards", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        for (const path of ["/settings/profile", "/settings/members"]) {
+          const answer = yield* house.send("GET", `${path}?after=x`)
+          expect([answer.status, header(answer, "location")]).toEqual([
+            303,
+            `/login?return_to=${encodeURIComponent(`${path}?after=x`)}`
+          ])
+          const posted = yield* house.send("POST", path, { fields: { action: "remove" } })
+          expect(header(posted, "location")).toBe(`/login?return_to=${encodeURIComponent(path)}`)
+        }
+      })
+    ))
+
+  test("open at the profile", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        expect(header(yield* house.send("GET", "/settings"), "location")).toBe("/settings/profile")
+      })
+    ))
+
+  test("take no form that was not drawn for this session", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        yield* addAccount(house, "eve@example.com")
+        const owner = yield* signedIn(house)
+        const eve = yield* signedIn(house, "eve@example.com")
+        const { csrf: foreign = "" } = hiddenFields((yield* eve.get("/settings/profile")).body)
+        const { csrf: own = "" } = hiddenFields((yield* owner.get("/settings/profile")).body)
+        const forms = [
+          ["/settings/profile", { action: "profile", name: "Eve" }],
+          ["/settings/profile", { action: "password", current_password: password, new_password: fresh }],
+          ["/settings/members", { action: "invite", email: "", role: "owner" }],
+          ["/settings/members", { action: "remove", id: ada.id }]
+        ] as const
+        for (const [path, fields] of forms) {
+          for (const csrf of ["", foreign, `${own}x`, own.slice(0, -1)]) {
+            expect((yield* owner.send("POST", path, { ...fields, csrf })).status).toBe(403)
+          }
+        }
+        const old = own
+        yield* owner.signIn()
+        const late = yield* owner.send("POST", "/settings/profile", { action: "profile", name: "Eve", csrf: old })
+        expect(late.status).toBe(403)
+        expect(yield* house.accounts.book.find(house.workspace.id, ada.id)).toMatchObject({ name: "Ada", epoch: 1 })
+      })
+    ))
+
+  test("answer what they do not understand in words", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        for (const path of ["/settings/profile", "/settings/members"]) {
+          for (const action of ["", "constructor", "__proto__", "delete"]) {
+            const answer = yield* owner.submit(path, { action })
+            expect([answer.status, header(answer, "content-type")]).toEqual([403, "text/html; charset=utf-8"])
+          }
+          for (const done of ["constructor", "__proto__", "toString", "x"]) {
+            expect((yield* owner.get(`${path}?done=${done}`)).status).toBe(200)
+          }
+        }
+        expect((yield* owner.get("/settings/members?after=%00%ff")).status).toBe(200)
+        expect((yield* owner.submit("/settings/members", { action: "remove", id: "\u0000" })).status).toBe(409)
+        expect((yield* owner.submit("/settings/members", { action: "withdraw", id: "\u0000" })).status).toBe(303)
+      })
+    ))
+})
+
+describe("the profile", () => {
+  test("takes another name, and none", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = yield* signedIn(house)
+        const answer = yield* browser.submit("/settings/profile", { action: "profile", name: " Ada\u0000 <b>L</b> " })
+        expect(header(answer, "location")).toBe("/settings/profile?done=profile")
+        const page = yield* browser.get("/settings/profile?done=profile")
+        expect(page.body).toContain("Saved.")
+        expect(page.body).toContain('value="Ada &lt;b&gt;L&lt;/b&gt;"')
+        const long = yield* browser.submit("/settings/profile", { action: "profile", name: "n".repeat(101) })
+        expect([long.status, long.body.includes("This name is too long.")]).toEqual([400, true])
+        yield* browser.submit("/settings/profile", { action: "profile", name: " " })
+        const account = yield* house.accounts.book.list(house.workspace.id, { after: undefined, limit: 1 })
+        expect(account.values[0]).toMatchObject({ name: null })
+      })
+    ))
+
+  test("takes a new password from who knows the old one, and ends every other session", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const here = yield* signedIn(house)
+        const elsewhere = yield* signedIn(house)
+        const before = here.cookies.get("__Host-tessera_session")
+        const answer = yield* changePassword(here)
+        expect(header(answer, "location")).toBe("/settings/profile?done=password")
+        expect((yield* here.get("/settings/profile")).status).toBe(200)
+        expect(here.cookies.get("__Host-tessera_session")).not.toBe(before)
+        expect((yield* elsewhere.get("/settings/profile")).status).toBe(303)
+        const old = new Browser(house)
+        old.cookies.set("__Host-tessera_session", before ?? "")
+        expect((yield* old.get("/settings/profile")).status).toBe(303)
+        expect((yield* new Browser(house).signIn()).status).toBe(403)
+        expect((yield* new Browser(house).signIn("ada@example.com", fresh)).status).toBe(303)
+      })
+    ))
+
+  test("keeps the password where the old one is wrong or the new one is none, and slows guessing down", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = yield* signedIn(house)
+        const short = yield* changePassword(browser, password, "short")
+        expect([short.status, short.body.includes("Use at least 10 characters.")]).toEqual([400, true])
+        const answers: Array<number> = []
+        for (let tries = 0; tries < 7; tries++) answers.push((yield* changePassword(browser, "guess")).status)
+        expect(answers).toEqual([400, 400, 400, 400, 400, 429, 429])
+        expect((yield* new Browser(house).signIn()).status).toBe(303)
+      })
+    ))
+
+  test(`leaves no session of a sign-in with the old password, however the two meet (seed ${seed})`, async () => {
+    const outcomes = new Set<number>()
+    for (let run = 0; run < 60; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          const ada = yield* addAccount(house)
+          const thief = new Browser(house)
+          const [answer] = yield* atOnce([
+            thief.signIn(),
+            Effect.as(house.accounts.changePassword(house.workspace.id, ada.id, secret(fresh)), undefined)
+          ])
+          outcomes.add(answer?.status ?? 0)
+          const inside = (yield* thief.get("/settings/profile")).status === 200
+          expect({ seed, run, inside }).toEqual({ seed, run, inside: false })
+        }),
+        { storage: jostling(`password ${seed} ${run}`), seed: `password ${seed} ${run}` }
+      )
+    }
+    expect(outcomes.size).toBeGreaterThan(1)
+  })
+})
+
+describe("the members", () => {
+  test("are shown to owners alone", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        yield* addAccount(house, "bob@example.com", "member")
+        const owner = yield* signedIn(house)
+        const bob = yield* signedIn(house, "bob@example.com")
+        const page = yield* owner.get("/settings/members")
+        expect(page.body.replaceAll("<wbr>", "")).toContain("bob@example.com")
+        expect((yield* bob.get("/settings/members")).status).toBe(403)
+        const { csrf = "" } = hiddenFields((yield* bob.get("/settings/profile")).body)
+        const forged = yield* bob.send("POST", "/settings/members", {
+          csrf,
+          action: "invite",
+          email: "",
+          role: "owner"
+        })
+        expect(forged.status).toBe(403)
+        expect(forged.body).not.toContain("/invite?token=")
+      })
+    ))
+
+  test("come page by page, everybody once", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        for (let index = 0; index < 119; index++) yield* addAccount(house, `p${index}@example.com`, "member")
+        const owner = yield* signedIn(house)
+        const seen: Array<string> = []
+        let target: string | undefined = "/settings/members"
+        while (target !== undefined) {
+          const page: string = (yield* owner.get(target)).body.replaceAll("<wbr>", "")
+          seen.push(...[...page.matchAll(/<bdi>(\w+@example\.com)<\/bdi><\/p>/g)].map(([, email = ""]) => email))
+          target = /href="([^"]*after=[^"]*)"/.exec(page)?.[1]
+        }
+        expect(seen).toHaveLength(120)
+        expect(new Set(seen).size).toBe(120)
+      })
+    ))
+
+  test("are invited by a link that is shown once", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const made = yield* owner.submit("/settings/members", {
+          action: "invite",
+          email: "b@example.com",
+          role: "member"
+        })
+        const link = /https:[^"]*\/invite\?token=[\w-]{43}/.exec(made.body)?.[0] ?? "no link"
+        const later = yield* owner.get("/settings/members")
+        expect(later.body).not.toContain(link.split("=")[1] ?? "no token")
+        expect(later.body.replaceAll("<wbr>", "")).toContain("b@example.com")
+        expect(JSON.stringify([house.log, house.audit])).not.toContain(link.split("=")[1] ?? "no token")
+      })
+    ))
+
+  test("are not invited twice, nor at what is no address", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const invite = (email: string) => owner.submit("/settings/members", { action: "invite", email, role: "member" })
+        expect((yield* invite("ADA@example.com")).body).toContain("This person is a member already.")
+        expect((yield* invite("ada")).body).toContain("This is not an email address.")
+      })
+    ))
+
+  test("are removed by an owner, but nobody by themselves, and nobody twice", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "owner")
+        const owner = yield* signedIn(house)
+        const other = yield* signedIn(house, "bob@example.com")
+        const own = yield* owner.submit("/settings/members", { action: "remove", id: ada.id })
+        expect([own.status, own.body.includes("Nobody removes themselves.")]).toEqual([409, true])
+        const removed = yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+        expect(header(removed, "location")).toBe("/settings/members?done=remove")
+        expect((yield* other.get("/settings/members")).status).toBe(303)
+        const again = yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+        expect([again.status, again.body.includes("not a member any more")]).toEqual([409, true])
+        expect(house.audit.map(({ event }) => event)).toContainEqual({
+          _tag: "AccountChanged",
+          account: bob.id,
+          change: "removed",
+          by: ada.id
+        })
+      })
+    ))
+})

@@ -1,0 +1,52 @@
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { type Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { drawFrom } from "../../core/testing/Draw.ts"
+
+type Store = Storage["Service"]
+
+const around = (
+  below: Store,
+  read: Effect.Effect<void, StorageUnavailable>,
+  write: Effect.Effect<void, StorageUnavailable>
+): Store => ({
+  get: (key) => Effect.andThen(read, below.get(key)),
+  list: (listing) => Effect.andThen(read, below.list(listing)),
+  insert: (record) => Effect.andThen(write, below.insert(record)),
+  replace: (expected, record) => Effect.andThen(write, below.replace(expected, record)),
+  remove: (key) => Effect.andThen(write, below.remove(key)),
+  sweep: below.sweep
+})
+
+/** A store that answers out of turn, so that requests at once meet in every order; the seed gives the same one again. */
+export const jostling =
+  (seed: string) =>
+  (below: Store): Store => {
+    const draw = drawFrom(seed)
+    const turn = Effect.suspend(() =>
+      Effect.forEach(Array.from({ length: draw.below(6) }), () => Effect.yieldNow)
+    ).pipe(Effect.asVoid)
+    return around(below, turn, turn)
+  }
+
+/** A process that is killed after so many writes, for whoever holds the counter; `Infinity` starts it again. */
+export const mortal =
+  (life: { writes: number }) =>
+  (below: Store): Store => {
+    const dead = new StorageUnavailable({ outcome: "not_done", message: "killed" })
+    return around(
+      below,
+      Effect.suspend(() => (life.writes <= 0 ? dead : Effect.void)),
+      Effect.suspend(() => (life.writes-- <= 0 ? dead : Effect.void))
+    )
+  }
+
+/** Runs them all at once; whoever has to wait for a turn does so on the test's clock. */
+export const atOnce = Effect.fnUntraced(function* <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>) {
+  const all = yield* Effect.forkChild(Effect.all(effects, { concurrency: "unbounded" }))
+  while (all.pollUnsafe() === undefined) {
+    for (let turn = 0; turn < 50; turn++) yield* Effect.yieldNow
+    yield* TestClock.adjust(100)
+  }
+  return yield* Fiber.join(all)
+})

@@ -1,0 +1,121 @@
+import { describe, expect, test } from "bun:test"
+import { argon2id } from "@noble/hashes/argon2.js"
+import { Effect, type Layer, Option, Redacted } from "effect"
+import { type Argon2id, standardCost } from "../../adapters/password/Argon2id.ts"
+import { bun } from "../../adapters/password/bun.ts"
+import { noble } from "../../adapters/password/noble.ts"
+import { node } from "../../adapters/password/node.ts"
+import { fastest, layer } from "../../adapters/password/Password.ts"
+import { readPhc, writePhc } from "../../adapters/password/phc.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { PasswordHasher } from "../../core/ports/PasswordHasher.ts"
+
+const utf8 = new TextEncoder()
+const here: ReadonlyArray<Argon2id> = [bun, node, noble].filter((one) => one !== undefined)
+const salt = Uint8Array.from({ length: 16 }, (_, index) => index)
+
+const withHasher = <A, E>(
+  body: (hasher: PasswordHasher["Service"]) => Effect.Effect<A, E>,
+  hasher: Layer.Layer<PasswordHasher, never, Entropy> = layer
+) => Effect.runPromise(Effect.flatMap(PasswordHasher, body).pipe(Effect.provide(hasher), Effect.provide(Entropy.layer)))
+
+/** What JavaScript can do a few dozen times while somebody waits. */
+const small = { memory: 64, passes: 3, lanes: 1 } as const
+
+const secret = (text: string) => Redacted.make(text)
+
+describe("Argon2id", () => {
+  test("is the runtime's own where it has one", () => {
+    expect(here.map(({ name }) => name)).toEqual(["bun", "node", "noble"])
+    expect(fastest.name).toBe("bun")
+  })
+
+  for (const writer of here) {
+    for (const reader of here) {
+      test(`by ${writer.name} is verified by ${reader.name}`, async () => {
+        for (const password of ["correct horse battery", "pässwörd ✓ \u0000 end", "a".repeat(1024)]) {
+          const hash = await writer.hash(utf8.encode(password), small, salt)
+          expect(hash).toMatch(/^\$argon2id\$v=19\$m=64,t=3,p=1\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/)
+          expect(await reader.verify(utf8.encode(password), hash)).toBe(true)
+          expect(await reader.verify(utf8.encode(`${password}x`), hash)).toBe(false)
+        }
+      })
+    }
+  }
+
+  for (const one of here) {
+    test(`by ${one.name} costs what OWASP asks for, and says so`, async () => {
+      const hash = await one.hash(utf8.encode("correct horse battery"), standardCost, salt)
+      expect(hash).toStartWith("$argon2id$v=19$m=19456,t=2,p=1$")
+      expect(await fastest.verify(utf8.encode("correct horse battery"), hash)).toBe(true)
+    })
+  }
+
+  test("is the function that RFC 9106 defines", async () => {
+    // The reference implementation's own vector (phc-winner-argon2, src/test.c).
+    const hash = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
+    for (const one of here) expect(await one.verify(utf8.encode("password"), hash)).toBe(true)
+  })
+
+  test("is hashed with a new salt each time", () =>
+    withHasher(
+      Effect.fnUntraced(function* (hasher) {
+        const [a, b] = [yield* hasher.hash(secret("one password")), yield* hasher.hash(secret("one password"))]
+        expect(a).not.toBe(b)
+        expect(yield* hasher.verify(secret("one password"), a)).toBe(true)
+        expect(yield* hasher.verify(secret("one password"), b)).toBe(true)
+      })
+    ))
+})
+
+describe("a stored hash", () => {
+  test("survives being read and written", () => {
+    const tag = argon2id("password", salt, { t: 1, m: 8, p: 1, dkLen: 32 })
+    const phc = { cost: { memory: 8, passes: 1, lanes: 1 }, salt, tag } as const
+    expect(Option.getOrThrow(readPhc(writePhc(phc)))).toEqual(phc)
+  })
+
+  test("that is none, or another kind's, or absurdly dear fits nothing, and is computed by nobody", () =>
+    withHasher(
+      Effect.fnUntraced(function* (hasher) {
+        const good = yield* hasher.hash(secret("password"))
+        const others = [
+          "",
+          "password",
+          good.slice(0, -30),
+          good.replace("argon2id", "argon2i"),
+          good.replace("v=19", "v=16"),
+          good.replace("m=19456", "m=99999999"),
+          good.replace("m=19456", "m=0"),
+          good.replace("p=1", "p=4"),
+          `${good}=`,
+          `${good}\n`,
+          "$2b$10$abcdefghijklmnopqrstuuJ1Xq1Jr3hP7sE2y1Z0Y0Y0Y0Y0Y0Y0Y"
+        ]
+        for (const hash of others) {
+          expect(yield* hasher.verify(secret("password"), hash)).toBe(false)
+          expect(hasher.isOutdated(hash)).toBe(true)
+        }
+      })
+    ))
+
+  test("is outdated once it costs less than a fresh one, and not before", () =>
+    withHasher(
+      Effect.fnUntraced(function* (hasher) {
+        const fresh = yield* hasher.hash(secret("password"))
+        expect(hasher.isOutdated(fresh)).toBe(false)
+        expect(hasher.isOutdated(fresh.replace("m=19456", "m=19455"))).toBe(true)
+        expect(hasher.isOutdated(fresh.replace("t=2", "t=1"))).toBe(true)
+        expect(hasher.isOutdated(fresh.replace("t=2", "t=3"))).toBe(false)
+      })
+    ))
+
+  test("of nobody costs what a fresh one does, and nothing fits it", () =>
+    withHasher(
+      Effect.fnUntraced(function* (hasher) {
+        expect(Option.getOrThrow(readPhc(hasher.decoy)).cost).toEqual(standardCost)
+        expect(hasher.isOutdated(hasher.decoy)).toBe(false)
+        expect(yield* hasher.verify(secret("nothing"), hasher.decoy)).toBe(false)
+      })
+    ))
+})
