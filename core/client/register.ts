@@ -108,7 +108,8 @@ export interface FreshClient {
 
 export const clientSecretPrefix = "tsr_cs_"
 export const registrationTokenPrefix = "tsr_rg_"
-export const credentialLength = 32
+/** 240 bits: its text, prefix and checksum included, is hashed in one block. */
+export const credentialLength = 30
 
 /** A client, and what is shown to it this once. */
 export interface Registered {

@@ -1,5 +1,5 @@
 import { Cause, Context, Effect, Exit, Layer, Option } from "effect"
-import { Base64Url } from "effect/encoding"
+import { Hex } from "effect/encoding"
 import type { Principal } from "../grant/Principal.ts"
 import { Audit } from "../ports/Audit.ts"
 import { Entropy } from "../ports/Entropy.ts"
@@ -43,7 +43,7 @@ export type Guarded =
   | { readonly _tag: "Admitted"; readonly principal: Principal; readonly workspace: Workspace }
   | { readonly _tag: "Refused"; readonly response: HttpResponse }
 
-const requestIdLength = 12
+const requestIdLength = 8
 
 /** The authorization server: requests in, answers out, and nothing fails. */
 export class Tessera extends Context.Service<
@@ -93,7 +93,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const routes: ReadonlyArray<Route> = [...(options.routes?.(parts) ?? []), ...protocolRoutes(parts, () => routes)]
   const find = routeTable(routes)
 
-  const newRequestId = () => Base64Url.encode(entropy.bytes(requestIdLength))
+  const newRequestId = () => Hex.encode(entropy.bytes(requestIdLength))
 
   const handle = Effect.fnUntraced(function* (request: HttpRequest): Effect.fn.Return<HttpResponse> {
     const requestId = newRequestId()
@@ -158,22 +158,22 @@ const finish = (
   request: HttpRequest,
   route: Route | undefined,
   response: HttpResponse
-): HttpResponse => ({
-  status: response.status,
-  headers: [
-    ...response.headers,
-    ["x-request-id", requestId],
-    ...(response.headers.some(([name]) => name === noSniffing[0]) ? [] : [noSniffing]),
-    ...(route?.cors === true ? corsHeaders : []),
-    ...(request.method === "HEAD" ? lengthOf(response.body) : [])
-  ],
-  body: request.method === "HEAD" ? "" : response.body
-})
+): HttpResponse => {
+  const headers = [...response.headers]
+  headers.push(["x-request-id", requestId])
+  if (!response.headers.some(isNoSniffing)) headers.push(noSniffing)
+  if (route?.cors === true) headers.push(...corsHeaders)
+  if (request.method !== "HEAD") return { status: response.status, headers, body: response.body }
+  headers.push(lengthOf(response.body))
+  return { status: response.status, headers, body: "" }
+}
 
 const noSniffing = ["x-content-type-options", "nosniff"] as const
 
+const isNoSniffing = ([name]: HttpResponse["headers"][number]): boolean => name === noSniffing[0]
+
 /** RFC 9110 §8.6: a HEAD's length is that of the body which a GET would have. No runtime can know it any more. */
-const lengthOf = (body: string): HttpResponse["headers"] => [["content-length", String(utf8.encode(body).length)]]
+const lengthOf = (body: string) => ["content-length", String(utf8.encode(body).length)] as const
 
 const utf8 = new TextEncoder()
 

@@ -1,6 +1,6 @@
-import { sha256 } from "@noble/hashes/sha2.js"
 import { Redacted, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
+import { sha256Of } from "./Sha256.ts"
 
 /** SHA-256 of a secret's text, as base64url: all that is kept of it. */
 export const Digest = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/)).pipe(Schema.brand("Digest"))
@@ -11,7 +11,7 @@ const utf8 = new TextEncoder()
 /** Secrets here are random and long, so one hash is enough; passwords are another matter. */
 export const digestOf = (text: string): Digest =>
   // 32 bytes are 43 characters of base64url.
-  Base64Url.encode(sha256(utf8.encode(text))) as Digest
+  Base64Url.encode(sha256Of(utf8.encode(text))) as Digest
 
 /** Digests all have one length, so the time taken says nothing about where two of them differ. */
 export const sameDigest = (a: string, b: string): boolean => {

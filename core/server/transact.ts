@@ -5,7 +5,7 @@ import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import type { Records } from "./Records.ts"
+import type { Kept, Records } from "./Records.ts"
 
 const attempts = 16
 /** The first few meet on one machine and are over at once; only a crowd has to be spread out. */
@@ -22,36 +22,60 @@ const pause = (attempt: number, entropy: Entropy["Service"]) => {
  * Read, decide, swap; a lost swap decides again on what won. The only code that knows that two requests can meet, and
  * that an answer of the store can get lost: such a write is looked for by its command id, never repeated blindly.
  */
-export const transact = Effect.fnUntraced(function* <V, A, E>(
+export const transact = <V, A, E>(
   records: Records<V>,
   entropy: Entropy["Service"],
   workspace: WorkspaceId,
   id: string,
   decide: (value: V | undefined) => Decision<A, E, V>
+): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> =>
+  Effect.flatMap(records.get(workspace, id), (found) => {
+    const kept = Option.getOrUndefined(found)
+    const decision = decide(kept?.value)
+    return decision.next === undefined
+      ? Effect.succeed(decision.outcome)
+      : swap(records, entropy, workspace, id, decide, kept, decision.next, decision.outcome)
+  })
+
+const swap = Effect.fnUntraced(function* <V, A, E>(
+  records: Records<V>,
+  entropy: Entropy["Service"],
+  workspace: WorkspaceId,
+  id: string,
+  decide: (value: V | undefined) => Decision<A, E, V>,
+  first: Kept<V> | undefined,
+  firstNext: V,
+  firstOutcome: Result.Result<A, E>
 ) {
   const command = Hex.encode(entropy.bytes(commandLength))
   /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
   let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
+  let kept = first
+  let next = firstNext
+  let outcome = firstOutcome
 
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0) yield* pause(attempt, entropy)
-    const kept = Option.getOrUndefined(yield* records.get(workspace, id))
+  for (let attempt = 1; ; attempt++) {
     const version = kept?.version ?? 0
-    if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
-    if (uncertain !== undefined && uncertain.version !== version) {
-      // Somebody else has written since, over our write or instead of it: there is no telling.
-      return yield* new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })
-    }
-
-    const { next, outcome } = decide(kept?.value)
-    if (next === undefined) return outcome
     const write =
       kept === undefined ? records.insert(workspace, next, command) : records.replace(workspace, version, next, command)
     const lost = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
     if (lost === undefined) return outcome
-    if (lost._tag === "Conflict") continue
-    if (lost.outcome === "not_done") return yield* lost
-    uncertain = { version, outcome }
+    if (lost._tag === "StorageUnavailable") {
+      if (lost.outcome === "not_done") return yield* lost
+      uncertain = { version, outcome }
+    }
+    if (attempt === attempts) return yield* new Contended()
+    yield* pause(attempt, entropy)
+
+    kept = Option.getOrUndefined(yield* records.get(workspace, id))
+    if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
+    if (uncertain !== undefined && uncertain.version !== (kept?.version ?? 0)) {
+      // Somebody else has written since, over our write or instead of it: there is no telling.
+      return yield* new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })
+    }
+    const decision = decide(kept?.value)
+    if (decision.next === undefined) return decision.outcome
+    next = decision.next
+    outcome = decision.outcome
   }
-  return yield* new Contended()
 })

@@ -1,7 +1,6 @@
-import { hmac } from "@noble/hashes/hmac.js"
-import { sha256 } from "@noble/hashes/sha2.js"
 import { Array as Arr, Context, Layer, Redacted, Result, Schema } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
+import { type Mac, macUnder, sha256Of } from "../rules/Sha256.ts"
 
 /** A sealing key is 256 random bits; its id is the start of its own digest. */
 export interface SealKey {
@@ -21,7 +20,7 @@ export class BadSealKey extends Schema.TaggedError<BadSealKey>()("BadSealKey", {
 }) {}
 
 export const sealKey = (bytes: Uint8Array): SealKey => {
-  const idBytes = sha256(bytes).slice(0, keyIdLength)
+  const idBytes = sha256Of(bytes).slice(0, keyIdLength)
   return { id: Hex.encode(idBytes), idBytes, bytes: Redacted.make(bytes, { label: "seal key" }) }
 }
 
@@ -54,13 +53,6 @@ const utf8 = new TextEncoder()
 /** More workspaces than this at once, and the least recently derived keys are derived again. */
 const derivedKeys = 10_000
 
-type Mac = (data: Uint8Array) => Uint8Array
-
-const makeMac = (key: Uint8Array): Mac => {
-  const prepared = hmac.create(sha256, key)
-  return (data) => prepared.clone().update(data).digest()
-}
-
 /** The ring at work: MACs under keys derived for one purpose in one workspace, kept ready for the next request. */
 export interface Sealer {
   readonly first: SealKey
@@ -75,7 +67,7 @@ export const makeSealer = (ring: KeyRing): Sealer => {
     const name = `${key.id} ${purpose} ${workspace}`
     const known = derived.get(name)
     if (known !== undefined) return known
-    const made = makeMac(hmac(sha256, Redacted.value(key.bytes), utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
+    const made = macUnder(macUnder(Redacted.value(key.bytes))(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
     if (derived.size >= derivedKeys) {
       const oldest = derived.keys().next()
       if (oldest.done !== true) derived.delete(oldest.value)

@@ -1,9 +1,9 @@
-import { sha256 } from "@noble/hashes/sha2.js"
 import { Result } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
-import { instantLength, readInstant, sameBytes, writeInstant } from "./bytes.ts"
+import { sha256Of } from "../rules/Sha256.ts"
+import { endsIn, instantLength, readInstant, writeNumber } from "./bytes.ts"
 import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
 
 /** What a consent page was drawn for: this session, this person, this very request. */
@@ -14,12 +14,13 @@ export interface TicketBinding {
 }
 
 const version = 1
-const headLength = 1 + keyIdLength + idLength + instantLength
+const at = { key: 1, grant: 1 + keyIdLength, expiry: 1 + keyIdLength + idLength } as const
+const headLength = at.expiry + instantLength
 const macLength = 32
 const utf8 = new TextEncoder()
 
 const bindingDigest = (binding: TicketBinding): Uint8Array =>
-  sha256(utf8.encode(JSON.stringify([binding.session, binding.user, binding.request])))
+  sha256Of(utf8.encode(JSON.stringify([binding.session, binding.user, binding.request])))
 
 const macOf = (
   sealer: Sealer,
@@ -45,13 +46,14 @@ export const sealTicket = (
   expiresAt: Instant,
   binding: TicketBinding
 ): string => {
+  const head = new Uint8Array(headLength)
+  head[0] = version
+  head.set(sealer.first.idBytes, at.key)
+  head.set(grantIdBytes(grant), at.grant)
+  writeNumber(head, at.expiry, instantLength, expiresAt)
   const bytes = new Uint8Array(headLength + macLength)
-  const view = new DataView(bytes.buffer)
-  bytes[0] = version
-  bytes.set(sealer.first.idBytes, 1)
-  bytes.set(grantIdBytes(grant), 1 + keyIdLength)
-  writeInstant(view, headLength - instantLength, expiresAt)
-  bytes.set(macOf(sealer, sealer.first, workspace, bytes.subarray(0, headLength), binding), headLength)
+  bytes.set(head)
+  bytes.set(macOf(sealer, sealer.first, workspace, head, binding), headLength)
   return Base64Url.encode(bytes)
 }
 
@@ -66,14 +68,10 @@ export const openTicket = (
   if (Result.isFailure(decoded)) return Result.fail("ticket")
   const bytes = decoded.success
   if (bytes.length !== headLength + macLength || bytes[0] !== version) return Result.fail("ticket")
-  const key = sealer.find(Hex.encode(bytes.subarray(1, 1 + keyIdLength)))
+  const key = sealer.find(Hex.encode(bytes.slice(at.key, at.grant)))
   if (key === undefined) return Result.fail("ticket")
-  const head = bytes.subarray(0, headLength)
-  const expected = macOf(sealer, key, workspace, head, binding)
-  if (!sameBytes(expected, bytes.subarray(headLength))) return Result.fail("ticket")
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-  const expiresAt = readInstant(view, headLength - instantLength)
-  return hasPassed(expiresAt, now)
+  if (!endsIn(bytes, macOf(sealer, key, workspace, bytes.slice(0, headLength), binding))) return Result.fail("ticket")
+  return hasPassed(readInstant(bytes, at.expiry), now)
     ? Result.fail("expired")
-    : Result.succeed(grantIdOf(bytes.subarray(1 + keyIdLength, 1 + keyIdLength + idLength)))
+    : Result.succeed(grantIdOf(bytes.slice(at.grant, at.expiry)))
 }

@@ -5,7 +5,7 @@ import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
 import { checksumLength, hasValidChecksum, withChecksum } from "../rules/Secret.ts"
-import { readInstant, sameBytes, writeInstant } from "./bytes.ts"
+import { endsIn, instantLength, readInstant, readNumber, writeNumber } from "./bytes.ts"
 import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
 
 /** A sealed reference to a grant. What it says is true only as long as the grant agrees. */
@@ -44,7 +44,10 @@ export const tokenPrefix = { code: "tsr_ac_", access: "tsr_at_", refresh: "tsr_r
 /** FORMAT.md beside this file says the same byte by byte. */
 const version = 1
 const kindByte = { code: 1, access: 2, refresh: 3 } as const
+const at = { key: 1, kind: 5, grant: 6, number: 22, expiry: 26 } as const
 const headLength = 32
+/** A claim's tag and length. */
+const claimHead = 3
 const macLength = 32
 const serialLength = 8
 const tag = { serial: 1, scope: 2, resource: 3 } as const
@@ -71,80 +74,74 @@ const numberOf = (token: Token): number =>
 
 const write = (token: Token, key: SealKey): Uint8Array => {
   const claims = claimsOf(token)
-  const length = claims.reduce((sum, claim) => sum + 3 + claim.value.length, headLength)
-  const bytes = new Uint8Array(length + macLength)
-  const view = new DataView(bytes.buffer)
-  bytes[0] = version
-  bytes.set(key.idBytes, 1)
-  bytes[5] = kindByte[token.kind]
-  bytes.set(grantIdBytes(token.grant), 6)
-  view.setUint32(22, numberOf(token))
-  writeInstant(view, 26, token.expiresAt)
-  let at = headLength
+  const length = claims.reduce((sum, claim) => sum + claimHead + claim.value.length, headLength)
+  const body = new Uint8Array(length)
+  body[0] = version
+  body.set(key.idBytes, at.key)
+  body[at.kind] = kindByte[token.kind]
+  body.set(grantIdBytes(token.grant), at.grant)
+  writeNumber(body, at.number, 4, numberOf(token))
+  writeNumber(body, at.expiry, instantLength, token.expiresAt)
+  let next = headLength
   for (const claim of claims) {
-    bytes[at] = claim.tag
-    view.setUint16(at + 1, claim.value.length)
-    bytes.set(claim.value, at + 3)
-    at += 3 + claim.value.length
+    body[next] = claim.tag
+    writeNumber(body, next + 1, 2, claim.value.length)
+    body.set(claim.value, next + claimHead)
+    next += claimHead + claim.value.length
   }
-  return bytes
+  return body
 }
 
 /** The token's text: a pure function of the token, the key and the workspace. */
 export const seal = (sealer: Sealer, workspace: string, token: Token, key: SealKey = sealer.first): string => {
-  const bytes = write(token, key)
-  const body = bytes.subarray(0, bytes.length - macLength)
+  const body = write(token, key)
+  const bytes = new Uint8Array(body.length + macLength)
+  bytes.set(body)
   bytes.set(sealer.mac(key, workspace, "token", body), body.length)
   return withChecksum(tokenPrefix[token.kind] + Base64Url.encode(bytes))
 }
 
 const readClaims = (body: Uint8Array): Map<number, Uint8Array> | undefined => {
   const claims = new Map<number, Uint8Array>()
-  let at = headLength
+  let next = headLength
   let last = 0
-  while (at < body.length) {
-    const claimTag = body[at] ?? 0
-    const length = ((body[at + 1] ?? 0) << 8) | (body[at + 2] ?? 0)
-    const end = at + 3 + length
+  while (next < body.length) {
+    const claimTag = body[next] ?? 0
+    const start = next + claimHead
+    const end = start + readNumber(body, next + 1, 2)
     // Ascending tags leave one way to write a set of claims.
     if (claimTag <= last || claimTag > tag.resource || end > body.length) return undefined
-    claims.set(claimTag, body.subarray(at + 3, end))
+    claims.set(claimTag, body.slice(start, end))
     last = claimTag
-    at = end
+    next = end
   }
   return claims
 }
 
+const readAccess = (head: Omit<CodeToken, "kind">, epoch: number, claims: Map<number, Uint8Array>) => {
+  const serial = claims.get(tag.serial)
+  const scopeBytes = claims.get(tag.scope)
+  const resourceBytes = claims.get(tag.resource)
+  if (serial?.length !== serialLength) return undefined
+  const scope = scopeBytes === undefined ? null : Result.getOrUndefined(readScopes(strictUtf8.decode(scopeBytes)))
+  if (scope === undefined) return undefined
+  // Written by `seal` from a Resource, as the MAC has shown.
+  const resource = resourceBytes === undefined ? null : (strictUtf8.decode(resourceBytes) as Resource)
+  return { kind: "access", ...head, epoch, serial: Hex.encode(serial), scope, resource } satisfies AccessToken
+}
+
 const read = (body: Uint8Array): Token | undefined => {
-  const view = new DataView(body.buffer, body.byteOffset, body.length)
-  const grant = grantIdOf(body.subarray(6, 22))
-  const number = view.getUint32(22)
-  const expiresAt = readInstant(view, 26)
+  const head = { grant: grantIdOf(body.slice(at.grant, at.number)), expiresAt: readInstant(body, at.expiry) }
+  const number = readNumber(body, at.number, 4)
   const claims = readClaims(body)
   if (claims === undefined) return undefined
-  switch (body[5]) {
+  switch (body[at.kind]) {
     case kindByte.code:
-      return claims.size === 0 && number === 0 ? { kind: "code", grant, expiresAt } : undefined
+      return claims.size === 0 && number === 0 ? { kind: "code", ...head } : undefined
     case kindByte.refresh:
-      return claims.size === 0 ? { kind: "refresh", grant, expiresAt, generation: number } : undefined
-    case kindByte.access: {
-      const serial = claims.get(tag.serial)
-      const scopeBytes = claims.get(tag.scope)
-      const resourceBytes = claims.get(tag.resource)
-      if (serial?.length !== serialLength) return undefined
-      const scope = scopeBytes === undefined ? null : Result.getOrUndefined(readScopes(strictUtf8.decode(scopeBytes)))
-      if (scope === undefined) return undefined
-      return {
-        kind: "access",
-        grant,
-        expiresAt,
-        epoch: number,
-        serial: Hex.encode(serial),
-        scope,
-        // Written by `seal` from a Resource, as the MAC has shown.
-        resource: resourceBytes === undefined ? null : (strictUtf8.decode(resourceBytes) as Resource)
-      }
-    }
+      return claims.size === 0 ? { kind: "refresh", ...head, generation: number } : undefined
+    case kindByte.access:
+      return readAccess(head, number, claims)
     default:
       return undefined
   }
@@ -160,10 +157,10 @@ const unseal = (sealer: Sealer, workspace: string, prefix: string, text: string)
   // One text for one token: spare bits and padding at the end would make a second.
   if (bytes.length < headLength + macLength || Base64Url.encode(bytes) !== payload) return Result.fail("malformed")
   if (bytes[0] !== version) return Result.fail("malformed")
-  const key = sealer.find(Hex.encode(bytes.subarray(1, 1 + keyIdLength)))
+  const key = sealer.find(Hex.encode(bytes.slice(at.key, at.key + keyIdLength)))
   if (key === undefined) return Result.fail("unknown_key")
-  const body = bytes.subarray(0, bytes.length - macLength)
-  if (!sameBytes(sealer.mac(key, workspace, "token", body), bytes.subarray(body.length))) return Result.fail("forged")
+  const body = bytes.slice(0, bytes.length - macLength)
+  if (!endsIn(bytes, sealer.mac(key, workspace, "token", body))) return Result.fail("forged")
   const token = read(body)
   return token === undefined ? Result.fail("malformed") : Result.succeed(token)
 }

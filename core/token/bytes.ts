@@ -1,20 +1,32 @@
 import type { Instant } from "../rules/Instant.ts"
 
+// Numbers are written byte by byte: a DataView over a small array costs more than everything that it would write.
+
+export const writeNumber = (bytes: Uint8Array, at: number, length: number, value: number): void => {
+  let rest = value
+  for (let i = at + length - 1; i >= at; i--) {
+    bytes[i] = rest % 256
+    rest = Math.floor(rest / 256)
+  }
+}
+
+export const readNumber = (bytes: Uint8Array, at: number, length: number): number => {
+  let value = 0
+  for (let i = at; i < at + length; i++) value = value * 256 + (bytes[i] ?? 0)
+  return value
+}
+
 /** A moment as six bytes, the highest first. */
 export const instantLength = 6
 
-export const writeInstant = (view: DataView, at: number, instant: Instant): void => {
-  view.setUint16(at, Math.floor(instant / 2 ** 32))
-  view.setUint32(at + 2, instant % 2 ** 32)
-}
-
-export const readInstant = (view: DataView, at: number): Instant =>
+export const readInstant = (bytes: Uint8Array, at: number): Instant =>
   // 48 bits make a whole number that is exact: an Instant.
-  (view.getUint16(at) * 2 ** 32 + view.getUint32(at + 2)) as Instant
+  readNumber(bytes, at, instantLength) as Instant
 
-/** In a time that says nothing about where two of them differ. */
-export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean => {
-  let difference = a.length ^ b.length
-  for (let i = 0; i < a.length; i++) difference |= (a[i] ?? 0) ^ (b[i] ?? 0)
+/** Whether `bytes` ends in `end`, found in a time that says nothing about where they differ. */
+export const endsIn = (bytes: Uint8Array, end: Uint8Array): boolean => {
+  const start = bytes.length - end.length
+  let difference = start < 0 ? 1 : 0
+  for (let i = 0; i < end.length; i++) difference |= (bytes[start + i] ?? 0) ^ (end[i] ?? 0)
   return difference === 0
 }

@@ -40,8 +40,8 @@ describe("registering (RFC 7591)", () => {
         expect(header(response, "pragma")).toBe("no-cache")
         const { client_id, client_secret, registration_access_token, ...rest } = jsonOf(response)
         expect(client_id).toMatch(/^[A-Za-z0-9_-]{22}$/)
-        expect(client_secret).toMatch(/^tsr_cs_[A-Za-z0-9_-]{49}$/)
-        expect(registration_access_token).toMatch(/^tsr_rg_[A-Za-z0-9_-]{49}$/)
+        expect(client_secret).toMatch(/^tsr_cs_[A-Za-z0-9_-]{46}$/)
+        expect(registration_access_token).toMatch(/^tsr_rg_[A-Za-z0-9_-]{46}$/)
         expect(rest).toEqual({
           client_id_issued_at: t0 / 1000,
           client_name: "An app",
