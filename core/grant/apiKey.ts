@@ -54,7 +54,5 @@ export const isKeyText = (text: string): boolean => text.startsWith(apiKeyPrefix
 export const readKey = (text: string): Option.Option<GrantId> => {
   if (text.length !== textLength || !hasValidChecksum(text)) return Option.none()
   const bytes = Base64Url.decode(text.slice(apiKeyPrefix.length, -checksumLength))
-  return Result.isSuccess(bytes) && bytes.success.length === idLength + apiKeySecretLength
-    ? Option.some(grantIdOf(bytes.success.subarray(0, idLength)))
-    : Option.none()
+  return Result.isSuccess(bytes) ? Option.some(grantIdOf(bytes.success.subarray(0, idLength))) : Option.none()
 }

@@ -2,8 +2,8 @@ import { Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import { type InvalidScope, type InvalidTarget, UnauthorizedClient } from "../rules/Refusal.ts"
-import { narrowResource, type Resource } from "../rules/Resource.ts"
+import { type InvalidScope, UnauthorizedClient } from "../rules/Refusal.ts"
+import type { Resource } from "../rules/Resource.ts"
 import { grantScopes, isWithin, type Scopes, scopesWithoutUser } from "../rules/Scope.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "./Decision.ts"
 import type { Grant, Standing } from "./Grant.ts"
@@ -38,21 +38,19 @@ export const clientCredentials = (
   policy: Policy,
   now: Instant,
   fresh: Fresh
-): Decision<Tokens, InvalidScope | InvalidTarget | UnauthorizedClient> => {
+): Decision<Tokens, InvalidScope | UnauthorizedClient> => {
   if (grant !== undefined && grant._tag !== "Standing") {
     return refuse(new UnauthorizedClient({ reason: "workspace_grant_revoked" }))
   }
   const available = workspaceScopes(by, policy)
   const scope = grantScopes(policy.scopes, available, command.scope)
   if (Result.isFailure(scope)) return refuse(scope.failure)
-  const resource = narrowResource(null, command.resource)
-  if (Result.isFailure(resource)) return refuse(resource.failure)
 
   const current = grant ?? standing(by, available, now)
   // A client that registered for more since then has its grant grow with it.
   const next = isWithin(available, current.scope) ? current : { ...current, scope: available }
   const tokens: Tokens = {
-    access: accessToken(next, scope.success, resource.success, policy, now, fresh),
+    access: accessToken(next, scope.success, command.resource, policy, now, fresh),
     refresh: null,
     scope: scope.success
   }

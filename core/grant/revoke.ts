@@ -8,7 +8,7 @@ import type { AccessTokens, Active, Grant, Revoked, Standing } from "./Grant.ts"
 /** More than this many single revocations at once, and all access tokens of the grant go. */
 export const revokedSerialsKept = 64
 
-const endOf = (grant: Grant, policy: Policy): Instant | null => {
+const endOf = (grant: Exclude<Grant, Revoked>, policy: Policy): Instant | null => {
   switch (grant._tag) {
     case "Pending":
       return grant.codeExpiresAt
@@ -18,8 +18,6 @@ const endOf = (grant: Grant, policy: Policy): Instant | null => {
       return null
     case "Key":
       return grant.expiresAt
-    case "Revoked":
-      return grant.endsAt
   }
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result } from "effect"
+import { Base64Url } from "effect/encoding"
 import { apiKeyPrefix, isKeyText, makeKey, readKey } from "../../core/grant/apiKey.ts"
 import { checkAccess, checkKey, checkRefresh } from "../../core/grant/check.ts"
 import { recordExpiry } from "../../core/grant/Grant.ts"
@@ -7,7 +8,7 @@ import { revoked, revokeGrant } from "../../core/grant/revoke.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
-import { digestOf } from "../../core/rules/Secret.ts"
+import { checksumLength, digestOf, withChecksum } from "../../core/rules/Secret.ts"
 import type { AccessToken } from "../../core/token/Token.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import {
@@ -124,6 +125,9 @@ describe("API keys", () => {
       expiresAt: null
     })
     expect(text).toStartWith(apiKeyPrefix)
+    expect(Result.getOrThrow(Base64Url.decode(text.slice(apiKeyPrefix.length, -checksumLength))).slice(16)).toEqual(
+      secret
+    )
     expect(isKeyText(text)).toBe(true)
     expect(isKeyText("tsr_at_x")).toBe(false)
   })
@@ -131,8 +135,19 @@ describe("API keys", () => {
   test("lead back to their grant, unless they are cut, changed or no keys at all", () => {
     expect(readKey(text)).toEqual(Option.some(grantId))
     const changed = `${text.slice(0, 20)}${text[20] === "A" ? "B" : "A"}${text.slice(21)}`
-    for (const bad of [text.slice(0, -1), `${text}A`, changed, "", apiKeyPrefix])
+    const whole = text.slice(0, -checksumLength)
+    for (const bad of [
+      text.slice(0, -1),
+      `${text}A`,
+      changed,
+      "",
+      apiKeyPrefix,
+      withChecksum(`${whole}AAAA`),
+      withChecksum(whole.slice(0, -4)),
+      withChecksum(`${whole.slice(0, -1)}!`)
+    ]) {
       expect(readKey(bad)).toEqual(Option.none())
+    }
   })
 
   test("admit whoever bears them, until they expire", () => {

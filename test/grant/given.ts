@@ -1,8 +1,9 @@
 import { Result } from "effect"
 import { type AuthenticatedClient, authenticate } from "../../core/client/authenticate.ts"
 import type { Client } from "../../core/client/Client.ts"
+import { makeKey } from "../../core/grant/apiKey.ts"
 import { type Approved, begin } from "../../core/grant/begin.ts"
-import type { Active, Grant, Pending, Standing } from "../../core/grant/Grant.ts"
+import type { Active, Grant, Key, Pending, Standing } from "../../core/grant/Grant.ts"
 import type { Fresh } from "../../core/grant/issue.ts"
 import { type Redeem, redeem } from "../../core/grant/redeem.ts"
 import { ClientId, GrantId, UserId } from "../../core/rules/Id.ts"
@@ -90,6 +91,9 @@ export const standing = (over: Partial<Standing> = {}): Standing => ({
   access: { epoch: 0, revoked: [] },
   ...over
 })
+
+export const key = (): Key =>
+  makeKey({ name: "nightly", expiresAt: null }, grantId, new Uint8Array(32).fill(7), policy, t0).grant
 
 export const presenting = (grant: Active, generation = grant.refresh.generation): RefreshToken => ({
   kind: "refresh",

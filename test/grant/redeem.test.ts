@@ -11,6 +11,7 @@ import {
   active,
   after,
   fresh,
+  key,
   me,
   pending,
   policy,
@@ -104,7 +105,9 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
     expect(redeem(revoked(active(), "by_user", policy, t0), me, redemption(), policy, t0, fresh)).toEqual(
       unchanged("revoked")
     )
-    expect(redeem(standing(), me, redemption(), policy, t0, fresh)).toEqual(unchanged("wrong_kind"))
+    for (const other of [standing(), key()]) {
+      expect(redeem(other, me, redemption(), policy, t0, fresh)).toEqual(unchanged("wrong_kind"))
+    }
   })
 
   test("takes the redirect URI of the request, character by character", () => {

@@ -10,6 +10,7 @@ import {
   after,
   fresh,
   fresher,
+  key,
   me,
   pending,
   policy,
@@ -137,7 +138,7 @@ describe("what a refresh is refused", () => {
 
   test("a grant that has no refresh tokens", () => {
     const grant = active()
-    for (const other of [pending(), standing()]) {
+    for (const other of [pending(), standing(), key()]) {
       expect(refresh(other, me, ask(grant), policy, t0, fresh)).toEqual({
         next: undefined,
         outcome: refusal("wrong_kind")

@@ -27,6 +27,7 @@ const revokeOne = (grant: Active, one: AccessToken, now: Instant = t0): Active =
 describe("revoking a token (RFC 7009)", () => {
   test("takes one access token and leaves its siblings", () => {
     const grant = revokeOne(active(), token(1))
+    expect(revokeToken(active(), me.client.id, token(1), policy, t0).outcome).toEqual(Result.succeed("revoked"))
     expect(isDead(grant.access, token(1))).toBe(true)
     expect(isDead(grant.access, token(2))).toBe(false)
   })

@@ -1,0 +1,330 @@
+import { describe, expect, test } from "bun:test"
+import { Option, Redacted, Result, Schema } from "effect"
+import {
+  AuthMethod,
+  Client,
+  displayName,
+  GrantType,
+  isKnown,
+  mayUse,
+  proven as provenClient
+} from "../../core/client/Client.ts"
+import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
+import { clientInformation, type FreshClient, register, reregister } from "../../core/client/register.ts"
+import { ClientId, GrantId } from "../../core/rules/Id.ts"
+import { RedirectUri } from "../../core/rules/RedirectUri.ts"
+import { InvalidClientMetadata, InvalidRedirectUri } from "../../core/rules/Refusal.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { after, client, policy, scopes, t0 } from "../grant/given.ts"
+
+const uri = "https://app.example.org/cb"
+const fresh: FreshClient = {
+  id: ClientId.make("i".repeat(22)),
+  workspaceGrant: GrantId.make("w".repeat(22)),
+  secret: new Uint8Array(32).fill(1),
+  registration: new Uint8Array(32).fill(2)
+}
+const ask = (request: RegistrationRequest) => register(request, policy, t0, fresh)
+const made = (request: RegistrationRequest) => Result.getOrThrow(ask(request))
+const textOf = (secret: Option.Option<Redacted.Redacted<string>>) => Option.map(secret, Redacted.value)
+
+describe("a registration (RFC 7591)", () => {
+  test("becomes a client of which only digests are kept", () => {
+    const { client: registered, secret, registrationToken } = made({ redirect_uris: [uri], client_name: "An app" })
+    const text = Option.getOrThrow(textOf(secret))
+    expect(registered).toEqual({
+      id: fresh.id,
+      about: { client_name: "An app" },
+      credential: { _tag: "Secret", digest: digestOf(text), method: "client_secret_basic" },
+      registration: digestOf(Redacted.value(registrationToken)),
+      redirectUris: [RedirectUri.make(uri)],
+      grantTypes: ["authorization_code", "refresh_token"],
+      scope: scopes("api", "profile"),
+      workspaceGrant: fresh.workspaceGrant,
+      createdAt: t0,
+      provenAt: null,
+      expiresAt: after(policy.unusedClientTtl),
+      disabled: false
+    })
+    expect(text).toMatch(/^tsr_cs_/)
+    expect(Redacted.value(registrationToken)).toMatch(/^tsr_rg_/)
+    expect(text.slice(7)).not.toBe(Redacted.value(registrationToken).slice(7))
+  })
+
+  test("of a public client has no secret to hand out", () => {
+    const { client: registered, secret } = made({ redirect_uris: [uri], token_endpoint_auth_method: "none" })
+    expect(registered.credential).toEqual({ _tag: "Public" })
+    expect(Option.isNone(secret)).toBe(true)
+  })
+
+  test("keeps what a client says about itself, and nothing else", () => {
+    const about = {
+      client_name: "n",
+      client_uri: "https://a.example",
+      logo_uri: "https://a.example/l",
+      tos_uri: "https://a.example/t",
+      policy_uri: "https://a.example/p",
+      contacts: ["c"],
+      software_id: "s",
+      software_version: "1",
+      application_type: "web"
+    }
+    expect(made({ redirect_uris: [uri], ...about }).client.about).toEqual(about)
+  })
+
+  test("may name grant types that the server lacks beside ones that it has", () => {
+    const types = (...grant_types: ReadonlyArray<string>) =>
+      Result.map(ask({ redirect_uris: [uri], grant_types }), ({ client: registered }) => registered.grantTypes)
+    expect(types("authorization_code")).toEqual(Result.succeed(["authorization_code", "refresh_token"]))
+    expect(types("authorization_code", "implicit")).toEqual(Result.succeed(["authorization_code", "refresh_token"]))
+    expect(types("client_credentials", "authorization_code")).toEqual(
+      Result.succeed(["authorization_code", "refresh_token", "client_credentials"])
+    )
+    expect(types("client_credentials", "refresh_token")).toEqual(Result.succeed(["client_credentials"]))
+    for (const none of [[], ["implicit"], ["refresh_token"]]) {
+      expect(types(...none)).toEqual(
+        Result.fail(
+          new InvalidClientMetadata({
+            message:
+              "The server has none of these grant_types; it has authorization_code, refresh_token, client_credentials."
+          })
+        )
+      )
+    }
+  })
+
+  test("takes the response type code, or none said, for the code flow; any for a machine", () => {
+    const types = (response_types: ReadonlyArray<string>, grant_types = ["authorization_code"]) =>
+      Result.isSuccess(ask({ redirect_uris: [uri], response_types, grant_types }))
+    expect([types([]), types(["code"]), types(["code", "token"]), types(["token"])]).toEqual([true, true, true, false])
+    expect(types(["token"], ["client_credentials"])).toBe(true)
+  })
+
+  test("needs redirect URIs for the code flow, and says which of them may not be, and why", () => {
+    const fault = (message: string) => Result.fail(new InvalidRedirectUri({ message }))
+    for (const none of [{}, { redirect_uris: [] }]) {
+      expect(ask(none)).toEqual(fault("A client with the code flow needs redirect_uris."))
+    }
+    const reasons: ReadonlyArray<readonly [string, string]> = [
+      ["https://app.example.org/ä", "has characters that an address cannot have, or is too long"],
+      ["https:\\\\app.example.org", "has a backslash"],
+      ["https://app.example.org/#x", "has a fragment"],
+      ["/cb", "is not absolute"],
+      ["myapp://cb", "is neither https, nor http on this device, nor a private-use scheme with a dot in it"],
+      ["http://app.example.org", "is http for a host that is not this device"],
+      ["https://user@app.example.org", "has a user name in it"],
+      ["https://app.example.org:443", "has a host that is not written as a browser reads it"]
+    ]
+    for (const [bad, why] of reasons) {
+      expect(ask({ redirect_uris: [uri, bad] })).toEqual(fault(`Redirect URI number 2 ${why}.`))
+      expect(ask({ redirect_uris: [bad], grant_types: ["client_credentials"] })).toEqual(
+        fault(`Redirect URI number 1 ${why}.`)
+      )
+    }
+  })
+
+  test("lets a machine do without redirect URIs, and keeps each that there is once", () => {
+    expect(made({ grant_types: ["client_credentials"] }).client.redirectUris).toEqual([])
+    expect(made({ redirect_uris: [uri, `${uri}2`, uri] }).client.redirectUris).toEqual([
+      RedirectUri.make(uri),
+      RedirectUri.make(`${uri}2`)
+    ])
+  })
+
+  test("of a machine takes a secret", () => {
+    const grant_types = ["client_credentials"]
+    expect(Result.isFailure(ask({ grant_types, token_endpoint_auth_method: "none" }))).toBe(true)
+    expect(made({ grant_types, token_endpoint_auth_method: "client_secret_post" }).client.credential).toMatchObject({
+      method: "client_secret_post"
+    })
+    expect(Result.isSuccess(ask({ redirect_uris: [uri], token_endpoint_auth_method: "none" }))).toBe(true)
+  })
+
+  test("is held to the scopes that it names, to all where it names none of ours", () => {
+    const scope = (text?: string) =>
+      made({ redirect_uris: [uri], ...(text === undefined ? {} : { scope: text }) }).client.scope
+    expect(scope()).toEqual(scopes("api", "profile"))
+    expect(scope("profile offline_access")).toEqual(scopes("profile"))
+    expect(scope("openid")).toEqual(scopes("api", "profile"))
+  })
+})
+
+describe("registering anew (RFC 7592 §2.2)", () => {
+  const redrawn: FreshClient = { ...fresh, secret: new Uint8Array(32).fill(3) }
+  const before = made({ redirect_uris: [uri], client_name: "Old", grant_types: ["authorization_code"] }).client
+  const again = (of: Client, request: RegistrationRequest) =>
+    Result.getOrThrow(reregister(of, request, policy, redrawn))
+
+  test("replaces what was registered and keeps what the server gave: id, dates, token, secret", () => {
+    const { client: after, secret } = again(before, {
+      redirect_uris: [`${uri}2`],
+      grant_types: ["authorization_code", "client_credentials"],
+      scope: "api",
+      token_endpoint_auth_method: "client_secret_post"
+    })
+    expect(after).toEqual({
+      ...before,
+      about: {},
+      credential: { ...before.credential, method: "client_secret_post" } as Client["credential"], // a Secret before
+      redirectUris: [RedirectUri.make(`${uri}2`)],
+      grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
+      scope: scopes("api")
+    })
+    expect(Option.isNone(secret)).toBe(true)
+  })
+
+  test("gives a secret to a client that had none and needs one, and takes it from one that stops", () => {
+    const open = again(before, { redirect_uris: [uri], token_endpoint_auth_method: "none" })
+    expect(open.client.credential).toEqual({ _tag: "Public" })
+    expect(Option.isNone(open.secret)).toBe(true)
+    expect(Option.isNone(again(open.client, { redirect_uris: [uri], token_endpoint_auth_method: "none" }).secret)).toBe(
+      true
+    )
+    const closed = again(open.client, { redirect_uris: [uri] })
+    const text = Option.getOrThrow(textOf(closed.secret))
+    expect(text).toMatch(/^tsr_cs_/)
+    expect(closed.client.credential).toEqual({
+      _tag: "Secret",
+      digest: digestOf(text),
+      method: "client_secret_basic"
+    })
+  })
+
+  test("refuses what a first registration refuses", () => {
+    expect(Result.isFailure(reregister(before, {}, policy, redrawn))).toBe(true)
+  })
+})
+
+describe("what a client is told of itself (RFC 7591 §3.2.1)", () => {
+  test("is everything that was registered, and no secret", () => {
+    expect(clientInformation({ ...before(), createdAt: after(999) })).toEqual({
+      client_id: fresh.id,
+      client_id_issued_at: t0 / 1000,
+      client_name: "An app",
+      redirect_uris: [uri],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "client_secret_basic",
+      scope: "api profile"
+    })
+    const machine = made({ grant_types: ["client_credentials"] }).client
+    expect(clientInformation(machine)).toMatchObject({ response_types: [], grant_types: ["client_credentials"] })
+    expect(clientInformation(client()).token_endpoint_auth_method).toBe("none")
+  })
+  const before = () => made({ redirect_uris: [uri], client_name: "An app" }).client
+})
+
+describe("a registration's body", () => {
+  const read = (members: Record<string, unknown>) => readRegistration(JSON.stringify(members))
+  const fault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
+
+  test("is a JSON object", () => {
+    for (const bad of ["", "{", "null", "[]", '"x"', "1"]) {
+      expect(readRegistration(bad)).toEqual(fault("The body has to be a JSON object."))
+    }
+  })
+
+  test("is read member by member; null, the empty text and members that nobody knows say nothing", () => {
+    expect(read({ client_name: null, client_uri: "", jwks: {}, software_id: "x" })).toEqual(
+      Result.succeed({ software_id: "x" })
+    )
+  })
+
+  const limits: ReadonlyArray<readonly [string, unknown, unknown]> = [
+    ["redirect_uris", Array(50).fill(uri), Array(51).fill(uri)],
+    ["redirect_uris", ["x".repeat(2048)], ["x".repeat(2049)]],
+    ["redirect_uris", [uri], ["a\u0007"]],
+    ["redirect_uris", [uri], uri],
+    ["token_endpoint_auth_method", "client_secret_basic", "private_key_jwt"],
+    ["token_endpoint_auth_method", "client_secret_post", 1],
+    ["grant_types", Array(20).fill("x"), Array(21).fill("x")],
+    ["response_types", Array(20).fill("x"), Array(21).fill("x")],
+    ["scope", "x".repeat(2048), "x".repeat(2049)],
+    ["client_name", "日本 ".repeat(170), "x".repeat(513)],
+    ["client_name", "a", "a\u0000b"],
+    ["client_name", "a", "\ud800"],
+    ["software_id", "x".repeat(512), "x".repeat(513)],
+    ["software_version", "1", 1],
+    ["application_type", "web", ["web"]],
+    ["contacts", Array(20).fill("x"), Array(21).fill("x")],
+    ...["client_uri", "logo_uri", "tos_uri", "policy_uri"].flatMap((name) => [
+      [name, "HTTPS://a.example/x", "ftp://a.example"] as const,
+      [name, "http://a.example", "see https://a.example"] as const,
+      [name, `https://a.example/${"x".repeat(2030)}`, `https://a.example/${"x".repeat(2031)}`] as const,
+      [name, "https://a.example/", "https://a b"] as const,
+      [name, "https://a.example/", "https://["] as const,
+      [name, "https://a.example/", "https://"] as const,
+      [name, "https://a.example/", "javascript:alert(1)"] as const
+    ])
+  ]
+  for (const [name, good, bad] of limits) {
+    test(`takes ${name} ${JSON.stringify(good).slice(0, 40)}, not ${JSON.stringify(bad).slice(0, 40)}`, () => {
+      expect(Result.isSuccess(read({ [name]: good }))).toBe(true)
+      expect(read({ [name]: bad })).toEqual(fault(`The member ${name} is not as RFC 7591 has it.`))
+    })
+  }
+})
+
+describe("a client", () => {
+  test("is known until it is forgotten, for good where it has been proven", () => {
+    expect(isKnown(client({ expiresAt: after(1) }), t0)).toBe(true)
+    expect(isKnown(client({ expiresAt: t0 }), t0)).toBe(false)
+    expect(isKnown(client({ expiresAt: null }), t0)).toBe(true)
+  })
+
+  test("is proven once, and then stays", () => {
+    const late = provenClient(client({ expiresAt: after(1) }), after(5))
+    expect(late).toEqual(Option.some(client({ provenAt: after(5), expiresAt: null })))
+    expect(Option.isNone(provenClient(client({ provenAt: t0 }), after(5)))).toBe(true)
+  })
+
+  test("may use what it registered for, and is called by its name or else its id", () => {
+    expect([mayUse(client(), "authorization_code"), mayUse(client(), "client_credentials")]).toEqual([true, false])
+    expect(displayName(client({ about: { client_name: "An app" } }))).toBe("An app")
+    expect(displayName(client())).toBe(client().id)
+  })
+
+  test("comes back from its stored form as it went, and not with a member less or of another kind", () => {
+    const read = Schema.decodeUnknownResult(Client)
+    const samples = [
+      made({ redirect_uris: [uri], client_name: "An app", contacts: ["a"] }).client,
+      client({ provenAt: t0, expiresAt: after(1) })
+    ]
+    for (const one of samples) {
+      // JSON.parse gives back what was written.
+      const stored = JSON.parse(JSON.stringify(one)) as Record<string, unknown>
+      expect(read(stored)).toEqual(Result.succeed(one))
+      for (const name of Object.keys(one)) {
+        const { [name]: _, ...rest } = stored
+        expect([name, Result.isFailure(read(rest))]).toEqual([name, true])
+        expect([name, Result.isFailure(read({ ...stored, [name]: 7.5 }))]).toEqual([name, true])
+      }
+      for (const [name, inner] of [
+        ["credential", { _tag: "Secret" }],
+        ["credential", { _tag: "Secret", digest: digestOf("x"), method: "none" }],
+        ["credential", { _tag: "Secret", digest: "x", method: "client_secret_post" }],
+        ["about", { client_name: 1 }],
+        ["about", { client_uri: 1 }],
+        ["about", { logo_uri: 1 }],
+        ["about", { tos_uri: 1 }],
+        ["about", { policy_uri: 1 }],
+        ["about", { contacts: "a" }],
+        ["about", { software_id: 1 }],
+        ["about", { software_version: 1 }],
+        ["about", { application_type: 1 }],
+        ["redirectUris", ["http://evil.example"]],
+        ["grantTypes", ["implicit"]]
+      ] as const) {
+        expect([inner, Result.isFailure(read({ ...stored, [name]: inner }))]).toEqual([inner, true])
+      }
+    }
+  })
+
+  test("has the methods and grant types that there are", () => {
+    const methods = ["client_secret_basic", "client_secret_post", "none"]
+    const types = ["authorization_code", "refresh_token", "client_credentials"]
+    expect(methods.every(Schema.is(AuthMethod))).toBe(true)
+    expect(types.every(Schema.is(GrantType))).toBe(true)
+    expect([Schema.is(AuthMethod)(""), Schema.is(GrantType)("")]).toEqual([false, false])
+  })
+})

@@ -1,0 +1,91 @@
+import { describe, expect, test } from "bun:test"
+import { Result } from "effect"
+import { clientCredentials } from "../../core/grant/clientCredentials.ts"
+import type { Grant } from "../../core/grant/Grant.ts"
+import { revoked } from "../../core/grant/revoke.ts"
+import { InvalidScope, UnauthorizedClient } from "../../core/rules/Refusal.ts"
+import { Resource } from "../../core/rules/Resource.ts"
+import { active, after, client, fresh, me, policy, proven, scopes, standing, t0 } from "./given.ts"
+
+const ask = (
+  grant: Grant | undefined,
+  command: Partial<Parameters<typeof clientCredentials>[2]> = {},
+  by = me,
+  rules = policy
+) => clientCredentials(grant, by, { scope: undefined, resource: null, ...command }, rules, t0, fresh)
+
+describe("client credentials (RFC 6749 §4.4)", () => {
+  test("make the client's workspace grant the first time", () => {
+    const { next, outcome } = ask(undefined)
+    expect(next).toEqual({
+      _tag: "Standing",
+      id: me.client.workspaceGrant,
+      client: me.client.id,
+      subject: { _tag: "Workspace" },
+      scope: scopes("api"),
+      resource: null,
+      createdAt: t0,
+      access: { epoch: 0, revoked: [] }
+    })
+    expect(Result.getOrThrow(outcome)).toEqual({
+      access: {
+        kind: "access",
+        grant: me.client.workspaceGrant,
+        expiresAt: after(policy.accessTtl),
+        epoch: 0,
+        serial: fresh.serial,
+        scope: null,
+        resource: null
+      },
+      refresh: null,
+      scope: scopes("api")
+    })
+  })
+
+  test("write nothing from then on, and hand out tokens of the grant's epoch", () => {
+    const { next, outcome } = ask(standing({ access: { epoch: 4, revoked: [] } }))
+    expect(next).toBeUndefined()
+    expect(Result.getOrThrow(outcome).access.epoch).toBe(4)
+  })
+
+  test("never have a scope that speaks of a person, and are refused that alone", () => {
+    expect(Result.getOrThrow(ask(standing(), { scope: "api profile" }).outcome).scope).toEqual(scopes("api"))
+    const refused = { next: undefined, outcome: Result.fail(new InvalidScope({ reason: "none_to_be_had" })) }
+    for (const grant of [undefined, standing()]) expect(ask(grant, { scope: "profile" })).toEqual(refused)
+    expect(ask(undefined, {}, proven(client({ scope: scopes("profile") })))).toEqual(refused)
+  })
+
+  test("narrow the token to a scope or a resource, never the grant", () => {
+    const wide = {
+      ...policy,
+      scopes: [
+        ...policy.scopes,
+        { name: scopes("files")[0] ?? policy.scopes[0].name, meaning: "Files", needsUser: false, byDefault: false }
+      ] as const
+    }
+    const by = proven(client({ scope: scopes("api", "files") }))
+    const { next, outcome } = ask(undefined, { scope: "files" }, by, wide)
+    expect(next).toMatchObject({ scope: ["api", "files"], resource: null })
+    expect(Result.getOrThrow(outcome)).toMatchObject({ scope: ["files"], access: { scope: ["files"] } })
+    const rest = Resource.make("https://auth.example.com/rest")
+    const narrowed = ask(standing(), { resource: rest })
+    expect(narrowed.next).toBeUndefined()
+    expect(Result.getOrThrow(narrowed.outcome).access.resource).toBe(rest)
+  })
+
+  test("let the grant grow with a client that registered for more since", () => {
+    const nothingYet = standing({ scope: scopes(), access: { epoch: 2, revoked: [] } })
+    const { next, outcome } = ask(nothingYet)
+    expect(next).toEqual({ ...nothingYet, scope: scopes("api") })
+    expect(Result.getOrThrow(outcome)).toMatchObject({ scope: ["api"], access: { scope: null, epoch: 2 } })
+  })
+
+  test("are refused once the client's workspace grant has been revoked", () => {
+    const over = {
+      next: undefined,
+      outcome: Result.fail(new UnauthorizedClient({ reason: "workspace_grant_revoked" }))
+    }
+    expect(ask(revoked(standing(), "by_owner", policy, t0))).toEqual(over)
+    expect(ask(active())).toEqual(over)
+  })
+})
