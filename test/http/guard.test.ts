@@ -1,0 +1,170 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { readBearer } from "../../core/http/guard.ts"
+import { InvalidToken, TokenRequired } from "../../core/rules/Refusal.ts"
+import {
+  bearing,
+  codeFor,
+  companies,
+  form,
+  header,
+  jsonOf,
+  redeem,
+  registerClient,
+  signInToApp,
+  tokenRequest,
+  tokensOf
+} from "../given/flow.ts"
+import { inWorld, theWorkspace } from "../given/World.ts"
+
+const metadata = `resource_metadata="${theWorkspace.issuer}/.well-known/oauth-protected-resource"`
+
+describe("the Authorization header (RFC 6750 §2.1)", () => {
+  test("bears a token after the word Bearer, in any case, and spaces", () => {
+    for (const text of ["Bearer abc", "bearer abc", "BEARER abc", "Bearer   abc  "]) {
+      expect(readBearer(text)).toEqual(Result.succeed("abc"))
+    }
+    expect(readBearer("Bearer aZ09-._~+/==")).toEqual(Result.succeed("aZ09-._~+/=="))
+  })
+
+  test("bears none where it is absent or speaks of another scheme", () => {
+    for (const none of [null, undefined, "", "Basic abc", "Bearerabc", "Bearer", "Bear er x"]) {
+      expect(readBearer(none)).toEqual(Result.fail(new TokenRequired()))
+    }
+  })
+
+  test("bears nothing sound where the text is no token", () => {
+    for (const odd of ["Bearer ", "Bearer a b", "Bearer a=b", "Bearer =", 'Bearer "a"', "Bearer a,b", "Bearer ä"]) {
+      expect(readBearer(odd)).toEqual(Result.fail(new InvalidToken({ reason: "malformed" })))
+    }
+  })
+})
+
+describe("a protected resource (RFC 6750 §3, RFC 9728 §5.1)", () => {
+  test("asks for a token, and says nothing of errors, where none was sent", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        for (const headers of [{}, { authorization: "Basic eDp5" }]) {
+          const response = yield* world.send("GET", "/rest/companies", { headers })
+          expect([response.status, response.body]).toEqual([401, ""])
+          expect(header(response, "www-authenticate")).toBe(`Bearer ${metadata}`)
+          expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
+        }
+      })
+    ))
+
+  test("takes the token in the header only", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { access } = yield* signInToApp(world, yield* registerClient(world))
+        expect((yield* world.send("GET", `/rest/companies?access_token=${access}`)).status).toBe(401)
+        const posted = yield* world.send("POST", "/oauth/userinfo", {
+          headers: { "content-type": "application/x-www-form-urlencoded" },
+          body: form({ access_token: access })
+        })
+        expect(posted.status).toBe(401)
+        expect((yield* companies(world, access)).status).toBe(200)
+      })
+    ))
+
+  test("says invalid_token of every bad one, in the same words", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const tokens = yield* signInToApp(world, client)
+        const dead = yield* signInToApp(world, client)
+        yield* world.send("POST", "/oauth/revoke", {
+          headers: { "content-type": "application/x-www-form-urlencoded" },
+          body: form({ client_id: client.id, client_secret: client.secret, token: dead.refresh })
+        })
+        const bad = ["x", "a b", tokens.refresh, dead.access, `${tokens.access.slice(0, -1)}!`, "tsr_ak_x"]
+        const answers = []
+        for (const token of bad) answers.push(yield* companies(world, token))
+        yield* TestClock.adjust("1 hour")
+        answers.push(yield* companies(world, tokens.access))
+        for (const response of answers) {
+          expect(response.status).toBe(401)
+          const description = "The access token is not valid, has expired or was revoked."
+          expect(jsonOf(response)).toEqual({ error: "invalid_token", error_description: description })
+          expect(header(response, "www-authenticate")).toBe(
+            `Bearer error="invalid_token", error_description="${description}", ${metadata}`
+          )
+          expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
+        }
+        const reasons = world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))
+        expect(reasons).toEqual([
+          "malformed",
+          "malformed",
+          "wrong_kind",
+          "revoked",
+          "malformed",
+          "malformed",
+          "expired"
+        ])
+      })
+    ))
+
+  test("says insufficient_scope, and which scope, of a good token that reaches too little", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { access } = yield* signInToApp(world, yield* registerClient(world), { scope: "profile" })
+        const response = yield* companies(world, access)
+        expect([response.status, jsonOf(response).error]).toEqual([403, "insufficient_scope"])
+        expect(header(response, "www-authenticate")).toMatch(
+          /^Bearer error="insufficient_scope", error_description="[^"]+", scope="api", resource_metadata="[^"]+"$/
+        )
+      })
+    ))
+
+  test("is for the resource that the token is bound to, and below it", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const bound = (resource: string) =>
+          Effect.map(
+            Effect.flatMap(codeFor(world, client, { resource }), (code) => redeem(world, client, code)),
+            (response) => tokensOf(response).access
+          )
+        for (const path of ["", "/", "/rest", "/rest/companies"]) {
+          expect((yield* companies(world, yield* bound(theWorkspace.issuer + path))).status).toBe(200)
+        }
+        for (const path of ["/rest/companies/1", "/rest/c", "/other"]) {
+          const response = yield* companies(world, yield* bound(theWorkspace.issuer + path))
+          expect([response.status, jsonOf(response).error]).toEqual([401, "invalid_token"])
+        }
+        expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidToken", reason: "other_resource" })
+      })
+    ))
+})
+
+describe("the guard of a host's own resources", () => {
+  test("tells who is calling: a person, a machine, an API key", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+        const person = yield* signInToApp(world, client)
+        const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" }))
+        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        const who = (token: string) =>
+          Effect.map(world.guard("/api/things", { scopes: ["api"] }, bearing(token)), (guarded) =>
+            guarded._tag === "Admitted" ? guarded.principal : undefined
+          )
+        expect(yield* who(person.access)).toMatchObject({ _tag: "User", user: "alice", client: client.id })
+        expect(yield* who(String(machine.access_token))).toMatchObject({ _tag: "Workspace", client: client.id })
+        expect(yield* who(world.reveal(key.text))).toMatchObject({ _tag: "ApiKey", name: "script" })
+      })
+    ))
+
+  test("answers for the host where nobody is admitted, and notes why under the request's id", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const refused = yield* world.guard("/api/things", { scopes: ["api"] }, bearing("x"))
+        if (refused._tag !== "Refused") throw new Error("admitted")
+        expect(refused.response.status).toBe(401)
+        const id = header(refused.response, "x-request-id")
+        expect(id).toMatch(/^[\w-]{16}$/)
+        expect(world.audit.at(-1)).toMatchObject({ requestId: id, event: { _tag: "Refused", reason: "malformed" } })
+      })
+    ))
+})

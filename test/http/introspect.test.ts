@@ -1,0 +1,192 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { Instant } from "../../core/rules/Instant.ts"
+import {
+  bearing,
+  codeFor,
+  form,
+  formHeaders,
+  header,
+  jsonOf,
+  redeem,
+  refresh,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  tokenRequest,
+  tokensOf
+} from "../given/flow.ts"
+import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+
+const ask = (world: World, fields: Readonly<Record<string, string | undefined>>, headers = {}) =>
+  world.send("POST", "/oauth/introspect", { headers: { ...formHeaders, ...headers }, body: form(fields) })
+
+const by = (world: World, client: TestClient, token: string) =>
+  ask(world, { client_id: client.id, client_secret: client.secret, token })
+
+const makeKey = Effect.fnUntraced(function* (world: World, expiresAt: Instant | null = null) {
+  return world.reveal((yield* world.parts.grants.createKey(world.workspace.id, { name: "api", expiresAt })).text)
+})
+
+const machine = { grant_types: ["authorization_code", "client_credentials"] }
+const inactive = { active: false }
+
+describe("introspection by a client (RFC 7662)", () => {
+  test("tells of its access token: whose it is, how far it reaches, until when", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client, { scope: "profile api" })
+        const response = yield* by(world, client, access)
+        expect([response.status, header(response, "content-type")]).toEqual([200, "application/json"])
+        expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
+        expect(jsonOf(response)).toEqual({
+          active: true,
+          iss: theWorkspace.issuer,
+          sub: "alice",
+          client_id: client.id,
+          scope: "api profile",
+          token_type: "Bearer",
+          exp: t0 / 1000 + 3600,
+          principal: "User"
+        })
+      })
+    ))
+
+  test("tells of its refresh token, which is not for bearing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const rest = `${theWorkspace.issuer}/rest`
+        const tokens = tokensOf(yield* redeem(world, client, yield* codeFor(world, client, { resource: rest })))
+        expect(jsonOf(yield* by(world, client, tokens.refresh))).toEqual({
+          active: true,
+          iss: theWorkspace.issuer,
+          sub: "alice",
+          client_id: client.id,
+          scope: "api",
+          exp: t0 / 1000 + 30 * 24 * 3600,
+          aud: rest,
+          principal: "User"
+        })
+      })
+    ))
+
+  test("tells of a machine's token, which speaks for the client itself", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const token = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" })).access_token
+        expect(jsonOf(yield* by(world, client, String(token)))).toMatchObject({
+          active: true,
+          sub: client.id,
+          client_id: client.id,
+          principal: "Workspace",
+          token_type: "Bearer"
+        })
+      })
+    ))
+
+  test("rounds the expiry down to whole seconds, so that nobody trusts a token too long", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        yield* TestClock.adjust("999 millis")
+        const { access } = yield* signInToApp(world, client)
+        expect(jsonOf(yield* by(world, client, access)).exp).toBe(t0 / 1000 + 3600)
+      })
+    ))
+
+  test("says inactive and nothing else of whatever is not live, not there or not its own", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const other = yield* registerClient(world, machine)
+        const theirs = yield* signInToApp(world, other)
+        const spent = yield* signInToApp(world, client)
+        yield* refresh(world, client, spent.refresh)
+        const code = yield* codeFor(world, client)
+        const key = yield* makeKey(world)
+        for (const token of ["x", "tsr_at_x", code, spent.refresh, theirs.access, theirs.refresh, key, "tsr_ak_x"]) {
+          const response = yield* by(world, client, token)
+          expect([response.status, jsonOf(response)]).toEqual([200, inactive])
+        }
+        const mine = yield* signInToApp(world, client)
+        yield* TestClock.adjust("1 hour")
+        expect(jsonOf(yield* by(world, client, mine.access))).toEqual(inactive)
+        expect(jsonOf(yield* by(world, client, mine.refresh)).active).toBe(true)
+      })
+    ))
+
+  test("takes authentication and a token", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const missing = yield* ask(world, { client_id: client.id, client_secret: client.secret })
+        expect([missing.status, jsonOf(missing).error_description]).toEqual([400, "The parameter token is missing."])
+        const wrong = yield* ask(world, { client_id: client.id, client_secret: "x", token: "x" })
+        expect([wrong.status, jsonOf(wrong).error]).toEqual([401, "invalid_client"])
+        const nobody = yield* ask(world, { token: "x" })
+        expect([nobody.status, jsonOf(nobody).error]).toEqual([401, "invalid_client"])
+        const json = yield* world.send("POST", "/oauth/introspect", { body: "{}" })
+        expect([json.status, jsonOf(json).error]).toEqual([400, "invalid_request"])
+      })
+    ))
+})
+
+describe("introspection by a resource server", () => {
+  test("with an API key of the workspace sees all of the workspace's tokens", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const key = yield* makeKey(world)
+        const client = yield* registerClient(world)
+        const { access, refresh: token } = yield* signInToApp(world, client)
+        for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+          const response = yield* ask(world, { token: access }, { authorization: `${scheme} ${key}` })
+          expect(jsonOf(response)).toMatchObject({ active: true, client_id: client.id, sub: "alice" })
+        }
+        expect(jsonOf(yield* ask(world, { token }, bearing(key))).active).toBe(true)
+        expect(jsonOf(yield* ask(world, { token: "x" }, bearing(key)))).toEqual(inactive)
+      })
+    ))
+
+  test("sees keys too, which belong to the workspace and to no client", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const key = yield* makeKey(world)
+        const brief = yield* makeKey(world, Instant.make(t0 + 5999))
+        expect(jsonOf(yield* ask(world, { token: key }, bearing(key)))).toEqual({
+          active: true,
+          iss: theWorkspace.issuer,
+          sub: "home",
+          scope: "api profile",
+          token_type: "Bearer",
+          principal: "ApiKey"
+        })
+        expect(jsonOf(yield* ask(world, { token: brief }, bearing(key))).exp).toBe(t0 / 1000 + 5)
+        yield* TestClock.adjust("6 seconds")
+        expect(jsonOf(yield* ask(world, { token: brief }, bearing(key)))).toEqual(inactive)
+      })
+    ))
+
+  test("is refused with anything but a live key", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        const dead = yield* makeKey(world, Instant.make(t0))
+        for (const token of [access, dead, "x", "a b"]) {
+          const response = yield* ask(world, { token: access }, bearing(token))
+          expect([response.status, jsonOf(response).error]).toEqual([401, "invalid_token"])
+          expect(header(response, "www-authenticate")).toStartWith('Bearer error="invalid_token"')
+        }
+        expect(world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))).toEqual([
+          "wrong_kind",
+          "expired",
+          "malformed",
+          "malformed"
+        ])
+      })
+    ))
+})

@@ -1,0 +1,168 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
+import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { header, jsonOf } from "../given/flow.ts"
+import { inWorld, theWorkspace } from "../given/World.ts"
+
+const issuer = theWorkspace.issuer
+const server = "/.well-known/oauth-authorization-server"
+const resource = "/.well-known/oauth-protected-resource"
+const methods = ["client_secret_basic", "client_secret_post", "none"]
+
+describe("authorization server metadata (RFC 8414)", () => {
+  test("says what is wired in", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const response = yield* world.send("GET", server)
+        expect(response.status).toBe(200)
+        expect(header(response, "content-type")).toBe("application/json")
+        expect(header(response, "cache-control")).toBe("public, max-age=300")
+        expect(jsonOf(response)).toEqual({
+          issuer,
+          registration_endpoint: `${issuer}/oauth/register`,
+          authorization_endpoint: `${issuer}/oauth/authorize`,
+          token_endpoint: `${issuer}/oauth/token`,
+          revocation_endpoint: `${issuer}/oauth/revoke`,
+          introspection_endpoint: `${issuer}/oauth/introspect`,
+          userinfo_endpoint: `${issuer}/oauth/userinfo`,
+          scopes_supported: ["api", "profile"],
+          response_types_supported: ["code"],
+          response_modes_supported: ["query"],
+          grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
+          token_endpoint_auth_methods_supported: methods,
+          revocation_endpoint_auth_methods_supported: methods,
+          introspection_endpoint_auth_methods_supported: methods,
+          code_challenge_methods_supported: ["S256"],
+          authorization_response_iss_parameter_supported: true,
+          protected_resources: [issuer]
+        })
+      })
+    ))
+
+  test("is the same document behind any suffix, and time after time", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { body } = yield* world.send("GET", server)
+        for (const path of [server, `${server}/`, `${server}/rest`, `${server}/a/b`]) {
+          expect((yield* world.send("GET", path)).body).toBe(body)
+        }
+        expect((yield* world.send("GET", `${server}x`)).status).toBe(404)
+      })
+    ))
+
+  test("names each endpoint at an address that answers", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const document = jsonOf(yield* world.send("GET", server))
+        const endpoints = Object.entries(document).filter(([name]) => name.endsWith("_endpoint"))
+        expect(endpoints.length).toBeGreaterThan(5)
+        for (const [, address] of endpoints) {
+          const response = yield* world.send("OPTIONS", String(address).slice(issuer.length))
+          expect([204, 405]).toContain(response.status)
+        }
+      })
+    ))
+
+  test("follows the scopes that are configured, and a route that a host adds", () => {
+    const scopes = ScopeRegistry.make([
+      { name: ScopeName.make("read"), meaning: "Read", needsUser: false, byDefault: true }
+    ])
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const document = jsonOf(yield* world.send("GET", server))
+          expect(document.scopes_supported).toEqual(["read"])
+          expect(document.pushed_authorization_request_endpoint).toBe(`${issuer}/oauth/par`)
+          expect(jsonOf(yield* world.send("GET", resource)).scopes_supported).toEqual(["read"])
+        }),
+      {
+        policy: { scopes },
+        routes: () => [
+          {
+            path: "/oauth/par",
+            match: "exact",
+            methods: {},
+            errors: "oauth",
+            cors: false,
+            metadata: "pushed_authorization_request_endpoint"
+          }
+        ]
+      }
+    )
+  })
+})
+
+describe("protected resource metadata (RFC 9728)", () => {
+  test("at the root path names the issuer, behind it that path", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        for (const [suffix, named] of [
+          ["", ""],
+          ["/", ""],
+          ["/rest", "/rest"],
+          ["/rest/companies", "/rest/companies"]
+        ]) {
+          const response = yield* world.send("GET", resource + suffix)
+          expect(response.status).toBe(200)
+          expect(header(response, "cache-control")).toBe("public, max-age=300")
+          expect(jsonOf(response)).toEqual({
+            resource: issuer + named,
+            authorization_servers: [issuer],
+            scopes_supported: ["api", "profile"],
+            bearer_methods_supported: ["header"],
+            resource_name: "Example"
+          })
+        }
+      })
+    ))
+})
+
+describe("an issuer with a path", () => {
+  const nested = { id: WorkspaceId.make("nested"), issuer: Issuer.make("https://shared.example/t/a"), name: "Nested" }
+  const options = { workspaces: [nested] }
+  const host = "shared.example"
+
+  test("has its metadata between host and path, and its endpoints below the path", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const path of [`${server}/t/a`, `/t/a${server}`, `${server}/t/a/rest`]) {
+            const document = jsonOf(yield* world.send("GET", path, { host }))
+            expect(document.issuer).toBe(nested.issuer)
+            expect(document.token_endpoint).toBe("https://shared.example/t/a/oauth/token")
+          }
+          expect(jsonOf(yield* world.send("GET", `${resource}/t/a`, { host })).resource).toBe(nested.issuer)
+          expect(jsonOf(yield* world.send("GET", `${resource}/t/a/rest`, { host })).resource).toBe(
+            `${nested.issuer}/rest`
+          )
+        }),
+      options
+    ))
+
+  test("sends whoever has no token to the metadata between host and path", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const response = yield* world.send("GET", "/t/a/rest/companies", { host })
+          expect([response.status, header(response, "www-authenticate")]).toEqual([
+            401,
+            `Bearer resource_metadata="https://shared.example${resource}/t/a"`
+          ])
+        }),
+      options
+    ))
+
+  test("answers nowhere else", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const path of ["/", "/oauth/token", server, `${server}/t`, `${server}/t/ab`, "/t/ab/healthz", "/t"]) {
+            expect((yield* world.send("GET", path, { host })).status).toBe(404)
+          }
+          expect((yield* world.send("GET", "/t/a/healthz", { host })).status).toBe(200)
+          expect((yield* world.send("GET", "/t/a", { host })).status).toBe(404)
+        }),
+      options
+    ))
+})

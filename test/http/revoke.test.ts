@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import {
+  codeFor,
+  companies,
+  form,
+  formHeaders,
+  header,
+  jsonOf,
+  redeem,
+  refresh,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  tokenRequest,
+  tokensOf
+} from "../given/flow.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+const revoke = (world: World, client: TestClient, token: string | undefined, over = {}) =>
+  world.send("POST", "/oauth/revoke", {
+    headers: formHeaders,
+    body: form({ client_id: client.id, client_secret: client.secret, token, ...over })
+  })
+
+describe("revocation (RFC 7009)", () => {
+  test("answers an empty object, the same for whatever it was given", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const other = yield* registerClient(world)
+        const mine = yield* signInToApp(world, client)
+        const theirs = yield* signInToApp(world, other)
+        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
+        const code = yield* codeFor(world, client)
+        const given = [mine.access, mine.access, mine.refresh, theirs.access, theirs.refresh, code, "x"]
+        for (const token of [...given, world.reveal(key.text)]) {
+          const response = yield* revoke(world, client, token, { token_type_hint: "nonsense" })
+          expect([response.status, response.body]).toEqual([200, "{}"])
+          expect(header(response, "content-type")).toBe("application/json")
+          expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
+        }
+        expect((yield* companies(world, theirs.access)).status).toBe(200)
+        expect((yield* companies(world, world.reveal(key.text))).status).toBe(200)
+        expect((yield* redeem(world, client, code)).status).toBe(200)
+        const said = world.audit.filter(({ event }) => event._tag === "TokenRevoked")
+        expect(said.map(({ event }) => event)).toMatchObject([{ client: client.id }, { client: client.id }])
+        expect(said[0]).toMatchObject({ workspace: "home" })
+      })
+    ))
+
+  test("of an access token ends that one", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const first = yield* signInToApp(world, client)
+        const second = tokensOf(yield* refresh(world, client, first.refresh))
+        yield* revoke(world, client, first.access)
+        expect((yield* companies(world, first.access)).status).toBe(401)
+        expect((yield* companies(world, second.access)).status).toBe(200)
+        expect((yield* refresh(world, client, second.refresh)).status).toBe(200)
+      })
+    ))
+
+  test("of a refresh token, even a spent one, ends the grant with all its access tokens", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const first = yield* signInToApp(world, client)
+        const second = tokensOf(yield* refresh(world, client, first.refresh))
+        const untouched = yield* signInToApp(world, client)
+        yield* revoke(world, client, first.refresh)
+        for (const access of [first.access, second.access]) expect((yield* companies(world, access)).status).toBe(401)
+        expect((yield* refresh(world, client, second.refresh)).status).toBe(400)
+        expect((yield* companies(world, untouched.access)).status).toBe(200)
+      })
+    ))
+
+  test("of a machine's token ends that one", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        const ask = () =>
+          Effect.map(tokenRequest(world, client, { grant_type: "client_credentials" }), (response) =>
+            String(jsonOf(response).access_token)
+          )
+        const [one, two] = [yield* ask(), yield* ask()]
+        yield* revoke(world, client, one)
+        expect((yield* companies(world, one)).status).toBe(401)
+        expect((yield* companies(world, two)).status).toBe(200)
+      })
+    ))
+
+  test("takes authentication and a token", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        const wrong = yield* revoke(world, { ...client, secret: "x" }, access)
+        expect([wrong.status, jsonOf(wrong).error]).toEqual([401, "invalid_client"])
+        expect((yield* companies(world, access)).status).toBe(200)
+        const missing = yield* revoke(world, client, undefined)
+        expect([missing.status, jsonOf(missing).error_description]).toEqual([400, "The parameter token is missing."])
+        const untyped = yield* world.send("POST", "/oauth/revoke", { body: "token=x" })
+        expect([untyped.status, jsonOf(untyped).error]).toEqual([400, "invalid_request"])
+      })
+    ))
+})

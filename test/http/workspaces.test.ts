@@ -1,0 +1,286 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Option, Result } from "effect"
+import { readClientId, UserId } from "../../core/rules/Id.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import {
+  authorizeTarget,
+  bearing,
+  decide,
+  form,
+  formHeaders,
+  header,
+  hiddenFields,
+  jsonHeaders,
+  jsonOf,
+  redirectUri,
+  registerClient,
+  returned,
+  type TestClient,
+  verifier
+} from "../given/flow.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+const workspace = (id: string, issuer: string): Workspace => ({
+  id: WorkspaceId.make(id),
+  issuer: Issuer.make(issuer),
+  name: id
+})
+
+const red = workspace("red", "https://red.example")
+const blue = workspace("blue", "https://blue.example")
+const shared = workspace("shared", "https://both.example/shared")
+const longer = workspace("longer", "https://both.example/shared/longer")
+const workspaces = [red, blue, shared, longer]
+const host = (of: Workspace) => new URL(of.issuer).host
+
+const at = (world: World, of: Workspace) => {
+  const send = (method: string, path: string, sent: Parameters<World["send"]>[2] = {}) =>
+    world.send(method, path, { ...sent, host: host(of) })
+  const token = (client: TestClient, fields: Readonly<Record<string, string>>) =>
+    send("POST", "/oauth/token", {
+      headers: formHeaders,
+      body: form({ client_id: client.id, client_secret: client.secret, ...fields })
+    })
+  const ask = (path: string, client: TestClient, given: string) =>
+    send("POST", path, {
+      headers: formHeaders,
+      body: form({ client_id: client.id, client_secret: client.secret, token: given })
+    })
+  const page = (client: TestClient) => send("GET", authorizeTarget(client), { as: "alice" })
+  const code = (client: TestClient) =>
+    Effect.map(
+      Effect.flatMap(page(client), (shown) => decide(world, shown, "approve", "alice", host(of))),
+      (response) => returned(response).get("code") ?? ""
+    )
+  const redeem = (client: TestClient, given: string) =>
+    token(client, {
+      grant_type: "authorization_code",
+      code: given,
+      redirect_uri: client.redirectUri,
+      code_verifier: verifier
+    })
+  const register = () =>
+    registerClient(
+      world,
+      { grant_types: ["authorization_code", "client_credentials"] },
+      { headers: { host: host(of) } }
+    )
+  return { send, token, ask, page, code, redeem, register }
+}
+
+/** A client known to both workspaces under one id and secret, so that nothing but the workspace keeps them apart. */
+const twin = Effect.fnUntraced(function* (world: World) {
+  const client = yield* at(world, red).register()
+  const id = Option.getOrThrow(readClientId(client.id))
+  const stored = yield* world.parts.clients.find(red.id, id)
+  if (stored === undefined) throw new Error("not registered")
+  yield* world.parts.clients.add(blue.id, stored)
+  return client
+})
+
+const machine = { grant_type: "client_credentials" }
+const text = (value: unknown) => (typeof value === "string" ? value : "")
+
+describe("one workspace, seen from another", () => {
+  test("has no clients", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* at(world, red).register()
+          expect((yield* at(world, red).token(client, machine)).status).toBe(200)
+          const elsewhere = yield* at(world, blue).token(client, machine)
+          expect([elsewhere.status, jsonOf(elsewhere).error]).toEqual([401, "invalid_client"])
+          const page = yield* at(world, blue).page(client)
+          expect([page.status, header(page, "location")]).toEqual([400, undefined])
+          const listed = yield* world.parts.clients.list(blue.id, { after: undefined, limit: 10 })
+          expect(listed.values).toEqual([])
+        }),
+      { workspaces }
+    ))
+
+  test("has no registrations to look after", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* at(world, red).register()
+          expect(client.registrationUri).toStartWith(`${red.issuer}/oauth/register/`)
+          const path = client.registrationUri.slice(red.issuer.length)
+          const headers = { ...bearing(client.registrationToken), ...jsonHeaders }
+          const body = JSON.stringify({ client_id: client.id, redirect_uris: [redirectUri] })
+          for (const method of ["GET", "PUT", "DELETE"]) {
+            expect((yield* at(world, blue).send(method, path, { headers, body })).status).toBe(401)
+          }
+          expect((yield* at(world, red).send("GET", path, { headers })).status).toBe(200)
+        }),
+      { workspaces }
+    ))
+
+  test("has no codes, tokens or grants, even for a client that both know", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* twin(world)
+          const [here, there] = [at(world, red), at(world, blue)]
+          const code = yield* here.code(client)
+          const foreign = yield* there.redeem(client, code)
+          expect([foreign.status, jsonOf(foreign).error]).toEqual([400, "invalid_grant"])
+          const tokens = jsonOf(yield* here.redeem(client, code))
+          const access = text(tokens.access_token)
+          const refresh = text(tokens.refresh_token)
+          expect((yield* here.send("GET", "/rest/companies", { headers: bearing(access) })).status).toBe(200)
+          expect((yield* there.send("GET", "/rest/companies", { headers: bearing(access) })).status).toBe(401)
+          const refreshed = yield* there.token(client, { grant_type: "refresh_token", refresh_token: refresh })
+          expect([refreshed.status, jsonOf(refreshed).error]).toEqual([400, "invalid_grant"])
+          for (const token of [access, refresh]) {
+            expect(jsonOf(yield* there.ask("/oauth/introspect", client, token))).toEqual({ active: false })
+            expect((yield* there.ask("/oauth/revoke", client, token)).status).toBe(200)
+            expect(jsonOf(yield* here.ask("/oauth/introspect", client, token)).active).toBe(true)
+          }
+          const alice = UserId.make("alice")
+          const page = { after: undefined, limit: 10 }
+          expect((yield* world.parts.grants.ofUser(red.id, alice, page)).values).toHaveLength(1)
+          expect((yield* world.parts.grants.ofUser(blue.id, alice, page)).values).toEqual([])
+        }),
+      { workspaces }
+    ))
+
+  test("has no machine's tokens, even of a client with the same workspace grant", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* twin(world)
+          const token = text(jsonOf(yield* at(world, red).token(client, machine)).access_token)
+          yield* at(world, blue).token(client, machine)
+          const status = (of: Workspace) =>
+            Effect.map(
+              at(world, of).send("GET", "/rest/companies", { headers: bearing(token) }),
+              (response) => response.status
+            )
+          expect([yield* status(red), yield* status(blue)]).toEqual([200, 401])
+        }),
+      { workspaces }
+    ))
+
+  test("has no API keys", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { grant, text: key } = yield* world.parts.grants.createKey(red.id, { name: "k", expiresAt: null })
+          const headers = bearing(world.reveal(key))
+          expect((yield* at(world, red).send("GET", "/rest/companies", { headers })).status).toBe(200)
+          expect((yield* at(world, blue).send("GET", "/rest/companies", { headers })).status).toBe(401)
+          const body = form({ token: "x" })
+          const asked = { headers: { ...headers, ...formHeaders }, body }
+          expect((yield* at(world, blue).send("POST", "/oauth/introspect", asked)).status).toBe(401)
+          const page = { after: undefined, limit: 10 }
+          expect((yield* world.parts.grants.keys(red.id, page)).values).toHaveLength(1)
+          expect((yield* world.parts.grants.keys(blue.id, page)).values).toEqual([])
+          expect(yield* world.parts.grants.revokeGrant(blue.id, grant.id, "by_owner")).toBe("unknown")
+          expect((yield* at(world, red).send("GET", "/rest/companies", { headers })).status).toBe(200)
+        }),
+      { workspaces }
+    ))
+
+  test("takes no consent page's form", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* twin(world)
+          const mine = hiddenFields((yield* at(world, red).page(client)).body)
+          const theirs = hiddenFields((yield* at(world, blue).page(client)).body)
+          const answer = (of: Workspace, fields: Record<string, string>) =>
+            at(world, of).send("POST", "/consent", {
+              as: "alice",
+              headers: formHeaders,
+              body: form({ ...fields, decision: "approve" })
+            })
+          expect((yield* answer(blue, mine)).status).toBe(403)
+          expect((yield* answer(blue, { ...mine, csrf: theirs.csrf ?? "" })).status).toBe(403)
+          expect((yield* answer(blue, { ...theirs, csrf: mine.csrf ?? "" })).status).toBe(403)
+          expect((yield* answer(red, mine)).status).toBe(303)
+        }),
+      { workspaces }
+    ))
+})
+
+describe("which workspace a request is for", () => {
+  const issuerAt = (world: World, authority: string | undefined, path = "/.well-known/oauth-authorization-server") =>
+    Effect.map(world.send("GET", path, authority === undefined ? {} : { host: authority }), (response) =>
+      response.status === 200 ? jsonOf(response).issuer : response.status
+    )
+
+  test("its host says, in any case", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          expect(yield* issuerAt(world, "red.example")).toBe(red.issuer)
+          expect(yield* issuerAt(world, "BLUE.example")).toBe(blue.issuer)
+        }),
+      { workspaces }
+    ))
+
+  test("and the path where issuers share a host: the longer one first", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const document = "/.well-known/oauth-authorization-server"
+          expect(yield* issuerAt(world, "both.example", `${document}/shared`)).toBe(shared.issuer)
+          expect(yield* issuerAt(world, "both.example", `${document}/shared/longer`)).toBe(longer.issuer)
+          expect(yield* issuerAt(world, "both.example", `/shared/longer${document}`)).toBe(longer.issuer)
+          expect(yield* issuerAt(world, "both.example", document)).toBe(404)
+        }),
+      { workspaces }
+    ))
+
+  test("nobody answers at another host", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const other of [undefined, "", "green.example", "red.example:8443", "red.example.evil.example"]) {
+            const response = yield* world.send("GET", "/healthz", other === undefined ? {} : { host: other })
+            expect([response.status, jsonOf(response).error]).toEqual([404, "not_found"])
+          }
+          const guarded = yield* world.guard("/x", { scopes: [] }, { host: "green.example" })
+          expect(guarded._tag === "Refused" && guarded.response.status).toBe(404)
+        }),
+      { workspaces }
+    ))
+})
+
+describe("an issuer (RFC 8414 §2)", () => {
+  const read = (issuer: string) => Result.isSuccess(Result.try(() => Issuer.make(issuer)))
+
+  test("is https, or http on this machine, without query, fragment, user or slash at the end", () => {
+    for (const good of [
+      "https://auth.example.com",
+      "https://auth.example.com:8443",
+      "https://auth.example.com/t/a",
+      "http://localhost:3000",
+      "http://127.0.0.1",
+      "http://[::1]:3000/x"
+    ]) {
+      expect([good, read(good)]).toEqual([good, true])
+    }
+    for (const bad of [
+      "",
+      "auth.example.com",
+      "http://auth.example.com",
+      "ftp://auth.example.com",
+      "https://auth.example.com/",
+      "https://auth.example.com/t/",
+      "https://auth.example.com?",
+      "https://auth.example.com?x",
+      "https://auth.example.com#",
+      "https://auth.example.com#x",
+      "https://user@auth.example.com",
+      "https://:word@auth.example.com",
+      "https://auth.example.com:443",
+      "https://AUTH.example.com",
+      "https://auth.example.com/a/../b",
+      "https://auth.example.com/a b",
+      " https://auth.example.com"
+    ]) {
+      expect([bad, read(bad)]).toEqual([bad, false])
+    }
+  })
+})

@@ -1,0 +1,268 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Fiber, Option, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { answer, answerAndKeep, refuse, refuseAndKeep } from "../../core/grant/Decision.ts"
+import { Conflict, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Contended } from "../../core/rules/Refusal.ts"
+import type { Kept, Records } from "../../core/server/Records.ts"
+import { transact } from "../../core/server/transact.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+
+const home = WorkspaceId.make("home")
+const away = (outcome: StorageUnavailable["outcome"]) => new StorageUnavailable({ outcome, message: "away" })
+
+/** What happens to a write: it goes through, is lost to somebody else's, or the store falls silent. */
+type Weather =
+  | "fair"
+  /** Somebody else writes first. */
+  | "lost"
+  | "refused"
+  /** The store falls silent before the write, or after it … */
+  | "silent"
+  | "written_silent"
+  /** … or after it, and somebody else has written over it before anybody looks. */
+  | "overwritten_silent"
+  /** The store falls silent, and somebody else writes instead. */
+  | "replaced_silent"
+
+interface Shelf {
+  readonly records: Records<number>
+  readonly writes: Array<string>
+  readonly kept: () => Kept<number> | undefined
+}
+
+/** One number in a store with weather: a value for each write in turn, fair from then on. */
+const shelf = (start: number | undefined, weather: ReadonlyArray<Weather>): Shelf => {
+  let kept: Kept<number> | undefined = start === undefined ? undefined : { value: start, version: 1, command: "start" }
+  const writes: Array<string> = []
+  const put = (value: number, command: string) => {
+    kept = { value, version: (kept?.version ?? 0) + 1, command }
+  }
+  const write = (verb: string, expected: number, value: number, command: string) =>
+    Effect.suspend((): Effect.Effect<void, Conflict | StorageUnavailable> => {
+      const turn = weather[writes.length] ?? "fair"
+      writes.push(`${verb} ${value}`)
+      if (turn === "refused") return Effect.fail(away("not_done"))
+      if (turn === "lost") put((kept?.value ?? 0) + 100, "somebody else")
+      if (turn === "replaced_silent") put((kept?.value ?? 0) + 100, "somebody else")
+      if (turn === "silent" || turn === "replaced_silent") return Effect.fail(away("unknown"))
+      if (expected !== (kept?.version ?? 0)) return Effect.fail(new Conflict())
+      put(value, command)
+      if (turn === "overwritten_silent") put(value + 100, "somebody else")
+      return turn === "fair" ? Effect.void : Effect.fail(away("unknown"))
+    })
+  return {
+    writes,
+    kept: () => kept,
+    records: {
+      get: (workspace, id) =>
+        workspace === home && id === "it" ? Effect.sync(() => Option.fromUndefinedOr(kept)) : Effect.succeedNone,
+      insert: (_workspace, value, command) => write("insert", 0, value, command),
+      replace: (_workspace, expected, value, command) => write("replace", expected, value, command),
+      remove: () => Effect.void,
+      list: () => Effect.succeed({ values: [], next: undefined })
+    }
+  }
+}
+
+const entropyOf = (byte = 0) => {
+  const drawn: Array<number> = []
+  return {
+    drawn,
+    bytes: (length: number) => {
+      drawn.push(length)
+      return new Uint8Array(length).fill(byte)
+    }
+  }
+}
+
+const addOne = (value: number | undefined) => answerAndKeep((value ?? 0) + 1, `was ${value}`)
+
+const add = (on: Shelf, entropy = entropyOf()) => transact(on.records, entropy, home, "it", addOne)
+
+/** Lets whoever can go on without time passing do so, then lets it pass. */
+const pass = (millis: number) =>
+  Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 40 }), TestClock.adjust(millis)).pipe(
+    Effect.andThen(Effect.repeat(Effect.yieldNow, { times: 40 }))
+  )
+
+const run = <A, E>(body: Effect.Effect<A, E>): Promise<A> =>
+  Effect.runPromise(body.pipe(Effect.provide(TestClock.layer())))
+
+describe("read, decide, swap", () => {
+  test("inserts where there was nothing, replaces where there was something", () =>
+    run(
+      Effect.gen(function* () {
+        const [empty, full] = [shelf(undefined, []), shelf(7, [])]
+        expect(yield* add(empty)).toEqual(Result.succeed("was undefined"))
+        expect(yield* add(full)).toEqual(Result.succeed("was 7"))
+        expect([empty.writes, full.writes]).toEqual([["insert 1"], ["replace 8"]])
+        expect(full.kept()).toMatchObject({ value: 8, version: 2 })
+      })
+    ))
+
+  test("names each write by a command of nine random bytes", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, [])
+        const entropy = entropyOf(0xab)
+        yield* add(on, entropy)
+        expect([entropy.drawn, on.kept()?.command]).toEqual([[9], "ab".repeat(9)])
+      })
+    ))
+
+  test("writes nothing where the decision keeps nothing, answer or refusal", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, [])
+        const decide = (decision: ReturnType<typeof answer<number>> | ReturnType<typeof refuse<string>>) =>
+          transact(on.records, entropyOf(), home, "it", () => decision)
+        expect(yield* decide(answer(1))).toEqual(Result.succeed(1))
+        expect(yield* decide(refuse("no"))).toEqual(Result.fail("no"))
+        expect(on.writes).toEqual([])
+      })
+    ))
+
+  test("keeps what a refusal keeps before it refuses", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, ["lost"])
+        const outcome = yield* transact(on.records, entropyOf(), home, "it", (value) =>
+          refuseAndKeep((value ?? 0) + 1, `no, at ${value}`)
+        )
+        expect([outcome, on.kept()?.value]).toEqual([Result.fail("no, at 107"), 108])
+      })
+    ))
+})
+
+describe("a lost swap", () => {
+  test("decides again on what won, at once the first three times, and says so", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, ["lost", "lost", "lost"])
+        const entropy = entropyOf()
+        expect(yield* add(on, entropy)).toEqual(Result.succeed("was 307"))
+        expect(on.writes).toEqual(["replace 8", "replace 108", "replace 208", "replace 308"])
+        expect(entropy.drawn).toEqual([9])
+      })
+    ))
+
+  test("decides again where somebody else was the first to insert", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(undefined, ["lost"])
+        expect(yield* add(on)).toEqual(Result.succeed("was 100"))
+        expect(on.writes).toEqual(["insert 1", "replace 101"])
+      })
+    ))
+
+  test("waits a random moment from the fifth attempt on, at most twice as long each time, up to 64 ms", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, Array<Weather>(15).fill("lost"))
+        const fiber = yield* Effect.forkChild(add(on, entropyOf(255)))
+        const attemptsAfter: Array<number> = []
+        for (const millis of [1, 1, 2, 1, 4, 1, 8, 1, 16, 1, 32, 1]) {
+          yield* pass(millis)
+          attemptsAfter.push(on.writes.length)
+        }
+        expect(attemptsAfter).toEqual([4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10])
+        yield* pass(64)
+        expect(on.writes.length).toBe(10)
+        yield* pass(1)
+        expect(on.writes.length).toBe(11)
+        yield* pass(65)
+        expect(on.writes.length).toBe(12)
+        yield* pass(65).pipe(Effect.repeat({ times: 10 }))
+        expect(yield* Fiber.join(fiber)).toEqual(Result.succeed("was 1507"))
+      })
+    ))
+
+  test("waits one millisecond at least, however the dice fall", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, Array<Weather>(6).fill("lost"))
+        const fiber = yield* Effect.forkChild(add(on, entropyOf(0)))
+        yield* pass(2)
+        expect(on.writes.length).toBe(6)
+        yield* pass(1)
+        expect(yield* Fiber.join(fiber)).toEqual(Result.succeed("was 607"))
+      })
+    ))
+
+  test("is given up after sixteen attempts, and nothing of ours was written", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, Array<Weather>(20).fill("lost"))
+        const fiber = yield* Effect.forkChild(Effect.flip(add(on)))
+        yield* pass(65).pipe(Effect.repeat({ times: 16 }))
+        expect(yield* Fiber.join(fiber)).toEqual(new Contended())
+        expect([on.writes.length, on.kept()?.command]).toEqual([16, "somebody else"])
+      })
+    ))
+})
+
+describe("a store that falls silent", () => {
+  test("before it wrote anything: the failure is told, and nothing is repeated", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, ["refused"])
+        expect(yield* Effect.flip(add(on))).toEqual(away("not_done"))
+        expect([on.writes, on.kept()?.value]).toEqual([["replace 8"], 7])
+      })
+    ))
+
+  test("after it wrote: the own write is recognised, and answered for as if nothing had been", () =>
+    run(
+      Effect.gen(function* () {
+        for (const start of [7, undefined]) {
+          const on = shelf(start, ["written_silent"])
+          expect(yield* add(on)).toEqual(Result.succeed(`was ${start}`))
+          expect([on.writes.length, on.kept()?.value]).toEqual([1, (start ?? 0) + 1])
+        }
+      })
+    ))
+
+  test("and did not write: the write is made once more", () =>
+    run(
+      Effect.gen(function* () {
+        for (const start of [7, undefined]) {
+          const on = shelf(start, ["silent"])
+          expect(yield* add(on)).toEqual(Result.succeed(`was ${start}`))
+          expect([on.writes.length, on.kept()?.value]).toEqual([2, (start ?? 0) + 1])
+        }
+      })
+    ))
+
+  test("again and again: every write is looked for before the next", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, ["lost", "silent", "written_silent"])
+        expect(yield* add(on)).toEqual(Result.succeed("was 107"))
+        expect([on.writes.length, on.kept()?.value]).toEqual([3, 108])
+      })
+    ))
+
+  test("and somebody else has written since, over our write or instead of it: there is no telling", () =>
+    run(
+      Effect.gen(function* () {
+        const unknown = new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })
+        for (const weather of ["overwritten_silent", "replaced_silent"] as const) {
+          for (const start of [7, undefined]) {
+            const on = shelf(start, [weather])
+            expect(yield* Effect.flip(add(on))).toEqual(unknown)
+            expect(on.writes).toHaveLength(1)
+          }
+        }
+      })
+    ))
+
+  test("when it is read: the failure is told", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, [])
+        const records = { ...on.records, get: () => Effect.fail(away("not_done")) }
+        expect(yield* Effect.flip(transact(records, entropyOf(), home, "it", addOne))).toEqual(away("not_done"))
+      })
+    ))
+})
