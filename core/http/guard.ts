@@ -27,19 +27,31 @@ export const readBearer = (
     : Result.fail(new InvalidToken({ reason: "malformed" }))
 }
 
+const admit = (
+  workspace: Workspace,
+  request: HttpRequest,
+  needs: Needs,
+  principal: Principal
+): Result.Result<Principal, InvalidToken | InsufficientScope> => {
+  if (principal.resource !== null && !covers(principal.resource, new URL(request.path, workspace.issuer).href)) {
+    return Result.fail(new InvalidToken({ reason: "other_resource" }))
+  }
+  return isWithin(needs.scopes, principal.scope)
+    ? Result.succeed(principal)
+    : Result.fail(new InsufficientScope({ needed: needs.scopes }))
+}
+
 /** RFC 6750: whoever calls, if what they bear is good for this place and these scopes. */
-export const guard = Effect.fnUntraced(function* (
+export const guard = (
   grants: Grants,
   workspace: Workspace,
   request: HttpRequest,
   needs: Needs
-): Effect.fn.Return<Principal, TokenRequired | InvalidToken | InsufficientScope | StorageUnavailable> {
+): Effect.Effect<Principal, TokenRequired | InvalidToken | InsufficientScope | StorageUnavailable> => {
   const text = readBearer(request.headers.get("authorization"))
-  if (Result.isFailure(text)) return yield* text.failure
-  const principal = yield* grants.check(workspace.id, text.success)
-  if (principal.resource !== null && !covers(principal.resource, new URL(request.path, workspace.issuer).href)) {
-    return yield* new InvalidToken({ reason: "other_resource" })
-  }
-  if (!isWithin(needs.scopes, principal.scope)) return yield* new InsufficientScope({ needed: needs.scopes })
-  return principal
-})
+  return Result.isFailure(text)
+    ? Effect.fail(text.failure)
+    : Effect.flatMap(grants.check(workspace.id, text.success), (principal) =>
+        Effect.fromResult(admit(workspace, request, needs, principal))
+      )
+}

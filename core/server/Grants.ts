@@ -156,27 +156,34 @@ export const makeGrants = (
     return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), digestOf(text), now))
   })
 
-  const check: Grants["check"] = Effect.fnUntraced(function* (workspace, text) {
-    const now = yield* currentInstant
-    if (isKeyText(text)) {
-      const principal = yield* checkKeyText(workspace, text, now)
-      usage.saw("grant", workspace, principal.grant, now)
-      return principal
-    }
+  const checkAccessText = (workspace: WorkspaceId, text: string, now: Instant) => {
     const token = open(keys.current(), workspace, "access", text, now)
-    if (Result.isFailure(token)) return yield* new InvalidToken({ reason: token.failure })
-    const { grant, client } = yield* behind(workspace, token.success.grant)
-    const principal = checkAccess(workspace, grant, client, token.success, now)
-    if (Result.isFailure(principal)) return yield* principal.failure
-    usage.saw("grant", workspace, principal.success.grant, now)
-    return principal.success
-  })
+    return Result.isFailure(token)
+      ? Effect.fail(new InvalidToken({ reason: token.failure }))
+      : Effect.flatMap(behind(workspace, token.success.grant), ({ grant, client }) =>
+          Effect.fromResult(checkAccess(workspace, grant, client, token.success, now))
+        )
+  }
 
-  const behind = Effect.fnUntraced(function* (workspace: WorkspaceId, id: GrantId) {
-    const grant = yield* get(workspace, id)
-    const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
-    return { grant, client: clientId === null ? undefined : yield* clients.find(workspace, clientId) }
-  })
+  const check: Grants["check"] = (workspace, text) =>
+    Effect.flatMap(currentInstant, (now) => {
+      const checked: Effect.Effect<Principal, InvalidToken | StorageUnavailable> = isKeyText(text)
+        ? checkKeyText(workspace, text, now)
+        : checkAccessText(workspace, text, now)
+      return Effect.map(checked, (principal) => {
+        usage.saw("grant", workspace, principal.grant, now)
+        return principal
+      })
+    })
+
+  /** A token's grant, and that grant's client. */
+  const behind = (workspace: WorkspaceId, id: GrantId) =>
+    Effect.flatMap(get(workspace, id), (grant) => {
+      const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
+      return clientId === null
+        ? Effect.succeed({ grant, client: undefined })
+        : Effect.map(clients.find(workspace, clientId), (client) => ({ grant, client }))
+    })
 
   return {
     check,

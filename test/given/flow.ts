@@ -118,7 +118,11 @@ export const codeFor = Effect.fnUntraced(function* (
   return text(returned(response).get("code"))
 })
 
-export const tokenRequest = (world: Pick<World, "send">, client: TestClient, fields: Readonly<Record<string, string | undefined>>) =>
+export const tokenRequest = (
+  world: Pick<World, "send">,
+  client: TestClient,
+  fields: Readonly<Record<string, string | undefined>>
+) =>
   world.send("POST", "/oauth/token", {
     headers: formHeaders,
     body: form({ client_id: client.id, client_secret: client.secret, ...fields })
