@@ -1,9 +1,6 @@
-import { Effect } from "effect"
-import { seeOther } from "../http/answer.ts"
 import type { Endpoint } from "../http/Call.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { Route } from "../http/Route.ts"
-import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts } from "./Accounts.ts"
 import { loginEndpoint, loginFormEndpoint } from "./login.ts"
 import { logoutEndpoint, logoutFormEndpoint } from "./logout.ts"
@@ -11,16 +8,13 @@ import { membersEndpoint, membersFormEndpoint } from "./members.ts"
 import { newcomerForm, newcomerPage } from "./newcomer.ts"
 import { profileEndpoint, profileFormEndpoint } from "./profile.ts"
 
-const pageRoute = (path: string, methods: { readonly GET: Endpoint; readonly POST?: Endpoint }): Route => ({
+const pageRoute = (path: string, methods: { readonly GET: Endpoint; readonly POST: Endpoint }): Route => ({
   path,
   match: "exact",
   methods,
   errors: "page",
   cors: false
 })
-
-const settingsEndpoint: Endpoint = (call) =>
-  Effect.succeed(seeOther(`${basePath(call.workspace.issuer)}/settings/profile`))
 
 /** The pages of the built-in accounts, for `Tessera.layer({ routes })`. */
 export const accountRoutes = (parts: Parts, accounts: Accounts["Service"]): ReadonlyArray<Route> => [
@@ -34,7 +28,6 @@ export const accountRoutes = (parts: Parts, accounts: Accounts["Service"]): Read
     GET: newcomerPage(parts, accounts, "Invitation"),
     POST: newcomerForm(parts, accounts, "Invitation")
   }),
-  pageRoute("/settings", { GET: settingsEndpoint }),
   pageRoute("/settings/profile", {
     GET: profileEndpoint(parts, accounts),
     POST: profileFormEndpoint(parts, accounts)

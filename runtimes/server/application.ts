@@ -10,6 +10,7 @@ import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { settingsRoutes } from "../../core/settings/routes.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
 import { auditLog } from "./auditLog.ts"
 import { openStorage } from "./openStorage.ts"
@@ -31,7 +32,10 @@ const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { sh
 const server = (settings: Settings) =>
   Layer.unwrap(
     Effect.map(Accounts, (accounts) =>
-      Tessera.layer({ policy: settings.policy, routes: (parts) => accountRoutes(parts, accounts) })
+      Tessera.layer({
+        policy: settings.policy,
+        routes: (parts) => [...accountRoutes(parts, accounts), ...settingsRoutes(parts)]
+      })
     )
   )
 

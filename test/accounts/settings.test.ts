@@ -32,13 +32,6 @@ describe("the settings", () => {
       })
     ))
 
-  test("open at the profile", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        expect(header(yield* house.send("GET", "/settings"), "location")).toBe("/settings/profile")
-      })
-    ))
-
   test("take no form that was not drawn for this session", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {

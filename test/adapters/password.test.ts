@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { argon2id } from "@noble/hashes/argon2.js"
-import { Effect, type Layer, Option, Redacted } from "effect"
+import { Effect, Logger, Option, Redacted } from "effect"
 import { type Argon2id, standardCost } from "../../adapters/password/Argon2id.ts"
 import { bun } from "../../adapters/password/bun.ts"
 import { noble } from "../../adapters/password/noble.ts"
@@ -14,10 +14,14 @@ const utf8 = new TextEncoder()
 const here: ReadonlyArray<Argon2id> = [bun, node, noble].filter((one) => one !== undefined)
 const salt = Uint8Array.from({ length: 16 }, (_, index) => index)
 
-const withHasher = <A, E>(
-  body: (hasher: PasswordHasher["Service"]) => Effect.Effect<A, E>,
-  hasher: Layer.Layer<PasswordHasher, never, Entropy> = layer
-) => Effect.runPromise(Effect.flatMap(PasswordHasher, body).pipe(Effect.provide(hasher), Effect.provide(Entropy.layer)))
+const withHasher = <A, E>(body: (hasher: PasswordHasher["Service"]) => Effect.Effect<A, E>) =>
+  Effect.runPromise(
+    Effect.flatMap(PasswordHasher, body).pipe(
+      Effect.provide(layer),
+      Effect.provide(Entropy.layer),
+      Effect.provide(Logger.layer([Logger.make(() => undefined)]))
+    )
+  )
 
 /** What JavaScript can do a few dozen times while somebody waits. */
 const small = { memory: 64, passes: 3, lanes: 1 } as const
