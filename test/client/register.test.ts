@@ -24,7 +24,7 @@ const fresh: FreshClient = {
   secret: new Uint8Array(32).fill(1),
   registration: new Uint8Array(32).fill(2)
 }
-const ask = (request: RegistrationRequest) => register(request, policy, t0, fresh)
+const ask = (request: RegistrationRequest) => register(request, policy, t0, fresh, "itself")
 const made = (request: RegistrationRequest) => Result.getOrThrow(ask(request))
 const textOf = (secret: Option.Option<Redacted.Redacted<string>>) => Option.map(secret, Redacted.value)
 
@@ -42,6 +42,7 @@ describe("a registration (RFC 7591)", () => {
       scope: scopes("api", "profile"),
       workspaceGrant: fresh.workspaceGrant,
       createdAt: t0,
+      madeBy: "itself",
       provenAt: null,
       expiresAt: after(policy.unusedClientTtl),
       disabled: false
