@@ -12,6 +12,8 @@ const attempts = 16
 const attemptsWithoutPause = 4
 const commandLength = 9
 
+const unknownOutcome = new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })
+
 const pause = (attempt: number, entropy: Entropy["Service"]) => {
   if (attempt < attemptsWithoutPause) return Effect.yieldNow
   const most = Math.min(2 ** (attempt - attemptsWithoutPause), 64)
@@ -64,14 +66,14 @@ const swap = Effect.fnUntraced(function* <V, A, E>(
       if (lost.outcome === "not_done") return yield* lost
       uncertain = { version, outcome }
     }
-    if (attempt === attempts) return yield* new Contended()
+    if (attempt === attempts) return yield* uncertain === undefined ? new Contended() : unknownOutcome
     yield* pause(attempt, entropy)
 
     kept = Option.getOrUndefined(yield* records.get(workspace, id))
     if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
     if (uncertain !== undefined && uncertain.version !== (kept?.version ?? 0)) {
       // Somebody else has written since, over our write or instead of it: there is no telling.
-      return yield* new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })
+      return yield* unknownOutcome
     }
     const decision = decide(kept?.value)
     if (decision.next === undefined) return decision.outcome

@@ -52,6 +52,11 @@ describe("a registration (RFC 7591)", () => {
     expect(text.slice(7)).not.toBe(Redacted.value(registrationToken).slice(7))
   })
 
+  test("by an owner of the workspace is for good, used or not", () => {
+    const { client: registered } = Result.getOrThrow(register({ redirect_uris: [uri] }, policy, t0, fresh, "owner"))
+    expect(registered).toMatchObject({ madeBy: "owner", expiresAt: null })
+  })
+
   test("of a public client has no secret to hand out", () => {
     const { client: registered, secret } = made({ redirect_uris: [uri], token_endpoint_auth_method: "none" })
     expect(registered.credential).toEqual({ _tag: "Public" })
@@ -191,6 +196,10 @@ describe("registering anew (RFC 7592 §2.2)", () => {
     })
   })
 
+  test("is the client's own word, whoever made it", () => {
+    expect(again({ ...before, madeBy: "owner" }, { redirect_uris: [uri] }).client.madeBy).toBe("itself")
+  })
+
   test("refuses what a first registration refuses", () => {
     expect(Result.isFailure(reregister(before, {}, policy, redrawn))).toBe(true)
   })
@@ -297,7 +306,8 @@ describe("a client", () => {
       expect(read(stored)).toEqual(Result.succeed(one))
       for (const name of Object.keys(one)) {
         const { [name]: _, ...rest } = stored
-        expect([name, Result.isFailure(read(rest))]).toEqual([name, true])
+        // Clients of the first release do not say who made them: nobody answers for those.
+        expect([name, Result.isFailure(read(rest))]).toEqual([name, name !== "madeBy"])
         expect([name, Result.isFailure(read({ ...stored, [name]: 7.5 }))]).toEqual([name, true])
       }
       for (const [name, inner] of [

@@ -203,6 +203,18 @@ describe("a lost swap", () => {
 })
 
 describe("a store that falls silent", () => {
+  test("at the last attempt: nobody says that nothing was written", () =>
+    run(
+      Effect.gen(function* () {
+        for (const last of ["written_silent", "silent"] as const) {
+          const on = shelf(7, [...Array<Weather>(15).fill("lost"), last])
+          const fiber = yield* Effect.forkChild(Effect.flip(add(on)))
+          yield* pass(65).pipe(Effect.repeat({ times: 16 }))
+          expect(yield* Fiber.join(fiber)).toMatchObject({ _tag: "StorageUnavailable", outcome: "unknown" })
+        }
+      })
+    ))
+
   test("before it wrote anything: the failure is told, and nothing is repeated", () =>
     run(
       Effect.gen(function* () {
