@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Option, Schema } from "effect"
 import { ClientId, GrantId } from "../rules/Id.ts"
 import { hasPassed, Instant } from "../rules/Instant.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
@@ -53,7 +53,7 @@ export const Client = Schema.Struct({
   workspaceGrant: GrantId,
   createdAt: Instant,
   /** Nobody answers for a client of which it is not known. */
-  madeBy: ClientMaker.pipe(Schema.withDecodingDefaultKey(Effect.succeed("itself" as const))),
+  madeBy: ClientMaker,
   /** When it first completed a flow; one that made itself and never did is forgotten after a while. */
   provenAt: Schema.NullOr(Instant),
   expiresAt: Schema.NullOr(Instant),
