@@ -1,0 +1,242 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { challenge, verifier } from "../given/flow.ts"
+import { startServer } from "../given/server.ts"
+import { serverOfFile } from "../given/serverOfFile.ts"
+import { companiesStatus, type Fields, postToken, register, Visitor } from "../given/serverVisitor.ts"
+import { freePort } from "../harness/freePort.ts"
+
+/** The rows of README.md, in its order. */
+
+const server = serverOfFile()
+const redirectUri = "https://app.example.org/callback"
+
+type Json = Readonly<Record<string, unknown>>
+
+// What a test reads of a document it asserts.
+const jsonAt = async (url: string): Promise<Json> => (await (await fetch(url)).json()) as Json
+
+const statusAt = async (url: string): Promise<number> => (await fetch(url)).status
+
+const asking = (clientId: string, fields: Fields = {}): string =>
+  `${server().url}/oauth/authorize?${new URLSearchParams({
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    code_challenge: challenge,
+    code_challenge_method: "S256",
+    state: "st",
+    ...fields
+  })}`
+
+const publicClient = () => register(server().url, { redirect_uris: [redirectUri], token_endpoint_auth_method: "none" })
+
+const redeem = (clientId: string, back: URL, fields: Fields = {}) =>
+  postToken(server().url, {
+    grant_type: "authorization_code",
+    client_id: clientId,
+    code: String(back.searchParams.get("code")),
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+    ...fields
+  })
+
+const tokensFor = async (fields: Fields = {}) => {
+  const { client_id } = await publicClient()
+  const answer = await redeem(client_id, await new Visitor(server().url).decide(asking(client_id, fields)))
+  return { client_id, status: answer.status, tokens: (await answer.json()) as Json }
+}
+
+const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+
+describe("discovery", () => {
+  test("the authorization server's metadata names the very issuer that it was asked for, and PKCE with S256", async () => {
+    const metadata = await jsonAt(`${server().url}/.well-known/oauth-authorization-server`)
+    expect(metadata).toMatchObject({ issuer: server().url, code_challenge_methods_supported: ["S256"] })
+    expect(metadata.registration_endpoint).toBe(`${server().url}/oauth/register`)
+  })
+
+  test("an issuer with a path is found where the path is inserted", () =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const port = yield* freePort
+          const nested = yield* startServer({
+            env: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}/tenant` }
+          })
+          expect(nested.log()).toContain(`/tenant`)
+          yield* Effect.promise(async () => {
+            const origin = `http://127.0.0.1:${port}`
+            const metadata = await jsonAt(`${origin}/.well-known/oauth-authorization-server/tenant`)
+            expect(metadata.issuer).toBe(`${origin}/tenant`)
+            const resource = await jsonAt(`${origin}/.well-known/oauth-protected-resource/tenant/rest/companies`)
+            expect(resource).toMatchObject({
+              resource: `${origin}/tenant/rest/companies`,
+              authorization_servers: [`${origin}/tenant`]
+            })
+            const challenged = await fetch(`${origin}/tenant/rest/companies`)
+            const [, hint = ""] =
+              /resource_metadata="([^"]+)"/.exec(String(challenged.headers.get("www-authenticate"))) ?? []
+            expect(await jsonAt(hint)).toMatchObject({ authorization_servers: [`${origin}/tenant`] })
+          })
+        })
+      )
+    ))
+
+  test("what we do not have is not there: clients try OpenID's addresses too, and go on", async () => {
+    expect(await statusAt(`${server().url}/.well-known/openid-configuration`)).toBe(404)
+  })
+
+  test("the protected resource says who its authorization server is, at its own path and at the root", async () => {
+    const below = await jsonAt(`${server().url}/.well-known/oauth-protected-resource/rest/companies`)
+    expect(below).toMatchObject({
+      resource: `${server().url}/rest/companies`,
+      authorization_servers: [server().url],
+      bearer_methods_supported: ["header"]
+    })
+    const root = await jsonAt(`${server().url}/.well-known/oauth-protected-resource`)
+    expect(root).toMatchObject({ resource: server().url, authorization_servers: [server().url] })
+  })
+
+  test("a 401 leads there, and refresh tokens are no matter of the resource's scopes", async () => {
+    const answer = await fetch(`${server().url}/rest/companies`)
+    expect(answer.status).toBe(401)
+    const header = String(answer.headers.get("www-authenticate"))
+    const [, hint = ""] = /^Bearer resource_metadata="([^"]+)"$/.exec(header) ?? []
+    const metadata = await jsonAt(hint)
+    expect(metadata.scopes_supported).toEqual(["api", "profile"])
+    expect(header).not.toContain("offline_access")
+  })
+
+  test("client ID metadata documents are not offered, and a client that brings one is told so on a page", async () => {
+    const metadata = await jsonAt(`${server().url}/.well-known/oauth-authorization-server`)
+    expect(metadata.client_id_metadata_document_supported ?? false).toBe(false)
+    const answer = await fetch(asking("https://app.example.org/client.json"), { redirect: "manual" })
+    expect([answer.status, answer.headers.get("location")]).toEqual([400, null])
+  })
+})
+
+describe("registration", () => {
+  test("any application_type, and none, is taken with either kind of address", async () => {
+    for (const uri of [redirectUri, "http://localhost:1/cb"]) {
+      for (const sent of [{ application_type: "native" }, { application_type: "web" }, {}]) {
+        const registered = await register(server().url, { redirect_uris: [uri], ...sent })
+        expect(registered).toMatchObject(sent)
+      }
+    }
+  })
+})
+
+describe("authorization", () => {
+  test("success and error carry iss, as the metadata promises", async () => {
+    const metadata = await jsonAt(`${server().url}/.well-known/oauth-authorization-server`)
+    expect(metadata.authorization_response_iss_parameter_supported).toBe(true)
+    const { client_id } = await publicClient()
+    for (const decision of ["approve", "deny"] as const) {
+      const back = await new Visitor(server().url).decide(asking(client_id), decision)
+      expect(back.searchParams.getAll("iss")).toEqual([server().url])
+    }
+    const refused = await fetch(asking(client_id, { response_type: "token" }), { redirect: "manual" })
+    const back = new URL(String(refused.headers.get("location")))
+    expect(back.searchParams.get("error")).toBe("unsupported_response_type")
+    expect(back.searchParams.getAll("iss")).toEqual([server().url])
+  })
+
+  test("PKCE is asked of public clients, and plain is not to be had", async () => {
+    const { client_id } = await publicClient()
+    const wrong: ReadonlyArray<Fields> = [
+      { code_challenge: "", code_challenge_method: "" },
+      { code_challenge_method: "plain" },
+      { code_challenge_method: "" }
+    ]
+    for (const fields of wrong) {
+      const answer = await fetch(asking(client_id, fields), { redirect: "manual" })
+      const back = new URL(String(answer.headers.get("location")))
+      expect(back.searchParams.get("error")).toBe("invalid_request")
+    }
+    const back = await new Visitor(server().url).decide(asking(client_id))
+    expect((await redeem(client_id, back, { code_verifier: `${verifier}x` })).status).toBe(400)
+  })
+
+  test("a redirect URI that is not registered, letter by letter, gets a page and no redirect", async () => {
+    const { client_id } = await publicClient()
+    for (const uri of [
+      `${redirectUri}/`,
+      `${redirectUri}?x=1`,
+      "https://APP.example.org/callback",
+      "https://evil.example"
+    ]) {
+      const answer = await fetch(asking(client_id, { redirect_uri: uri }), { redirect: "manual" })
+      expect([uri, answer.status, answer.headers.get("location")]).toEqual([uri, 400, null])
+    }
+  })
+
+  test("the consent page shows the host that the person is sent to, and that nobody vouches for the client", async () => {
+    const { client_id } = await publicClient()
+    const visitor = new Visitor(server().url)
+    await visitor.signIn()
+    const page = (await (await visitor.get(asking(client_id))).text()).replaceAll("<wbr>", "")
+    expect(page).toContain("app.example.org")
+    expect(page).toContain("registered itself")
+  })
+})
+
+describe("resource and audience", () => {
+  test("a token is for the resource that was asked for, and for nothing beside it", async () => {
+    const here = await tokensFor({ resource: `${server().url}/rest/companies` })
+    expect(await companiesStatus(server().url, String(here.tokens.access_token))).toBe(200)
+    const elsewhere = await tokensFor({ resource: `${server().url}/rest/people` })
+    expect(await companiesStatus(server().url, String(elsewhere.tokens.access_token))).toBe(401)
+    const beside = await tokensFor({ resource: `${server().url}/rest/comp` })
+    expect(await companiesStatus(server().url, String(beside.tokens.access_token))).toBe(401)
+  })
+
+  test("a resource of somebody else is refused", async () => {
+    const { client_id } = await publicClient()
+    const answer = await fetch(asking(client_id, { resource: "https://mcp.example.com/mcp" }), { redirect: "manual" })
+    expect(new URL(String(answer.headers.get("location"))).searchParams.get("error")).toBe("invalid_target")
+  })
+
+  test("the scheme and the host may be in upper case, and a slash may end it", async () => {
+    for (const resource of [server().url.replace("http", "HTTP"), `${server().url}/`]) {
+      const { tokens } = await tokensFor({ resource })
+      expect(await companiesStatus(server().url, String(tokens.access_token))).toBe(200)
+    }
+  })
+})
+
+describe("tokens", () => {
+  test("access is short, and a public client's refresh token is new each time", async () => {
+    const { client_id, tokens } = await tokensFor()
+    expect(tokens.expires_in).toBeLessThanOrEqual(3600)
+    const renewed = await postToken(server().url, {
+      grant_type: "refresh_token",
+      client_id,
+      refresh_token: String(tokens.refresh_token)
+    })
+    const next = (await renewed.json()) as Json
+    expect(next.refresh_token).toBeString()
+    expect(next.refresh_token).not.toBe(tokens.refresh_token)
+  })
+
+  test("a bad token gets 401, and one in the address counts for nothing", async () => {
+    expect(await companiesStatus(server().url, "made-up")).toBe(401)
+    const { tokens } = await tokensFor()
+    expect(await statusAt(`${server().url}/rest/companies?access_token=${String(tokens.access_token)}`)).toBe(401)
+  })
+
+  test("too little scope gets 403, and all that it takes in one challenge", async () => {
+    const { tokens } = await tokensFor({ scope: "profile" })
+    const answer = await fetch(`${server().url}/rest/companies`, bearing(String(tokens.access_token)))
+    expect(answer.status).toBe(403)
+    const header = String(answer.headers.get("www-authenticate"))
+    expect(header).toContain('error="insufficient_scope"')
+    expect(header).toContain('scope="api"')
+    expect(header).toContain("resource_metadata=")
+  })
+
+  test("a malformed request gets 400", async () => {
+    const { client_id } = await publicClient()
+    expect((await postToken(server().url, { grant_type: "authorization_code", client_id })).status).toBe(400)
+  })
+})

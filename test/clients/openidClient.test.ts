@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test"
+import * as client from "openid-client"
+import { serverOfFile } from "../given/serverOfFile.ts"
+import { companiesStatus, Visitor } from "../given/serverVisitor.ts"
+
+const server = serverOfFile()
+const redirectUri = "https://app.example.org/callback"
+
+/** The method that it uses afterwards it takes from the answer. */
+const registered = (method: "none" | "client_secret_post" | "client_secret_basic") =>
+  client.dynamicClientRegistration(
+    new URL(server().url),
+    { redirect_uris: [redirectUri], token_endpoint_auth_method: method, client_name: "openid-client" },
+    method === "none" ? client.None() : undefined,
+    { algorithm: "oauth2", execute: [client.allowInsecureRequests] }
+  )
+
+test.each(["none", "client_secret_post", "client_secret_basic"] as const)(
+  "a complete flow with the method %s",
+  async (method) => {
+    const config = await registered(method)
+    const verifier = client.randomPKCECodeVerifier()
+    const state = client.randomState()
+    const url = client.buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri,
+      scope: "api profile",
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      state
+    })
+    const back = await new Visitor(server().url).decide(url)
+    const tokens = await client.authorizationCodeGrant(config, back, {
+      pkceCodeVerifier: verifier,
+      expectedState: state
+    })
+    const answer = await client.fetchProtectedResource(
+      config,
+      tokens.access_token,
+      new URL(`${server().url}/rest/companies`),
+      "GET"
+    )
+    expect(answer.status).toBe(200)
+
+    const narrowed = await client.refreshTokenGrant(config, String(tokens.refresh_token), { scope: "profile" })
+    expect(narrowed.scope).toBe("profile")
+    expect(await companiesStatus(server().url, narrowed.access_token)).toBe(403)
+
+    expect(await client.tokenIntrospection(config, narrowed.access_token)).toMatchObject({ active: true })
+    await client.tokenRevocation(config, String(narrowed.refresh_token))
+    expect(await client.tokenIntrospection(config, narrowed.access_token)).toMatchObject({ active: false })
+    await expect(client.refreshTokenGrant(config, String(narrowed.refresh_token))).rejects.toMatchObject({
+      error: "invalid_grant"
+    })
+  }
+)
+
+test("a wrong state, and an answer of another server, are refused by the client before anything is sent", async () => {
+  const config = await registered("none")
+  const verifier = client.randomPKCECodeVerifier()
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: redirectUri,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state: "right"
+  })
+  const back = await new Visitor(server().url).decide(url)
+  const redeem = (from: URL, expectedState: string) =>
+    client.authorizationCodeGrant(config, from, { pkceCodeVerifier: verifier, expectedState })
+  const refused = (from: URL, expectedState: string) =>
+    redeem(from, expectedState).then(
+      () => "accepted",
+      (error: Error) => String(error.cause)
+    )
+  expect(await refused(back, "wrong")).toContain("state")
+  const elsewhere = new URL(back)
+  elsewhere.searchParams.set("iss", "https://other.example")
+  expect(await refused(elsewhere, "right")).toContain("iss")
+  const without = new URL(back)
+  without.searchParams.delete("iss")
+  expect(await refused(without, "right")).toContain("iss")
+  expect((await redeem(back, "right")).access_token).toBeString()
+})

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { closeSync, openSync, readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, type Scope } from "effect"
+import { freePort } from "../harness/freePort.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
+import { plainEnvironment } from "../harness/runProgram.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+
+export const owner = { email: "ada@northwind.example", password: "correct horse battery staple" } as const
+
+export interface ServerOptions {
+  /** Settings beside those that the fixture needs itself; they win. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Without an owner, the first start prints a set-up link. */
+  readonly owner?: "given" | "none"
+}
+
+/** The server binary itself: a process on Bun, over SQLite in a throwaway folder, gone with the scope. */
+export interface RunningServer {
+  /** Where it listens, which is its issuer unless `BASE_URL` says otherwise. */
+  readonly url: string
+  readonly port: number
+  readonly folder: string
+  readonly pid: () => number | undefined
+  /** Starts it again on the same data and the same port, and is done when it answers. */
+  readonly start: Effect.Effect<void>
+  /** `kill -9`; done when it is gone. */
+  readonly kill: Effect.Effect<void>
+  /** SIGTERM; answers with the exit status. */
+  readonly stop: Effect.Effect<number | null>
+  /** All that it has said since the first start. */
+  readonly log: () => string
+}
+
+const root = join(import.meta.dir, "../..")
+const startLimit = 30_000
+
+const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
+
+const ended = (child: ChildProcess) =>
+  Effect.callback<number | null>((resume) => {
+    if (hasEnded(child)) resume(Effect.succeed(child.exitCode))
+    else child.once("exit", (status) => resume(Effect.succeed(status)))
+  })
+
+export const startServer = Effect.fnUntraced(function* (
+  options: ServerOptions = {}
+): Effect.fn.Return<RunningServer, never, Scope.Scope> {
+  const folder = yield* throwawayFolder("server")
+  const port = yield* freePort
+  const url = `http://127.0.0.1:${port}`
+  const logFile = join(folder, "server.log")
+  const log = () => readFileSync(logFile, "utf8")
+  const env = {
+    ...plainEnvironment,
+    PORT: String(port),
+    DATABASE_URL: `sqlite:${join(folder, "tessera.db")}`,
+    ...(options.owner === "none" ? {} : { OWNER_EMAIL: owner.email, OWNER_PASSWORD: owner.password }),
+    ...options.env
+  }
+  let child: ChildProcess | undefined
+
+  const spawned = () => {
+    const output = openSync(logFile, "a")
+    const process_ = spawn(process.execPath, ["--no-env-file", "runtimes/bun/main.ts", "serve"], {
+      cwd: root,
+      env,
+      stdio: ["ignore", output, output]
+    })
+    closeSync(output)
+    return process_
+  }
+
+  const start = Effect.suspend(() => {
+    if (child !== undefined) return Effect.void
+    const before = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0
+    const starting = spawned()
+    child = starting
+    // The banner is printed once it listens, and its last line says what to try next.
+    const ready = Effect.sync(() => hasEnded(starting) || /issuer .+\n/.test(log().slice(before)))
+    return Effect.flatMap(pollUntil(ready, startLimit), (settled) =>
+      settled && !hasEnded(starting) ? Effect.void : Effect.die(new Error(`the server did not start:\n${log()}`))
+    )
+  })
+
+  const endBy = (signal: NodeJS.Signals) =>
+    Effect.suspend(() => {
+      const running = child
+      if (running === undefined) return Effect.succeed(null)
+      child = undefined
+      running.kill(signal)
+      return ended(running)
+    })
+
+  const kill = Effect.asVoid(endBy("SIGKILL"))
+  yield* Effect.addFinalizer(() => kill)
+  yield* start
+  return { url, port, folder, pid: () => child?.pid, start, kill, stop: endBy("SIGTERM"), log }
+})
+
+/** The one-time link of the first start. */
+export const setUpLink = (server: RunningServer): string => {
+  const [link] = /http\S+\/set-up\?token=\S+/.exec(server.log()) ?? []
+  if (link === undefined) throw new Error(`no set-up link was printed:\n${server.log()}`)
+  return link
+}

@@ -1,0 +1,92 @@
+import { form, formHeaders, hiddenFields, jsonHeaders } from "./flow.ts"
+import { owner } from "./server.ts"
+
+export type Fields = Readonly<Record<string, string>>
+
+/** A person at a browser without a screen: keeps cookies, reads pages, sends their forms, follows nothing by itself. */
+export class Visitor {
+  readonly cookies = new Map<string, string>()
+  readonly url: string
+
+  constructor(url: string) {
+    this.url = url
+  }
+
+  async get(target: string, headers: Fields = {}): Promise<Response> {
+    return this.#keep(await fetch(new URL(target, this.url), { headers: this.#with(headers), redirect: "manual" }))
+  }
+
+  async post(target: string, fields: Fields, headers: Fields = {}): Promise<Response> {
+    return this.#keep(
+      await fetch(new URL(target, this.url), {
+        method: "POST",
+        headers: this.#with({ ...formHeaders, ...headers }),
+        body: form(fields),
+        redirect: "manual"
+      })
+    )
+  }
+
+  /** Opens a page and sends its form. */
+  async submit(target: string, fields: Fields): Promise<Response> {
+    const page = await this.get(target)
+    return this.post(target.split("?", 1)[0] ?? target, { ...hiddenFields(await page.text()), ...fields })
+  }
+
+  async signIn(who: { readonly email: string; readonly password: string } = owner, at = "/login"): Promise<Response> {
+    const answer = await this.submit(at, who)
+    if (answer.status !== 303) throw new Error(`signing in answered ${answer.status}: ${await answer.text()}`)
+    return answer
+  }
+
+  /** Everything that a client sends a person through, up to the address that takes them back to it. */
+  async decide(authorizationUrl: string | URL, decision: "approve" | "deny" = "approve"): Promise<URL> {
+    let page = await this.get(String(authorizationUrl))
+    if (page.status === 303 && locationOf(page).pathname.endsWith("/login")) {
+      const signedIn = await this.signIn(owner, locationOf(page).href)
+      page = await this.get(locationOf(signedIn, this.url).href)
+    }
+    const text = await page.text()
+    if (page.status !== 200) throw new Error(`no consent page but ${page.status}: ${text}`)
+    const answer = await this.post("/consent", { ...hiddenFields(text), decision })
+    if (answer.status !== 303) throw new Error(`the consent was answered ${answer.status}: ${await answer.text()}`)
+    return locationOf(answer)
+  }
+
+  #with(headers: Fields): Fields {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
+    return cookie === "" ? headers : { cookie, ...headers }
+  }
+
+  #keep(response: Response): Response {
+    for (const header of response.headers.getSetCookie()) {
+      const [pair = "", ...attributes] = header.split("; ")
+      const at = pair.indexOf("=")
+      if (attributes.includes("Max-Age=0")) this.cookies.delete(pair.slice(0, at))
+      else this.cookies.set(pair.slice(0, at), pair.slice(at + 1))
+    }
+    return response
+  }
+}
+
+export const locationOf = (response: Response, base: string = response.url): URL =>
+  new URL(response.headers.get("location") ?? "/no-location", base)
+
+/** What a registration answered; the test reads what it needs of it. */
+export type Registered = Readonly<Record<string, unknown>> & { readonly client_id: string }
+
+export const postRegistration = (url: string, metadata: Readonly<Record<string, unknown>>): Promise<Response> =>
+  fetch(`${url}/oauth/register`, { method: "POST", headers: jsonHeaders, body: JSON.stringify(metadata) })
+
+export const register = async (url: string, metadata: Readonly<Record<string, unknown>>): Promise<Registered> => {
+  const answer = await postRegistration(url, metadata)
+  if (answer.status !== 201) throw new Error(`registration answered ${answer.status}: ${await answer.text()}`)
+  // The shape is RFC 7591's; where it is not, what reads it fails.
+  return (await answer.json()) as Registered
+}
+
+export const postToken = (url: string, fields: Fields, headers: Fields = {}): Promise<Response> =>
+  fetch(`${url}/oauth/token`, { method: "POST", headers: { ...formHeaders, ...headers }, body: form(fields) })
+
+export const companiesStatus = async (url: string, token: string): Promise<number> =>
+  (await fetch(`${url}/rest/companies`, { headers: { authorization: `Bearer ${token}` } })).status
