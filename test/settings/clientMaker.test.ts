@@ -1,10 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
-import { clientKind } from "../../core/server/kinds.ts"
-import { decodeBody, encodeBody } from "../../core/server/Records.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
 import {
   authorizeTarget,
@@ -77,18 +75,6 @@ describe("how a client came to be", () => {
         yield* world.storage.sweep(yield* Effect.clockWith((clock) => clock.currentTimeMillis), 100)
         expect((yield* world.send("GET", authorizeTarget(own.client), { as: "alice" })).status).toBe(200)
         expect((yield* world.send("GET", authorizeTarget(stranger.client), { as: "alice" })).status).toBe(400)
-      })
-    ))
-
-  test("a record that does not say who made its client is nobody's to answer for", () =>
-    inWorld((world) =>
-      Effect.gen(function* () {
-        const { made } = yield* clientBy(world, "owner")
-        const body = encodeBody(clientKind, made, "write")
-        const read = decodeBody(clientKind)
-        expect(Result.getOrThrow(read(body)).value.madeBy).toBe("owner")
-        const { madeBy: _, ...older } = JSON.parse(JSON.stringify(body)) as { madeBy: unknown }
-        expect(Result.getOrThrow(read(older)).value.madeBy).toBe("itself")
       })
     ))
 })
