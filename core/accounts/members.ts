@@ -140,6 +140,8 @@ const invite = Effect.fnUntraced(function* (
   return yield* draw(accounts, inside, 200, { made })
 })
 
+const notOpen = "This invitation was not open any more. If it was used, you see below who has joined."
+
 const withdraw = Effect.fnUntraced(function* (
   parts: Parts,
   accounts: Accounts["Service"],
@@ -149,14 +151,12 @@ const withdraw = Effect.fnUntraced(function* (
   const { call, here } = inside
   const id = form.get("id")
   const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : undefined
-  if (link?._tag !== "Invitation") return doneAt(inside, "withdraw")
+  const late = draw(accounts, inside, 409, { notice: { kind: "problem", text: notOpen } })
+  if (link?._tag !== "Invitation") return yield* late
   // First the account that it could open, so that a form on its way opens none.
   const unused = yield* accounts.book.block(call.workspace.id, link.account, call.now)
   yield* accounts.links.remove(call.workspace.id, link.id)
-  if (!unused) {
-    const text = "The invitation was used before you withdrew it: see who has joined below."
-    return yield* draw(accounts, inside, 409, { notice: { kind: "problem", text } })
-  }
+  if (!unused) return yield* late
   yield* note(parts, call, {
     _tag: "AccountChanged",
     account: link.account,

@@ -280,8 +280,8 @@ describe("an invitation", () => {
           ])
           const isMember = (yield* members(house)).length === 2
           expect({ seed, run, used: used?.status === 303 }).toEqual({ seed, run, used: isMember })
-          // Gone before it was withdrawn, or withdrawn in time.
-          if (!isMember) expect(withdrawn?.status).toBe(303)
+          // The owner is told which.
+          expect({ seed, run, withdrawn: withdrawn?.status }).toEqual({ seed, run, withdrawn: isMember ? 409 : 303 })
           kinds.add(`${isMember} ${withdrawn?.status}`)
         }),
         { storage: jostling(`withdraw ${seed} ${run}`), seed: `withdraw ${seed} ${run}` }

@@ -187,6 +187,31 @@ describe("removing somebody", () => {
   })
 })
 
+describe("the last owner's removal", () => {
+  test(`is refused and harms nothing, also while removals are finished (seed ${seed})`, async () => {
+    for (let run = 0; run < 60; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          const ada = yield* addAccount(house)
+          const browser = new Browser(house)
+          yield* browser.signIn()
+          const token = yield* connect(house, browser)
+          const [refused] = yield* atOnce([
+            Effect.result(remove(house, ada.id)),
+            Effect.as(finish(house), undefined),
+            Effect.as(Effect.andThen(finish(house), finish(house)), undefined)
+          ])
+          expect({ seed, run, refused: refused?._tag }).toEqual({ seed, run, refused: "Failure" })
+          expect(yield* tagOf(house, ada.id)).toBe("Active")
+          expect(yield* works(house, token)).toBe(true)
+          expect((yield* browser.get("/settings/profile")).status).toBe(200)
+        }),
+        { storage: jostling(`last ${seed} ${run}`), seed: `last ${seed} ${run}` }
+      )
+    }
+  })
+})
+
 describe("owners who remove each other at once", () => {
   test(`never leave the workspace to nobody (seed ${seed})`, async () => {
     const outcomes = new Map<string, number>()
