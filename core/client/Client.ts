@@ -52,7 +52,6 @@ export const Client = Schema.Struct({
   /** The id of its workspace grant, drawn at registration so that two first requests meet on one record. */
   workspaceGrant: GrantId,
   createdAt: Instant,
-  /** Nobody answers for a client of which it is not known. */
   madeBy: ClientMaker,
   /** When it first completed a flow; one that made itself and never did is forgotten after a while. */
   provenAt: Schema.NullOr(Instant),
