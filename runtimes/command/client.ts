@@ -1,6 +1,7 @@
 import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { authMethods, type Client, displayName, grantTypes } from "../../core/client/Client.ts"
+import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
@@ -104,7 +105,9 @@ const create = Command.make(
           ...(given.grantType.length === 0 ? {} : { grant_types: given.grantType }),
           ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
         }
-        const made = yield* registerClient(parts, workspace.id, request, "owner")
+        // Held to what is asked of a client that registers itself.
+        const registration = yield* Effect.fromResult(readRegistration(JSON.stringify(request)))
+        const made = yield* registerClient(parts, workspace.id, registration, "owner")
         yield* note({ _tag: "ClientRegistered", client: made.client.id })
         const secret = Option.map(made.secret, Redacted.value)
         const shown = {

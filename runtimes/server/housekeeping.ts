@@ -26,20 +26,23 @@ const every = <A, E>(pause: Schedule.Schedule<unknown>, what: string, task: Effe
   )
 
 // Jittered, so that many processes over one store do not all come at once.
-const aboutEvery = (pause: "1 second" | "1 minute") => Schedule.jittered(Schedule.spaced(pause))
+const aboutEvery = (pause: "1 second" | "1 minute" | "5 minutes") => Schedule.jittered(Schedule.spaced(pause))
 
 export interface House {
   readonly storage: Storage["Service"]
   readonly usage: Usage
   readonly limits: LimitSharing["Service"]
+  /** Sees those out who were removed while a process died. */
+  readonly finishRemovals: Effect.Effect<unknown, unknown>
 }
 
 /** What a server does when nobody asks. Never ends by itself. */
-export const housekeeping = ({ limits, storage, usage }: House): Effect.Effect<never> =>
+export const housekeeping = ({ finishRemovals, limits, storage, usage }: House): Effect.Effect<never> =>
   Effect.all(
     [
       every(aboutEvery("1 minute"), "sweeping", sweepAll(storage)),
       every(aboutEvery("1 minute"), "noting last uses", usage.flush),
+      every(aboutEvery("5 minutes"), "finishing removals", finishRemovals),
       every(aboutEvery("1 second"), "sharing rate limits", limits.share)
     ],
     { concurrency: "unbounded" }

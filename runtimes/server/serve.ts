@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, ManagedRuntime, Option } from "effect"
 import { Accounts } from "../../core/accounts/Accounts.ts"
+import { finishRemovals } from "../../core/accounts/removal.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import { Storage } from "../../core/ports/Storage.ts"
@@ -36,7 +37,8 @@ const running = Effect.fnUntraced(function* (
   )
   const services = yield* runtime.contextEffect
   const { parts } = Context.get(services, Tessera)
-  const setUpLink = yield* firstAccount(settings, Context.get(services, Accounts))
+  const accounts = Context.get(services, Accounts)
+  const setUpLink = yield* firstAccount(settings, accounts)
   // Before the storage is closed, and after the last request: what was used is noted.
   yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
 
@@ -55,7 +57,8 @@ const running = Effect.fnUntraced(function* (
   return yield* housekeeping({
     storage: Context.get(services, Storage),
     usage: parts.usage,
-    limits: Context.get(services, LimitSharing)
+    limits: Context.get(services, LimitSharing),
+    finishRemovals: finishRemovals(accounts, parts.grants, settings.workspace.id)
   })
 })
 

@@ -7,7 +7,7 @@ import { app } from "../given/app.ts"
  * The same app as the other runtimes have, in a Node of its own. Says its port, then `began` for a request that waits
  * for a line on standard input, then `closing` and `closed`.
  */
-const [issuer = "", requestTimeout = "10000"] = process.argv.slice(2)
+const [issuer = "", requestTimeout = "10000", shutdownTimeout = "10000"] = process.argv.slice(2)
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const ordinary = serveWith(app(issuer))
@@ -29,7 +29,7 @@ process.stdin.on("data", () => {
   for (const release of held) release()
 })
 process.on("SIGTERM", () => {
-  void close(10_000).then(() => {
+  void close(Number(shutdownTimeout)).then(() => {
     say("closed")
     process.exit(0)
   })

@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { nodeServer } from "../node.ts"
+import { peerOf } from "../peer/peerOf.ts"
+import { type CannotListen, cannotListen, type Listen } from "../server/Listen.ts"
+
+export const listen: Listen = (options) =>
+  Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof nodeServer>, CannotListen>((resume) => {
+      const made = nodeServer(options.serve, {
+        requestTimeout: options.requestTimeout,
+        peer: (request) =>
+          peerOf(
+            request.socket.remoteAddress,
+            request.headersDistinct["x-forwarded-for"]?.join(","),
+            options.trustedProxies
+          )
+      })
+      made.server.once("error", (thrown) => resume(Effect.fail(cannotListen(options, thrown))))
+      made.server.listen(options.port, options.host, () => resume(Effect.succeed(made)))
+    }),
+    ({ close }) => Effect.promise(() => close(options.shutdownTimeout))
+  ).pipe(
+    Effect.map(({ server }) => {
+      const address = server.address()
+      return { port: typeof address === "object" && address !== null ? address.port : options.port }
+    })
+  )

@@ -1,0 +1,274 @@
+import { describe, expect, test } from "bun:test"
+import { chmodSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, type Scope } from "effect"
+import { version } from "../../runtimes/command/version.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { startChild } from "./given/Child.ts"
+import { command } from "./given/tessera.ts"
+
+const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>) =>
+  Effect.runPromise(Effect.scoped(Effect.flatMap(throwawayFolder("command"), body)))
+
+// A test reads what a command printed; a wrong shape fails its assertions.
+const read = (text: string) => JSON.parse(text) as Record<string, string>
+const readAll = (text: string) => JSON.parse(text) as ReadonlyArray<Record<string, string>>
+
+const password = "correct horse battery staple"
+
+describe("the command line", () => {
+  test("helps with each of its parts", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const paths = ["", "serve", "client create", "key", "user add", "doctor"]
+        const all = paths.map((path) => path.split(" ").filter((word) => word !== ""))
+        const ended = yield* Effect.forEach(all, (args) => command([...args, "--help"], { cwd }), { concurrency: 2 })
+        for (const [i, { status, stderr, stdout }] of ended.entries()) {
+          expect(stdout).toContain("DESCRIPTION")
+          expect(stdout).toContain(["tessera", ...(all[i] ?? [])].join(" "))
+          expect(stderr).toBe("")
+          expect(status).toBe(0)
+        }
+      })
+    ))
+
+  test("has the version of the package", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const { version: published } = read(readFileSync(join(import.meta.dir, "../../package.json"), "utf8"))
+        expect(version).toBe(published ?? "")
+        expect((yield* command(["--version"], { cwd })).stdout).toContain(version)
+      })
+    ))
+
+  test("tells wrong usage from what is not there and what is not allowed, and keeps it out of standard output", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const wrong = [
+          { args: [], status: 2 },
+          { args: ["client"], status: 2 },
+          { args: ["clinet", "list"], status: 2 },
+          { args: ["client", "list", "--jsno"], status: 2 },
+          { args: ["client", "show"], status: 2 },
+          { args: ["client", "create", "--name", "x", "--redirect-uri", "http://evil.example"], status: 2 },
+          { args: ["key", "create", "--name", "x", "--expires", "-3 days"], status: 2 },
+          { args: ["user", "add", "nobody"], status: 2, input: password },
+          { args: ["user", "add", "a@b.example"], status: 2, input: "" },
+          { args: ["client", "show", "nobody"], status: 3 },
+          { args: ["client", "disable", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
+          { args: ["client", "delete", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
+          { args: ["key", "revoke", "AAAAAAAA"], status: 3 },
+          { args: ["user", "remove", "a@b.example"], status: 3 },
+          { args: ["user", "password", "a@b.example"], status: 3, input: password },
+          { args: ["user", "add", "a@b.example"], status: 4, input: "short" }
+        ]
+        const ended = yield* Effect.forEach(wrong, ({ args, input = "" }) => command(args, { cwd, input }), {
+          concurrency: 2
+        })
+        expect(ended.map(({ status }, i) => [wrong[i]?.args, status])).toEqual(
+          wrong.map(({ args, status }) => [args, status])
+        )
+        for (const { stderr, stdout } of ended) {
+          expect(stdout).toBe("")
+          expect(stderr).not.toBe("")
+          expect(stderr).not.toContain("    at ")
+        }
+      })
+    ))
+
+  test("looks after people, and never shows a password", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const runs: Array<{ status: number | null; stdout: string; stderr: string }> = []
+        const run = (args: ReadonlyArray<string>, input = "") =>
+          Effect.map(command(args, { cwd, input }), (ended) => {
+            runs.push(ended)
+            return ended
+          })
+        const first = yield* run(["user", "add", "Ada@Example.com", "--name", "Ada", "--json"], `${password}\n`)
+        expect(read(first.stdout)).toMatchObject({ email: "ada@example.com", name: "Ada", role: "owner" })
+        expect((yield* run(["user", "add", "ada@example.com"], password)).status).toBe(4)
+        const second = yield* run(["user", "add", "bob@example.com", "--json"], password)
+        expect(read(second.stdout).role).toBe("member")
+        expect(
+          readAll((yield* run(["user", "list", "--json"])).stdout)
+            .map(({ email }) => email)
+            .sort()
+        ).toEqual(["ada@example.com", "bob@example.com"])
+        expect((yield* run(["user", "password", "bob@example.com"], `${password} 2`)).status).toBe(0)
+        expect((yield* run(["user", "remove", "ada@example.com"])).status).toBe(4)
+        expect((yield* run(["user", "remove", "bob@example.com"])).status).toBe(0)
+        expect((yield* run(["user", "list"])).stdout).not.toContain("bob@example.com")
+        for (const { stderr, stdout } of runs) expect(stdout + stderr).not.toContain(password)
+      })
+    ))
+
+  test("takes no password as an argument", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        for (const args of [
+          ["user", "add", "a@b.example", "--password", password],
+          ["user", "add", "a@b.example", password],
+          ["user", "password", "a@b.example", password]
+        ]) {
+          expect((yield* command(args, { cwd, input: password })).status).toBe(2)
+        }
+        expect((yield* command(["user", "list", "--json"], { cwd })).stdout.trim()).toBe("[]")
+      })
+    ))
+
+  test("looks after clients", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const run = (...args: ReadonlyArray<string>) => command(args, { cwd })
+        const made = yield* run("client", "create", "--name", "Job", "--grant-type", "client_credentials", "--json")
+        const { client_id = "", client_secret = "" } = read(made.stdout)
+        expect(client_secret).toStartWith("tsr_cs_")
+        const app = yield* run("client", "create", "--name", "\u001b[31mApp", "--redirect-uri", "https://a.example/cb")
+        // Names are held to printable text, here as at the registration endpoint.
+        expect(app.status).toBe(2)
+        yield* run(
+          "client",
+          "create",
+          "--name",
+          "App",
+          "--redirect-uri",
+          "https://a.example/cb",
+          "--auth-method",
+          "none"
+        )
+        const list = yield* run("client", "list")
+        expect(list.stdout).toContain("App")
+        expect(list.stdout).toContain(client_id)
+        expect((yield* run("client", "disable", client_id, "--json")).stdout).toContain('"disabled": true')
+        expect((yield* run("client", "show", client_id)).stdout).toMatch(/disabled\s+true/)
+        expect((yield* run("client", "enable", client_id)).status).toBe(0)
+        const shown = yield* run("client", "show", client_id, "--json")
+        expect(read(shown.stdout)).toMatchObject({ client_id, client_name: "Job", made_by: "owner" })
+        expect(shown.stdout).not.toContain(client_secret)
+        expect((yield* run("client", "delete", client_id)).status).toBe(0)
+        expect((yield* run("client", "show", client_id)).status).toBe(3)
+      })
+    ))
+
+  test("looks after API keys, and shows one once", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const run = (...args: ReadonlyArray<string>) => command(args, { cwd })
+        const made = read((yield* run("key", "create", "--name", "Backup", "--expires", "90 days", "--json")).stdout)
+        expect(made.key).toStartWith("tsr_ak_")
+        const list = yield* run("key", "list", "--json")
+        expect(readAll(list.stdout)).toMatchObject([{ id: made.id ?? "", name: "Backup" }])
+        expect(list.stdout).not.toContain(made.key ?? "")
+        expect((yield* run("key", "revoke", made.id ?? "")).status).toBe(0)
+        expect((yield* run("key", "list", "--json")).stdout.trim()).toBe("[]")
+        expect((yield* run("sweep", "--json")).status).toBe(0)
+      })
+    ))
+
+  test("makes seal keys that SEAL_KEYS takes", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const [one, two] = [
+          yield* command(["seal-keys", "new"], { cwd }),
+          yield* command(["seal-keys", "new"], { cwd })
+        ]
+        const SEAL_KEYS = `${one.stdout.trim()},${two.stdout.trim()}`
+        const { status, stdout } = yield* command(["doctor"], { cwd, env: { SEAL_KEYS } })
+        expect(stdout).toContain("2 in SEAL_KEYS")
+        expect(stdout).not.toContain(one.stdout.trim())
+        expect(status).toBe(0)
+      })
+    ))
+
+  test("does nothing where the configuration is wrong, and says all of it", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = { PORT: "x", DATABASE_URL: "mysql://root:hunter2@db", REFRESH_GRACE: "soon" }
+        for (const args of [["serve"], ["client", "list"], ["migrate"]]) {
+          const { status, stderr } = yield* command(args, { cwd, env })
+          expect(status).toBe(2)
+          expect(stderr.trim().split("\n")).toHaveLength(3)
+          for (const name of Object.keys(env)) expect(stderr).toContain(`${name}: expected `)
+          expect(stderr).not.toContain("hunter2")
+        }
+        const memory = yield* command(["user", "list"], { cwd, env: { DATABASE_URL: "memory:" } })
+        expect(memory.status).toBe(2)
+        expect(memory.stderr).toContain("memory:")
+      })
+    ))
+})
+
+describe("the doctor", () => {
+  test("finds a fresh folder healthy, and leaves it so", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const { status, stdout } = yield* command(["doctor", "--json"], { cwd })
+        const findings = readAll(stdout)
+        expect(findings.map(({ what }) => what)).toEqual(["configuration", "seal keys", "storage", "clock", "address"])
+        expect(findings.map(({ state }) => state)).toEqual(["good", "good", "good", "good", "good"])
+        expect(status).toBe(0)
+        expect([...new Bun.Glob("**").scanSync(cwd)]).toEqual([])
+      })
+    ))
+
+  test("finds keys that others can read, keys that are lost, and a file that is no database", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        yield* command(["sweep"], { cwd })
+        const keys = join(cwd, "data/tessera.db.keys")
+        const bad = Effect.map(command(["doctor", "--json"], { cwd }), ({ status, stdout }) => ({
+          status,
+          bad: readAll(stdout).filter(({ state }) => state === "bad")
+        }))
+        expect(yield* bad).toEqual({ status: 0, bad: [] })
+
+        chmodSync(keys, 0o644)
+        expect(yield* bad).toMatchObject({
+          status: 1,
+          bad: [{ what: "seal keys", advice: expect.stringContaining("chmod 600") }]
+        })
+
+        renameSync(keys, `${keys}.away`)
+        expect(yield* bad).toMatchObject({
+          status: 1,
+          bad: [{ what: "seal keys", advice: expect.stringContaining("backup") }]
+        })
+
+        chmodSync(`${keys}.away`, 0o600)
+        renameSync(`${keys}.away`, keys)
+        writeFileSync(join(cwd, "data/tessera.db"), "this is no database at all, whatever its name says")
+        expect(yield* bad).toMatchObject({ status: 1, bad: [{ what: "storage" }] })
+      })
+    ))
+
+  test("says what is wrong with the configuration", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const { status, stdout } = yield* command(["doctor"], { cwd, env: { PORT: "x", REGISTRATION: "token" } })
+        expect(status).toBe(2)
+        expect(stdout).toContain("BAD   configuration: PORT: expected")
+        expect(stdout).toContain("BAD   configuration: REGISTRATION_TOKEN: expected")
+      })
+    ))
+})
+
+describe("a password at the prompt", () => {
+  test("is asked for twice and never echoed", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        // `script` gives the program a terminal of its own.
+        const main = join(import.meta.dir, "../../runtimes/bun/main.ts")
+        const line = `${process.execPath} --no-env-file ${main} user add ada@example.com`
+        const child = yield* startChild("script", ["-qec", line, "/dev/null"], { cwd, env: { PATH: process.env.PATH } })
+        yield* Effect.promise(() => child.says(/New password: /))
+        child.process.stdin?.write(`wrong\u007f\u007f\u007f\u007f\u007f${password}\r`)
+        yield* Effect.promise(() => child.says(/again: /))
+        child.process.stdin?.write(`${password}\r`)
+        yield* Effect.promise(() => child.says(/may sign in, as owner/))
+        expect((yield* Effect.promise(() => child.ended)).status).toBe(0)
+        expect(child.stdout() + child.stderr()).not.toContain("wrong")
+        expect(child.stdout() + child.stderr()).not.toContain("correct")
+      })
+    ))
+})

@@ -1,0 +1,204 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import type { Socket } from "node:net"
+import { join } from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { listen } from "../../runtimes/bun/listen.ts"
+import { noProxies } from "../../runtimes/peer/TrustedProxies.ts"
+import { freePort } from "../harness/freePort.ts"
+import { node } from "../harness/given.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
+import { startChild } from "./given/Child.ts"
+import { nodeBuild } from "./given/nodeBuild.ts"
+import { head, open, parseAnswer, sendTo, untilClosed } from "./given/wire.ts"
+
+/** A server whose `/held` answers only when it is let go; everything else answers at once. */
+interface Holding {
+  readonly port: number
+  /** A request for `/held` has arrived. */
+  readonly began: () => Promise<unknown>
+  readonly release: () => void
+  /** Begins the shutdown; resolves when it is over. */
+  readonly close: () => Promise<unknown>
+}
+
+interface Candidate {
+  readonly name: string
+  readonly start: (requestTimeout: number, shutdownTimeout: number) => Effect.Effect<Holding, unknown, Scope.Scope>
+}
+
+const answer: HttpResponse = { status: 200, headers: [["content-type", "text/plain"]], body: "held" }
+
+const onBun: Candidate = {
+  name: "Bun.serve",
+  start: (requestTimeout, shutdownTimeout) =>
+    Effect.gen(function* () {
+      const port = yield* freePort
+      const scope = Scope.makeUnsafe()
+      let release: () => void = () => undefined
+      let arrived: () => void = () => undefined
+      const began = new Promise<void>((resolve) => {
+        arrived = resolve
+      })
+      const serve = (request: HttpRequest) => {
+        if (request.path !== "/held") return answer
+        return new Promise<HttpResponse>((resolve) => {
+          release = () => resolve(answer)
+          arrived()
+        })
+      }
+      yield* Scope.provide(
+        listen({ host: "127.0.0.1", port, serve, trustedProxies: noProxies, requestTimeout, shutdownTimeout }),
+        scope
+      )
+      const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
+      yield* Effect.addFinalizer(() => Effect.promise(close))
+      return { port, began: () => began, release: () => release(), close }
+    })
+}
+
+const buildScope = Scope.makeUnsafe()
+let built: string | undefined
+afterAll(() => Effect.runPromise(Scope.close(buildScope, Exit.void)))
+
+const onNode: Candidate = {
+  name: "node:http, in Node",
+  start: (requestTimeout, shutdownTimeout) =>
+    Effect.gen(function* () {
+      built ??= yield* Scope.provide(nodeBuild, buildScope)
+      const child = yield* startChild(node(), [
+        join(built, "test/runtimes/onNode/main.js"),
+        "http://localhost:3000",
+        String(requestTimeout),
+        String(shutdownTimeout)
+      ])
+      const [, port] = yield* Effect.promise(() => child.says(/^(\d+)$/m))
+      return {
+        port: Number(port),
+        began: () => child.says(/began/),
+        release: () => void child.process.stdin?.write("go\n"),
+        close: async () => {
+          child.process.kill("SIGTERM")
+          await child.says(/closed/)
+          expect((await child.ended).status).toBe(0)
+        }
+      }
+    })
+}
+
+const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
+
+const get = (target: string) => head({ method: "GET", target })
+
+const isRefused = (port: number) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = open(port)
+    socket.once("connect", () => {
+      socket.destroy()
+      resume(Effect.succeed(false))
+    })
+    socket.once("error", () => resume(Effect.succeed(true)))
+  })
+
+/** Sends the rest slowly, a byte at a time, for as long as anybody listens. */
+const drip = (socket: Socket) => {
+  const timer = setInterval(() => socket.write("a"), 100)
+  socket.once("close", () => clearInterval(timer))
+}
+
+for (const { name, start } of [onBun, onNode]) {
+  describe(`connections of ${name}`, () => {
+    test("that are half sent, or sent a byte at a time, are given up", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { port } = yield* start(1000, 1000)
+          const half = (text: string, dripping = false) => {
+            const socket = open(port)
+            socket.write(text)
+            if (dripping) drip(socket)
+            return untilClosed(socket)
+          }
+          const post = head({ method: "POST", target: "/", headers: [["content-length", "50000"]] })
+          const ended = yield* Effect.promise(() =>
+            Promise.all([
+              half("GET / HT"),
+              half("GET / HTTP/1.1\r\nhost: a\r\nx-half: "),
+              half("GET / HTTP/1.1\r\nhost: a\r\nx-drip: ", true),
+              half(`${post}abc`),
+              half(`${post}abc`, true)
+            ])
+          )
+          expect(ended.map((raw) => parseAnswer(raw, "GET")?.status ?? 408)).toEqual([408, 408, 408, 408, 408])
+          expect((yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/test/unicode" }))).status).toBe(
+            200
+          )
+        })
+      ))
+
+    test("serve one request after another", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { port } = yield* start(5000, 1000)
+          const socket = open(port)
+          const all = untilClosed(socket)
+          const post = head({ method: "POST", target: "/test/unicode", headers: [["content-length", "3"]] })
+          socket.write(
+            `${post}abc${get("/test/unicode")}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`
+          )
+          const raw = yield* Effect.promise(() => all)
+          expect(raw.toString().match(/HTTP\/1\.1 200/g)).toHaveLength(3)
+        })
+      ))
+
+    test("end after a body that is too large, whose rest nobody reads", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { port } = yield* start(10_000, 1000)
+          const socket = open(port)
+          const all = untilClosed(socket)
+          socket.write(head({ method: "POST", target: "/", headers: [["content-length", "10000000000"]] }))
+          socket.write("a".repeat(100_000))
+          const raw = yield* Effect.promise(() => all)
+          expect(raw.toString()).toStartWith("HTTP/1.1 413 ")
+          expect(raw.toString()).toContain('"error":"invalid_request"')
+        })
+      ))
+
+    test("have their answer before the server goes, and no new one is taken", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { began, close, port, release } = yield* start(10_000, 10_000)
+          const idle = open(port)
+          const idleAnswers = untilClosed(idle)
+          idle.write(get("/test/unicode"))
+          const held = open(port)
+          const heldAnswer = untilClosed(held)
+          held.write(get("/held"))
+          yield* Effect.promise(began)
+          const closed = close()
+          expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
+          // It has gone for newcomers and for who had nothing to wait for, and waits for the one.
+          expect((yield* Effect.promise(() => idleAnswers)).toString()).toContain("200")
+          release()
+          expect(parseAnswer(yield* Effect.promise(() => heldAnswer), "GET")).toMatchObject({
+            status: 200,
+            body: "held"
+          })
+          yield* Effect.promise(() => closed)
+        })
+      ))
+
+    test("are cut off when the time for the shutdown is over", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { began, close, port } = yield* start(10_000, 100)
+          const held = open(port)
+          const heldAnswer = untilClosed(held)
+          held.write(get("/held"))
+          yield* Effect.promise(began)
+          yield* Effect.promise(close)
+          expect((yield* Effect.promise(() => heldAnswer)).toString()).toBe("")
+        })
+      ))
+  })
+}

@@ -1,0 +1,41 @@
+import { describe, expect, test } from "bun:test"
+import { Result } from "effect"
+import { peerOf } from "../../runtimes/peer/peerOf.ts"
+import { noProxies, parseTrustedProxies } from "../../runtimes/peer/TrustedProxies.ts"
+
+const proxies = Result.getOrThrow(parseTrustedProxies("10.0.0.0/8,192.0.2.7,2001:db8::/32"))
+
+describe("whose request it is", () => {
+  test.each([
+    ["nobody is believed who is not trusted", "203.0.113.9", "1.1.1.1", "203.0.113.9"],
+    ["a proxy is believed", "10.0.0.1", "1.1.1.1", "1.1.1.1"],
+    ["what a stranger wrote in front is never looked at", "10.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"],
+    ["a chain of proxies is followed to its end", "10.0.0.1", "1.1.1.1, 192.0.2.7, 10.1.1.1", "1.1.1.1"],
+    ["a stranger in the chain ends it", "10.0.0.1", "1.1.1.1, 203.0.113.9, 10.1.1.1", "203.0.113.9"],
+    ["where all are proxies, it is the first", "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
+    ["what is no address is not believed", "10.0.0.1", "1.1.1.1, unknown", "10.0.0.1"],
+    ["ports are left out", "10.0.0.1", "[2001:db9::1]:443", "2001:db9::1"],
+    ["ports are left out of the old addresses too", "10.0.0.1", "1.1.1.1:4711", "1.1.1.1"],
+    ["an old address in a new one's clothes is the old one", "::ffff:10.0.0.1", "::ffff:1.1.1.1", "1.1.1.1"],
+    ["networks of new addresses are known", "2001:db8::5", "1.1.1.1", "1.1.1.1"],
+    ["an empty header says nothing", "10.0.0.1", "", "10.0.0.1"],
+    ["no header says nothing", "10.0.0.1", null, "10.0.0.1"]
+  ])("%s", (_, socket, forwarded, peer) => {
+    expect(peerOf(socket, forwarded, proxies)).toBe(peer)
+  })
+
+  test("is unknown where the connection has no address", () => {
+    expect(peerOf(undefined, "1.1.1.1", proxies)).toBeUndefined()
+  })
+
+  test("trusts nobody where nobody is named", () => {
+    expect(peerOf("127.0.0.1", "1.1.1.1", noProxies)).toBe("127.0.0.1")
+  })
+
+  test.each(["", "10.0.0.0/33", "::1/129", "example.com", "10.0.0.1,", "10.0.0.0/8/8", "10.0.0.0/"])(
+    "is not asked of %p",
+    (text) => {
+      expect(Result.isFailure(parseTrustedProxies(text))).toBe(true)
+    }
+  )
+})

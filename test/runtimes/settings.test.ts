@@ -1,0 +1,166 @@
+import { describe, expect, test } from "bun:test"
+import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
+import { standardPolicy } from "../../core/rules/Policy.ts"
+import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
+import { readSettings } from "../../runtimes/server/Settings.ts"
+
+const read = (env: Record<string, string>) =>
+  Effect.runSync(
+    Effect.result(readSettings).pipe(
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(env))
+    )
+  )
+
+const settingsOf = (env: Record<string, string>) => Result.getOrThrow(read(env))
+
+const complaintsOf = (env: Record<string, string>): ReadonlyArray<string> => {
+  const settings = read(env)
+  return Result.isFailure(settings) ? settings.failure.complaints : []
+}
+
+const names = (complaints: ReadonlyArray<string>) => complaints.map((complaint) => complaint.split(":")[0] ?? "")
+
+const key = () => Redacted.value(newSealKey())
+
+describe("settings", () => {
+  test("need nothing to be set", () => {
+    const settings = settingsOf({})
+    expect(settings.host).toBe("127.0.0.1")
+    expect(settings.port).toBe(3000)
+    expect(settings.workspace.issuer as string).toBe("http://127.0.0.1:3000")
+    expect(settings.database).toEqual({ _tag: "Sqlite", path: "./data/tessera.db" })
+    expect(settings.policy).toEqual(standardPolicy)
+    expect(settings.registration).toEqual({ _tag: "Open" })
+    expect(settings.rateLimits).toBe(true)
+    expect(Option.isNone(settings.sealKeys)).toBe(true)
+    expect(Option.isNone(settings.firstOwner)).toBe(true)
+    expect(settings.trustedProxies.has("127.0.0.1")).toBe(false)
+  })
+
+  test("take every variable of the design", () => {
+    const settings = settingsOf({
+      HOST: "0.0.0.0",
+      PORT: "8443",
+      BASE_URL: "https://auth.example.com/tenant",
+      WORKSPACE_NAME: "Åcme",
+      DATABASE_URL: "postgres://tessera:pw@db/tessera",
+      SEAL_KEYS: `${key()},${key()}`,
+      OWNER_EMAIL: "ada@example.com",
+      OWNER_PASSWORD: "correct horse",
+      CODE_TTL: "90 seconds",
+      ACCESS_TTL: "5 minutes",
+      REFRESH_IDLE_TTL: "1 day",
+      REFRESH_MAX_TTL: "2 weeks",
+      REFRESH_GRACE: "0",
+      REGISTRATION: "token",
+      REGISTRATION_TOKEN: "0123456789abcdef",
+      RATE_LIMITS: "off",
+      REQUIRE_PKCE: "true",
+      TRUSTED_PROXIES: "10.0.0.0/8, ::1"
+    })
+    expect(settings.workspace.issuer as string).toBe("https://auth.example.com/tenant")
+    expect(settings.workspace.name).toBe("Åcme")
+    expect(settings.database._tag).toBe("Postgres")
+    expect(Option.getOrThrow(settings.sealKeys)).toHaveLength(2)
+    expect(Option.getOrThrow(settings.firstOwner).email).toBe("ada@example.com")
+    expect(settings.policy).toMatchObject({
+      codeTtl: 90_000,
+      accessTtl: 300_000,
+      refreshIdleTtl: 86_400_000,
+      refreshMaxTtl: 1_209_600_000,
+      refreshGrace: 0,
+      requirePkce: true
+    })
+    expect(settings.registration._tag).toBe("Token")
+    expect(settings.rateLimits).toBe(false)
+    expect(settings.trustedProxies.has("10.9.8.7")).toBe(true)
+    expect(settings.trustedProxies.has("11.0.0.1")).toBe(false)
+  })
+
+  test("say of all that are wrong what is wrong, in a line each", () => {
+    const wrong = {
+      HOST: "two words",
+      PORT: "70000",
+      BASE_URL: "http://auth.example.com",
+      WORKSPACE_NAME: " ",
+      DATABASE_URL: "mysql://root:hunter2@db",
+      SEAL_KEYS: "c2hvcnQ",
+      OWNER_EMAIL: "nobody",
+      CODE_TTL: "soon",
+      ACCESS_TTL: "0",
+      REFRESH_IDLE_TTL: "-1 days",
+      REFRESH_MAX_TTL: "Infinity",
+      REFRESH_GRACE: "1",
+      REGISTRATION: "maybe",
+      REGISTRATION_TOKEN: "tooshort",
+      RATE_LIMITS: "none",
+      REQUIRE_PKCE: "yes",
+      TRUSTED_PROXIES: "10.0.0.0/33",
+      ACCESS_LOG: "1",
+      LOG_FORMAT: "xml",
+      REQUESTS_AT_ONCE: "0",
+      REQUEST_TIMEOUT: "10",
+      SHUTDOWN_TIMEOUT: "later"
+    }
+    const complaints = complaintsOf(wrong)
+    expect(names(complaints).sort()).toEqual(Object.keys(wrong).sort())
+    for (const complaint of complaints) expect(complaint).toMatch(/^[A-Z_]+: expected \S[^\n]*$/)
+  })
+
+  test("never say a value, which may be a secret in the wrong place", () => {
+    const values = ["hunter2hunter2", "s3cr3t-in-a-url", "c2VjcmV0LWtleQ", "hush"]
+    const said = complaintsOf({
+      PORT: "hunter2hunter2",
+      DATABASE_URL: "mysql://root:s3cr3t-in-a-url@db",
+      SEAL_KEYS: "c2VjcmV0LWtleQ",
+      REGISTRATION_TOKEN: "hush"
+    }).join("\n")
+    expect(names(said.split("\n"))).toHaveLength(4)
+    for (const value of values) expect(said).not.toContain(value)
+    const settings = settingsOf({ OWNER_EMAIL: "a@b.c", OWNER_PASSWORD: "hunter2hunter2" })
+    expect(JSON.stringify(settings)).not.toContain("hunter2hunter2")
+  })
+
+  test("want a key where processes may share the database", () => {
+    for (const url of ["postgres://u:p@h/d", "redis://h", "redis+cluster://a:1,b:2"]) {
+      expect(names(complaintsOf({ DATABASE_URL: url }))).toEqual(["SEAL_KEYS"])
+      expect(complaintsOf({ DATABASE_URL: url, SEAL_KEYS: key() })).toEqual([])
+    }
+    for (const url of ["memory:", "sqlite:/tmp/t.db"]) expect(complaintsOf({ DATABASE_URL: url })).toEqual([])
+    const twice = key()
+    expect(names(complaintsOf({ SEAL_KEYS: `${twice},${twice}` }))).toEqual(["SEAL_KEYS"])
+  })
+
+  test("want the other half of what comes in two", () => {
+    expect(names(complaintsOf({ OWNER_EMAIL: "a@b.c" }))).toEqual(["OWNER_PASSWORD"])
+    expect(names(complaintsOf({ OWNER_PASSWORD: "correct horse" }))).toEqual(["OWNER_EMAIL"])
+    expect(names(complaintsOf({ REGISTRATION: "token" }))).toEqual(["REGISTRATION_TOKEN"])
+  })
+
+  test.each([
+    "http://auth.example.com",
+    "https://auth.example.com/",
+    "https://auth.example.com?a=b",
+    "https://user@auth.example.com",
+    "ftp://127.0.0.1",
+    "auth.example.com"
+  ])("refuse %s for an issuer", (url) => {
+    expect(names(complaintsOf({ BASE_URL: url }))).toEqual(["BASE_URL"])
+  })
+
+  test("leave alone what is somebody else's, and take the empty text for nothing", () => {
+    const settings = settingsOf({
+      HOST_X: "1",
+      PORT_3000_TCP: "tcp://x",
+      REGISTRATION_X: "y",
+      TESSERA_X: "z",
+      PORT: ""
+    })
+    expect(settings.port).toBe(3000)
+    expect(settings.host).toBe("127.0.0.1")
+  })
+
+  test("write the default issuer as a browser would", () => {
+    expect(settingsOf({ PORT: "80" }).workspace.issuer as string).toBe("http://127.0.0.1")
+  })
+})

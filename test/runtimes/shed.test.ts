@@ -1,0 +1,31 @@
+import { describe, expect, test } from "bun:test"
+import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { shed } from "../../runtimes/shed.ts"
+
+const request: HttpRequest = { method: "GET", path: "/", query: "", headers: new Headers(), body: "" }
+const fine: HttpResponse = { status: 200, headers: [], body: "" }
+
+describe("under overload", () => {
+  test("what is too much is turned away at once, and told when to come back", async () => {
+    const held: Array<() => void> = []
+    const serve = shed(() => new Promise((resolve) => held.push(() => resolve(fine))), 2)
+    const under = [serve(request), serve(request)]
+    const turned = serve(request)
+    expect(turned).not.toBeInstanceOf(Promise)
+    const { headers, status } = await turned
+    expect(status).toBe(503)
+    expect(headers.find(([name]) => name === "retry-after")?.[1]).toBe("1")
+    expect(held).toHaveLength(2)
+
+    for (const release of held) release()
+    expect((await Promise.all(under)).map((answer) => answer.status)).toEqual([200, 200])
+    const next = serve(request)
+    held[2]?.()
+    expect((await next).status).toBe(200)
+  })
+
+  test("what is answered at once never counts", async () => {
+    const serve = shed(() => fine, 1)
+    for (let i = 0; i < 10; i++) expect((await serve(request)).status).toBe(200)
+  })
+})
