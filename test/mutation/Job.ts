@@ -1,0 +1,24 @@
+/** What one process is asked to do. */
+export type Job =
+  /** All of these in one process, switched on one after the other while the tests run. */
+  | { readonly _tag: "Switched"; readonly mutants: ReadonlyArray<string>; readonly hits: Hits | undefined }
+  /** One that is at work from the first import on, so it needs a process of its own. */
+  | { readonly _tag: "FromStart"; readonly mutant: string; readonly files: ReadonlyArray<string> }
+
+/** Whom a mutant's place was reached by: while files were loaded, and by which tests how often. */
+export interface Hits {
+  readonly atLoad: ReadonlyArray<string>
+  readonly byTest: { readonly [test: string]: { readonly [mutant: string]: number } }
+}
+
+/** What a process says, a line each. */
+export type Said =
+  | { readonly _tag: "Unsound"; readonly test: string; readonly reason: string }
+  | { readonly _tag: "Reached"; readonly hits: Hits }
+  | { readonly _tag: "Trying"; readonly mutant: string }
+  | { readonly _tag: "Killed"; readonly mutant: string; readonly by: string }
+  | { readonly _tag: "Survived"; readonly mutant: string }
+  | { readonly _tag: "Done" }
+
+export const jobVariable = "TESSERA_MUTATION_JOB"
+export const mark = "mutation> "

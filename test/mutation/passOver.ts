@@ -1,0 +1,57 @@
+import type { babel } from "@stryker-mutator/instrumenter"
+
+type Path = babel.NodePath
+type Node = Path["node"]
+
+/** Members and constants that hold words for people. */
+const wordy = new Set(["message", "description", "expected", "label"])
+
+/** Functions whose last argument is such words. */
+const saying = new Set(["invalid", "metadataFault", "fault"])
+
+/** Tables of such words. */
+const wordTables = new Set(["faultInWords"])
+
+const nameOf = (node: Node | null | undefined): string | undefined =>
+  node?.type === "Identifier" ? node.name : undefined
+
+/** A text, or a template that does nothing but put values into one. */
+const isWords = (node: Node): boolean =>
+  node.type === "StringLiteral" ||
+  (node.type === "TemplateLiteral" &&
+    node.expressions.every((hole) => !["CallExpression", "ConditionalExpression"].includes(hole.type)))
+
+const isForPeople = (path: Path): boolean => {
+  const parent = path.parent
+  if (parent.type === "ObjectProperty") {
+    if (parent.value !== path.node) return false
+    const table = path.parentPath?.parentPath?.parent
+    return (
+      wordy.has(nameOf(parent.key) ?? "") ||
+      (table?.type === "VariableDeclarator" && wordTables.has(nameOf(table.id) ?? ""))
+    )
+  }
+  if (parent.type === "VariableDeclarator") return wordy.has(nameOf(parent.id) ?? "")
+  return (
+    parent.type === "CallExpression" && saying.has(nameOf(parent.callee) ?? "") && parent.arguments.at(-1) === path.node
+  )
+}
+
+/** `Schema.brand("Digest")` and `Context.Service<…>()("tessera/…")`: names that only a compiler or a debugger reads. */
+const isNameOfType = (path: Path): boolean => {
+  const parent = path.parent
+  if (parent.type !== "CallExpression" || parent.arguments[0] !== path.node) return false
+  if (path.node.type === "StringLiteral" && path.node.value.startsWith("tessera/core/")) return true
+  return parent.callee.type === "MemberExpression" && nameOf(parent.callee.property) === "brand"
+}
+
+/** Why a place is not mutated, or nothing. README.md says the same in words. */
+export const passOver = {
+  shouldIgnore: (place: object): string | undefined => {
+    // The instrumenter hands out Babel's paths and calls them nothing, so that its interface needs no Babel.
+    const path = place as Path
+    if (!isWords(path.node)) return undefined
+    if (isForPeople(path)) return "words for people"
+    return isNameOfType(path) ? "the name of a type" : undefined
+  }
+}

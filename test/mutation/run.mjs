@@ -1,0 +1,3 @@
+import { launch } from "../../runtimes/launch/launch.mjs"
+
+launch("test/mutation/main.ts", process.argv.slice(2))

@@ -1,0 +1,47 @@
+import { existsSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+
+export const root = join(import.meta.dir, "../..")
+
+const folders = ["core/rules", "core/token", "core/client", "core/grant", "core/workspace"]
+
+const http = [
+  "form",
+  "clientAuth",
+  "guard",
+  "authorizationRequest",
+  "token",
+  "revoke",
+  "introspect",
+  "consent",
+  "interaction",
+  "RouteTable",
+  "metadata",
+  "cors"
+]
+
+const sourcesIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(".ts"))
+    .sort()
+    .map((name) => `${folder}/${name}`)
+
+/** What decides, seals and validates. */
+export const mutated: ReadonlyArray<string> = [
+  ...folders.flatMap(sourcesIn),
+  "core/server/Records.ts",
+  "core/server/transact.ts",
+  ...http.map((name) => `core/http/${name}.ts`)
+]
+
+const testFolders = ["grant", "rules", "token", "client", "server", "http"]
+
+/** The tests that need no server and no database: a mutant has to die of these. */
+export const testFiles: ReadonlyArray<string> = testFolders
+  .filter((folder) => existsSync(join(root, "test", folder)))
+  .flatMap((folder) =>
+    readdirSync(join(root, "test", folder))
+      .filter((name) => name.endsWith(".test.ts"))
+      .sort()
+      .map((name) => `test/${folder}/${name}`)
+  )
