@@ -90,9 +90,8 @@ export type Revoked = typeof Grant.cases.Revoked.Type
 /** Whose list a grant stands in: a person's connected apps, a client's own, or the workspace's keys. */
 export const ownerOf = (grant: Grant): string => {
   if (grant.subject._tag === "User") return userGrants(grant.subject.id)
-  return grant._tag === "Key" || (grant._tag === "Revoked" && grant.client === null)
-    ? keyGrants
-    : `client:${grant._tag === "Revoked" ? (grant.client ?? "") : grant.client}`
+  const client = grant._tag === "Key" ? null : grant.client
+  return client === null ? keyGrants : `client:${client}`
 }
 export const userGrants = (user: UserId): string => `user:${user}`
 export const keyGrants = "keys"

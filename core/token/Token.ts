@@ -54,7 +54,7 @@ const tag = { serial: 1, scope: 2, resource: 3 } as const
 const maxTextLength = 4096
 
 const utf8 = new TextEncoder()
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
+const utf8Reader = new TextDecoder()
 
 interface Claim {
   readonly tag: number
@@ -123,10 +123,10 @@ const readAccess = (head: Omit<CodeToken, "kind">, epoch: number, claims: Map<nu
   const scopeBytes = claims.get(tag.scope)
   const resourceBytes = claims.get(tag.resource)
   if (serial?.length !== serialLength) return undefined
-  const scope = scopeBytes === undefined ? null : Result.getOrUndefined(readScopes(strictUtf8.decode(scopeBytes)))
+  const scope = scopeBytes === undefined ? null : Result.getOrUndefined(readScopes(utf8Reader.decode(scopeBytes)))
   if (scope === undefined) return undefined
   // Written by `seal` from a Resource, as the MAC has shown.
-  const resource = resourceBytes === undefined ? null : (strictUtf8.decode(resourceBytes) as Resource)
+  const resource = resourceBytes === undefined ? null : (utf8Reader.decode(resourceBytes) as Resource)
   return { kind: "access", ...head, epoch, serial: Hex.encode(serial), scope, resource } satisfies AccessToken
 }
 

@@ -1,17 +1,35 @@
 import { describe, expect, test } from "bun:test"
-import { Redacted, Result } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { withChecksum } from "../../core/rules/Secret.ts"
 import { csrfField, isCsrfField } from "../../core/token/csrf.ts"
-import { BadSealKey, type KeyRing, Keys, makeSealer, parseKeyRing, sealKey } from "../../core/token/KeyRing.ts"
+import {
+  BadSealKey,
+  type KeyRing,
+  Keys,
+  makeSealer,
+  parseKeyRing,
+  type SealKey,
+  sealKey
+} from "../../core/token/KeyRing.ts"
 import { openTicket, sealTicket } from "../../core/token/Ticket.ts"
 import { type AccessToken, open, openAny, seal, type Token } from "../../core/token/Token.ts"
 import { scopes } from "../grant/given.ts"
 
 const key = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
 const sealer = makeSealer([key(1)])
+
+/** The same key, and a note of every time that its bytes are asked for. */
+const watching = (of: SealKey, asked: Array<string>): SealKey => ({
+  id: of.id,
+  idBytes: of.idBytes,
+  get bytes() {
+    asked.push(of.id)
+    return of.bytes
+  }
+})
 const now = Instant.make(1_900_000_000_000)
 const expiresAt = Instant.make(now + 1000)
 const grant = GrantId.make("abcdefghijklmnopqrstuw")
@@ -101,6 +119,88 @@ describe("a sealed token", () => {
   })
 })
 
+describe("a body that a key of ours sealed, and no release ever wrote", () => {
+  /** Bytes as FORMAT.md has them, under a right MAC and checksum. */
+  const forge = (change: (body: Uint8Array) => Uint8Array, token: Token = access, prefix = "tsr_at_") => {
+    const payload = Result.getOrThrow(Base64Url.decode(seal(sealer, "home", token).slice(7, -6)))
+    const body = change(payload.slice(0, -32))
+    const mac = sealer.mac(sealer.first, "home", "token", body)
+    return openAny(sealer, "home", withChecksum(prefix + Base64Url.encode(new Uint8Array([...body, ...mac]))), now)
+  }
+  const put =
+    (at: number, ...bytes: ReadonlyArray<number>) =>
+    (body: Uint8Array) => {
+      const changed = body.slice()
+      changed.set(bytes, at)
+      return changed
+    }
+  const withClaims =
+    (...claims: ReadonlyArray<number>) =>
+    (body: Uint8Array) =>
+      new Uint8Array([...body.slice(0, 32), ...claims])
+  const serial = [1, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8]
+  const malformed = Result.fail("malformed" as const)
+
+  test("is read where it has a form that there is", () => {
+    expect(forge((body) => body)).toEqual(Result.succeed(access))
+    expect(Result.getOrThrow(forge(withClaims(...serial)))).toMatchObject({ serial: "0102030405060708", scope: null })
+    expect(Result.getOrThrow(forge(withClaims(...serial, 3, 0, 1, 0x78)))).toMatchObject({ resource: "x" })
+  })
+
+  test("is refused with another version or kind", () => {
+    for (const version of [0, 2, 255]) expect(forge(put(0, version))).toEqual(malformed)
+    for (const kind of [0, 1, 3, 4, 255]) expect(forge(put(5, kind))).toEqual(malformed)
+  })
+
+  test("is refused with claims that repeat, descend, are unknown, or end behind the body", () => {
+    for (const claims of [
+      [...serial, ...serial],
+      [2, 0, 3, 0x61, 0x70, 0x69, ...serial],
+      [0, 0, 0, ...serial],
+      [...serial, 4, 0, 0],
+      [...serial, 2, 0, 3, 0x61, 0x70],
+      [...serial, 2, 0],
+      [...serial, 2],
+      [...serial, 2, 0, 3, 0x61, 0x70, 0x69, 2, 0, 3, 0x61, 0x70, 0x69]
+    ]) {
+      expect([claims, forge(withClaims(...claims))]).toEqual([claims, malformed])
+    }
+  })
+
+  test("is refused as an access token without a serial of eight bytes", () => {
+    for (const claims of [[], [2, 0, 3, 0x61, 0x70, 0x69], [1, 0, 7, 1, 2, 3, 4, 5, 6, 7], [1, 0, 0]]) {
+      expect(forge(withClaims(...claims))).toEqual(malformed)
+    }
+  })
+
+  test("is refused with scopes that no registry has: repeated, in odd bytes", () => {
+    for (const scope of [[0x61, 0x20, 0x61], [0xff], [0x22]]) {
+      expect(forge(withClaims(...serial, 2, 0, scope.length, ...scope))).toEqual(malformed)
+    }
+  })
+
+  test("is refused as a code with a number or claims, as a refresh token with claims", () => {
+    const code: Token = { kind: "code", grant, expiresAt }
+    const refresh: Token = { kind: "refresh", grant, expiresAt, generation: 7 }
+    expect(Result.isSuccess(forge((body) => body, code, "tsr_ac_"))).toBe(true)
+    expect(forge(put(25, 1), code, "tsr_ac_")).toEqual(malformed)
+    expect(forge(withClaims(...serial), code, "tsr_ac_")).toEqual(malformed)
+    expect(Result.isSuccess(forge((body) => body, refresh, "tsr_rt_"))).toBe(true)
+    expect(forge(withClaims(...serial), refresh, "tsr_rt_")).toEqual(malformed)
+  })
+
+  test("is refused when it is shorter than a head", () => {
+    for (const length of [0, 1, 31]) expect(forge((body) => body.slice(0, length))).toEqual(malformed)
+  })
+
+  test("is not looked at beyond 4096 characters, a right seal or not", () => {
+    const padded = (length: number) =>
+      forge(withClaims(...serial, 3, length >> 8, length & 255, ...Array(length).fill(65)))
+    expect(Result.isSuccess(padded(2900))).toBe(true)
+    expect(padded(3100)).toEqual(malformed)
+  })
+})
+
 describe("the key ring", () => {
   test("opens what any of its keys sealed, and seals with the first", () => {
     const old = seal(makeSealer([key(1)]), "home", access)
@@ -120,12 +220,36 @@ describe("the key ring", () => {
     expect(read(`${text(1)},${text(2, 31)}`)).toEqual(fault("seal key 2 is not 32 bytes of base64url"))
     expect(read(`${text(1)},${text(1)}`)).toEqual(fault("seal key 2 repeats an earlier one"))
     expect(read("not base64!")).toEqual(fault("seal key 1 is not 32 bytes of base64url"))
+    expect(new BadSealKey({ message: "x" })).toMatchObject({ _tag: "BadSealKey", message: "x" })
   })
 
   test("prints no key", () => {
     const printed = `${JSON.stringify(key(7))} ${String(key(7).bytes)}`
     expect(printed).not.toContain("7,7,7")
-    expect(Keys.layer([key(1)])).toBeDefined()
+  })
+
+  test("is a service that can be asked for the keys of the moment", () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const keys = yield* Keys
+        expect(keys.current().first.id).toBe(key(1).id)
+        expect(Result.isSuccess(openAny(keys.current(), "home", seal(sealer, "home", access), now))).toBe(true)
+      }).pipe(Effect.provide(Keys.layer([key(1)])))
+    ))
+
+  test("keeps derived keys for the next time, and lets the oldest go before there are too many", () => {
+    const asked: Array<string> = []
+    const watched = makeSealer([watching(key(1), asked)])
+    const data = new Uint8Array([1])
+    const macIn = (workspace: string) => Base64Url.encode(watched.mac(watched.first, workspace, "token", data))
+    const first = macIn("first")
+    expect([macIn("first"), asked.length]).toEqual([first, 1])
+    for (let at = 1; at < 10_000; at++) macIn(`w${at}`)
+    expect([macIn("first"), asked.length]).toEqual([first, 10_000])
+    macIn("one more")
+    expect(asked.length).toBe(10_001)
+    expect([macIn("w1"), asked.length]).toEqual([macIn("w1"), 10_001])
+    expect([macIn("first"), asked.length]).toEqual([first, 10_002])
   })
 
   test("derives different MACs for different purposes and workspaces", () => {
