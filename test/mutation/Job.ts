@@ -5,8 +5,9 @@ export type Job =
   /** One that is at work from the first import on, so it needs a process of its own. */
   | { readonly _tag: "FromStart"; readonly mutant: string; readonly files: ReadonlyArray<string> }
 
-/** Whom a mutant's place was reached by: while files were loaded, and by which tests how often. */
+/** Whom a mutant's place was reached by: while sources or tests were loaded, and by which tests how often. */
 export interface Hits {
+  readonly atStart: ReadonlyArray<string>
   readonly atLoad: ReadonlyArray<string>
   readonly byTest: { readonly [test: string]: { readonly [mutant: string]: number } }
 }

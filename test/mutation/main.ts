@@ -91,9 +91,10 @@ const mutants = await instrument(files)
 say(`${mutants.length} mutants of ${files.length} files; ${testFiles.length} files of tests`)
 const verdicts = new Map<string, Verdict>()
 const hits = await trySwitched(mutants, verdicts)
-const atLoad = new Set(hits.atLoad)
+const fromStart = new Set(hits.atStart)
+say(`${fromStart.size} of them at work from the first import on`)
 await tryFromStart(
-  mutants.filter(({ id }) => atLoad.has(id)),
+  mutants.filter(({ id }) => fromStart.has(id)),
   hits,
   verdicts,
   jobs

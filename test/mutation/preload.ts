@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs"
-import { join, relative } from "node:path"
+import { dirname, join, relative, resolve } from "node:path"
 import { plugin } from "bun"
 import { instrumentedFile } from "./instrumentedFile.ts"
 import { root } from "./targets.ts"
@@ -13,10 +13,20 @@ plugin({
       const instrumented = instrumentedFile(relative(root, path))
       return { contents: readFileSync(existsSync(instrumented) ? instrumented : path, "utf8"), loader: "ts" }
     })
-    // Tests are run here over and over in one process, which Bun's own runner does not do.
-    build.onLoad({ filter: /[/\\]test[/\\].*\.test\.ts$/ }, ({ path }) => ({
-      contents: readFileSync(path, "utf8").replace('"bun:test"', collected),
-      loader: "ts"
-    }))
+    // Tests are run here over and over in one process, which Bun's own runner does not do. Behind the `?` stands for
+    // which mutant they are loaded anew, with the files of tests that they import.
+    build.onLoad({ filter: /[/\\]test[/\\](?!mutation[/\\]).*\.ts(?:\?.*)?$/ }, ({ path }) => {
+      const [file = "", ...query] = path.split("?")
+      const imported = (specifier: string) =>
+        resolve(dirname(file), specifier).startsWith(join(root, "core")) || query.length === 0
+          ? specifier
+          : [specifier, ...query].join("?")
+      return {
+        contents: readFileSync(file, "utf8")
+          .replace('"bun:test"', collected)
+          .replace(/ from "(\.\.?\/[^"]+\.ts)"/g, (_, specifier: string) => ` from "${imported(specifier)}"`),
+        loader: "ts"
+      }
+    })
   }
 })

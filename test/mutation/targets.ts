@@ -34,7 +34,7 @@ export const mutated: ReadonlyArray<string> = [
   ...http.map((name) => `core/http/${name}.ts`)
 ]
 
-const testFolders = ["grant", "rules", "token", "client", "server", "http"]
+const testFolders = ["grant", "rules", "token", "client", "workspace", "server", "http"]
 
 /** The tests that need no server and no database: a mutant has to die of these. */
 export const testFiles: ReadonlyArray<string> = testFolders
@@ -44,4 +44,13 @@ export const testFiles: ReadonlyArray<string> = testFolders
       .filter((name) => name.endsWith(".test.ts"))
       .sort()
       .map((name) => `test/${folder}/${name}`)
+  )
+
+/** All that tests could load without being tests. */
+export const allSources = (): ReadonlyArray<string> =>
+  ["core", "adapters/memory"].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .sort()
+      .map((name) => `${folder}/${name}`)
   )
