@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
-import { hasPassed, type Instant, later } from "../rules/Instant.ts"
+import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { InvalidGrant, type InvalidScope, type InvalidTarget } from "../rules/Refusal.ts"
 import { narrowResource, type Resource } from "../rules/Resource.ts"
@@ -27,7 +27,9 @@ const standingOf = (presented: RefreshToken, grant: Active, policy: Policy, now:
   const behind = grant.refresh.generation - presented.generation
   if (behind === 0) return "current"
   if (behind < 0) return "ahead"
-  return behind === 1 && now < later(grant.refresh.issuedAt, policy.refreshGrace) ? "retried" : "reused"
+  // Whoever came first, or whose clock is behind, is not early: no grace is no grace for them too.
+  const since = Math.max(0, now - grant.refresh.issuedAt)
+  return behind === 1 && since < policy.refreshGrace ? "retried" : "reused"
 }
 
 /** RFC 6749 §6 with rotation: every refresh token is good for one successor, and a spent one that comes back ends it all. */

@@ -101,6 +101,13 @@ describe("an honest retry", () => {
     expect(strict.next?._tag).toBe("Revoked")
   })
 
+  test("is theft where the grace is 0 even for whoever came first, or whose clock is behind", () => {
+    const next = rotated(active(), after(1000))
+    const early = refresh(next, me, ask(next, 1), { ...policy, refreshGrace: 0 }, t0, fresh)
+    expect(early.next?._tag).toBe("Revoked")
+    expect(Result.isSuccess(refresh(next, me, ask(next, 1), policy, t0, fresh).outcome)).toBe(true)
+  })
+
   test("is theft when the successor has been used already", () => {
     const third = rotated(rotated(active()))
     expect(refresh(third, me, ask(third, 1), policy, t0, fresh).outcome).toEqual(refusal("refresh_reused"))
