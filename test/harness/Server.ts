@@ -38,6 +38,8 @@ export interface Program {
   readonly command: string
   readonly args: ReadonlyArray<string>
   readonly user: User | undefined
+  /** Beside what every program of the harness gets. */
+  readonly env?: Readonly<Record<string, string>>
   /** Asks it to write what it has and end. */
   readonly stopSignal: NodeJS.Signals
   /** Ends it at once and leaves nothing in the system, when its data is of no use any more. */
@@ -61,7 +63,7 @@ export const startServer = Effect.fnUntraced(function* (
     const process = spawn(program.command, program.args, {
       cwd: program.folder,
       detached: true,
-      env: plainEnvironment,
+      env: { ...plainEnvironment, ...program.env },
       stdio: ["ignore", output, output],
       ...program.user
     })
