@@ -75,7 +75,7 @@ export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
     return Effect.succeed(good(what, `${database.path} will be made at the first start`))
   }
   return Effect.gen(function* () {
-    const services = yield* Layer.build(openStorage(database))
+    const services = yield* Layer.build(openStorage(database, settings.storage))
     const { milliseconds, sound } = yield* Effect.provideContext(roundTrip, Context.pick(Storage)(services))
     return sound
       ? good(what, `${describeDatabase(database)}; five operations took ${Math.ceil(milliseconds)} ms`)

@@ -5,6 +5,7 @@ import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { type Issuer, parseIssuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../peer/TrustedProxies.ts"
 import { type DatabaseUrl, databaseUrlExpected, parseDatabaseUrl } from "./DatabaseUrl.ts"
+import { type StorageSettings, storageSettings, storageVariables } from "./StorageSettings.ts"
 import {
   type Complaint,
   complaint,
@@ -24,6 +25,7 @@ export interface Settings {
   readonly port: number
   readonly workspace: Workspace
   readonly database: DatabaseUrl
+  readonly storage: StorageSettings
   /** None: the server looks after its keys itself, where it can. */
   readonly sealKeys: Option.Option<KeyRing>
   readonly firstOwner: Option.Option<FirstOwner>
@@ -132,6 +134,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       baseUrl: readVariable(variables.baseUrl),
       workspaceName: readVariable(variables.workspaceName),
       database: readVariable(variables.database),
+      ...storageVariables,
       sealKeys: readVariable(variables.sealKeys),
       ownerEmail: readVariable(variables.ownerEmail),
       ownerPassword: readVariable(variables.ownerPassword),
@@ -197,6 +200,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       name: given.workspaceName
     },
     database: given.database,
+    storage: storageSettings(given),
     sealKeys: given.sealKeys,
     firstOwner: Option.map(Option.all([given.ownerEmail, given.ownerPassword]), ([email, password]) => ({
       email,

@@ -45,7 +45,7 @@ export const application = (settings: Settings, ring: KeyRing) =>
     Layer.provideMerge(settings.rateLimits ? sharedLimiter : noLimits),
     Layer.provide(resourceOwnerLayer),
     Layer.provideMerge(Accounts.layer({ throttled: settings.rateLimits })),
-    Layer.provideMerge(openStorage(settings.database)),
+    Layer.provideMerge(openStorage(settings.database, settings.storage)),
     Layer.provide(passwordHasher),
     Layer.provide([
       Entropy.layer,

@@ -1,0 +1,80 @@
+import { type Effect, Option } from "effect"
+import { durationOf, oneOf, optional, readVariable, switchOf, wholeNumber } from "./Variable.ts"
+
+/** How a storage is used. */
+export interface StorageSettings {
+  /** How long, in milliseconds, a start waits for a server that does not answer. */
+  readonly patience: number
+  /** In how many milliseconds every call is answered, one way or another; none: as the adapter has it. */
+  readonly deadline: Option.Option<number>
+  readonly postgres: {
+    readonly poolSize: number
+    readonly connectTimeout: number
+    readonly statementTimeout: number
+    readonly prepare: boolean
+    readonly coalesce: "all" | "by_workspace" | "none"
+    readonly schema: string
+    readonly migrations: "run" | "check"
+  }
+  readonly redis: {
+    readonly prefix: string
+    readonly allowEviction: boolean
+  }
+}
+
+const named = (name: string, expected: string, pattern: RegExp) => ({
+  name,
+  expected,
+  read: (given: string) => (pattern.test(given) ? Option.some(given) : Option.none()),
+  fallback: "tessera"
+})
+
+const variables = {
+  startTimeout: durationOf("STORAGE_START_TIMEOUT", 0, 30_000),
+  deadline: optional(durationOf("STORAGE_TIMEOUT", 100, 0)),
+  poolSize: wholeNumber("POSTGRES_POOL_SIZE", 1, 1000, 10),
+  connectTimeout: durationOf("POSTGRES_CONNECT_TIMEOUT", 100, 3000),
+  statementTimeout: durationOf("POSTGRES_STATEMENT_TIMEOUT", 100, 3000),
+  prepare: switchOf("POSTGRES_PREPARE", "true", "false", true),
+  coalesce: oneOf("POSTGRES_COALESCE", ["all", "by_workspace", "none"], "all"),
+  schema: named(
+    "POSTGRES_SCHEMA",
+    "up to 63 small letters, digits and _, and no digit first",
+    /^[a-z_][a-z0-9_]{0,62}$/
+  ),
+  migrations: oneOf("POSTGRES_MIGRATIONS", ["run", "check"], "run"),
+  prefix: named("REDIS_PREFIX", "up to 64 letters, digits, _ and -", /^[A-Za-z0-9_-]{1,64}$/),
+  eviction: oneOf("REDIS_EVICTION", ["refuse", "allow"], "refuse")
+}
+
+/** Each on its own, to be read together with the server's others. */
+export const storageVariables = {
+  startTimeout: readVariable(variables.startTimeout),
+  deadline: readVariable(variables.deadline),
+  poolSize: readVariable(variables.poolSize),
+  connectTimeout: readVariable(variables.connectTimeout),
+  statementTimeout: readVariable(variables.statementTimeout),
+  prepare: readVariable(variables.prepare),
+  coalesce: readVariable(variables.coalesce),
+  schema: readVariable(variables.schema),
+  migrations: readVariable(variables.migrations),
+  prefix: readVariable(variables.prefix),
+  eviction: readVariable(variables.eviction)
+}
+
+type Given = { readonly [name in keyof typeof storageVariables]: Effect.Success<(typeof storageVariables)[name]> }
+
+export const storageSettings = (given: Given): StorageSettings => ({
+  patience: given.startTimeout,
+  deadline: given.deadline,
+  postgres: {
+    poolSize: given.poolSize,
+    connectTimeout: given.connectTimeout,
+    statementTimeout: given.statementTimeout,
+    prepare: given.prepare,
+    coalesce: given.coalesce,
+    schema: given.schema,
+    migrations: given.migrations
+  },
+  redis: { prefix: given.prefix, allowEviction: given.eviction === "allow" }
+})
