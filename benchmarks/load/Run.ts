@@ -1,0 +1,37 @@
+import type { Plan } from "../Plan.ts"
+
+/** What the load generator is told. */
+export interface Run {
+  readonly plan: Plan
+  /** Connections are dealt out over them. */
+  readonly ports: ReadonlyArray<number>
+  readonly connections: number
+  readonly warmMillis: number
+  readonly millis: number
+  /** Whose CPU time counts as the server's. */
+  readonly servers: ReadonlyArray<number>
+  /** Processes that count with all their children: a database. */
+  readonly families: ReadonlyArray<number>
+}
+
+/** What it answers. */
+export interface Sample {
+  readonly requests: number
+  readonly seconds: number
+  readonly perSecond: number
+  /** Microseconds of the server's CPU time for each request. */
+  readonly cpu: number
+  /** The same of the database. */
+  readonly databaseCpu: number
+  /** Milliseconds. */
+  readonly p50: number
+  readonly p99: number
+  /** Megabytes of the server, at the end of the run. */
+  readonly memory: number
+  /** Of one core, how much the generator itself used. */
+  readonly generatorLoad: number
+}
+
+export interface Failure {
+  readonly failure: string
+}

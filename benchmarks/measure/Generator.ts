@@ -1,0 +1,23 @@
+import { join } from "node:path"
+import { Effect, type Scope } from "effect"
+import type { Run, Sample } from "../load/Run.ts"
+import { generatorCore } from "./cores.ts"
+import { type BenchFailed, startTalker } from "./Talker.ts"
+
+export interface Generator {
+  readonly run: (run: Run) => Effect.Effect<Sample, BenchFailed>
+}
+
+export const startGenerator = (
+  core: number | undefined = generatorCore
+): Effect.Effect<Generator, BenchFailed, Scope.Scope> =>
+  Effect.map(
+    startTalker({
+      name: "the load generator",
+      command: process.execPath,
+      args: ["--no-env-file", join(import.meta.dir, "../load/generate.ts")],
+      core
+    }),
+    // What `generate` says.
+    (talker) => ({ run: (run) => Effect.map(talker.ask(run), (sample) => sample as Sample) })
+  )

@@ -1,0 +1,111 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { createInterface } from "node:readline"
+import { Effect, Schema, type Scope } from "effect"
+import { onPath } from "../../test/harness/machine/onPath.ts"
+
+export class BenchFailed extends Schema.TaggedError<BenchFailed>()("BenchFailed", { message: Schema.String }) {}
+
+/** A process that answers each line on its input with one on its output. */
+export interface Talker {
+  readonly pid: number
+  /** The answer to a question, parsed; the first, to nothing, is what the process says when it is ready. */
+  readonly ask: (question?: unknown) => Effect.Effect<unknown, BenchFailed>
+}
+
+export interface Command {
+  readonly name: string
+  readonly command: string
+  readonly args: ReadonlyArray<string>
+  /** The core that it is held to, where the system can do that. */
+  readonly core: number | undefined
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const [taskset] = onPath("taskset")
+
+/** Processes can be held to cores here; where they cannot, figures are noisier. */
+export const canPin = taskset !== undefined
+
+const started = ({ command, args, core, cwd, env }: Command): ChildProcess => {
+  const [file, rest] =
+    taskset === undefined || core === undefined
+      ? [command, args]
+      : [taskset, ["--cpu-list", String(core), command, ...args]]
+  return spawn(file, rest, {
+    ...(cwd === undefined ? {} : { cwd }),
+    env: { ...process.env, NODE_ENV: "production", ...env },
+    stdio: ["pipe", "pipe", "pipe"]
+  })
+}
+
+const tailLength = 4000
+
+/** Starts the process; it is killed with the scope. */
+export const startTalker = (command: Command): Effect.Effect<Talker, BenchFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() => started(command)),
+      (child) => Effect.sync(() => void child.kill("SIGKILL"))
+    )
+    let said = ""
+    let ended = false
+    const unread: Array<string> = []
+    let waiting: ((line: string | undefined) => void) | undefined
+    const give = (line: string | undefined) => {
+      const take = waiting
+      waiting = undefined
+      if (take !== undefined) take(line)
+      else if (line !== undefined) unread.push(line)
+    }
+    child.stderr?.on("data", (chunk) => {
+      said = `${said}${chunk}`.slice(-tailLength)
+    })
+    const end = () => {
+      ended = true
+      give(undefined)
+    }
+    child.on("error", (error) => {
+      said += error.message
+      end()
+    })
+    child.on("exit", end)
+    if (child.stdout !== null) createInterface({ input: child.stdout }).on("line", give)
+
+    const failed = (what: string) => new BenchFailed({ message: `${command.name} ${what}\n${said.trim()}` })
+    const next = Effect.callback<string, BenchFailed>((resume) => {
+      const line = unread.shift()
+      if (line !== undefined) resume(Effect.succeed(line))
+      else if (ended) resume(failed("has ended"))
+      else waiting = (line) => resume(line === undefined ? failed("has ended") : Effect.succeed(line))
+    })
+
+    const ask = (question?: unknown): Effect.Effect<unknown, BenchFailed> =>
+      Effect.gen(function* () {
+        if (question !== undefined) child.stdin?.write(`${JSON.stringify(question)}\n`)
+        // Servers log on the same stream; ours are the lines that are JSON and no log entry.
+        for (;;) {
+          const line = yield* next
+          const answer = answerIn(line)
+          if (answer === undefined) continue
+          if (answer.failure !== undefined) return yield* failed(`failed: ${String(answer.failure)}`)
+          return answer
+        }
+      })
+    return { pid: child.pid ?? 0, ask }
+  })
+
+interface Line {
+  readonly failure?: unknown
+  readonly level?: unknown
+}
+
+const answerIn = (line: string): Line | undefined => {
+  try {
+    // Any JSON object will do: what it holds is for whoever asked.
+    const value = JSON.parse(line) as Line | null
+    return typeof value !== "object" || value === null || value.level !== undefined ? undefined : value
+  } catch {
+    return undefined
+  }
+}

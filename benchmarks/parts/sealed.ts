@@ -1,0 +1,40 @@
+import { Effect } from "effect"
+import { hold } from "../measure/contest.ts"
+import { startGenerator } from "../measure/Generator.ts"
+import type { Runtime } from "../measure/Subject.ts"
+import { sealedFloor, tessera } from "../servers/start.ts"
+import type { Workload } from "../Workload.ts"
+import type { Part, Setting } from "./Part.ts"
+
+const compared: ReadonlyArray<Workload> = [
+  "client_credentials",
+  "bearer_check",
+  "introspection",
+  "metadata",
+  "code_exchange",
+  "refresh"
+]
+
+const run = (name: string, runtime: Runtime) =>
+  Effect.fnUntraced(function* (setting: Setting) {
+    const ours = yield* tessera(setting, { runtime })
+    const floor = yield* sealedFloor(setting, runtime)
+    const generator = yield* startGenerator()
+    const entrants = [{ subject: ours }, { subject: floor }]
+    const held = yield* Effect.forEach(compared, (workload) =>
+      hold(generator, { part: name, workload, store: "memory", entrants }, setting.options, setting.say)
+    )
+    return held.flat()
+  })
+
+export const sealed: Part = {
+  name: "sealed",
+  about: "Tessera on Bun against the sealed floor on Bun.serve",
+  run: run("sealed", "bun")
+}
+
+export const sealedNode: Part = {
+  name: "sealed-node",
+  about: "Tessera on Node against the sealed floor on node:http",
+  run: run("sealed-node", "node")
+}

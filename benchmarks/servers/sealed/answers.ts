@@ -1,0 +1,102 @@
+import { kinds, open, seal, sha256Of } from "./Seal.ts"
+
+/** What a floor answers: no check but those without which there would be no seal and no secret. */
+
+const hour = 3_600_000
+const month = 30 * 24 * hour
+
+export const clientId = "AAAAAAAAAAAAAAAAAAAAAA"
+export const secret = "tsr_cs_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+const secretDigest = sha256Of(secret).slice()
+export const grant = new Uint8Array(16).fill(9)
+
+const isSecret = (text: string | null): boolean => {
+  const shown = sha256Of(text ?? "")
+  let difference = 0
+  for (let i = 0; i < shown.length; i++) difference |= (shown[i] ?? 0) ^ (secretDigest[i] ?? 0)
+  return difference === 0
+}
+
+const refused = JSON.stringify({ error: "invalid_grant" })
+
+const tokens = (of: Uint8Array, generation: number) =>
+  JSON.stringify({
+    access_token: seal(kinds.access, of, 0, Date.now() + hour),
+    token_type: "Bearer",
+    expires_in: 3600,
+    refresh_token: seal(kinds.refresh, of, generation, Date.now() + month),
+    scope: "api"
+  })
+
+export const token = (body: string): string => {
+  const form = new URLSearchParams(body)
+  if (!isSecret(form.get("client_secret"))) return refused
+  switch (form.get("grant_type")) {
+    case "client_credentials":
+      return JSON.stringify({
+        access_token: seal(kinds.access, grant, 0, Date.now() + hour),
+        token_type: "Bearer",
+        expires_in: 3600,
+        scope: "api"
+      })
+    case "authorization_code": {
+      const opened = open(form.get("code") ?? "")
+      // The verifier's hash is left out: the floor makes one SHA-256, Tessera two.
+      return opened === undefined ? refused : tokens(opened.grant, 1)
+    }
+    default: {
+      const opened = open(form.get("refresh_token") ?? "")
+      return opened === undefined ? refused : tokens(opened.grant, opened.number + 1)
+    }
+  }
+}
+
+export const introspect = (body: string): string => {
+  const form = new URLSearchParams(body)
+  if (!isSecret(form.get("client_secret"))) return refused
+  const opened = open(form.get("token") ?? "")
+  return JSON.stringify(
+    opened === undefined
+      ? { active: false }
+      : {
+          active: true,
+          iss: "http://127.0.0.1:3000",
+          sub: "user-1",
+          client_id: clientId,
+          scope: "api",
+          token_type: "Bearer",
+          exp: Math.floor(opened.expiresAt / 1000),
+          principal: "User"
+        }
+  )
+}
+
+const companies = [
+  { id: "1", name: "Acme", domain: "acme.example" },
+  { id: "2", name: "Globex", domain: "globex.example" }
+]
+
+export const bearer = (authorization: string | null | undefined): string => {
+  const opened = open(authorization?.slice(7) ?? "")
+  return opened === undefined ? refused : JSON.stringify({ data: companies, as: { kind: "user", user: "user-1" } })
+}
+
+export const metadata = JSON.stringify({
+  issuer: "http://127.0.0.1:3000",
+  registration_endpoint: "http://127.0.0.1:3000/oauth/register",
+  authorization_endpoint: "http://127.0.0.1:3000/oauth/authorize",
+  token_endpoint: "http://127.0.0.1:3000/oauth/token",
+  revocation_endpoint: "http://127.0.0.1:3000/oauth/revoke",
+  introspection_endpoint: "http://127.0.0.1:3000/oauth/introspect",
+  userinfo_endpoint: "http://127.0.0.1:3000/oauth/userinfo",
+  scopes_supported: ["api", "profile"],
+  response_types_supported: ["code"],
+  response_modes_supported: ["query"],
+  grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
+  token_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic", "none"],
+  revocation_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic", "none"],
+  introspection_endpoint_auth_methods_supported: ["client_secret_post", "client_secret_basic", "none"],
+  code_challenge_methods_supported: ["S256"],
+  authorization_response_iss_parameter_supported: true,
+  protected_resources: ["http://127.0.0.1:3000"]
+})

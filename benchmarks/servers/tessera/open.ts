@@ -1,0 +1,69 @@
+import { Effect, Layer, ManagedRuntime, Option } from "effect"
+import { Tessera } from "../../../core/http/Tessera.ts"
+import { Audit } from "../../../core/ports/Audit.ts"
+import { Entropy } from "../../../core/ports/Entropy.ts"
+import { Limiter } from "../../../core/ports/Limiter.ts"
+import { Pages } from "../../../core/ports/Pages.ts"
+import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
+import { ResourceOwner } from "../../../core/ports/ResourceOwner.ts"
+import { Workspaces } from "../../../core/ports/Workspaces.ts"
+import { standardPolicy } from "../../../core/rules/Policy.ts"
+import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+import { serveWith } from "../../../runtimes/Serve.ts"
+import { auditLog } from "../../../runtimes/server/auditLog.ts"
+import { logging } from "../../../runtimes/server/logging.ts"
+import { shed } from "../../../runtimes/shed.ts"
+import { openStore } from "./openStore.ts"
+
+export interface Options {
+  readonly store: string
+  /** Without anything that lets calls travel together. */
+  readonly alone: boolean
+  readonly workspaces: number
+  /** Whether audit events are written as the server binary writes them. */
+  readonly audited: boolean
+}
+
+const requestsAtOnce = 1000
+
+/** Nobody is at a browser here. */
+const nobody = Layer.succeed(ResourceOwner, {
+  current: () => Effect.succeedNone,
+  signInAt: () => "/login",
+  profile: () => Effect.succeed(Option.none())
+})
+
+/** Many are told apart by host, as a hosted installation does. */
+const workspacesOf = (count: number): ReadonlyArray<Workspace> =>
+  Array.from({ length: count }, (_, n) => ({
+    id: WorkspaceId.make(n === 0 ? "default" : `workspace-${n}`),
+    issuer: Issuer.make(n === 0 ? "http://127.0.0.1:3000" : `https://w${n}.example.org`),
+    name: "Benchmark"
+  }))
+
+/** All processes of a run seal by one key, so that a token of one opens in the others. */
+const ring = [sealKey(new Uint8Array(32).fill(1))] as const
+
+/** The server as an embedding host puts it together: the product's own layers, without limits. */
+export const open = async (options: Options) => {
+  const workspaces = workspacesOf(options.workspaces)
+  const [first] = workspaces
+  if (first === undefined) throw new Error("there has to be a workspace")
+  const ports = Layer.mergeAll(
+    openStore(options.store, options.alone),
+    Entropy.layer,
+    Keys.layer(ring),
+    options.audited ? auditLog : Audit.layerNone,
+    nobody,
+    RegistrationPolicy.layerOpen,
+    Pages.layer(),
+    Limiter.layerNone,
+    workspaces.length === 1 ? Workspaces.layerOne(first) : Workspaces.layerByHost(workspaces)
+  )
+  const runtime = ManagedRuntime.make(
+    Tessera.layer({ policy: standardPolicy }).pipe(Layer.provide(ports), Layer.provideMerge(logging("json")))
+  )
+  const { parts } = await runtime.runPromise(Effect.map(Tessera, (tessera) => tessera))
+  return { serve: shed(serveWith(runtime), requestsAtOnce), parts, workspaces }
+}

@@ -1,0 +1,110 @@
+import { Effect, Option } from "effect"
+import type { Active } from "../../../core/grant/Grant.ts"
+import type { Parts } from "../../../core/http/Parts.ts"
+import { type GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/Id.ts"
+import { CodeChallenge } from "../../../core/rules/Pkce.ts"
+import { RedirectTarget } from "../../../core/rules/RedirectUri.ts"
+import { scopesWithoutUser } from "../../../core/rules/Scope.ts"
+import { digestOf } from "../../../core/rules/Secret.ts"
+import { currentInstant } from "../../../core/server/Grants.ts"
+import type { Workspace } from "../../../core/workspace/Workspace.ts"
+import type { Order, Plan } from "../../Plan.ts"
+import { get, getWithBearer, post, redirectUri, registration, verifier } from "../forms.ts"
+import { makeClient } from "./client.ts"
+import { accessTokenOf, fill, grantIdAt, refreshTokenOf } from "./grants.ts"
+
+const atOnce = 1000
+
+/** So many numbers below a bound, evenly spread and in no order, each once. */
+const spread = (count: number, bound: number): ReadonlyArray<number> => {
+  const taken = Math.min(count, bound)
+  // A prime above any bound here meets every number once.
+  return Array.from({ length: taken }, (_, n) => (n * 1_000_003 + 17) % bound)
+}
+
+/** The plans of a server over so many grants, which are there already or are put there now. */
+export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, grants: number, filled: boolean) =>
+  Effect.gen(function* () {
+    const each = Math.floor(grants / workspaces.length)
+    for (const { id } of workspaces) {
+      const { client } = yield* makeClient(parts, id)
+      const numbers = Array.from({ length: each }, (_, n) => n)
+      if (!filled) yield* fill(parts, id, client.id, numbers, yield* currentInstant)
+    }
+    const [first] = workspaces
+    if (first === undefined) return yield* Effect.die(new Error("there has to be a workspace"))
+    const workspace = first.id
+    const { client, by, secret } = yield* makeClient(parts, workspace)
+    const credentials = { client_id: client.id, client_secret: secret }
+    let begun: ReadonlyArray<GrantId> = []
+
+    const accessTokens = (count: number) =>
+      Effect.map(currentInstant, (now) =>
+        spread(count, each).map((n) => accessTokenOf(parts, workspace, grantIdAt(n), now))
+      )
+
+    const refreshTokens = (count: number) =>
+      Effect.forEach(
+        spread(count, each),
+        (n) =>
+          Effect.map(parts.grantRecords.get(workspace, grantIdAt(n)), (found) => {
+            const grant = Option.getOrUndefined(found)?.value
+            if (grant?._tag !== "Active") throw new Error(`grant ${n} is not active`)
+            return refreshTokenOf(parts, workspace, grant satisfies Active)
+          }),
+        { concurrency: atOnce }
+      )
+
+    /** Grants whose code is out, and those of the last run gone. */
+    const codes = (count: number) =>
+      Effect.gen(function* () {
+        yield* Effect.forEach(begun, (id) => parts.grants.removeGrant(workspace, id), {
+          concurrency: atOnce,
+          discard: true
+        })
+        begun = Array.from({ length: count }, () => grantIdOf(parts.entropy.bytes(idLength)))
+        const approved = {
+          client: client.id,
+          user: UserId.make("user-1"),
+          redirectUri: RedirectTarget.make(redirectUri),
+          challenge: CodeChallenge.make(digestOf(verifier)),
+          scope: scopesWithoutUser(parts.policy.scopes),
+          resource: null
+        }
+        return yield* Effect.forEach(begun, (id) => parts.grants.begin(workspace, approved, id), {
+          concurrency: atOnce
+        })
+      })
+
+    // Nothing that a first request does is part of what is measured.
+    yield* parts.grants.clientCredentials(workspace, by, { scope: undefined, resource: null })
+
+    const plan = Effect.fnUntraced(function* ({ workload, count }: Order) {
+      switch (workload) {
+        case "client_credentials":
+          return post("/oauth/token", { grant_type: "client_credentials", ...credentials })
+        case "bearer_check":
+          return getWithBearer("/rest/companies", yield* accessTokens(count))
+        case "introspection":
+          return post("/oauth/introspect", { token: "{value}", ...credentials }, "cycle", yield* accessTokens(count))
+        case "metadata":
+          return get("/.well-known/oauth-authorization-server")
+        case "code_exchange": {
+          const fields = { redirect_uri: redirectUri, code_verifier: verifier, ...credentials }
+          const grant = { grant_type: "authorization_code", code: "{value}" }
+          return post("/oauth/token", { ...grant, ...fields }, "once", yield* codes(count))
+        }
+        case "refresh": {
+          const grant = { grant_type: "refresh_token", refresh_token: "{value}" }
+          return post("/oauth/token", { ...grant, ...credentials }, "chain", yield* refreshTokens(count))
+        }
+        case "registration":
+          return registration
+        default:
+          return yield* Effect.die(new Error(`there is no workload ${workload}`))
+      }
+    })
+    const host = workspaces.length === 1 ? {} : { host: new URL(first.issuer).host }
+    return (order: Order): Promise<Plan> =>
+      Effect.runPromise(Effect.map(plan(order), (made) => ({ ...made, headers: { ...made.headers, ...host } })))
+  })
