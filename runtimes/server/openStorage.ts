@@ -1,17 +1,20 @@
 import { Effect, Layer, Option } from "effect"
 import type { PostgresOptions } from "../../adapters/postgres/Postgres.ts"
 import type { Storage, StorageScan } from "../../core/ports/Storage.ts"
-import type { DatabaseUrl } from "./DatabaseUrl.ts"
+import { type DatabaseUrl, describeDatabase } from "./DatabaseUrl.ts"
 import { StorageRefused } from "./StorageRefused.ts"
 import type { StorageSettings } from "./StorageSettings.ts"
 
-/** What the adapters say themselves is written for operators. */
-const refused = (error: { readonly message: string }) => new StorageRefused({ message: error.message })
-
 const lazily = <E extends { readonly message: string }>(
+  database: DatabaseUrl,
   load: () => Promise<Layer.Layer<Storage | StorageScan, E>>
 ): Layer.Layer<Storage | StorageScan, StorageRefused> =>
-  Layer.unwrap(Effect.promise(load)).pipe(Layer.catch((error) => Layer.effectContext(Effect.fail(refused(error)))))
+  Layer.unwrap(Effect.promise(load)).pipe(
+    // What the adapters say themselves is written for operators.
+    Layer.catch(({ message }) =>
+      Layer.effectContext(Effect.fail(new StorageRefused({ message: `${describeDatabase(database)}: ${message}` })))
+    )
+  )
 
 const deadlineOf = ({ deadline }: StorageSettings) =>
   Option.match(deadline, {
@@ -34,15 +37,17 @@ export const openStorage = (
 ): Layer.Layer<Storage | StorageScan, StorageRefused> => {
   switch (database._tag) {
     case "Memory":
-      return lazily(async () => (await import("../../adapters/memory/Memory.ts")).layerTrusting)
+      return lazily(database, async () => (await import("../../adapters/memory/Memory.ts")).layerTrusting)
     case "Sqlite":
-      return lazily(async () => (await import("../../adapters/sqlite/Sqlite.ts")).layer({ path: database.path }))
+      return lazily(database, async () =>
+        (await import("../../adapters/sqlite/Sqlite.ts")).layer({ path: database.path })
+      )
     case "Postgres":
-      return lazily(async () =>
+      return lazily(database, async () =>
         (await import("../../adapters/postgres/Postgres.ts")).layer(postgresOptions(database.url, settings))
       )
     case "Redis":
-      return lazily(async () =>
+      return lazily(database, async () =>
         (await import("../../adapters/redis/Redis.ts")).layer({
           url: database.url,
           patience: settings.patience,

@@ -100,7 +100,8 @@ describe("settings", () => {
       LOG_FORMAT: "xml",
       REQUESTS_AT_ONCE: "0",
       REQUEST_TIMEOUT: "10",
-      SHUTDOWN_TIMEOUT: "later"
+      SHUTDOWN_TIMEOUT: "later",
+      STORAGE_START_TIMEOUT: "patiently"
     }
     const complaints = complaintsOf(wrong)
     expect(names(complaints).sort()).toEqual(Object.keys(wrong).sort())

@@ -1,0 +1,310 @@
+import { describe, expect, test } from "bun:test"
+import { existsSync, readdirSync, statSync } from "node:fs"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { Effect, type Scope } from "effect"
+import { freePort } from "../harness/freePort.ts"
+import { node, node22, postgresUrl, redisUrl } from "../harness/given.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
+import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { type Child, startChild } from "./given/Child.ts"
+import { nodeBuild } from "./given/nodeBuild.ts"
+import { command, tessera } from "./given/tessera.ts"
+import { head, open } from "./given/wire.ts"
+
+const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
+
+interface Started {
+  readonly child: Child
+  readonly url: string
+}
+
+/** A server of the test's own, once it says that it listens. */
+const started = (cwd: string, env: Readonly<Record<string, string>> = {}) =>
+  Effect.gen(function* () {
+    const port = env.PORT ?? String(yield* freePort)
+    const child = yield* tessera(["serve"], { cwd, env: { PORT: port, ...env } })
+    yield* Effect.promise(() => child.says(/listening on\s+http/))
+    return { child, url: `http://127.0.0.1:${port}` } satisfies Started
+  })
+
+const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>) =>
+  scoped(Effect.flatMap(throwawayFolder("serve"), body))
+
+const killed = ({ child }: Started, signal: NodeJS.Signals) =>
+  Effect.promise(() => {
+    child.process.kill(signal)
+    return child.ended
+  })
+
+const isRefused = (url: string) =>
+  Effect.promise(() =>
+    fetch(url).then(
+      () => false,
+      () => true
+    )
+  )
+
+interface Machine {
+  readonly client_id: string
+  readonly client_secret: string
+}
+
+const post = (url: string, path: string, body: string | URLSearchParams, type?: string) =>
+  Effect.promise(() =>
+    fetch(url + path, { method: "POST", body, ...(type === undefined ? {} : { headers: { "content-type": type } }) })
+  )
+
+const register = Effect.fnUntraced(function* (url: string) {
+  const body = JSON.stringify({ grant_types: ["client_credentials"], token_endpoint_auth_method: "client_secret_post" })
+  const response = yield* post(url, "/oauth/register", body, "application/json")
+  expect(response.status).toBe(201)
+  // What a registration answers; a wrong shape fails what follows.
+  return (yield* Effect.promise(() => response.json())) as Machine
+})
+
+const tokenOf = Effect.fnUntraced(function* (url: string, { client_id, client_secret }: Machine) {
+  const fields = new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret })
+  const response = yield* post(url, "/oauth/token", fields)
+  expect(response.status).toBe(200)
+  // What the token endpoint answers; a wrong shape fails what follows.
+  return ((yield* Effect.promise(() => response.json())) as { readonly access_token: string }).access_token
+})
+
+const companiesStatus = (url: string, token: string) =>
+  Effect.promise(async () => {
+    const response = await fetch(`${url}/rest/companies`, { headers: { authorization: `Bearer ${token}` } })
+    await response.text()
+    return response.status
+  })
+
+describe("tessera serve", () => {
+  test("needs nothing, says where everything is, and prints a first command that works", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const { child, url } = yield* started(cwd)
+        const said = child.stdout()
+        expect(said).toContain(`listening on  ${url}`)
+        expect(said).toContain(`issuer        ${url}`)
+        expect(said).toContain("SQLite in ./data/tessera.db")
+        expect(said).toContain("./data/tessera.db.keys (just made; back it up)")
+        const link = /http:\S+\/set-up\?token=\S+/.exec(said)?.[0] ?? ""
+        expect((yield* Effect.promise(() => fetch(link))).status).toBe(200)
+
+        const curl = said.slice(said.indexOf("curl"))
+        const ran = yield* runProgram("sh", ["-c", curl], { cwd, env: plainEnvironment })
+        expect(JSON.parse(ran.stdout)).toMatchObject({ client_name: "My app" })
+
+        const modes = readdirSync(join(cwd, "data")).map((name) => [
+          name,
+          (statSync(join(cwd, "data", name)).mode & 0o777).toString(8)
+        ])
+        expect(Object.fromEntries(modes)).toMatchObject({ "tessera.db": "600", "tessera.db.keys": "600" })
+        expect(child.stderr()).not.toContain(link.split("=")[1] ?? "no token")
+      })
+    ))
+
+  test("has after kill -9 what it acknowledged before", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const before = yield* started(cwd)
+        const client = yield* register(before.url)
+        const token = yield* tokenOf(before.url, client)
+        expect((yield* killed(before, "SIGKILL")).signal).toBe("SIGKILL")
+
+        const after = yield* started(cwd, { BASE_URL: before.url })
+        expect(yield* companiesStatus(after.url, token)).toBe(200)
+        expect(yield* companiesStatus(after.url, yield* tokenOf(after.url, client))).toBe(200)
+        expect(after.child.stdout()).not.toContain("just made")
+      })
+    ))
+
+  test("prints the set-up link only while nobody has an account", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const password = "correct horse battery staple"
+        const first = yield* started(cwd, { OWNER_EMAIL: "ada@example.com", OWNER_PASSWORD: password })
+        expect(first.child.stdout()).not.toContain("set-up")
+        expect(first.child.stdout() + first.child.stderr()).not.toContain(password)
+        expect((yield* killed(first, "SIGTERM")).status).toBe(0)
+        const second = yield* started(cwd)
+        expect(second.child.stdout()).not.toContain("set-up")
+        expect((yield* command(["user", "list"], { cwd })).stdout).toContain("ada@example.com")
+      })
+    ))
+
+  test("refuses an owner's password that is none, by the variable's name", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = { OWNER_EMAIL: "ada@example.com", OWNER_PASSWORD: "short", PORT: String(yield* freePort) }
+        const { status, stderr } = yield* command(["serve"], { cwd, env })
+        expect(stderr).toContain("OWNER_PASSWORD: expected a password of at least 10 characters")
+        expect(status).toBe(2)
+      })
+    ))
+
+  test.each(["SIGTERM", "SIGINT"] as const)("ends with 0 on %s", (signal) =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const server = yield* started(cwd)
+        yield* register(server.url)
+        expect(yield* killed(server, signal)).toEqual({ status: 0, signal: null })
+        // The last one out has folded the write-ahead log back into the file.
+        expect(existsSync(join(cwd, "data/tessera.db-wal"))).toBe(false)
+      })
+    )
+  )
+
+  test("ends at once when it is told twice", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const server = yield* started(cwd, { SHUTDOWN_TIMEOUT: "1 hour", REQUEST_TIMEOUT: "200 seconds" })
+        const half = open(Number(new URL(server.url).port))
+        half.write(head({ method: "POST", target: "/oauth/token", headers: [["content-length", "10"]] }))
+        // The server has read its beginning once it has answered somebody who came later.
+        yield* register(server.url)
+        server.child.process.kill("SIGTERM")
+        expect(yield* pollUntil(isRefused(server.url), 10_000)).toBe(true)
+        expect((yield* killed(server, "SIGTERM")).status).toBe(1)
+        half.destroy()
+      })
+    ))
+
+  test("says so when the port is taken", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const port = yield* freePort
+        const other = createServer().listen(port, "127.0.0.1")
+        yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
+        const { status, stderr } = yield* command(["serve"], { cwd, env: { PORT: String(port) } })
+        expect(stderr).toContain(`can't listen on 127.0.0.1 port ${port}`)
+        expect(stderr).toContain("set PORT")
+        expect(status).toBe(1)
+      })
+    ))
+
+  test("logs one line of JSON for each event, with the request's id and without a secret", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const server = yield* started(cwd, { ACCESS_LOG: "on" })
+        const response = yield* post(server.url, "/oauth/register?secret=in-the-query", "{}", "application/json")
+        const requestId = response.headers.get("x-request-id") ?? "none"
+        const client = yield* register(server.url)
+        const token = yield* tokenOf(server.url, client)
+        yield* killed(server, "SIGTERM")
+        const lines = server.child.stderr().trim().split("\n")
+        // A line that is no JSON fails right here.
+        const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+        expect(entries.filter((entry) => entry.requestId === requestId).map((entry) => entry.message)).toEqual([
+          "refused",
+          "request"
+        ])
+        expect(entries.find((entry) => entry.message === "request")).toMatchObject({
+          method: "POST",
+          path: "/oauth/register",
+          status: 400,
+          peer: "127.0.0.1",
+          level: "Info"
+        })
+        for (const secret of [client.client_secret, token, "in-the-query"]) {
+          expect(server.child.stderr()).not.toContain(secret)
+        }
+      })
+    ))
+
+  test("believes a proxy about the caller only where it is trusted", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const peers: Array<unknown> = []
+        for (const trusted of ["", "127.0.0.1"]) {
+          const server = yield* started(cwd, { ACCESS_LOG: "on", TRUSTED_PROXIES: trusted })
+          const headers = { "x-forwarded-for": "6.6.6.6, 203.0.113.9" }
+          yield* Effect.promise(() => fetch(`${server.url}/healthz`, { headers }))
+          yield* killed(server, "SIGTERM")
+          // The one line of the access log.
+          const entry = JSON.parse(server.child.stderr().trim()) as { readonly peer: unknown }
+          peers.push(entry.peer)
+        }
+        expect(peers).toEqual(["127.0.0.1", "203.0.113.9"])
+      })
+    ))
+
+  test("lets nobody register without the initial access token where it asks for one", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const token = "an-initial-access-token"
+        const { child, url } = yield* started(cwd, { REGISTRATION: "token", REGISTRATION_TOKEN: token })
+        const body = JSON.stringify({ redirect_uris: ["https://a.example/cb"] })
+        expect((yield* post(url, "/oauth/register", body, "application/json")).status).toBe(401)
+        const said = child.stdout()
+        expect(said).not.toContain(token)
+        const curl = said.slice(said.indexOf("curl"))
+        const ran = yield* runProgram("sh", ["-c", curl], {
+          cwd,
+          env: { ...plainEnvironment, REGISTRATION_TOKEN: token }
+        })
+        expect(JSON.parse(ran.stdout)).toMatchObject({ client_name: "My app" })
+      })
+    ))
+
+  test("runs on what several processes share: PostgreSQL, Redis", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const SEAL_KEYS = (yield* command(["seal-keys", "new"], { cwd })).stdout.trim()
+        for (const DATABASE_URL of [postgresUrl(), redisUrl()]) {
+          const env = { DATABASE_URL, SEAL_KEYS, BASE_URL: "https://auth.example.com" }
+          const [one, two] = yield* Effect.all([started(cwd, env), started(cwd, env)])
+          const client = yield* register(one.url)
+          const token = yield* tokenOf(two.url, client)
+          expect(yield* companiesStatus(one.url, token)).toBe(200)
+          const doctor = yield* command(["doctor"], { cwd, env })
+          expect(doctor.stdout).toContain("ok    storage")
+          expect((yield* command(["migrate"], { cwd, env })).status).toBe(0)
+        }
+        expect(existsSync(join(cwd, "data"))).toBe(false)
+      })
+    ))
+
+  test("says what it waits for, and gives up, where the storage is away", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const SEAL_KEYS = (yield* command(["seal-keys", "new"], { cwd })).stdout.trim()
+        const port = yield* freePort
+        for (const DATABASE_URL of [
+          `postgres://tessera:hunter2@127.0.0.1:${port}/tessera`,
+          `redis://:hunter2@127.0.0.1:${port}`
+        ]) {
+          const env = { DATABASE_URL, SEAL_KEYS, STORAGE_START_TIMEOUT: "1 second" }
+          const { status, stderr } = yield* command(["serve"], { cwd, env })
+          expect(stderr).toContain(String(port))
+          expect(stderr).not.toContain("hunter2")
+          expect(status).toBe(1)
+        }
+      })
+    ))
+})
+
+describe("on Node", () => {
+  test("serves from SQLite where Node has it, and says what is needed where it has not", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const main = join(yield* nodeBuild, "runtimes/node/main.js")
+        const port = yield* freePort
+        const env = { ...plainEnvironment, PORT: String(port) }
+        const child = yield* startChild(node22(), [main, "serve"], { cwd, env })
+        yield* Effect.promise(() => child.says(/listening on\s+http/))
+        const url = `http://127.0.0.1:${port}`
+        expect(yield* companiesStatus(url, yield* tokenOf(url, yield* register(url)))).toBe(200)
+        child.process.kill("SIGTERM")
+        expect((yield* Effect.promise(() => child.ended)).status).toBe(0)
+
+        const version = yield* runProgram(node(), ["--version"])
+        const [, major = "", minor = ""] = /v(\d+)\.(\d+)/.exec(version.stdout) ?? []
+        if (Number(major) * 100 + Number(minor) >= 2213) return
+        const old = yield* runProgram(node(), [main, "serve"], { cwd, env })
+        expect(old.stderr).toContain("Node 22.13 or later")
+        expect(old.status).toBe(1)
+      })
+    ))
+})
