@@ -3,6 +3,8 @@ import type { Route } from "../core/http/Route.ts"
 import { fetchHandler } from "./fetch.ts"
 import type { Serve } from "./Serve.ts"
 
+export { type Serve, serveWith } from "./Serve.ts"
+
 export interface ElysiaOptions {
   /** `Tessera`'s own: what is not in this table stays with the app, and so does what stands in the app's own routes. */
   readonly routes: ReadonlyArray<Pick<Route, "path" | "match">>

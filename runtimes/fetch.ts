@@ -2,6 +2,8 @@ import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import type { Serve } from "./Serve.ts"
 
+export { type Serve, serveWith } from "./Serve.ts"
+
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
 export type PeerOf = () => string | undefined
 

@@ -5,6 +5,8 @@ import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 
+export { type Serve, serveWith } from "./Serve.ts"
+
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
 
 export interface NodeOptions {

@@ -34,7 +34,8 @@ const isLink = () => lstatSync(join(root, "node_modules"), { throwIfNoEntry: fal
 
 /** @returns {string | undefined} what went wrong, in one line */
 const npmCi = () => {
-  const args = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund"]
+  // Warnings are about tools of the tests that want a newer Node than this; nobody can do anything about them.
+  const args = ["ci", "--include=dev", "--include=optional", "--no-audit", "--no-fund", "--loglevel=error"]
   const npm = process.env.npm_execpath ?? ""
   // Standard output belongs to the program that is launched, so npm reports on standard error.
   /** @type {import("node:child_process").StdioOptions} */
@@ -60,6 +61,6 @@ export const ensureInstalled = () => {
     process.stderr.write("node_modules is a link and differs from package-lock.json; it is used as it is\n")
     return undefined
   }
-  process.stderr.write("Installing what package-lock.json asks for …\n")
+  process.stderr.write("Installing what package-lock.json asks for; the first time that takes a minute …\n")
   return npmCi()
 }
