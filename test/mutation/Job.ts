@@ -5,10 +5,10 @@ export type Job =
   /** One that is at work from the first import on, so it needs a process of its own. */
   | { readonly _tag: "FromStart"; readonly mutant: string; readonly files: ReadonlyArray<string> }
 
-/** Whom a mutant's place was reached by: while sources or tests were loaded, and by which tests how often. */
+/** Whom a mutant's place is reached by: while the sources, or a file of tests, are loaded, and by which tests how often. */
 export interface Hits {
   readonly atStart: ReadonlyArray<string>
-  readonly atLoad: ReadonlyArray<string>
+  readonly byFile: { readonly [file: string]: ReadonlyArray<string> }
   readonly byTest: { readonly [test: string]: { readonly [mutant: string]: number } }
 }
 

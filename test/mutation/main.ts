@@ -13,6 +13,10 @@ const enough = 85
 
 const say = (line: string): void => console.log(line)
 
+const tellProgress = (verdicts: ReadonlyMap<string, Verdict>): void => {
+  if (verdicts.size > 0 && verdicts.size % 100 === 0) process.stderr.write(`${verdicts.size} tried\n`)
+}
+
 const trySwitched = async (mutants: ReadonlyArray<Mutant>, verdicts: Map<string, Verdict>): Promise<Hits> => {
   let hits: Hits | undefined
   for (;;) {
@@ -25,6 +29,7 @@ const trySwitched = async (mutants: ReadonlyArray<Mutant>, verdicts: Map<string,
       if (said._tag === "Trying") trying = said.mutant
       if (said._tag === "Killed") verdicts.set(said.mutant, { _tag: "Killed", by: said.by })
       if (said._tag === "Survived") verdicts.set(said.mutant, { _tag: "Survived" })
+      if (said._tag !== "Trying") tellProgress(verdicts)
     }
     const end = await startTrial({ _tag: "Switched", mutants: left, hits }, heard)
     if (unsound !== undefined) throw new Error(unsound)
@@ -73,7 +78,7 @@ const tryFromStart = async (
       if (!verdicts.has(id)) {
         verdicts.set(id, { _tag: "Killed", by: end === "silent" ? "a loop without end" : "the end of the process" })
       }
-      if (verdicts.size % 50 === 0) process.stderr.write(`${queue.length} to go\n`)
+      tellProgress(verdicts)
     }
   }
   await Promise.all(Array.from({ length: jobs }, worker))

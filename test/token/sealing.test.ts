@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { createHash } from "node:crypto"
 import { Effect, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { GrantId } from "../../core/rules/Id.ts"
@@ -295,6 +296,23 @@ describe("a consent page's ticket", () => {
     }
   })
 
+  /** A ticket made by hand, byte by byte, under a MAC of ours. */
+  const forge = (purpose: "ticket" | "form", version: number, tail: ReadonlyArray<number> = []) => {
+    const sound = Result.getOrThrow(Base64Url.decode(text)).slice(0, 27)
+    const head = new Uint8Array([version, ...sound.slice(1), ...tail])
+    const words = JSON.stringify([binding.session, binding.user, binding.request])
+    const digest = createHash("sha256").update(words).digest()
+    const mac = sealer.mac(sealer.first, "home", purpose, new Uint8Array([...head, ...digest]))
+    return openTicket(sealer, "home", Base64Url.encode(new Uint8Array([...head, ...mac])), binding, now)
+  }
+
+  test("is version, key, grant, expiry, and a MAC made for tickets over these and the digest of all that was shown", () => {
+    expect(forge("ticket", 1)).toEqual(Result.succeed(grant))
+    expect(forge("form", 1)).toEqual(Result.fail("ticket"))
+    for (const version of [0, 2]) expect(forge("ticket", version)).toEqual(Result.fail("ticket"))
+    expect(forge("ticket", 1, [0])).toEqual(Result.fail("ticket"))
+  })
+
   test("keeps apart what only runs together", () => {
     const shifted = { session: "sa", user: "lice", request: "client_id=x" }
     expect(openTicket(sealer, "home", text, shifted, now)).toEqual(Result.fail("ticket"))
@@ -316,5 +334,10 @@ describe("a form's hidden field", () => {
       expect(isCsrfField(sealer, where, session, text)).toBe(false)
     }
     expect(isCsrfField(makeSealer([key(2)]), "home", "s", field)).toBe(false)
+  })
+
+  test("is the key's id and a MAC made for forms", () => {
+    const mac = sealer.mac(sealer.first, "home", "form", new TextEncoder().encode("s"))
+    expect(csrfField(sealer, "home", "s")).toBe(`${sealer.first.id}.${Base64Url.encode(mac)}`)
   })
 })
