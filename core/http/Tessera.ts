@@ -1,4 +1,4 @@
-import { Cause, Context, Effect, Exit, Layer, Option } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Layer, Option } from "effect"
 import { Hex } from "effect/encoding"
 import type { Principal } from "../grant/Principal.ts"
 import { Audit } from "../ports/Audit.ts"
@@ -9,10 +9,11 @@ import { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../ports/ResourceOwner.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import { Workspaces } from "../ports/Workspaces.ts"
+import { instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { NoSuchRoute, type Refusal } from "../rules/Refusal.ts"
 import { makeClients } from "../server/Clients.ts"
-import { currentInstant, makeGrants } from "../server/Grants.ts"
+import { makeGrants } from "../server/Grants.ts"
 import { clientKind, grantKind } from "../server/kinds.ts"
 import { recordsOf } from "../server/Records.ts"
 import { makeUsage, usageKind } from "../server/Usage.ts"
@@ -71,9 +72,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const workspaces = yield* Workspaces
   const policy = options.policy
   const usage = makeUsage(recordsOf(storage, usageKind), entropy)
-  const clients = yield* makeClients(recordsOf(storage, clientKind), entropy, policy)
+  const clock = yield* Clock.Clock
+  const clients = makeClients(recordsOf(storage, clientKind), entropy, policy, clock)
   const grantRecords = recordsOf(storage, grantKind(policy))
-  const grants = makeGrants(grantRecords, clients, keys, entropy, policy, usage, limiter)
+  const grants = makeGrants(grantRecords, clients, keys, entropy, policy, usage, limiter, clock)
   const parts: Parts = {
     policy,
     storage,
@@ -95,14 +97,13 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
   const newRequestId = () => Hex.encode(entropy.bytes(requestIdLength))
 
-  const handle = Effect.fnUntraced(function* (request: HttpRequest): Effect.fn.Return<HttpResponse> {
+  const answer = Effect.fnUntracedEager(function* (request: HttpRequest): Effect.fn.Return<HttpResponse> {
     const requestId = newRequestId()
     const workspace = workspaces.resolve(request)
     if (workspace === undefined) return finish(requestId, request, undefined, nowhere)
     const path = pathBelow(workspace, request.path)
     const route = path === undefined ? undefined : find(path)
-    const now = yield* currentInstant
-    const call: Call = { request, workspace, path: path ?? request.path, now, requestId }
+    const call: Call = { request, workspace, path: path ?? request.path, now: instantOf(clock), requestId }
     if (route === undefined) return finish(requestId, request, undefined, notFound(parts, call))
     if (request.method === "OPTIONS" && route.cors) {
       return finish(
@@ -114,10 +115,14 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     }
     const endpoint = endpointOf(route, request.method)
     if (endpoint === undefined) return finish(requestId, request, route, wrongMethod(parts, call, route))
-    const exit = yield* Effect.exit(endpoint(call))
+    const answered = endpoint(call)
+    // Most answers are there already; only one that had to wait for something takes a fiber's turn.
+    const exit = isDone(answered) ? answered : yield* Effect.exit(answered)
     if (Exit.isSuccess(exit)) return finish(requestId, request, route, exit.value)
     return finish(requestId, request, route, yield* answerFailure(parts, call, route, exit.cause))
   })
+
+  const handle = (request: HttpRequest) => Effect.suspend(() => answer(request))
 
   const guardCall = Effect.fnUntraced(function* (request: HttpRequest, needs: Needs): Effect.fn.Return<Guarded> {
     const requestId = newRequestId()
@@ -125,13 +130,15 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
     const admitted = yield* Effect.result(guard(grants, workspace, request, needs))
     if (admitted._tag === "Success") return { _tag: "Admitted", principal: admitted.success, workspace }
-    const call: Call = { request, workspace, path: request.path, now: yield* currentInstant, requestId }
+    const call: Call = { request, workspace, path: request.path, now: instantOf(clock), requestId }
     yield* refused(audit, call, admitted.failure)
     return { _tag: "Refused", response: withRequestId(requestId, bearerError(workspace, admitted.failure)) }
   })
 
   return { handle, guard: guardCall, routes, parts }
 })
+
+const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
 const endpointOf = (route: Route, method: string): Endpoint | undefined => {
   switch (method) {

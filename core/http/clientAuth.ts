@@ -79,7 +79,7 @@ const presented = (
 }
 
 /** The client behind a request to the token, revocation or introspection endpoint. */
-export const authenticateClient = Effect.fnUntraced(function* (
+export const authenticateClient = Effect.fnUntracedEager(function* (
   parts: Parts,
   call: Call,
   parameters: Parameters

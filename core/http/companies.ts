@@ -11,7 +11,7 @@ const companies = [
 
 /** The example resource: what a product's own API looks like behind the guard. */
 export const companiesEndpoint = (parts: Parts): Endpoint =>
-  Effect.fnUntraced(function* (call) {
+  Effect.fnUntracedEager(function* (call) {
     const principal = yield* guard(parts.grants, call.workspace, call.request, { scopes: ["api"] })
     const as =
       principal._tag === "User"

@@ -51,7 +51,7 @@ export const guard = (
   const text = readBearer(request.headers.get("authorization"))
   return Result.isFailure(text)
     ? Effect.fail(text.failure)
-    : Effect.flatMap(grants.check(workspace.id, text.success), (principal) =>
+    : Effect.flatMapEager(grants.check(workspace.id, text.success), (principal) =>
         Effect.fromResult(admit(workspace, request, needs, principal))
       )
 }

@@ -18,7 +18,7 @@ import { refused } from "./refused.ts"
 /** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
 type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
 
-const asker = Effect.fnUntraced(function* (parts: Parts, call: Call, parameters: Parameters) {
+const asker = Effect.fnUntracedEager(function* (parts: Parts, call: Call, parameters: Parameters) {
   const authorization = call.request.headers.get("authorization")
   if (authorization?.slice(0, 7).toLowerCase() === "bearer ") {
     const text = yield* Effect.fromResult(readBearer(authorization))
@@ -81,7 +81,7 @@ const describe = (call: Call, facts: Facts): Record<string, unknown> => ({
 
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
 export const introspectEndpoint = (parts: Parts): Endpoint =>
-  Effect.fnUntraced(function* (call) {
+  Effect.fnUntracedEager(function* (call) {
     const parameters = yield* Effect.fromResult(readForm(call.request))
     const who: Asker = yield* asker(parts, call, parameters)
     const token = yield* Effect.fromResult(need(parameters, "token"))

@@ -8,7 +8,7 @@ import type { Parts } from "./Parts.ts"
 
 /** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
 export const revokeEndpoint = (parts: Parts): Endpoint =>
-  Effect.fnUntraced(function* (call) {
+  Effect.fnUntracedEager(function* (call) {
     const parameters = yield* Effect.fromResult(readForm(call.request))
     const by = yield* authenticateClient(parts, call, parameters)
     const token = yield* Effect.fromResult(need(parameters, "token"))

@@ -52,7 +52,7 @@ const readRefresh = (call: Call, parameters: Parameters) =>
     return { token, scope: parameters.get("scope"), resource: yield* resourceOf(call, parameters) }
   })
 
-const issue = Effect.fnUntraced(function* (
+const issue = Effect.fnUntracedEager(function* (
   parts: Parts,
   call: Call,
   by: AuthenticatedClient,
@@ -81,7 +81,7 @@ const isGrantType = (text: string): text is GrantType =>
 
 /** RFC 6749 §3.2. */
 export const tokenEndpoint = (parts: Parts): Endpoint =>
-  Effect.fnUntraced(function* (call) {
+  Effect.fnUntracedEager(function* (call) {
     const parameters = yield* Effect.fromResult(readForm(call.request))
     const grantType = yield* Effect.fromResult(need(parameters, "grant_type"))
     const by = yield* authenticateClient(parts, call, parameters)

@@ -9,7 +9,7 @@ const needs = { scopes: ["profile"] } as const
 
 /** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
 export const userinfoEndpoint = (parts: Parts): Endpoint =>
-  Effect.fnUntraced(function* (call) {
+  Effect.fnUntracedEager(function* (call) {
     const principal = yield* guard(parts.grants, call.workspace, call.request, needs)
     if (principal._tag !== "User") return yield* new InsufficientScope({ needed: needs.scopes })
     const profile = yield* parts.owner.profile(call.workspace, principal.user)

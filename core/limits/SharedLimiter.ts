@@ -3,10 +3,9 @@ import { answerAndKeep } from "../grant/Decision.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
-import { Instant } from "../rules/Instant.ts"
+import { currentInstant, Instant, instantOf } from "../rules/Instant.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
-import { currentInstant } from "../server/Grants.ts"
 import { type RecordKind, recordsOf } from "../server/Records.ts"
 import { transact } from "../server/transact.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -76,20 +75,20 @@ export const layer = Layer.effectContext(
     }
 
     const take = (key: LimitKey, cost = 1): Effect.Effect<void, TooManyRequests> =>
-      Effect.flatMap(currentInstant, (now) => {
-        const bucket = bucketOf(key)
-        const { burst, refill, name } = key.allowance
-        const next = Math.max(bucket.fullAt, now) + cost * refill
-        const over = next - now - burst * refill
-        if (over > 0) {
-          return Effect.fail(
-            new TooManyRequests({ limit: name, retryAfterSeconds: Math.max(1, Math.ceil(over / 1000)) })
-          )
-        }
-        bucket.fullAt = next
-        bucket.untold += cost
-        return Effect.void
-      })
+      Effect.clockWith((clock) => taken(instantOf(clock), key, cost))
+
+    const taken = (now: Instant, key: LimitKey, cost: number): Effect.Effect<void, TooManyRequests> => {
+      const bucket = bucketOf(key)
+      const { burst, refill, name } = key.allowance
+      const next = Math.max(bucket.fullAt, now) + cost * refill
+      const over = next - now - burst * refill
+      if (over > 0) {
+        return Effect.fail(new TooManyRequests({ limit: name, retryAfterSeconds: Math.max(1, Math.ceil(over / 1000)) }))
+      }
+      bucket.fullAt = next
+      bucket.untold += cost
+      return Effect.void
+    }
 
     const tell = Effect.fnUntraced(function* (bucket: Bucket, now: Instant) {
       const told = bucket.untold

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { type Clock, Effect, Schema } from "effect"
 
 /** A moment, in whole milliseconds since 1970. */
 export const Instant = Schema.Int.pipe(Schema.brand("Instant"))
@@ -14,3 +14,8 @@ export const later = (from: Instant, by: Millis): Instant => (from + by) as Inst
 export const hasPassed = (expiry: Instant, now: Instant): boolean => expiry <= now
 
 export const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b)
+
+/** The clock's answer is whole milliseconds: an Instant. */
+export const instantOf = (clock: Clock.Clock): Instant => clock.currentTimeMillisUnsafe() as Instant
+
+export const currentInstant: Effect.Effect<Instant> = Effect.clockWith((clock) => Effect.succeed(instantOf(clock)))

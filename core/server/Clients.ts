@@ -1,14 +1,15 @@
-import { Cache, Effect, Exit, Option } from "effect"
+import { type Clock, Effect, Option } from "effect"
 import { type Client, proven } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId } from "../rules/Id.ts"
-import type { Instant } from "../rules/Instant.ts"
+import { type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { clientOwner } from "./kinds.ts"
+import { Recent } from "./Recent.ts"
 import type { Listed, Records } from "./Records.ts"
 import { transact } from "./transact.ts"
 
@@ -46,23 +47,31 @@ const cachedClients = 10_000
 /** One string for two: ids of workspaces and clients hold no space. */
 const cacheKey = (workspace: WorkspaceId, id: ClientId): string => `${workspace} ${id}`
 
-export const makeClients = Effect.fnUntraced(function* (
+export const makeClients = (
   records: Records<Client>,
   entropy: Entropy["Service"],
-  policy: Policy
-): Effect.fn.Return<Clients> {
-  const cache = yield* Cache.makeWith(
-    (key: string) => {
-      const [workspace = "", id = ""] = key.split(" ")
-      // The key was made of these two by `cacheKey`.
-      return Effect.map(records.get(workspace as WorkspaceId, id), (found) => Option.getOrUndefined(found)?.value)
-    },
-    {
-      capacity: cachedClients,
-      timeToLive: (exit) => (Exit.isSuccess(exit) ? policy.clientStaleness : 0)
-    }
-  )
-  const forget = (workspace: WorkspaceId, id: ClientId) => Cache.invalidate(cache, cacheKey(workspace, id))
+  policy: Policy,
+  clock: Clock.Clock
+): Clients => {
+  const recent = new Recent<Client>(cachedClients, policy.clientStaleness)
+  /** How often a client was changed here: what was read before the last time is not to be remembered after it. */
+  let changes = 0
+  const forget = (workspace: WorkspaceId, id: ClientId) =>
+    Effect.sync(() => {
+      changes++
+      recent.delete(cacheKey(workspace, id))
+    })
+
+  const read = (workspace: WorkspaceId, id: ClientId) =>
+    Effect.suspend(() => {
+      const before = changes
+      return Effect.map(records.get(workspace, id), (found) => {
+        const client = Option.getOrUndefined(found)?.value
+        // What is not there is not remembered: made-up ids must neither fill the memory nor hide a client to come.
+        if (client !== undefined && changes === before) recent.set(cacheKey(workspace, id), client, instantOf(clock))
+        return client
+      })
+    })
 
   const change: Clients["change"] = (workspace, id, change) =>
     transact(records, entropy, workspace, id, (client) => {
@@ -72,11 +81,10 @@ export const makeClients = Effect.fnUntraced(function* (
     }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
 
   return {
-    find: (workspace, id) =>
-      Effect.flatMap(Cache.get(cache, cacheKey(workspace, id)), (client) =>
-        // Not remembered: a flood of made-up ids must neither fill the cache nor hide a client that comes later.
-        client === undefined ? Effect.as(forget(workspace, id), undefined) : Effect.succeed(client)
-      ),
+    find: (workspace, id) => {
+      const client = recent.get(cacheKey(workspace, id), instantOf(clock))
+      return client === undefined ? read(workspace, id) : Effect.succeed(client)
+    },
     add: (workspace, client) => records.insert(workspace, client, "add"),
     change,
     setDisabled: (workspace, id, disabled) =>
@@ -88,4 +96,4 @@ export const makeClients = Effect.fnUntraced(function* (
     remove: (workspace, id) => Effect.ensuring(records.remove(workspace, id), forget(workspace, id)),
     list: (workspace, page) => records.list(workspace, clientOwner, page)
   }
-})
+}

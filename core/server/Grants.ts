@@ -1,4 +1,4 @@
-import { Clock, Effect, Option, type Redacted, Result } from "effect"
+import { type Clock, Effect, Option, type Redacted, Result } from "effect"
 import { Hex } from "effect/encoding"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { apiKeySecretLength, isKeyText, makeKey, readKey } from "../grant/apiKey.ts"
@@ -17,7 +17,7 @@ import type { Entropy } from "../ports/Entropy.ts"
 import type { Limiter } from "../ports/Limiter.ts"
 import { Conflict, type StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../rules/Id.ts"
-import { hasPassed, type Instant } from "../rules/Instant.ts"
+import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import {
   type Contended,
@@ -120,8 +120,7 @@ export interface Grants {
 
 const serialLength = 8
 
-/** The clock's answer is whole milliseconds: an Instant. */
-export const currentInstant: Effect.Effect<Instant> = Effect.map(Clock.currentTimeMillis, (now) => now as Instant)
+export { currentInstant } from "../rules/Instant.ts"
 
 export const makeGrants = (
   records: Records<Grant>,
@@ -130,7 +129,8 @@ export const makeGrants = (
   entropy: Entropy["Service"],
   policy: Policy,
   usage: Usage,
-  limiter: Limiter["Service"]
+  limiter: Limiter["Service"],
+  clock: Clock.Clock
 ): Grants => {
   const fresh = (sealer: Sealer): Fresh => ({ serial: Hex.encode(entropy.bytes(serialLength)), key: sealer.first.id })
 
@@ -150,7 +150,7 @@ export const makeGrants = (
 
   const unknown = refuseUnknown()
 
-  const checkKeyText = Effect.fnUntraced(function* (workspace: WorkspaceId, text: string, now: Instant) {
+  const checkKeyText = Effect.fnUntracedEager(function* (workspace: WorkspaceId, text: string, now: Instant) {
     const id = readKey(text)
     if (Option.isNone(id)) return yield* new InvalidToken({ reason: "malformed" })
     return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), digestOf(text), now))
@@ -160,35 +160,35 @@ export const makeGrants = (
     const token = open(keys.current(), workspace, "access", text, now)
     return Result.isFailure(token)
       ? Effect.fail(new InvalidToken({ reason: token.failure }))
-      : Effect.flatMap(behind(workspace, token.success.grant), ({ grant, client }) =>
+      : Effect.flatMapEager(behind(workspace, token.success.grant), ({ grant, client }) =>
           Effect.fromResult(checkAccess(workspace, grant, client, token.success, now))
         )
   }
 
-  const check: Grants["check"] = (workspace, text) =>
-    Effect.flatMap(currentInstant, (now) => {
-      const checked: Effect.Effect<Principal, InvalidToken | StorageUnavailable> = isKeyText(text)
-        ? checkKeyText(workspace, text, now)
-        : checkAccessText(workspace, text, now)
-      return Effect.map(checked, (principal) => {
-        usage.saw("grant", workspace, principal.grant, now)
-        return principal
-      })
+  const check: Grants["check"] = (workspace, text) => {
+    const now = instantOf(clock)
+    const checked: Effect.Effect<Principal, InvalidToken | StorageUnavailable> = isKeyText(text)
+      ? checkKeyText(workspace, text, now)
+      : checkAccessText(workspace, text, now)
+    return Effect.mapEager(checked, (principal) => {
+      usage.saw("grant", workspace, principal.grant, now)
+      return principal
     })
+  }
 
   /** A token's grant, and that grant's client. */
   const behind = (workspace: WorkspaceId, id: GrantId) =>
-    Effect.flatMap(get(workspace, id), (grant) => {
+    Effect.flatMapEager(get(workspace, id), (grant) => {
       const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
       return clientId === null
         ? Effect.succeed({ grant, client: undefined })
-        : Effect.map(clients.find(workspace, clientId), (client) => ({ grant, client }))
+        : Effect.mapEager(clients.find(workspace, clientId), (client) => ({ grant, client }))
     })
 
   return {
     check,
-    begin: Effect.fnUntraced(function* (workspace, approved, id) {
-      const grant = begin(approved, id, policy, yield* currentInstant)
+    begin: Effect.fnUntracedEager(function* (workspace, approved, id) {
+      const grant = begin(approved, id, policy, instantOf(clock))
       const inserted = yield* transact(records, entropy, workspace, id, (found) =>
         found === undefined
           ? { next: grant, outcome: Result.succeed(grant) }
@@ -196,17 +196,17 @@ export const makeGrants = (
       )
       return seal(keys.current(), workspace, codeOf(yield* Effect.fromResult(inserted)))
     }),
-    approvalOf: Effect.fnUntraced(function* (workspace, id) {
+    approvalOf: Effect.fnUntracedEager(function* (workspace, id) {
       const grant = yield* get(workspace, id)
       if (grant === undefined) return { _tag: "None" }
       if (grant._tag !== "Pending") return { _tag: "Used" }
-      const now = yield* currentInstant
+      const now = instantOf(clock)
       return hasPassed(grant.codeExpiresAt, now)
         ? { _tag: "Expired" }
         : { _tag: "Waiting", code: seal(keys.current(), workspace, codeOf(grant)) }
     }),
-    redeem: Effect.fnUntraced(function* (workspace, by, code, command) {
-      const now = yield* currentInstant
+    redeem: Effect.fnUntracedEager(function* (workspace, by, code, command) {
+      const now = instantOf(clock)
       const sealer = keys.current()
       const token = open(sealer, workspace, "code", code, now)
       if (Result.isFailure(token)) return yield* new InvalidGrant({ reason: token.failure })
@@ -219,8 +219,8 @@ export const makeGrants = (
       usage.saw("client", workspace, by.client.id, now)
       return sealed(sealer, workspace, tokens, now)
     }),
-    refresh: Effect.fnUntraced(function* (workspace, by, text, command) {
-      const now = yield* currentInstant
+    refresh: Effect.fnUntracedEager(function* (workspace, by, text, command) {
+      const now = instantOf(clock)
       const sealer = keys.current()
       const presented = open(sealer, workspace, "refresh", text, now)
       if (Result.isFailure(presented)) return yield* new InvalidGrant({ reason: presented.failure })
@@ -237,8 +237,8 @@ export const makeGrants = (
       usage.saw("client", workspace, by.client.id, now)
       return sealed(sealer, workspace, tokens, now)
     }),
-    clientCredentials: Effect.fnUntraced(function* (workspace, by, command) {
-      const now = yield* currentInstant
+    clientCredentials: Effect.fnUntracedEager(function* (workspace, by, command) {
+      const now = instantOf(clock)
       const sealer = keys.current()
       const drawn = fresh(sealer)
       const outcome = yield* transact(records, entropy, workspace, by.client.workspaceGrant, (grant) =>
@@ -249,8 +249,8 @@ export const makeGrants = (
       usage.saw("client", workspace, by.client.id, now)
       return sealed(sealer, workspace, tokens, now)
     }),
-    examine: Effect.fnUntraced(function* (workspace, text) {
-      const now = yield* currentInstant
+    examine: Effect.fnUntracedEager(function* (workspace, text) {
+      const now = instantOf(clock)
       if (isKeyText(text)) return { kind: "key", principal: yield* checkKeyText(workspace, text, now) }
       const opened = openAny(keys.current(), workspace, text, now)
       if (Result.isFailure(opened)) return yield* new InvalidToken({ reason: opened.failure })
@@ -263,8 +263,8 @@ export const makeGrants = (
       }
       return { kind: "refresh", token, grant: yield* Effect.fromResult(checkRefresh(grant, client, token, now)) }
     }),
-    revokeToken: Effect.fnUntraced(function* (workspace, by, text) {
-      const now = yield* currentInstant
+    revokeToken: Effect.fnUntracedEager(function* (workspace, by, text) {
+      const now = instantOf(clock)
       const opened = openAny(keys.current(), workspace, text, now)
       if (Result.isFailure(opened) || opened.success.kind === "code") return undefined
       const token = opened.success
@@ -273,8 +273,8 @@ export const makeGrants = (
       )
       return (yield* Effect.fromResult(outcome)) === "revoked" ? token.grant : undefined
     }),
-    revokeGrant: Effect.fnUntraced(function* (workspace, id, why, among = () => true) {
-      const now = yield* currentInstant
+    revokeGrant: Effect.fnUntracedEager(function* (workspace, id, why, among = () => true) {
+      const now = instantOf(clock)
       const outcome = yield* transact(records, entropy, workspace, id, (grant) =>
         grant === undefined || !among(grant) ? answer("unknown" as const) : revokeGrant(grant, why, policy, now)
       )
@@ -283,8 +283,8 @@ export const makeGrants = (
     removeGrant: (workspace, id) => records.remove(workspace, id),
     ofUser: (workspace, user, page) => records.list(workspace, userGrants(user), page),
     keys: (workspace, page) => records.list(workspace, keyGrants, page),
-    createKey: Effect.fnUntraced(function* (workspace, asked) {
-      const now = yield* currentInstant
+    createKey: Effect.fnUntracedEager(function* (workspace, asked) {
+      const now = instantOf(clock)
       const id = grantIdOf(entropy.bytes(idLength))
       const made = makeKey(asked, id, entropy.bytes(apiKeySecretLength), policy, now)
       const outcome = yield* transact(records, entropy, workspace, id, (found) =>

@@ -123,7 +123,7 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
 
   return {
     get: (workspace, id) =>
-      Effect.flatMap(storage.get({ workspace, kind: kind.kind, id }), (found) => {
+      Effect.flatMapEager(storage.get({ workspace, kind: kind.kind, id }), (found) => {
         if (Option.isNone(found)) return Effect.succeed(Option.none())
         const kept = read(found.value)
         return Result.isSuccess(kept) ? Effect.succeed(Option.some(kept.success)) : Effect.fail(kept.failure)

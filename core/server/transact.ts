@@ -31,7 +31,7 @@ export const transact = <V, A, E>(
   id: string,
   decide: (value: V | undefined) => Decision<A, E, V>
 ): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> =>
-  Effect.flatMap(records.get(workspace, id), (found) => {
+  Effect.flatMapEager(records.get(workspace, id), (found) => {
     const kept = Option.getOrUndefined(found)
     const decision = decide(kept?.value)
     return decision.next === undefined

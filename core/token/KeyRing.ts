@@ -57,11 +57,14 @@ const derivedKeys = 10_000
 export interface Sealer {
   readonly first: SealKey
   readonly find: (keyId: string) => SealKey | undefined
+  /** By its id read as a number, as it stands in a token. */
+  readonly findByNumber: (keyId: number) => SealKey | undefined
   readonly mac: (key: SealKey, workspace: string, purpose: SealPurpose, data: Uint8Array) => Uint8Array
 }
 
 export const makeSealer = (ring: KeyRing): Sealer => {
   const byId = new Map(ring.map((key) => [key.id, key]))
+  const byNumber = new Map(ring.map((key) => [Number.parseInt(key.id, 16), key]))
   const derived = new Map<string, Mac>()
   const derive = (key: SealKey, workspace: string, purpose: SealPurpose): Mac => {
     const name = `${key.id} ${purpose} ${workspace}`
@@ -78,6 +81,7 @@ export const makeSealer = (ring: KeyRing): Sealer => {
   return {
     first: ring[0],
     find: (keyId) => byId.get(keyId),
+    findByNumber: (keyId) => byNumber.get(keyId),
     mac: (key, workspace, purpose, data) => derive(key, workspace, purpose)(data)
   }
 }

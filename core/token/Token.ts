@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
-import { type GrantId, grantIdBytes, grantIdOf } from "../rules/Id.ts"
+import { type GrantId, grantIdBytes } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
@@ -130,8 +130,16 @@ const readAccess = (head: Omit<CodeToken, "kind">, epoch: number, claims: Map<nu
   return { kind: "access", ...head, epoch, serial: Hex.encode(serial), scope, resource } satisfies AccessToken
 }
 
-const read = (body: Uint8Array): Token | undefined => {
-  const head = { grant: grantIdOf(body.slice(at.grant, at.number)), expiresAt: readInstant(body, at.expiry) }
+/**
+ * The grant's id is base64url too, and begins where a group of the payload begins: its first 21 characters stand in the
+ * payload as they are, and two bits are left for the last.
+ */
+const grantIn = (payload: string, body: Uint8Array): GrantId =>
+  // The characters of 16 bytes.
+  (payload.slice(8, 29) + "AQgw".charAt((body[at.number - 1] ?? 0) & 3)) as GrantId
+
+const read = (payload: string, body: Uint8Array): Token | undefined => {
+  const head = { grant: grantIn(payload, body), expiresAt: readInstant(body, at.expiry) }
   const number = readNumber(body, at.number, 4)
   const claims = readClaims(body)
   if (claims === undefined) return undefined
@@ -165,11 +173,11 @@ const unseal = (sealer: Sealer, workspace: string, prefix: string, text: string)
   const bytes = decoded.success
   if (bytes.length < headLength + macLength) return Result.fail("malformed")
   if (bytes[0] !== version) return Result.fail("malformed")
-  const key = sealer.find(Hex.encode(bytes.slice(at.key, at.key + keyIdLength)))
+  const key = sealer.findByNumber(readNumber(bytes, at.key, keyIdLength))
   if (key === undefined) return Result.fail("unknown_key")
   const body = bytes.slice(0, bytes.length - macLength)
   if (!endsIn(bytes, sealer.mac(key, workspace, "token", body))) return Result.fail("forged")
-  const token = read(body)
+  const token = read(payload, body)
   return token === undefined ? Result.fail("malformed") : Result.succeed(token)
 }
 
