@@ -65,12 +65,13 @@ export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endp
   Effect.fnUntraced(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     const returnTo = safeReturnTo(call.workspace, form.get("return_to"))
+    const email = form.get("email") ?? ""
     if (!isOwnForm(parts, call, form)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
-      const problem = "This page was open for too long, or your browser keeps no cookies. Please sign in again."
-      return yield* draw(parts, accounts, call, 403, { returnTo, problem })
+      const problem =
+        "This page was open for too long, you signed in in another tab, or your browser keeps no cookies. Please sign in again."
+      return yield* draw(parts, accounts, call, 403, { returnTo, problem, ...(email === "" ? {} : { email }) })
     }
-    const email = form.get("email") ?? ""
     const password = form.get("password") ?? ""
     if (email === "" || password === "") {
       const problem = "Enter your email and your password."

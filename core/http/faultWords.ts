@@ -4,6 +4,7 @@ import type { Refusal, TooManyRequests, UntrustedRequest } from "../rules/Refusa
 import { basePath } from "../workspace/Workspace.ts"
 import type { Call } from "./Call.ts"
 import { consentPath } from "./consentPath.ts"
+import { readForm } from "./form.ts"
 import { faultToWire } from "./wire.ts"
 
 const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
@@ -29,9 +30,14 @@ const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
   }
 }
 
-/** The page of a form is at the form's own path, but for consent: that one only opens from an application. */
-const startAgainAt = (call: Call): string | undefined =>
-  call.path === consentPath ? undefined : basePath(call.workspace.issuer) + call.path
+/** The page of a form is at the form's own path, but for consent: that one opens from the request that it answers. */
+const startAgainAt = (call: Call): string | undefined => {
+  const base = basePath(call.workspace.issuer)
+  if (call.path !== consentPath) return base + call.path
+  const form = readForm(call.request)
+  const asked = form._tag === "Success" ? form.success.get("request") : undefined
+  return asked === undefined ? undefined : `${base}/oauth/authorize?${asked}`
+}
 
 /** What a person reads about a refusal. */
 export const faultWords = (

@@ -16,21 +16,28 @@ export const writtenOut = (at: Instant): string =>
   })
 
 const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+/** Days are counted for long: what lasts 90 of them would have "2 months" left a moment after it began. */
 const units = [
-  ["year", 365 * 86_400 * second],
-  ["month", 30 * 86_400 * second],
-  ["day", 86_400 * second],
-  ["hour", 3600 * second],
-  ["minute", 60 * second]
+  { name: "year", length: 365 * day, from: 365 * day },
+  { name: "month", length: 30 * day, from: 100 * day },
+  { name: "day", length: day, from: day },
+  { name: "hour", length: hour, from: hour },
+  { name: "minute", length: minute, from: minute }
 ] as const
 
-/** `3 days ago`, `in 2 months`, `just now`. Rounded down, so it never promises more than there is. */
+/** What a request makes, it makes after the moment that it counts from. */
+const ofThisRequest = 2 * second
+
+/** `3 days ago`, `in 4 months`, `just now`. Rounded down, so it never promises more than there is. */
 export const relative = (at: Instant, now: Instant): string => {
   const distance = Math.abs(at - now)
-  const unit = units.find(([, length]) => distance >= length)
-  if (unit === undefined) return at > now ? "in less than a minute" : "just now"
-  const count = Math.floor(distance / unit[1])
-  const words = `${count} ${unit[0]}${count === 1 ? "" : "s"}`
+  const unit = units.find(({ from }) => distance >= from)
+  if (unit === undefined) return at - now > ofThisRequest ? "in less than a minute" : "just now"
+  const count = Math.floor(distance / unit.length)
+  const words = `${count} ${unit.name}${count === 1 ? "" : "s"}`
   return at > now ? `in ${words}` : `${words} ago`
 }
 

@@ -25,12 +25,15 @@ describe("a moment", () => {
     for (const [distance, words] of [
       [0, "just now"],
       [-59_999, "just now"],
+      [2000, "just now"],
       [59_999, "in less than a minute"],
       [-minute, "1 minute ago"],
       [90 * minute, "in 1 hour"],
       [-2 * day + 1, "1 day ago"],
       [-2 * day, "2 days ago"],
-      [45 * day, "in 1 month"],
+      [90 * day, "in 90 days"],
+      [90 * day - 1, "in 89 days"],
+      [100 * day, "in 3 months"],
       [-365 * day, "1 year ago"],
       [-1000 * day, "2 years ago"]
     ] as const) {

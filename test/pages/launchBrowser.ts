@@ -2,7 +2,7 @@ import { type Browser, chromium } from "playwright-core"
 import { chromiumPath } from "../harness/given.ts"
 
 /** A fresh profile each time: playwright makes a throwaway one. */
-export const launchBrowser = (): Promise<Browser> =>
+export const launchBrowser = (more: ReadonlyArray<string> = []): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath(),
     args: [
@@ -11,6 +11,7 @@ export const launchBrowser = (): Promise<Browser> =>
       "--no-first-run",
       "--disable-background-networking",
       "--disable-component-update",
-      "--disable-sync"
+      "--disable-sync",
+      ...more
     ]
   })

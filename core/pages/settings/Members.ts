@@ -84,7 +84,7 @@ const nameOf = (member: MemberRow): string => neutralise(member.name ?? "", 100)
 
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
-  subtitle: html`<bdi>${breakable(member.email)}</bdi>`,
+  ...(member.name === undefined ? {} : { subtitle: html`<bdi>${breakable(member.email)}</bdi>` }),
   facts: [
     ["Role", html`${roleInWords(member.role)}`],
     ["Joined", ago(member.joinedAt, visitor.now)],

@@ -1,0 +1,299 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
+import type { Browser, BrowserContext, Page } from "playwright-core"
+import { owner } from "../given/server.ts"
+import { serverOfFile } from "../given/serverOfFile.ts"
+import { launchBrowser } from "../pages/launchBrowser.ts"
+import { Application } from "./Application.ts"
+import { certificateFor } from "./certificate.ts"
+import { meet } from "./meet.ts"
+
+const server = serverOfFile()
+
+const host = "ledger.example.org"
+const secure = `https://${host}/callback`
+const back = () =>
+  new Response("<!doctype html><title>back</title><h1>Back</h1>", { headers: { "content-type": "text/html" } })
+
+const local = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: back })
+const loopback = `http://127.0.0.1:${local.port}/callback`
+
+let remote: Bun.Server<undefined>
+let browser: Browser
+let context: BrowserContext
+let tab: Page
+let application: Application
+
+beforeAll(async () => {
+  remote = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: await certificateFor(host), fetch: back })
+  browser = await launchBrowser([`--host-resolver-rules=MAP ${host} 127.0.0.1:${remote.port}`])
+  application = await Application.register(server().url, "Ledger", secure)
+})
+
+afterAll(async () => {
+  await browser.close()
+  await remote.stop(true)
+  await local.stop(true)
+})
+
+beforeEach(async () => {
+  await context?.close()
+  context = await browser.newContext({ ignoreHTTPSErrors: true })
+  context.setDefaultTimeout(15_000)
+  tab = await context.newPage()
+})
+
+const button = (name: string, at = tab) => at.getByRole("button", { name, exact: true })
+const heading = (at = tab) => at.getByRole("heading", { level: 1 }).innerText()
+const url = () => application.authorizationUrl(secure)
+
+const signIn = async (at = tab, password: string = owner.password) => {
+  await at.getByLabel("Email").fill(owner.email)
+  await at.getByLabel("Password").fill(password)
+  await button("Sign in", at).click()
+}
+
+const toConsent = async (at = tab, target = url()) => {
+  await at.goto(target)
+  if ((await heading(at)) === "Sign in") await signIn(at)
+  await button("Approve", at).waitFor()
+}
+
+const atClient = (at = tab, redirectUri = secure) => at.waitForURL((to) => to.href.startsWith(redirectUri))
+
+/** What came back to the client, and nothing that the server did not mean to send. */
+const returned = (at = tab): Readonly<Record<string, string>> => Object.fromEntries(new URL(at.url()).searchParams)
+
+describe("approve goes back", () => {
+  test("to https", async () => {
+    await tab.goto(url())
+    await meet(tab, "login-for-an-application")
+    await signIn()
+    await meet(tab, "consent")
+    expect(await tab.locator("dt", { hasText: "Returns you to" }).locator("..").innerText()).toContain(host)
+    await button("Approve").click()
+    await atClient()
+    expect(returned()).toEqual({ code: expect.any(String), state: "a b&c=d/é", iss: server().url })
+    expect(await application.works(await application.tokens(tab.url(), secure))).toBe(true)
+  })
+
+  test("to a loopback address, with another port than was registered", async () => {
+    const cli = await Application.register(server().url, "Command line", "http://127.0.0.1:1/callback")
+    await toConsent(tab, cli.authorizationUrl(loopback))
+    await meet(tab, "consent-loopback")
+    await button("Approve").click()
+    await atClient(tab, loopback)
+    expect(await cli.works(await cli.tokens(tab.url(), loopback))).toBe(true)
+  })
+
+  test("to a scheme of the application's own, and the page that stays behind does no harm", async () => {
+    const redirectUri = "org.example.notes:/oauth2redirect"
+    const notes = await Application.register(server().url, "Notes", redirectUri)
+    await toConsent(tab, notes.authorizationUrl(redirectUri))
+    await meet(tab, "consent-private-scheme")
+    const isHandedOver = (request: { url: () => string }) => request.url().startsWith(redirectUri)
+    const handedOver = tab.waitForEvent("requestfailed", isHandedOver)
+    await button("Approve").click()
+    const sent = (await handedOver).url()
+    expect((await handedOver).failure()?.errorText).toBe("net::ERR_ABORTED")
+
+    // The system opens the application; the browser stays where it was, and so may the person's finger.
+    await button("Approve").click()
+    await tab.getByRole("link", { name: "Continue" }).waitFor()
+    await meet(tab, "consent-answered-waiting")
+    const link = await tab.getByRole("link", { name: "Continue" }).getAttribute("href")
+    expect(link).toBe(sent)
+
+    expect(await notes.works(await notes.tokens(sent, redirectUri))).toBe(true)
+    await tab.reload()
+    expect(await tab.getByRole("link", { name: "Continue" }).count()).toBe(0)
+    await meet(tab, "consent-answered-used")
+  })
+})
+
+describe("deny", () => {
+  test("goes back with the refusal and nothing else", async () => {
+    await toConsent()
+    await button("Deny").click()
+    await atClient()
+    expect(returned()).toEqual({
+      error: "access_denied",
+      error_description: expect.any(String),
+      state: "a b&c=d/é",
+      iss: server().url
+    })
+  })
+
+  test("after an approval that nobody used takes it back", async () => {
+    await toConsent()
+    await button("Approve").click()
+    await atClient()
+    const approved = tab.url()
+    await tab.goBack()
+    await button("Deny").click()
+    await atClient()
+    expect(returned().error).toBe("access_denied")
+    // Back may have drawn a new page, whose answer is another one; either way the two never mix.
+    expect(new URL(approved).searchParams.get("code")).not.toBeNull()
+  })
+})
+
+describe("signing in", () => {
+  test("with a wrong password says so, keeps the email, and goes on to the same place", async () => {
+    await tab.goto(url())
+    await signIn(tab, "not it")
+    const alert = tab.getByRole("alert")
+    await alert.waitFor()
+    await meet(tab, "login-wrong")
+    expect(await alert.innerText()).toContain("The email or the password is not right.")
+    expect(await tab.getByLabel("Email").inputValue()).toBe(owner.email)
+    expect(await tab.getByLabel("Password").inputValue()).toBe("")
+    await tab.getByLabel("Password").fill(owner.password)
+    await tab.keyboard.press("Enter")
+    await button("Approve").click()
+    await atClient()
+  })
+
+  test("is offered to whoever is somebody else", async () => {
+    await toConsent()
+    await tab.getByRole("link", { name: "Not you?" }).click()
+    await tab.getByText(`You are signed in as ${owner.email}`).waitFor()
+    await meet(tab, "login-signed-in")
+    await signIn()
+    await button("Approve").click()
+    await atClient()
+  })
+})
+
+describe("what people do", () => {
+  test("a double click on Approve gives one code, which works once", async () => {
+    await toConsent()
+    await button("Approve").dblclick({ noWaitAfter: true })
+    await tab.waitForURL((to) => to.href.startsWith(secure) || to.pathname === "/consent")
+    if (!tab.url().startsWith(secure)) {
+      expect(await heading()).toBe("You already approved this")
+      await tab.getByRole("link", { name: "Continue" }).click()
+      await atClient()
+    }
+    const first = await application.tokens(tab.url(), secure)
+    expect(await application.works(first)).toBe(true)
+    expect((await application.redeem(tab.url(), secure)).status).toBe(400)
+  })
+
+  test("a reload at each step leaves the person where they were", async () => {
+    await tab.goto(url())
+    await tab.reload()
+    expect(await heading()).toBe("Sign in")
+    await signIn(tab, "not it")
+    await tab.getByRole("alert").waitFor()
+    await tab.reload()
+    expect(await heading()).toBe("Sign in")
+    await signIn()
+    await button("Approve").waitFor()
+    await tab.reload()
+    await button("Approve").click()
+    await atClient()
+    const code = returned().code
+    await tab.reload()
+    expect(returned().code).toBe(code)
+    expect(await application.works(await application.tokens(tab.url(), secure))).toBe(true)
+  })
+
+  test("the back button at each step leads to a page that says what to do, and forward to the end", async () => {
+    await toConsent()
+    await tab.goBack()
+    expect(await heading()).toBe("Sign in")
+    await tab.goForward()
+    await button("Approve").click()
+    await atClient()
+    const first = await application.tokens(tab.url(), secure)
+    await tab.goBack()
+    await button("Approve").click()
+    await tab.waitForURL((to) => to.href.startsWith(secure) || to.pathname === "/consent")
+    if (tab.url().startsWith(secure)) {
+      // The browser asked for the page anew: another request, another answer.
+      expect(await application.works(await application.tokens(tab.url(), secure))).toBe(true)
+    } else expect(await heading()).toBe("You already approved this")
+    expect(await application.works(first)).toBe(true)
+  })
+
+  test("two tabs at once, from the sign-in on, each come to their own end", async () => {
+    const other = await context.newPage()
+    await tab.goto(url())
+    await other.goto(application.authorizationUrl(secure, { state: "other" }))
+    await signIn()
+    await button("Approve").waitFor()
+    // The second still shows the form of somebody who is not signed in.
+    await signIn(other)
+    await other.getByRole("alert").waitFor()
+    await meet(other, "login-stale")
+    expect(await other.getByLabel("Email").inputValue()).toBe(owner.email)
+    await other.getByLabel("Password").fill(owner.password)
+    await button("Sign in", other).click()
+    await button("Approve", other).click()
+    await atClient(other)
+    expect(returned(other).state).toBe("other")
+    // The first was drawn under a session that the second sign-in has ended.
+    await button("Approve").click()
+    await tab.getByRole("link", { name: "Start again" }).waitFor()
+    await meet(tab, "consent-stale")
+    await tab.getByRole("link", { name: "Start again" }).click()
+    await button("Approve").click()
+    await atClient()
+    expect(returned().state).toBe("a b&c=d/é")
+    expect(await application.works(await application.tokens(other.url(), secure))).toBe(true)
+    expect(await application.works(await application.tokens(tab.url(), secure))).toBe(true)
+  })
+
+  test("two consent pages at once give two codes", async () => {
+    await toConsent()
+    const other = await context.newPage()
+    await toConsent(other)
+    await button("Approve").click()
+    await button("Approve", other).click()
+    await Promise.all([atClient(), atClient(other)])
+    expect(returned().code).not.toBe(returned(other).code)
+    for (const one of [tab, other]) {
+      expect(await application.works(await application.tokens(one.url(), secure))).toBe(true)
+    }
+  })
+})
+
+test("with the keyboard alone, from the sign-in to the application", async () => {
+  await tab.goto(url())
+  await tab.keyboard.type(owner.email)
+  await tab.keyboard.press("Tab")
+  await tab.keyboard.type(owner.password)
+  await tab.keyboard.press("Enter")
+  await button("Approve").waitFor()
+  for (const expected of ["Not you?", "Deny", "Approve"]) {
+    await tab.keyboard.press("Tab")
+    expect(await tab.evaluate("document.activeElement.textContent.trim()")).toBe(expected)
+  }
+  await tab.keyboard.press("Enter")
+  await atClient()
+  expect(await application.works(await application.tokens(tab.url(), secure))).toBe(true)
+})
+
+describe("what is wrong is said on a page, and nobody is sent anywhere", () => {
+  test.each([
+    ["error-unknown-client", { client_id: "nobody" }],
+    ["error-redirect-uri", { redirect_uri: "https://elsewhere.example/callback" }]
+  ])("%s", async (name, fields) => {
+    const answer = await tab.goto(application.authorizationUrl(secure, fields))
+    expect(answer?.status()).toBe(400)
+    expect(tab.url().startsWith(server().url)).toBe(true)
+    await meet(tab, name)
+  })
+
+  test.each([
+    ["error-not-found", "/no/such/page", 404],
+    ["error-nothing-to-approve", "/consent", 400],
+    ["home", "/", 200],
+    ["login", "/login", 200],
+    ["signed-out", "/logout", 200]
+  ])("%s", async (name, path, status) => {
+    const answer = await tab.goto(server().url + path)
+    expect(answer?.status()).toBe(status)
+    await meet(tab, name)
+  })
+})

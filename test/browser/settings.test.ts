@@ -1,0 +1,246 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import type { Browser, BrowserContext, Page } from "playwright-core"
+import { owner } from "../given/server.ts"
+import { serverOfFile } from "../given/serverOfFile.ts"
+import { companiesStatus } from "../given/serverVisitor.ts"
+import { launchBrowser } from "../pages/launchBrowser.ts"
+import { Application } from "./Application.ts"
+import { meet } from "./meet.ts"
+
+const server = serverOfFile()
+const application = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("back") })
+const redirectUri = `http://127.0.0.1:${application.port}/callback`
+
+let browser: Browser
+let context: BrowserContext
+let tab: Page
+
+beforeAll(async () => {
+  browser = await launchBrowser()
+  context = await browser.newContext()
+  context.setDefaultTimeout(15_000)
+  tab = await context.newPage()
+  await signIn(tab, owner)
+})
+
+afterAll(async () => {
+  await browser.close()
+  await application.stop(true)
+})
+
+const button = (name: string | RegExp, at = tab) => at.getByRole("button", { name })
+
+const signIn = async (at: Page, who: { readonly email: string; readonly password: string }) => {
+  await at.goto(`${server().url}/login`)
+  await at.getByLabel("Email").fill(who.email)
+  await at.getByLabel("Password").fill(who.password)
+  await button("Sign in", at).click()
+  await at.waitForURL("**/settings/**")
+}
+
+const open = (section: string, at = tab) => at.goto(`${server().url}/settings/${section}`)
+
+const row = (name: string) => tab.getByRole("listitem").filter({ has: tab.getByRole("heading", { name }) })
+
+/** Unfolds the question and answers it. */
+const confirm = async (name: string, ask: string, answer: RegExp) => {
+  await row(name).locator("summary", { hasText: ask }).click()
+  await row(name).getByRole("button", { name: answer }).click()
+}
+
+const connect = async (name: string) => {
+  const client = await Application.register(server().url, name, redirectUri)
+  await tab.goto(client.authorizationUrl(redirectUri))
+  await button("Approve").click()
+  await tab.waitForURL(`${redirectUri}?**`)
+  return { client, tokens: await client.tokens(tab.url(), redirectUri) }
+}
+
+describe("API keys", () => {
+  const createKey = async (name: string): Promise<string> => {
+    await open("keys")
+    await tab.getByLabel("Name").fill(name)
+    await button("Create key").click()
+    return tab.getByLabel(name, { exact: true }).inputValue()
+  }
+
+  test("a key is made, shown once, used, replaced, used again, and revoked", async () => {
+    await open("keys")
+    await meet(tab, "settings-keys-none")
+    const key = await createKey("Nightly export")
+    expect(await row("Nightly export").innerText()).toContain("Just now")
+    await meet(tab, "settings-keys-made")
+    expect(await companiesStatus(server().url, key)).toBe(200)
+
+    await open("keys")
+    expect(await tab.content()).not.toContain(key)
+    const facts = await row("Nightly export").innerText()
+    expect([facts.includes(key.slice(0, 8)), facts.includes("Just now"), /In (89|90) days/.test(facts)]).toEqual([
+      true,
+      true,
+      true
+    ])
+    await row("Nightly export").locator("summary", { hasText: "Revoke" }).click()
+    await meet(tab, "settings-keys-asking")
+
+    await open("keys")
+    await confirm("Nightly export", "Rotate", /Make a new key/)
+    const fresh = await tab.getByLabel("Nightly export", { exact: true }).inputValue()
+    expect(await companiesStatus(server().url, key)).toBe(401)
+    expect(await companiesStatus(server().url, fresh)).toBe(200)
+
+    await open("keys")
+    await confirm("Nightly export", "Revoke", /Revoke this key/)
+    await tab.getByText("The key is revoked.").waitFor()
+    await meet(tab, "settings-keys-revoked")
+    expect(await companiesStatus(server().url, fresh)).toBe(401)
+  })
+
+  test("a key without a name is asked for one", async () => {
+    await open("keys")
+    await tab.getByLabel("Name").fill("   ")
+    await button("Create key").click()
+    await tab.getByText("Give it a name").waitFor()
+    await meet(tab, "settings-keys-wrong")
+  })
+
+  test("a reload after making one makes a second and hides neither", async () => {
+    const key = await createKey("Reloaded")
+    await tab.reload()
+    const second = await tab.getByLabel("Reloaded", { exact: true }).inputValue()
+    expect(second).not.toBe(key)
+    await open("keys")
+    expect(await row("Reloaded").count()).toBe(2)
+  })
+})
+
+describe("connected apps", () => {
+  test("an app that is revoked loses its tokens at once, and the others keep theirs", async () => {
+    const one = await connect("Ledger")
+    const other = await connect("Notes")
+    expect(await one.client.works(one.tokens)).toBe(true)
+    await open("apps")
+    await meet(tab, "settings-apps")
+    expect(await row("Ledger").innerText()).toContain("127.0.0.1")
+    await confirm("Ledger", "Revoke", /Revoke access/)
+    await tab.getByText("Access is revoked.").waitFor()
+    await meet(tab, "settings-apps-revoked")
+    expect(await one.client.works(one.tokens)).toBe(false)
+    expect(await other.client.works(other.tokens)).toBe(true)
+    expect(await row("Ledger").count()).toBe(0)
+  })
+})
+
+describe("registered clients", () => {
+  test("one is found, switched off with all its tokens, switched on again, and deleted", async () => {
+    const { client, tokens } = await connect("Wandering client")
+    await open("clients")
+    await meet(tab, "settings-clients")
+    await tab.getByRole("searchbox").fill("wandering")
+    await tab.keyboard.press("Enter")
+    await tab.waitForURL("**q=wandering**")
+    await meet(tab, "settings-clients-search")
+    await confirm("Wandering client", "Disable", /Disable this client/)
+    await tab.getByText("The client is disabled.").waitFor()
+    expect(await client.works(tokens)).toBe(false)
+    await tab.goto(client.authorizationUrl(redirectUri))
+    await meet(tab, "error-client-disabled")
+
+    await tab.goto(`${server().url}/settings/clients?q=wandering`)
+    await row("Wandering client")
+      .getByRole("button", { name: /Enable/ })
+      .click()
+    await tab.getByText("The client is enabled.").waitFor()
+    expect(await client.works(tokens)).toBe(true)
+    await confirm("Wandering client", "Delete", /Delete/)
+    await tab.getByText("The client is deleted").waitFor()
+    expect(await client.works(tokens)).toBe(false)
+  })
+})
+
+describe("members", () => {
+  test("somebody is invited by a link, comes in, is no owner, and is removed with all that they allowed", async () => {
+    const member = { email: "grace@northwind.example", password: "a few words in a row" }
+    await open("members")
+    await tab.getByLabel("Email").fill(member.email)
+    await button("Create invitation link").click()
+    const link = await tab.getByLabel(/Invitation link/).inputValue()
+    await meet(tab, "settings-members-invited")
+
+    const theirs = await browser.newContext()
+    const their = await theirs.newPage()
+    await their.goto(link)
+    await meet(their, "invite")
+    await their.getByLabel("Your name").fill("Grace")
+    await their.getByLabel("Password").fill(member.password)
+    await their.locator("form button[type=submit]").click()
+    await their.waitForURL("**/settings/**")
+    expect(await their.getByRole("link", { name: "Members" }).count()).toBe(0)
+    expect((await open("members", their))?.status()).toBe(403)
+    await meet(their, "error-owners-only")
+
+    const client = await Application.register(server().url, "Of a member", redirectUri)
+    await their.goto(client.authorizationUrl(redirectUri))
+    await button("Approve", their).click()
+    await their.waitForURL(`${redirectUri}?**`)
+    const tokens = await client.tokens(their.url(), redirectUri)
+    expect(await client.works(tokens)).toBe(true)
+
+    await open("members")
+    await meet(tab, "settings-members")
+    await confirm("Grace", "Remove", /Remove this member/)
+    await tab.getByText("They are removed").waitFor()
+    expect(await client.works(tokens)).toBe(false)
+    await open("profile", their)
+    expect(new URL(their.url()).pathname).toBe("/login")
+    expect((await their.goto(link))?.status()).toBe(410)
+    await theirs.close()
+  })
+
+  test("an invitation that nobody used is withdrawn", async () => {
+    await open("members")
+    await tab.getByLabel("Email").fill("")
+    await button("Create invitation link").click()
+    const link = await tab.getByLabel(/Invitation link/).inputValue()
+    await open("members")
+    await confirm("Anybody with the link", "Withdraw", /Withdraw this invitation/)
+    await tab.getByText("The invitation is withdrawn.").waitFor()
+    expect((await tab.goto(link))?.status()).toBe(410)
+  })
+})
+
+describe("the profile", () => {
+  test("a name is changed; a new password ends all other sessions", async () => {
+    const elsewhere = await browser.newContext()
+    const other = await elsewhere.newPage()
+    await signIn(other, owner)
+    await open("profile")
+    await meet(tab, "settings-profile")
+    await tab.getByLabel("Name", { exact: true }).fill("Ada Lovelace")
+    await button("Save").click()
+    await tab.getByText("Saved.").waitFor()
+
+    await tab.getByLabel("Current password").fill("not it")
+    await tab.getByLabel("New password").fill("another few words in a row")
+    await button("Change password").click()
+    await tab.locator("[aria-invalid=true]").first().waitFor()
+    await meet(tab, "settings-profile-wrong")
+    await tab.getByLabel("Current password").fill(owner.password)
+    await tab.getByLabel("New password").fill("another few words in a row")
+    await button("Change password").click()
+    await tab.getByText("Your password is changed").waitFor()
+    await open("profile", other)
+    expect(new URL(other.url()).pathname).toBe("/login")
+    await elsewhere.close()
+  })
+})
+
+test("signing out, by the keyboard alone, ends it: the back button shows nothing any more", async () => {
+  await open("keys")
+  await button("Sign out").focus()
+  await tab.keyboard.press("Enter")
+  await tab.getByRole("heading", { name: /signed out/i }).waitFor()
+  await meet(tab, "signed-out-now")
+  await tab.goBack()
+  await tab.waitForURL("**/login**")
+})
