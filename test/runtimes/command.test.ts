@@ -184,7 +184,7 @@ describe("the command line", () => {
   test("does nothing where the configuration is wrong, and says all of it", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
-        const env = { PORT: "x", DATABASE_URL: "mysql://root:hunter2@db", REFRESH_GRACE: "soon" }
+        const env = { PORT: "x", DATABASE_URL: "mysql://admin:hunter2@db", REFRESH_GRACE: "soon" }
         for (const args of [["serve"], ["client", "list"], ["migrate"]]) {
           const { status, stderr } = yield* command(args, { cwd, env })
           expect(status).toBe(2)

@@ -83,7 +83,7 @@ describe("settings", () => {
       PORT: "70000",
       BASE_URL: "http://auth.example.com",
       WORKSPACE_NAME: " ",
-      DATABASE_URL: "mysql://root:hunter2@db",
+      DATABASE_URL: "mysql://admin:hunter2@db",
       SEAL_KEYS: "c2hvcnQ",
       OWNER_EMAIL: "nobody",
       CODE_TTL: "soon",
@@ -112,7 +112,7 @@ describe("settings", () => {
     const values = ["hunter2hunter2", "s3cr3t-in-a-url", "c2VjcmV0LWtleQ", "hush"]
     const said = complaintsOf({
       PORT: "hunter2hunter2",
-      DATABASE_URL: "mysql://root:s3cr3t-in-a-url@db",
+      DATABASE_URL: "mysql://admin:s3cr3t-in-a-url@db",
       SEAL_KEYS: "c2VjcmV0LWtleQ",
       REGISTRATION_TOKEN: "hush"
     }).join("\n")
