@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
-import { covers } from "../rules/Resource.ts"
+import { covers, type Resource } from "../rules/Resource.ts"
 import { isWithin } from "../rules/Scope.ts"
 import type { Grants } from "../server/Grants.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -27,13 +27,17 @@ export const readBearer = (
     : Result.fail(new InvalidToken({ reason: "malformed" }))
 }
 
+/** A path that makes no address lies below no resource. */
+const isFor = (resource: Resource | null, path: string, workspace: Workspace): boolean =>
+  resource === null || (URL.canParse(path, workspace.issuer) && covers(resource, new URL(path, workspace.issuer).href))
+
 const admit = (
   workspace: Workspace,
   request: HttpRequest,
   needs: Needs,
   principal: Principal
 ): Result.Result<Principal, InvalidToken | InsufficientScope> => {
-  if (principal.resource !== null && !covers(principal.resource, new URL(request.path, workspace.issuer).href)) {
+  if (!isFor(principal.resource, request.path, workspace)) {
     return Result.fail(new InvalidToken({ reason: "other_resource" }))
   }
   return isWithin(needs.scopes, principal.scope)

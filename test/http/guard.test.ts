@@ -156,6 +156,22 @@ describe("the guard of a host's own resources", () => {
       })
     ))
 
+  test("turns away a token that is bound elsewhere, however the path is written", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const code = yield* codeFor(world, client, { resource: `${theWorkspace.issuer}/rest` })
+        const { access } = tokensOf(yield* redeem(world, client, code))
+        const admitted = (path: string) =>
+          Effect.map(world.guard(path, { scopes: ["api"] }, bearing(access)), ({ _tag }) => _tag === "Admitted")
+        for (const path of ["/rest", "/rest/", "/rest/a%20b", "/other/../rest"])
+          expect(yield* admitted(path)).toBe(true)
+        for (const path of ["/rest/../other", "//evil.example/rest", "//", "//[", "/\\evil.example/rest", "http://["]) {
+          expect([path, yield* admitted(path)]).toEqual([path, false])
+        }
+      })
+    ))
+
   test("answers for the host where nobody is admitted, and notes why under the request's id", () =>
     inWorld((world) =>
       Effect.gen(function* () {
