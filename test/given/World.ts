@@ -17,7 +17,7 @@ import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { type Calls, countingStorage } from "./countingStorage.ts"
+import { type Away, type Calls, countingStorage } from "./countingStorage.ts"
 
 /** A moment well after 1970 and well before today: nothing may depend on the wall clock. */
 export const t0 = Date.UTC(2031, 0, 1)
@@ -54,6 +54,8 @@ export interface World {
   readonly workspace: Workspace
   readonly storage: Storage["Service"]
   readonly calls: Calls
+  /** What the store does not answer. */
+  readonly away: Away
   readonly audit: Array<AuditEntry>
   readonly log: Array<string>
   /** The text of something that is shown once. */
@@ -91,13 +93,14 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
   const audit: Array<AuditEntry> = []
   const log: Array<string> = []
   const calls: Calls = { get: [], insert: [], replace: [], remove: [], list: [] }
+  const away: Away = new Set()
   let ring: KeyRing = [keyFrom(1)]
   let sealer = makeSealer(ring)
 
   const logger = Logger.make((entry) => {
     log.push(JSON.stringify([entry.message, String(entry.cause)]))
   })
-  const storage = countingStorage(calls).pipe(Layer.provideMerge(Memory.layer))
+  const storage = countingStorage(calls, away).pipe(Layer.provideMerge(Memory.layer))
   const ports = Layer.mergeAll(
     storage,
     Layer.succeed(Entropy, seededEntropy(options.seed ?? "world")),
@@ -123,6 +126,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
       workspace: options.workspaces?.[0] ?? theWorkspace,
       storage: yield* Storage,
       calls,
+      away,
       audit,
       log,
       reveal: Redacted.value,

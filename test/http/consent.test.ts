@@ -1,0 +1,184 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Option } from "effect"
+import type { Client } from "../../core/client/Client.ts"
+import { readClientId } from "../../core/rules/Id.ts"
+import { RedirectUri } from "../../core/rules/RedirectUri.ts"
+import {
+  authorizeTarget,
+  decide,
+  form,
+  formHeaders,
+  header,
+  hiddenFields,
+  registerClient,
+  returned,
+  type TestClient
+} from "../given/flow.ts"
+import { inWorld, t0, type World } from "../given/World.ts"
+
+const ask = (world: World, client: TestClient, fields: Readonly<Record<string, string | undefined>> = {}) =>
+  world.send("GET", authorizeTarget(client, fields), { as: "alice" })
+
+const change = (world: World, client: TestClient, by: (stored: Client) => Client) =>
+  world.parts.clients.change(world.workspace.id, Option.getOrThrow(readClientId(client.id)), by)
+
+const events = (world: World) => world.audit.map(({ event }) => event)
+
+describe("an answer to the consent page", () => {
+  test("is noted: who let whom do what, under the request's id", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const yes = yield* decide(world, yield* ask(world, client, { scope: "profile api" }), "approve")
+        const entry = world.audit.at(-1)
+        expect(entry).toMatchObject({ at: t0, workspace: "home", requestId: header(yes, "x-request-id") })
+        expect(entry?.event).toEqual({
+          _tag: "ConsentGiven",
+          client: client.id,
+          user: expect.stringMatching(/^alice$/),
+          scope: "api profile",
+          grant: expect.stringMatching(/^[\w-]{8}$/)
+        })
+        const no = yield* decide(world, yield* ask(world, client), "deny")
+        expect(world.audit.at(-1)).toMatchObject({
+          workspace: "home",
+          requestId: header(no, "x-request-id"),
+          event: { _tag: "ConsentDenied", client: client.id, user: "alice" }
+        })
+      })
+    ))
+
+  test("of no, at once, looks for an approval and writes nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        world.calls.get.length = 0
+        yield* decide(world, page, "deny")
+        expect(world.calls.get.filter((kind) => kind === "grant")).toEqual(["grant"])
+        expect([world.calls.insert, world.calls.replace]).toEqual([["client"], []])
+      })
+    ))
+
+  test("of no, after a yes, ends the grant by the person's wish", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        yield* decide(world, page, "approve")
+        yield* decide(world, page, "deny")
+        const grants = yield* world.storage.list({
+          workspace: "home",
+          kind: "grant",
+          owner: "user:alice",
+          after: undefined,
+          limit: 10
+        })
+        expect(grants.records.map(({ body }) => body)).toMatchObject([{ _tag: "Revoked", why: "by_user" }])
+      })
+    ))
+
+  test("is read against the client as it is by then: gone, or elsewhere, nobody is sent anywhere", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const moved = yield* registerClient(world)
+        const page = yield* ask(world, moved)
+        yield* change(world, moved, (stored) => ({
+          ...stored,
+          redirectUris: [RedirectUri.make("https://new.example/")]
+        }))
+        const gone = yield* registerClient(world)
+        const other = yield* ask(world, gone)
+        yield* world.parts.clients.remove(world.workspace.id, Option.getOrThrow(readClientId(gone.id)))
+        for (const shown of [page, other]) {
+          const response = yield* decide(world, shown, "approve")
+          expect([response.status, header(response, "location")]).toEqual([400, undefined])
+          expect(header(response, "content-type")).toBe("text/html; charset=utf-8")
+          expect(events(world).at(-1)).toMatchObject({ _tag: "Refused", refusal: "UntrustedRequest" })
+        }
+        expect(world.calls.insert).toEqual(["client", "client"])
+      })
+    ))
+
+  test("and where it may not ask any more, it is told so", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        yield* change(world, client, (stored) => ({ ...stored, grantTypes: ["client_credentials"] }))
+        const response = yield* decide(world, page, "approve")
+        expect(returned(response).get("error")).toBe("unauthorized_client")
+        expect(events(world).at(-1)).toMatchObject({ _tag: "Refused", refusal: "UnauthorizedClient" })
+      })
+    ))
+
+  test("has to be whole", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const mine = { ...hiddenFields((yield* ask(world, client)).body), decision: "approve" }
+        for (const name of ["request", "ticket", "decision", "csrf"]) {
+          const body = form({ ...mine, [name]: undefined })
+          for (const sent of [{ as: "alice" }, {}]) {
+            if (name === "csrf" && !("as" in sent)) continue
+            const response = yield* world.send("POST", "/consent", { ...sent, headers: formHeaders, body })
+            expect([name, response.status]).toEqual([name, 403])
+          }
+          const reason = name === "csrf" ? "csrf" : "field_missing"
+          expect(events(world).at(-1)).toMatchObject({ refusal: "ForgedForm", reason })
+        }
+        const untyped = yield* world.send("POST", "/consent", { as: "alice", body: form(mine) })
+        expect(untyped.status).toBe(400)
+      })
+    ))
+
+  test("that comes by hand is told the request's id", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const page = yield* world.send("GET", "/consent")
+        expect(page.body).toContain(header(page, "x-request-id") ?? "no id")
+      })
+    ))
+})
+
+describe("the consent page", () => {
+  const hint = "did not ask for anything in particular"
+
+  test("says of a scope that nobody asked for that it came by default", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        expect((yield* ask(world, client, { scope: undefined })).body).toContain(hint)
+        expect((yield* ask(world, client, { scope: "api" })).body).not.toContain(hint)
+      })
+    ))
+
+  test("comes for response_mode=query too, which is what there is", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        expect((yield* ask(world, client, { response_mode: "query" })).status).toBe(200)
+      })
+    ))
+})
+
+describe("a state that a browser wrote oddly", () => {
+  const cases = [
+    ["st%61te=a%20b", "a%20b"],
+    ["state=a\u00e4", "a%C3%A4"],
+    ["state=\u00e4a", "%C3%A4a"],
+    ["state=a b", "a%20b"],
+    ["state=%23", "%23"]
+  ] as const
+  for (const [sent, back] of cases) {
+    test(`${sent} goes back as ${back}`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const target = `${authorizeTarget(client, { state: undefined, scope: "openid" })}&${sent}`
+          const response = yield* world.send("GET", target)
+          expect(header(response, "location")).toContain(`&state=${back}&iss=`)
+        })
+      ))
+  }
+})

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import type { Away } from "../given/countingStorage.ts"
+import {
+  authorizeTarget,
+  codeFor,
+  companies,
+  decide,
+  form,
+  formHeaders,
+  header,
+  jsonOf,
+  redeem,
+  refresh,
+  registerClient,
+  signInToApp
+} from "../given/flow.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+type Call = Away extends Set<infer One> ? One : never
+
+/** Does something while the store does not answer this call, with nothing remembered of before. */
+const without = Effect.fnUntraced(function* (world: World, call: Call, step: Effect.Effect<HttpResponse>) {
+  yield* TestClock.adjust("6 seconds")
+  world.away.add(call)
+  const response = yield* step
+  world.away.delete(call)
+  return response
+})
+
+const saysAway = (response: HttpResponse) => {
+  expect([response.status, header(response, "retry-after"), header(response, "www-authenticate")]).toEqual([
+    503,
+    "2",
+    undefined
+  ])
+  expect([header(response, "cache-control"), header(response, "location")]).toEqual(["no-store", undefined])
+  expect(response.body).not.toContain("the test said so")
+}
+
+describe("while the storage does not answer", () => {
+  test("the token endpoint says so in JSON, and what was asked can be asked again", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const code = yield* codeFor(world, client)
+        for (const call of ["get client", "get grant", "replace grant"] as const) {
+          const response = yield* without(world, call, redeem(world, client, code))
+          saysAway(response)
+          expect(jsonOf(response).error).toBe("temporarily_unavailable")
+        }
+        const redeemed = yield* redeem(world, client, code)
+        expect(redeemed.status).toBe(200)
+        const token = String(jsonOf(redeemed).refresh_token)
+        for (const call of ["get grant", "replace grant"] as const) {
+          saysAway(yield* without(world, call, refresh(world, client, token)))
+        }
+        expect((yield* refresh(world, client, token)).status).toBe(200)
+      })
+    ))
+
+  test("so do revocation and introspection, rather than answer for what they do not know", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        const body = form({ client_id: client.id, client_secret: client.secret, token: access })
+        for (const path of ["/oauth/introspect", "/oauth/revoke"]) {
+          const ask = world.send("POST", path, { headers: formHeaders, body })
+          saysAway(yield* without(world, "get grant", ask))
+          saysAway(yield* without(world, "get client", ask))
+        }
+        expect((yield* companies(world, access)).status).toBe(200)
+      })
+    ))
+
+  test("a protected resource says so, and asks for no other token", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        saysAway(yield* without(world, "get grant", companies(world, access)))
+        saysAway(yield* without(world, "get client", companies(world, access)))
+      })
+    ))
+
+  test("a person gets a page, at the request and at the answer to it, and may try again", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const ask = world.send("GET", authorizeTarget(client), { as: "alice" })
+        const page = yield* ask
+        const answers = [
+          yield* without(world, "get client", ask),
+          yield* without(world, "get client", decide(world, page, "approve")),
+          yield* without(world, "insert grant", decide(world, page, "approve")),
+          yield* without(world, "get grant", decide(world, page, "deny"))
+        ]
+        for (const response of answers) {
+          saysAway(response)
+          expect(header(response, "content-type")).toBe("text/html; charset=utf-8")
+        }
+        expect((yield* decide(world, page, "approve")).status).toBe(303)
+      })
+    ))
+
+  test("the server is alive and not ready", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        saysAway(yield* without(world, "get client", world.send("GET", "/readyz")))
+        expect((yield* without(world, "get client", world.send("GET", "/healthz"))).status).toBe(200)
+      })
+    ))
+
+  test("the operator reads what happened, and no audit event claims a refusal", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const response = yield* without(world, "get client", redeem(world, client, "x"))
+        const said = world.log.filter((line) => line.includes("the storage did not answer"))
+        expect(said).toHaveLength(1)
+        expect(said[0]).toContain(header(response, "x-request-id") ?? "no id")
+        expect(said[0]).toContain("not_done: the test said so")
+        expect(world.audit.some(({ event }) => event._tag === "Refused")).toBe(false)
+      })
+    ))
+})
