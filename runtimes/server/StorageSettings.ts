@@ -1,5 +1,5 @@
-import { type Effect, Option } from "effect"
-import { durationOf, oneOf, optional, readVariable, switchOf, wholeNumber } from "./Variable.ts"
+import { Effect, Option, Result } from "effect"
+import { type Complaint, durationOf, oneOf, optional, readVariable, switchOf, wholeNumber } from "./Variable.ts"
 
 /** How a storage is used. */
 export interface StorageSettings {
@@ -78,3 +78,14 @@ export const storageSettings = (given: Given): StorageSettings => ({
   },
   redis: { prefix: given.prefix, allowEviction: given.eviction === "allow" }
 })
+
+/** For commands that are told otherwise which storages they are about. */
+export const readStorageSettings: Effect.Effect<StorageSettings, ReadonlyArray<Complaint>> = Effect.flatMap(
+  Effect.all(storageVariables, { mode: "result" }),
+  (read) => {
+    const given = Result.all(read)
+    if (Result.isSuccess(given)) return Effect.succeed(storageSettings(given.success))
+    const each = Object.values<Result.Result<unknown, Complaint>>(read)
+    return Effect.fail(each.flatMap((one) => (Result.isFailure(one) ? [one.failure] : [])))
+  }
+)

@@ -1,0 +1,171 @@
+import { Effect, Option, Schedule, Schema } from "effect"
+import {
+  Conflict,
+  type Kind,
+  kinds,
+  type Storage,
+  type StorageScan,
+  StorageUnavailable,
+  type StoredRecord
+} from "../../core/ports/Storage.ts"
+import { everyRecord } from "./everyRecord.ts"
+import { sameContent, type Tally, Tallying } from "./Tally.ts"
+
+/** One of the two stores of a copy. */
+export interface Side {
+  readonly storage: Storage["Service"]
+  readonly scan: StorageScan["Service"]["scan"]
+}
+
+/** What stands in the target and not, or not so, in the source. Counted only: an id is half of a token. */
+export interface Difference {
+  readonly kind: Kind
+  readonly changed: number
+  readonly unknown: number
+}
+
+/** The target holds something else, and nobody has said that it may be lost. Nothing was written. */
+export class TargetDiffers extends Schema.TaggedError<TargetDiffers>()("TargetDiffers", {
+  differences: Schema.Array(
+    Schema.Struct({ kind: Schema.Literals(kinds), changed: Schema.Number, unknown: Schema.Number })
+  )
+}) {
+  override get message(): string {
+    const told = this.differences.map(
+      ({ changed, kind, unknown }) => `of ${kind} ${changed} that are different and ${unknown} that the source lacks`
+    )
+    return `The target holds other records already: ${told.join("; ")}. Nothing was written.`
+  }
+}
+
+/** The two were not the same afterwards: somebody has written to one of them meanwhile, or a store lies. */
+export class CopyDiffers extends Schema.TaggedError<CopyDiffers>()("CopyDiffers", {
+  kinds: Schema.Array(Schema.Literals(kinds))
+}) {
+  override get message(): string {
+    return `Source and target are not the same in: ${this.kinds.join(", ")}. Is a server still writing to one of them?`
+  }
+}
+
+export interface Progress {
+  readonly kind: Kind
+  /** Records of this kind that have been gone through … */
+  readonly seen: number
+  /** … and that had to be written. */
+  readonly written: number
+}
+
+export interface CopyOptions {
+  /** Makes the target what the source is: what differs is replaced, what the source lacks is removed. */
+  readonly overwrite: boolean
+  readonly onProgress: (progress: Progress) => Effect.Effect<void>
+}
+
+export interface Copied {
+  readonly kind: Kind
+  readonly written: number
+  readonly tally: Tally
+}
+
+const together = { concurrency: 64 } as const
+
+/** Every step may be done twice, so a store that is away for a moment is asked again. */
+const again = {
+  while: (error: unknown) => Schema.is(StorageUnavailable)(error),
+  schedule: Schedule.jittered(Schedule.exponential("100 millis")).pipe(Schedule.upTo({ times: 8 }))
+}
+
+/** Writes what is not there yet; whether there was anything to do. An answer that got lost is found on the next try. */
+const bring = (to: Side, record: StoredRecord, overwrite: boolean) =>
+  Effect.gen(function* () {
+    const inserted = yield* Effect.result(to.storage.insert(record))
+    if (inserted._tag === "Success") return true
+    if (inserted.failure._tag === "StorageUnavailable") return yield* inserted.failure
+    const found = yield* to.storage.get(record)
+    if (Option.isSome(found) && sameContent(found.value, record)) return false
+    if (Option.isNone(found) || !overwrite) return yield* new CopyDiffers({ kinds: [record.kind] })
+    // The owner of a record never changes, so one that has another cannot be replaced.
+    if (found.value.owner === record.owner) yield* to.storage.replace(found.value.version, record)
+    else {
+      yield* to.storage.remove(record)
+      yield* to.storage.insert(record)
+    }
+    return true
+  }).pipe(
+    Effect.catchIf(Schema.is(Conflict), () => Effect.fail(new CopyDiffers({ kinds: [record.kind] }))),
+    Effect.retry(again)
+  )
+
+/** What the target holds beside what it should; `extra` are those that the source lacks. */
+const compare = (
+  from: Side,
+  to: Side,
+  kind: Kind,
+  onExtra: (record: StoredRecord) => Effect.Effect<void, StorageUnavailable>
+) =>
+  Effect.gen(function* () {
+    let changed = 0
+    let unknown = 0
+    const look = Effect.fnUntraced(function* (record: StoredRecord) {
+      const found = yield* from.storage.get(record).pipe(Effect.retry(again))
+      if (Option.isNone(found)) {
+        unknown += 1
+        yield* onExtra(record).pipe(Effect.retry(again))
+      } else if (!sameContent(found.value, record)) changed += 1
+    })
+    yield* everyRecord(to.scan, kind, (records) => Effect.forEach(records, look, { ...together, discard: true }))
+    return { kind, changed, unknown }
+  })
+
+const transfer = (from: Side, to: Side, kind: Kind, { onProgress, overwrite }: CopyOptions) =>
+  Effect.gen(function* () {
+    let seen = 0
+    let written = 0
+    yield* everyRecord(from.scan, kind, (records) =>
+      Effect.gen(function* () {
+        const news = yield* Effect.forEach(records, (record) => bring(to, record, overwrite), together)
+        seen += records.length
+        written += news.filter(Boolean).length
+        if (records.length > 0) yield* onProgress({ kind, seen, written })
+      })
+    )
+    return written
+  })
+
+const tallyOf = (side: Side, kind: Kind) =>
+  Effect.gen(function* () {
+    const tallying = new Tallying()
+    yield* everyRecord(side.scan, kind, (records) =>
+      Effect.sync(() => {
+        for (const record of records) tallying.add(record)
+      })
+    )
+    return tallying.tally
+  })
+
+/**
+ * Makes the target hold what the source holds, and proves it by counts and digests. What is there already is left
+ * alone, so a copy that was killed is begun again and goes on where it was. Versions begin at 1 in the target: they
+ * only tell apart two states of a record in one store, and nothing keeps them.
+ */
+export const copy = Effect.fnUntraced(function* (from: Side, to: Side, options: CopyOptions) {
+  const differences: Array<Difference> = []
+  for (const kind of kinds) {
+    const onExtra = (record: StoredRecord) => (options.overwrite ? to.storage.remove(record) : Effect.void)
+    const difference = yield* compare(from, to, kind, onExtra)
+    if (difference.changed + difference.unknown > 0) differences.push(difference)
+  }
+  if (differences.length > 0 && !options.overwrite) return yield* new TargetDiffers({ differences })
+
+  const copied: Array<Copied> = []
+  const wrong: Array<Kind> = []
+  for (const kind of kinds) {
+    const written = yield* transfer(from, to, kind, options)
+    const tally = yield* tallyOf(from, kind)
+    const reached = yield* tallyOf(to, kind)
+    if (tally.count !== reached.count || tally.digest !== reached.digest) wrong.push(kind)
+    copied.push({ kind, written, tally })
+  }
+  if (wrong.length > 0) return yield* new CopyDiffers({ kinds: wrong })
+  return copied
+})

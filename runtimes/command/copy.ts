@@ -1,0 +1,146 @@
+import { statSync } from "node:fs"
+import { Config, Console, Context, Effect, Layer, Logger, Option, Redacted, References, Result } from "effect"
+import { Command, Flag } from "effect/cli"
+import { type Copied, copy as copyRecords, type Progress, type Side } from "../../adapters/copy/copy.ts"
+import { Storage, StorageScan } from "../../core/ports/Storage.ts"
+import { type DatabaseUrl, databaseUrlExpected, describeDatabase, parseDatabaseUrl } from "../server/DatabaseUrl.ts"
+import { openStorage } from "../server/openStorage.ts"
+import { sealKeyFileOf } from "../server/SealKeyFile.ts"
+import { readStorageSettings, type StorageSettings } from "../server/StorageSettings.ts"
+import { type CommandFailed, failed, misused, notFound, refused } from "./Outcome.ts"
+import { json, print, table } from "./output.ts"
+
+const store = (side: "from" | "to", description: string) =>
+  Flag.Redacted(side).pipe(
+    Flag.withDescription(
+      `${description}: ${databaseUrlExpected}. COPY_${side.toUpperCase()} in the environment does the same, and no other user of the machine sees its password`
+    ),
+    Flag.withFallbackConfig(Config.Redacted(`COPY_${side.toUpperCase()}`))
+  )
+
+const name = (side: "from" | "to") =>
+  Flag.String(`${side}-name`).pipe(
+    Flag.withDescription("The POSTGRES_SCHEMA or REDIS_PREFIX there, where it is not that of the environment"),
+    Flag.optional
+  )
+
+const overwrite = Flag.Boolean("overwrite").pipe(
+  Flag.withDescription("Make the target what the source is, even if that changes or removes what it holds"),
+  Flag.withDefault(false)
+)
+
+interface Place {
+  readonly database: Exclude<DatabaseUrl, { readonly _tag: "Memory" }>
+  readonly settings: StorageSettings
+  readonly name: string
+}
+
+const placeOf = (
+  side: "from" | "to",
+  url: Redacted.Redacted<string>,
+  own: Option.Option<string>,
+  settings: StorageSettings
+): Effect.Effect<Place, CommandFailed> => {
+  const database = parseDatabaseUrl(Redacted.value(url))
+  if (Result.isFailure(database)) return Effect.fail(misused(`--${side}: expected ${databaseUrlExpected}`))
+  if (database.success._tag === "Memory") return Effect.fail(misused(`--${side}: a process's memory is its own`))
+  const schema = Option.getOrElse(own, () => settings.postgres.schema)
+  const prefix = Option.getOrElse(own, () => settings.redis.prefix)
+  if (Option.exists(own, (given) => !/^[a-z_][a-z0-9_]{0,62}$/.test(given))) {
+    return Effect.fail(misused(`--${side}-name: expected up to 63 small letters, digits and _, and no digit first`))
+  }
+  return Effect.succeed({
+    database: database.success,
+    // A copy reads its source and changes nothing there, not even the form of its tables.
+    settings: {
+      ...settings,
+      postgres: { ...settings.postgres, schema, migrations: side === "from" ? "check" : settings.postgres.migrations },
+      redis: { ...settings.redis, prefix }
+    },
+    name: database.success._tag === "Redis" ? prefix : database.success._tag === "Postgres" ? schema : ""
+  })
+}
+
+const locationOf = ({ database, name }: Place): string =>
+  database._tag === "Sqlite" ? database.path : `${Redacted.value(database.url)} ${name}`
+
+const opened = ({ database, settings }: Place) =>
+  Effect.map(
+    Layer.build(Layer.fresh(openStorage(database, settings))),
+    (services): Side => ({ storage: Context.get(services, Storage), scan: Context.get(services, StorageScan).scan })
+  ).pipe(Effect.mapError(({ message }) => failed(message)))
+
+const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
+
+/** Tokens are sealed with keys that no store holds: without them, everybody would have to sign in again. */
+const advice = (from: Place, to: Place): ReadonlyArray<string> => {
+  const file = from.database._tag === "Sqlite" ? sealKeyFileOf(from.database.path) : undefined
+  const keys = file !== undefined && exists(file) ? file : "the SEAL_KEYS of the servers there"
+  const place = to.database._tag === "Sqlite" ? `${sealKeyFileOf(to.database.path)} or SEAL_KEYS` : "SEAL_KEYS"
+  return [`The seal keys do not travel: what stands in ${keys} has to stand in ${place} before a server starts there.`]
+}
+
+const progressOf = ({ kind, seen, written }: Progress) =>
+  Console.error(`${kind}: ${seen} records, ${written} of them written`)
+
+const report = (from: Place, to: Place, copied: ReadonlyArray<Copied>): ReadonlyArray<string> => [
+  `${describeDatabase(from.database)} -> ${describeDatabase(to.database)}`,
+  "",
+  ...table(
+    ["KIND", "RECORDS", "WRITTEN", "DIGEST OF BOTH"],
+    copied.map(({ kind, tally, written }) => [kind, `${tally.count}`, `${written}`, tally.digest.slice(0, 16)])
+  ),
+  "",
+  "Both hold the same, by count and digest.",
+  ...advice(from, to)
+]
+
+export const copy = Command.make(
+  "copy",
+  {
+    from: store("from", "Where the records are"),
+    to: store("to", "Where they go"),
+    fromName: name("from"),
+    toName: name("to"),
+    overwrite,
+    json
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const settings = yield* readStorageSettings.pipe(Effect.mapError((complaints) => misused(complaints.join("\n"))))
+      const from = yield* placeOf("from", given.from, given.fromName, settings)
+      const to = yield* placeOf("to", given.to, given.toName, settings)
+      if (locationOf(from) === locationOf(to)) return yield* misused("--from and --to are the same.")
+      if (from.database._tag === "Sqlite" && !exists(from.database.path)) {
+        return yield* notFound(`There is no ${from.database.path}.`)
+      }
+      const copied = yield* copyRecords(yield* opened(from), yield* opened(to), {
+        overwrite: given.overwrite,
+        onProgress: progressOf
+      }).pipe(
+        Effect.catchTags({
+          TargetDiffers: ({ message }) =>
+            Effect.fail(refused(`${message} Say --overwrite if that may be lost, or choose another target.`)),
+          CopyDiffers: ({ message }) => Effect.fail(failed(message)),
+          StorageUnavailable: ({ message }) => Effect.fail(failed(`${message}. Run it again: it goes on where it was.`))
+        })
+      )
+      if (copied.every(({ tally }) => tally.count === 0)) return yield* notFound("The source holds no records.")
+      yield* print(
+        given.json,
+        copied.map(({ kind, tally, written }) => ({ kind, written, ...tally })),
+        report(from, to, copied)
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
+      Effect.provideService(References.MinimumLogLevel, "Warn")
+    )
+).pipe(
+  Command.withDescription(
+    "Copy everything from one storage to another, verified by counts and digests. Stop the servers first: a code or refresh token that is spent at the source after it was copied would be good again at the target. A copy that was interrupted goes on where it was when it is run again"
+  ),
+  Command.withExamples([
+    { command: "tessera copy --from sqlite:./data/tessera.db --to postgres://tessera@db.internal/tessera" }
+  ])
+)
