@@ -5,37 +5,51 @@ import { keyAt, kindAt, shardCount, shardKey } from "./Place.ts"
 import type { Wire } from "./Wire.ts"
 
 const batch = 200
+/** So many paths are kept at once, or those of one shard. */
+const pathsKept = 20_000
 
 /**
  * Shard by shard, each in the order of its paths. The index of a shard has no order of its own that stays, so its
- * paths are read once and kept until the scan goes on to the next.
+ * paths are read once and kept until the scan has gone past them: of as many shards at a time as hold few enough.
  */
 export const makeScan = (wire: Wire, prefix: string): StorageScan["Service"] => {
-  let kept: { readonly kind: Kind; readonly shard: number; readonly paths: ReadonlyArray<string> } | undefined
+  let kept: { readonly kind: Kind; readonly paths: ReadonlyMap<number, ReadonlyArray<string>> } | undefined
 
-  const pathsOf = Effect.fnUntraced(function* (kind: Kind, shard: number, continued: boolean) {
-    if (continued && kept?.kind === kind && kept.shard === shard) return kept.paths
-    const paths = (yield* membersOf(wire, shardKey(prefix, shard))).filter((path) => kindAt(path) === kind).sort()
-    kept = { kind, shard, paths }
-    return paths
+  const pathsFrom = Effect.fnUntraced(function* (kind: Kind, first: number) {
+    const shards = yield* fewEnough(wire, prefix, first)
+    const paths = yield* Effect.forEach(
+      shards,
+      (shard) =>
+        Effect.map(membersOf(wire, shardKey(prefix, shard)), (members) => {
+          const ours = members.filter((path) => kindAt(path) === kind).sort()
+          return [shard, ours] as const
+        }),
+      together
+    )
+    kept = { kind, paths: new Map(paths) }
+    return kept.paths.get(first) ?? []
   })
+
+  const pathsOf = (kind: Kind, shard: number) =>
+    Effect.suspend(() => {
+      const known = kept?.kind === kind ? kept.paths.get(shard) : undefined
+      return known === undefined ? pathsFrom(kind, shard) : Effect.succeed(known)
+    })
 
   return {
     scan: Effect.fnUntraced(function* (kind, after, limit) {
       const start = yield* positionOf(after)
+      if (after === undefined) kept = undefined
       const found: Array<{ readonly record: StoredRecord; readonly position: string }> = []
 
       // One more than asked for, to know whether a page follows.
       for (let shard = start.shard; shard < shardCount && found.length <= limit; shard++) {
-        const continued = shard === start.shard && start.path !== ""
-        const all = yield* pathsOf(kind, shard, continued)
-        const paths = continued ? all.filter((path) => path > start.path) : all
+        const all = yield* pathsOf(kind, shard)
+        const paths = shard === start.shard ? all.filter((path) => path > start.path) : all
         for (let at = 0; at < paths.length && found.length <= limit; ) {
           const next = paths.slice(at, at + Math.min(batch, limit + 1 - found.length))
           at += next.length
-          const records = yield* Effect.forEach(next, (path) => recordAt(wire, prefix, path), {
-            concurrency: "unbounded"
-          })
+          const records = yield* Effect.forEach(next, (path) => recordAt(wire, prefix, path), together)
           for (const [index, record] of records.entries()) {
             if (Option.isSome(record)) found.push({ record: record.value, position: `${shard} ${next[index]}` })
           }
@@ -50,6 +64,24 @@ export const makeScan = (wire: Wire, prefix: string): StorageScan["Service"] => 
     })
   }
 }
+
+const together = { concurrency: "unbounded" } as const
+
+/** The shards from this one on, as far as their paths may be kept together. */
+const fewEnough = Effect.fnUntraced(function* (wire: Wire, prefix: string, first: number) {
+  const shards = Array.from({ length: shardCount - first }, (_, n) => first + n)
+  const sizes = yield* Effect.forEach(
+    shards,
+    (shard) => Effect.mapError(wire.ask("zcard", [shardKey(prefix, shard)], wire.deadline()), notDone),
+    together
+  )
+  let sum = 0
+  const end = sizes.findIndex((size, n) => {
+    sum += Number(size)
+    return n > 0 && sum > pathsKept
+  })
+  return end === -1 ? shards : shards.slice(0, end)
+})
 
 const recordAt = (wire: Wire, prefix: string, path: string) => {
   const key = keyAt(path)
