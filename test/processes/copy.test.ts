@@ -267,7 +267,7 @@ describe("tessera copy", () => {
         const away = "postgres://tessera:hunter2@127.0.0.1:1/tessera"
 
         expect(yield* outcome(store.databaseUrl, "memory:")).toBe("2 --to: a process's memory is its own")
-        expect(yield* outcome("mysql://root:hunter2@db/x", store.databaseUrl)).toMatch(/^2 --from: expected memory:/)
+        expect(yield* outcome("mysql://me:hunter2@db/x", store.databaseUrl)).toMatch(/^2 --from: expected memory:/)
         expect(yield* outcome(`sqlite:${path}`, `sqlite:${path}`)).toBe("2 --from and --to are the same.")
         expect(yield* outcome(`sqlite:${path}.gone`, store.databaseUrl)).toBe(`3 There is no ${path}.gone.`)
         expect(existsSync(`${path}.gone`)).toBe(false)
