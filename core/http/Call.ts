@@ -11,6 +11,8 @@ export interface Call {
   readonly workspace: Workspace
   /** The request's path below the workspace's base, still percent-encoded. */
   readonly path: string
+  /** The path in the table of routes. Logs and audit events name this one: what was sent may hold anything, tokens too. */
+  readonly endpoint: string
   readonly now: Instant
   /** Given back in a header, and in every log line and audit event that the request leads to. */
   readonly requestId: string

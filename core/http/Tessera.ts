@@ -103,7 +103,14 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (workspace === undefined) return finish(requestId, request, undefined, nowhere)
     const path = pathBelow(workspace, request.path)
     const route = path === undefined ? undefined : find(path)
-    const call: Call = { request, workspace, path: path ?? request.path, now: instantOf(clock), requestId }
+    const call: Call = {
+      request,
+      workspace,
+      path: path ?? request.path,
+      endpoint: route?.path ?? "none",
+      now: instantOf(clock),
+      requestId
+    }
     if (route === undefined) return finish(requestId, request, undefined, notFound(parts, call))
     if (request.method === "OPTIONS" && route.cors) {
       return finish(
@@ -130,7 +137,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
     const admitted = yield* Effect.result(guard(grants, workspace, request, needs))
     if (admitted._tag === "Success") return { _tag: "Admitted", principal: admitted.success, workspace }
-    const call: Call = { request, workspace, path: request.path, now: instantOf(clock), requestId }
+    const call: Call = { request, workspace, path: request.path, endpoint: "guard", now: instantOf(clock), requestId }
     yield* refused(audit, call, admitted.failure)
     return { _tag: "Refused", response: withRequestId(requestId, bearerError(workspace, admitted.failure)) }
   })
@@ -226,7 +233,7 @@ const answerFailure = Effect.fnUntraced(function* (
     return answerFault(parts, call, route, fault)
   }
   if (Cause.hasInterrupts(cause)) return withStatus(503, "temporarily_unavailable", "The server is shutting down.")
-  yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.path }, cause)
+  yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.endpoint }, cause)
   return withStatus(500, "server_error", "Something went wrong on our side.")
 })
 

@@ -16,13 +16,13 @@ export const refused = (
   fault: Refusal | StorageUnavailable
 ): Effect.Effect<void> => {
   const reason = reasonOf(fault)
-  const noted = { requestId: call.requestId, endpoint: call.path, refusal: fault._tag, reason }
+  const noted = { requestId: call.requestId, endpoint: call.endpoint, refusal: fault._tag, reason }
   const log =
     fault._tag === "StorageUnavailable"
       ? Effect.logError("the storage did not answer", noted)
       : Effect.logInfo("refused", noted)
   if (fault._tag === "StorageUnavailable") return log
-  const event = { _tag: "Refused", endpoint: call.path, refusal: fault._tag, reason } as const
+  const event = { _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason } as const
   return Effect.andThen(
     log,
     audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
