@@ -1,7 +1,10 @@
 /** What `tessera/testing` exports: to prove a store, a server, or settings of one's own. */
+export * as arbitraries from "./Arbitraries.ts"
 export { type Dice, makeDice } from "./Dice.ts"
+export { type Arbitrary, forAll, samplesOf } from "./forAll.ts"
 export { defaultWorld, type World } from "./model/World.ts"
 export { type Agreed, checkModel, type Falsified, type Runs, type Stage } from "./play/checkModel.ts"
+export { type Improvisation, improvise } from "./play/improvise.ts"
 export { type InProcess, inProcess } from "./play/inProcess.ts"
 export { type Player, playOver } from "./play/Player.ts"
 export { report } from "./play/report.ts"

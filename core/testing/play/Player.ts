@@ -3,7 +3,7 @@ import type { HttpResponse } from "../../http/Http.ts"
 import type { World } from "../model/World.ts"
 import type { Fault, Script, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
-import { plotOf } from "./Plot.ts"
+import { type Plot, plotOf } from "./Plot.ts"
 import { headersOf, requestOf } from "./requestOf.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
@@ -16,10 +16,11 @@ export interface Player {
   readonly shuffle: (seed: number | null) => Effect.Effect<void>
 }
 
-/** Plays over HTTP. */
-export const playOver = (system: SystemUnderTest, world: World, script: Script): Player => {
-  const plot = plotOf(script)
+/** Plays a whole script over HTTP. */
+export const playOver = (system: SystemUnderTest, world: World, script: Script): Player =>
+  playWith(system, world, plotOf(script))
 
+export const playWith = (system: SystemUnderTest, world: World, plot: Plot): Player => {
   const asked = Effect.fnUntraced(function* (step: Step, ledger: Ledger) {
     const sending = requestOf({ world, plot, ledger }, step)
     if (sending === null) return null

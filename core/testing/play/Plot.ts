@@ -8,20 +8,21 @@ export interface Plot {
   readonly decide: (ref: Ref) => Decide | undefined
 }
 
-export const plotOf = (script: Script): Plot => {
-  const steps = new Map<Ref, Step>(script.flatMap(stepsOf).map((step) => [step.id, step]))
-  return {
-    register: (ref) => {
-      const step = steps.get(ref)
-      return step?._tag === "Register" ? step : undefined
-    },
-    authorize: (ref) => {
-      const step = steps.get(ref)
-      return step?._tag === "Authorize" ? step : undefined
-    },
-    decide: (ref) => {
-      const step = steps.get(ref)
-      return step?._tag === "Decide" ? step : undefined
-    }
+/** Looks steps up as they are at that moment, so that a plot may still grow. */
+export const plotFrom = (steps: ReadonlyMap<Ref, Step>): Plot => ({
+  register: (ref) => {
+    const step = steps.get(ref)
+    return step?._tag === "Register" ? step : undefined
+  },
+  authorize: (ref) => {
+    const step = steps.get(ref)
+    return step?._tag === "Authorize" ? step : undefined
+  },
+  decide: (ref) => {
+    const step = steps.get(ref)
+    return step?._tag === "Decide" ? step : undefined
   }
-}
+})
+
+export const plotOf = (script: Script): Plot =>
+  plotFrom(new Map(script.flatMap(stepsOf).map((step) => [step.id, step])))

@@ -44,10 +44,10 @@ export interface Agreed {
 const firstMorning = 2_000_000_000_123
 
 /** The settings and the script that belong to one seed. */
-const scriptOf = (
+export const scriptOf = (
   seed: number,
   longest: number,
-  own: Runs["world"]
+  own?: Runs["world"]
 ): { readonly world: World; readonly script: Script } => {
   const dice = makeDice(seed)
   const world = { ...dice.pick(worlds(seed, firstMorning)), ...own }

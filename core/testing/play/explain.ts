@@ -36,8 +36,22 @@ interface Evidence {
 
 const nowhere: Explanation = { states: [], rules: [], objections: [] }
 
+/** Each state once, whatever way led there. */
+const distinct = (states: ReadonlyArray<State>): ReadonlyArray<State> => {
+  if (states.length < 2) return states
+  const unique = new Set(states)
+  return unique.size < 2 ? [...unique] : [...new Map([...unique].map((state) => [keyOf(state), state])).values()]
+}
+
+/** What came at the same time stands in no order. */
+const sorted = (map: ReadonlyMap<string | number, unknown>): ReadonlyArray<string> =>
+  [...map].map(([name, value]) => `${name} ${JSON.stringify(value)}`).sort()
+
+const keyOf = ({ now, keys, clients, pages, grants, access, refresh }: State): string =>
+  JSON.stringify([now, keys, ...[clients, pages, grants, access, refresh].map(sorted)])
+
 const joined = (all: ReadonlyArray<Explanation>): Explanation => ({
-  states: [...new Set(all.flatMap(({ states }) => states))],
+  states: all.flatMap(({ states }) => states),
   rules: all.flatMap(({ rules }) => rules),
   objections: all.flatMap(({ objections }) => objections)
 })
@@ -61,6 +75,17 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 /** Steps whose write carries a command id by which it is recognised, so that its lost answer costs nothing. */
 const isRecognised = (step: Step): boolean => ["Redeem", "Refresh", "ClientCredentials", "Revoke"].includes(step._tag)
 
+/** A client whose answer got lost may or may not count as one that completed a flow. */
+const withFlowsOf = (before: State, after: State): State => ({
+  ...after,
+  clients: new Map(
+    [...after.clients].map(([ref, client]) => [
+      ref,
+      { ...client, hasCompletedAFlow: before.clients.get(ref)?.hasCompletedAFlow ?? false }
+    ])
+  )
+})
+
 /**
  * A write was struck. Either the step came out as ever, or it answered 503; then what was not applied did not happen,
  * and of what was applied, or came after a first write, both possibilities are kept in mind.
@@ -79,7 +104,10 @@ const explainTrouble = (
     return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
   }
   const mayHaveHappened = !alone || fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
-  const nexts = foretell({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
+  const nexts = foretell({ world: evidence.world, state, without: none }, step).flatMap(({ next }) => [
+    next,
+    ...(next === state ? [] : [withFlowsOf(state, next)])
+  ])
   return {
     states: mayHaveHappened ? [state, ...nexts] : [state],
     rules: ["a struck write answers 503"],
@@ -89,24 +117,26 @@ const explainTrouble = (
 
 /** As if one had come after the other, in any order that fits: that is what "at the same time" may mean. */
 const explainTogether = (
-  evidence: Evidence,
-  state: State,
-  open: ReadonlyArray<Answered>,
+  states: ReadonlyArray<State>,
+  answers: ReadonlyArray<Answered>,
   explainOne: (state: State, answered: Answered) => Explanation
 ): Explanation => {
-  if (open.length === 0) return { ...nowhere, states: [state] }
-  return joined(
-    open.map((answered) => {
-      const rest = open.filter((other) => other !== answered)
-      const now = explainOne(state, answered)
-      const then = joined(now.states.map((next) => explainTogether(evidence, next, rest, explainOne)))
-      return {
-        states: then.states,
-        rules: [...now.rules, ...then.rules],
-        objections: [...now.objections, ...then.objections]
+  // For each set of steps that may have come first, as bits: where the system may be after exactly those.
+  const after = new Map<number, ReadonlyArray<State>>([[0, distinct(states)]])
+  const explanations: Array<Explanation> = []
+  const all = 2 ** answers.length - 1
+  for (let done = 0; done < all; done++) {
+    for (const state of distinct(after.get(done) ?? [])) {
+      for (const [index, answered] of answers.entries()) {
+        const bit = 1 << index
+        if ((done & bit) !== 0) continue
+        const explanation = explainOne(state, answered)
+        explanations.push(explanation)
+        after.set(done | bit, [...(after.get(done | bit) ?? []), ...explanation.states])
       }
-    })
-  )
+    }
+  }
+  return { ...joined(explanations), states: distinct(after.get(all) ?? []) }
 }
 
 export const explain = (
@@ -121,5 +151,5 @@ export const explain = (
     fault === null
       ? explainStep(evidence, state, answered)
       : explainTrouble(evidence, state, fault, answers.length === 1, answered)
-  return joined(states.map((state) => explainTogether(evidence, state, answers, explainOne)))
+  return explainTogether(states, answers, explainOne)
 }

@@ -1,5 +1,5 @@
 import { sha256 } from "@noble/hashes/sha2.js"
-import { Deferred, Effect, Layer, Logger, Option, References } from "effect"
+import { Clock, Context, Deferred, Effect, Layer, Logger, Option, References } from "effect"
 import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
 import { makeTessera } from "../../http/Tessera.ts"
 import { Audit, type AuditEntry } from "../../ports/Audit.ts"
@@ -25,6 +25,8 @@ export interface InProcess {
   readonly system: SystemUnderTest
   readonly audit: ReadonlyArray<AuditEntry>
   readonly log: ReadonlyArray<string>
+  /** The sealing keys that were ever on the ring: what must never be seen anywhere. */
+  readonly keys: () => ReadonlyArray<Uint8Array>
 }
 
 const utf8 = new TextEncoder()
@@ -83,7 +85,8 @@ export const inProcess = Effect.fnUntraced(function* (world: World) {
     log.push(JSON.stringify([entry.message, String(entry.cause)]))
   })
 
-  const keyNumber = (number: number) => sealKey(sha256(utf8.encode(`key ${number} of ${world.seed}`)))
+  const keyBytes = (number: number) => sha256(utf8.encode(`key ${number} of ${world.seed}`))
+  const keyNumber = (number: number) => sealKey(keyBytes(number))
   let made = 1
   let ring: KeyRing = [keyNumber(1)]
   let sealer = makeSealer(ring)
@@ -114,6 +117,11 @@ export const inProcess = Effect.fnUntraced(function* (world: World) {
   )
   let server = yield* start
 
+  const surroundings = Context.make(Clock.Clock, clock.clock).pipe(
+    Context.add(Logger.CurrentLoggers, new Set([logger])),
+    Context.add(References.MinimumLogLevel, "All")
+  )
+
   /** A process that was killed takes its memory with it. */
   const afterDeath = Effect.gen(function* () {
     death = Deferred.makeUnsafe()
@@ -122,10 +130,9 @@ export const inProcess = Effect.fnUntraced(function* (world: World) {
   })
 
   const request = (asked: HttpRequest): Effect.Effect<HttpResponse> =>
-    Effect.raceFirst(server.handle(asked), Effect.andThen(Deferred.await(death), afterDeath)).pipe(
-      withClock(clock),
-      Effect.provide(Logger.layer([logger])),
-      Effect.provideService(References.MinimumLogLevel, "All")
+    Effect.provideContext(
+      Effect.raceFirst(server.handle(asked), Effect.andThen(Deferred.await(death), afterDeath)),
+      surroundings
     )
 
   const turnRing = (change: (ring: KeyRing) => KeyRing) =>
@@ -147,5 +154,6 @@ export const inProcess = Effect.fnUntraced(function* (world: World) {
     calm: Effect.sync(troubled.calm),
     shuffle: (seed) => Effect.sync(() => troubled.shuffle(seed))
   }
-  return { system, audit, log } satisfies InProcess
+  const keys = () => Array.from({ length: made }, (_, index) => keyBytes(index + 1))
+  return { system, audit, log, keys } satisfies InProcess
 })

@@ -1,0 +1,39 @@
+import { expect } from "bun:test"
+import { Effect } from "effect"
+import { jsonOf } from "../../core/testing/play/reading.ts"
+import { scene } from "./cast.ts"
+import { law } from "./law.ts"
+
+law("a code yields tokens at most once, however many try at once; the losers get invalid_grant", (dice, seed) =>
+  scene(seed, {}, (cast) =>
+    Effect.gen(function* () {
+      const by = yield* cast.client(dice.pick(["public", "post", "basic"]))
+      const code = yield* cast.code(by)
+      const many = 2 + dice.under(6)
+      const right = Array.from({ length: many }, () => dice.chance(85))
+      yield* cast.system.shuffle(seed)
+      const acts = yield* Effect.forEach(
+        right,
+        (isRight) => cast.redeem(code, by, { verifier: isRight ? "right" : "wrong" }),
+        { concurrency: "unbounded" }
+      )
+      yield* cast.system.shuffle(null)
+
+      const winners = acts.filter(({ response }) => response.status === 200)
+      expect(winners.length).toBe(right.includes(true) ? 1 : 0)
+      for (const { response } of acts) {
+        if (response.status === 200) continue
+        expect(response.status).toBe(400)
+        expect(jsonOf(response)?.error).toBe("invalid_grant")
+      }
+      for (const { ref, response } of winners) {
+        // Whoever comes second shows that the code was stolen, so the winner's tokens are worth nothing either.
+        const wasReplayed = right.filter(Boolean).length > 1
+        const alive = yield* cast.isAdmitted(ref)
+        if (wasReplayed) expect(alive).toBe(false)
+        expect((yield* cast.refresh(ref, by)).response.status).toBe(alive ? 200 : 400)
+        expect(response.status).toBe(200)
+      }
+    })
+  )
+)
