@@ -19,6 +19,7 @@ import { readForm } from "./form.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
+import { ticketBinding } from "./ticketBinding.ts"
 
 const note = (parts: Parts, call: Call, event: AuditEvent) =>
   parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
@@ -113,9 +114,6 @@ export const consentEndpoint = (parts: Parts): Endpoint =>
     if (!isCsrfField(sealer, call.workspace.id, session, form.get("csrf") ?? "")) {
       return yield* new ForgedForm({ reason: "csrf" })
     }
-    const grant = openTicket(sealer, call.workspace.id, ticket, { session, user, request: query }, call.now)
-    if (Result.isFailure(grant) && grant.failure === "ticket") return yield* new ForgedForm({ reason: "ticket" })
-
     const read = yield* Effect.result(readAuthorizationRequest(parts, call, query))
     if (Result.isFailure(read)) {
       if (read.failure._tag === "StorageUnavailable") return yield* read.failure
@@ -127,6 +125,8 @@ export const consentEndpoint = (parts: Parts): Endpoint =>
       return seeOther(returnRefusal(read.success.failure, call.workspace.issuer))
     }
     const request = read.success.success
+    const grant = openTicket(sealer, call.workspace.id, ticket, ticketBinding(here.value, query, request), call.now)
+    if (Result.isFailure(grant) && grant.failure === "ticket") return yield* new ForgedForm({ reason: "ticket" })
     if (Result.isFailure(grant)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "expired" }))
       return answered(parts, call, request, { state: "expired" })

@@ -9,6 +9,7 @@ import { sealTicket } from "../token/Ticket.ts"
 import { type AuthorizationRequest, type Returned, readAuthorizationRequest } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
 import type { Parts } from "./Parts.ts"
+import { ticketBinding } from "./ticketBinding.ts"
 
 /** What has to happen next for an authorization request: data, for whoever draws it. */
 export type Interaction =
@@ -40,7 +41,7 @@ export const interaction = Effect.fnUntraced(function* (
   if (Option.isNone(signedIn)) return { _tag: "NeedsLogin", request }
 
   const sealer = parts.keys.current()
-  const { session, user } = signedIn.value
+  const { session } = signedIn.value
   const grant = grantIdOf(parts.entropy.bytes(idLength))
   const expiresAt = later(call.now, parts.policy.consentTtl)
   return {
@@ -49,7 +50,7 @@ export const interaction = Effect.fnUntraced(function* (
     signedIn: signedIn.value,
     form: {
       csrf: csrfField(sealer, call.workspace.id, session),
-      ticket: sealTicket(sealer, call.workspace.id, grant, expiresAt, { session, user, request: query }),
+      ticket: sealTicket(sealer, call.workspace.id, grant, expiresAt, ticketBinding(signedIn.value, query, request)),
       request: query
     }
   }
