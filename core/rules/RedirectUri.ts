@@ -6,13 +6,12 @@ export const RedirectUri = Schema.String.check(
 ).pipe(Schema.brand("RedirectUri"))
 export type RedirectUri = typeof RedirectUri.Type
 
+const printable = /^[\x21-\x7e]{1,2048}$/
+
 /** A redirect URI of one request, found to be one of its client's: the only thing that a browser is ever sent to. */
-export const RedirectTarget = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,2048}$/)).pipe(
-  Schema.brand("RedirectTarget")
-)
+export const RedirectTarget = Schema.String.check(Schema.isPattern(printable)).pipe(Schema.brand("RedirectTarget"))
 export type RedirectTarget = typeof RedirectTarget.Type
 
-const printable = /^[\x21-\x7e]{1,2048}$/
 const authority = /^https?:\/\/([^/?#]*)/
 /** RFC 8252 §7.3; `localhost` counts, since that is what applications register. */
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([0-9]{1,5}))?([/?].*)?$/
@@ -58,9 +57,11 @@ export const matchRedirectUri = (
   registered: ReadonlyArray<RedirectUri>,
   presented: string
 ): RedirectTarget | undefined => {
+  // A port can make it longer than any that was registered.
+  if (!printable.test(presented)) return undefined
   const bare = withoutLoopbackPort(presented)
   const found = registered.some((uri) => uri === presented || (bare !== undefined && withoutLoopbackPort(uri) === bare))
-  // Equal to a registered URI, or to one but for a port: what the brand says.
+  // Printable, and equal to a registered URI or to one but for a port: what the brand says.
   return found ? (presented as RedirectTarget) : undefined
 }
 

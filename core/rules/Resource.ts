@@ -1,8 +1,10 @@
 import { Result, Schema } from "effect"
 import { InvalidTarget } from "./Refusal.ts"
 
+const longest = 2048
+
 /** RFC 8707 §2: a place in the workspace's API, written without a slash at the end. Covers everything below it. */
-export const Resource = Schema.String.check(Schema.isMaxLength(2048)).pipe(Schema.brand("Resource"))
+export const Resource = Schema.String.check(Schema.isMaxLength(longest)).pipe(Schema.brand("Resource"))
 export type Resource = typeof Resource.Type
 
 const withoutEndSlash = (text: string): string => (text.endsWith("/") ? text.slice(0, -1) : text)
@@ -16,6 +18,8 @@ export const readResource = (issuer: string, text: string): Result.Result<Resour
   }
   // The URL parser has folded `..`, case and default ports away, so the comparison cannot be talked round.
   const resource = withoutEndSlash(new URL(text).href)
+  // The parser escapes, so the address can be longer than its text: what is kept has to be what can be read back.
+  if (resource.length > longest) return Result.fail(new InvalidTarget({ reason: "malformed" }))
   return isBelow(resource, issuer)
     ? // Checked just now, which is what the brand says.
       Result.succeed(resource as Resource)
