@@ -1,5 +1,6 @@
 import { Context, Layer } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
+import { pathBelow } from "../workspace/pathBelow.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
 
 /** Which workspace a request is for. Synchronous: a host that keeps its tenants elsewhere keeps a map of them here. */
@@ -26,15 +27,8 @@ export class Workspaces extends Context.Service<
     return Layer.succeed(Workspaces, {
       resolve: (request) => {
         const sharing = byHost.get((request.headers.get("host") ?? "").toLowerCase())
-        return sharing?.find((workspace) => isUnder(basePath(workspace.issuer), request.path))
+        return sharing?.find((workspace) => pathBelow(workspace, request.path) !== undefined)
       }
     })
   }
 }
-
-/** RFC 8414 §3.1 puts the issuer's path behind the well-known one; everything else stands below it. */
-const isUnder = (base: string, path: string): boolean =>
-  base === "" ||
-  path === base ||
-  path.startsWith(`${base}/`) ||
-  (path.startsWith("/.well-known/") && (path.endsWith(base) || path.includes(`${base}/`)))
