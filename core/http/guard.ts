@@ -27,9 +27,9 @@ export const readBearer = (
     : Result.fail(new InvalidToken({ reason: "malformed" }))
 }
 
-/** A path that makes no address lies below no resource. */
+/** The path is put behind the origin, never resolved against it: two slashes at its start are no other host. */
 const isFor = (resource: Resource | null, path: string, workspace: Workspace): boolean =>
-  resource === null || (URL.canParse(path, workspace.issuer) && covers(resource, new URL(path, workspace.issuer).href))
+  resource === null || covers(resource, new URL(new URL(workspace.issuer).origin + path).href)
 
 const admit = (
   workspace: Workspace,
