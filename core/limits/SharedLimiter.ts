@@ -7,6 +7,7 @@ import { currentInstant, Instant, instantOf } from "../rules/Instant.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { type RecordKind, recordsOf } from "../server/Records.ts"
+import { toTheEnd } from "../server/toTheEnd.ts"
 import { transact } from "../server/transact.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -91,13 +92,16 @@ export const layer = Layer.effectContext(
     }
 
     const tell = Effect.fnUntraced(function* (bucket: Bucket, now: Instant) {
-      const told = bucket.untold
+      const { refill } = bucket.allowance
+      const { untold } = bucket
+      // What was refilled since it was taken is nobody's business any more.
+      const told = Math.min(untold, (bucket.fullAt - now) / refill)
       const stored = yield* transact(records, entropy, bucket.workspace, bucket.id, (known) => {
         // Whole milliseconds, which is what an Instant is.
-        const fullAt = Math.ceil(Math.max(known?.fullAt ?? 0, now) + told * bucket.allowance.refill) as Instant
+        const fullAt = Math.ceil(Math.max(known?.fullAt ?? 0, now) + told * refill) as Instant
         return answerAndKeep({ id: bucket.id, fullAt }, fullAt)
       })
-      bucket.untold -= told
+      bucket.untold -= untold
       bucket.fullAt = Math.max(bucket.fullAt, yield* Effect.fromResult(stored))
     })
 
@@ -108,7 +112,7 @@ export const layer = Layer.effectContext(
         const used = bucket.fullAt - now
         if (used <= 0) buckets.delete(name)
         else if (bucket.untold > 0 && used >= worthTelling * bucket.allowance.burst * bucket.allowance.refill) {
-          yield* tell(bucket, now)
+          yield* tell(bucket, now).pipe(Effect.tapError(() => Effect.sync(() => toTheEnd(buckets, name, bucket))))
           told++
         }
       }

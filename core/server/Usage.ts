@@ -6,6 +6,7 @@ import { Instant, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { RecordKind, Records } from "./Records.ts"
+import { toTheEnd } from "./toTheEnd.ts"
 import { transact } from "./transact.ts"
 
 /** When something was last used. Apart from the thing itself, so that looking at a token never writes its grant. */
@@ -53,6 +54,13 @@ export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]
   const pending = new Map<string, Seen>()
   const recordId = (thing: UsedThing, id: string) => `${thing}:${id}`
 
+  const note = (seen: Seen) =>
+    transact(records, entropy, seen.workspace, seen.id, (stored) =>
+      stored !== undefined && stored.usedAt >= seen.at
+        ? answer(undefined)
+        : answerAndKeep({ id: seen.id, usedAt: seen.at }, undefined)
+    )
+
   return {
     saw: (thing, workspace, id, now) => {
       const key = `${workspace} ${thing}:${id}`
@@ -73,11 +81,7 @@ export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]
     flush: Effect.gen(function* () {
       let written = 0
       for (const [key, seen] of [...pending]) {
-        yield* transact(records, entropy, seen.workspace, seen.id, (stored) =>
-          stored !== undefined && stored.usedAt >= seen.at
-            ? answer(undefined)
-            : answerAndKeep({ id: seen.id, usedAt: seen.at }, undefined)
-        )
+        yield* note(seen).pipe(Effect.tapError(() => Effect.sync(() => toTheEnd(pending, key, seen))))
         if (pending.get(key) === seen) pending.delete(key)
         written++
       }
