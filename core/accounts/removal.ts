@@ -8,6 +8,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Account, Leaving } from "./Account.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
 import type { Accounts } from "./Accounts.ts"
+import type { Email } from "./Email.ts"
 
 /** What removing somebody takes of the protocol. */
 export type GrantsOfUser = Pick<Grants, "ofUser" | "revokeGrant">
@@ -46,6 +47,25 @@ const revokeAll = Effect.fnUntraced(function* (grants: GrantsOfUser, workspace: 
   } while (after !== undefined)
 })
 
+/** What somebody left open for themselves or for friends is not to outlast them; they are invited anew, if at all. */
+const withdrawInvitations = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  workspace: WorkspaceId,
+  email: Email
+) {
+  const now = yield* currentInstant
+  let after: string | undefined
+  do {
+    const page = yield* accounts.links.list(workspace, "Invitation", { after, limit: pageSize })
+    for (const link of page.values) {
+      if (link._tag !== "Invitation" || link.invitedBy !== email) continue
+      yield* accounts.book.block(workspace, link.account, now)
+      yield* accounts.links.remove(workspace, link.id)
+    }
+    after = page.next
+  } while (after !== undefined)
+})
+
 const clearUp = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
@@ -53,12 +73,14 @@ const clearUp = Effect.fnUntraced(function* (
   person: Leaving
 ) {
   yield* accounts.sessions.endAll(workspace, person.id)
+  yield* withdrawInvitations(accounts, workspace, person.email)
   yield* revokeAll(grants, workspace, person.id)
 })
 
 /**
  * Takes somebody out of the workspace: from the first write on they can't sign in and no session of theirs counts;
- * then everything that they ever allowed is revoked. What a crash leaves undone, `finishRemovals` does.
+ * then their invitations are withdrawn and everything that they ever allowed is revoked. What a crash leaves undone,
+ * `finishRemovals` does.
  *
  * Two owners who remove each other at once both find nobody left to own the workspace, and both stay.
  */

@@ -1,0 +1,38 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { removeAccount } from "../../../core/accounts/removal.ts"
+import { addAccount, Browser, inHouse } from "../../accounts/House.ts"
+
+describe("an owner who saw the removal coming", () => {
+  test("comes back by no invitation of their own", () =>
+    inHouse((house) =>
+      Effect.gen(function* () {
+        yield* addAccount(house)
+        const mallory = yield* addAccount(house, "mallory@example.com")
+        const browser = new Browser(house)
+        yield* browser.signIn("mallory@example.com")
+        const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "owner" })
+        const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
+        expect((yield* new Browser(house).get(link)).status).toBe(200)
+
+        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id)
+        expect((yield* new Browser(house).get(link)).status).toBe(410)
+        const open = yield* house.accounts.links.list(house.workspace.id, "Invitation", { after: undefined, limit: 10 })
+        expect(open.values).toEqual([])
+      })
+    ))
+
+  test("leaves the invitations of others alone", () =>
+    inHouse((house) =>
+      Effect.gen(function* () {
+        yield* addAccount(house)
+        const mallory = yield* addAccount(house, "mallory@example.com")
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
+        const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
+        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id)
+        expect((yield* new Browser(house).get(link)).status).toBe(200)
+      })
+    ))
+})
