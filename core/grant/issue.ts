@@ -37,7 +37,8 @@ export const accessToken = (
   expiresAt: later(now, policy.accessTtl),
   epoch: grant.access.epoch,
   serial: fresh.serial,
-  scope: formatScopes(scope) === formatScopes(grant.scope) ? null : scope,
+  // A client's own grant grows when the client registers for more; what was issued before does not grow with it.
+  scope: grant._tag === "Active" && formatScopes(scope) === formatScopes(grant.scope) ? null : scope,
   resource: resource === grant.resource ? null : resource
 })
 

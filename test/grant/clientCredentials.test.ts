@@ -34,7 +34,7 @@ describe("client credentials (RFC 6749 §4.4)", () => {
         expiresAt: after(policy.accessTtl),
         epoch: 0,
         serial: fresh.serial,
-        scope: null,
+        scope: scopes("api"),
         resource: null
       },
       refresh: null,
@@ -77,7 +77,7 @@ describe("client credentials (RFC 6749 §4.4)", () => {
     const nothingYet = standing({ scope: scopes(), access: { epoch: 2, revoked: [] } })
     const { next, outcome } = ask(nothingYet)
     expect(next).toEqual({ ...nothingYet, scope: scopes("api") })
-    expect(Result.getOrThrow(outcome)).toMatchObject({ scope: ["api"], access: { scope: null, epoch: 2 } })
+    expect(Result.getOrThrow(outcome)).toMatchObject({ scope: ["api"], access: { scope: ["api"], epoch: 2 } })
   })
 
   test("are refused once the client's workspace grant has been revoked", () => {
