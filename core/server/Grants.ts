@@ -1,6 +1,7 @@
 import { type Clock, Effect, Option, type Redacted, Result } from "effect"
 import { Hex } from "effect/encoding"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
+import type { Client } from "../client/Client.ts"
 import { apiKeySecretLength, isKeyText, makeKey, readKey } from "../grant/apiKey.ts"
 import { type Approved, begin, codeOf } from "../grant/begin.ts"
 import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
@@ -150,6 +151,19 @@ export const makeGrants = (
 
   const unknown = refuseUnknown()
 
+  /**
+   * By now the grant is kept, and a code is spent: whoever has to ask again would be taken for a thief. So what cannot be
+   * noted of the client is left to its next request.
+   */
+  const proven = (workspace: WorkspaceId, client: Client, now: Instant) =>
+    Effect.catch(clients.markProven(workspace, client, now), (fault) =>
+      Effect.logWarning("a client that completed a flow could not be noted as proven", {
+        workspace,
+        client: client.id,
+        fault: fault._tag
+      })
+    )
+
   const checkKeyText = Effect.fnUntracedEager(function* (workspace: WorkspaceId, text: string, now: Instant) {
     const id = readKey(text)
     if (Option.isNone(id)) return yield* new InvalidToken({ reason: "malformed" })
@@ -215,7 +229,7 @@ export const makeGrants = (
         grant === undefined ? unknown : redeem(grant, by, command, policy, now, drawn)
       )
       const tokens = yield* Effect.fromResult(outcome)
-      yield* clients.markProven(workspace, by.client, now)
+      yield* proven(workspace, by.client, now)
       usage.saw("client", workspace, by.client.id, now)
       return sealed(sealer, workspace, tokens, now)
     }),
@@ -234,6 +248,7 @@ export const makeGrants = (
           : refresh(grant, by, { ...command, presented: presented.success }, policy, now, drawn)
       )
       const tokens = yield* Effect.fromResult(outcome)
+      yield* proven(workspace, by.client, now)
       usage.saw("client", workspace, by.client.id, now)
       return sealed(sealer, workspace, tokens, now)
     }),
@@ -245,7 +260,7 @@ export const makeGrants = (
         clientCredentials(grant, by, command, policy, now, drawn)
       )
       const tokens = yield* Effect.fromResult(outcome)
-      yield* clients.markProven(workspace, by.client, now)
+      yield* proven(workspace, by.client, now)
       usage.saw("client", workspace, by.client.id, now)
       return sealed(sealer, workspace, tokens, now)
     }),
