@@ -48,6 +48,9 @@ export const refresh: Asking = (server, application, refreshToken) =>
 export const clientCredentials = (server: ServerProcess, application: Application) =>
   token(server, application, { grant_type: "client_credentials" })
 
+export const revoke: Asking = (server, { id, secret }, text) =>
+  server.post("/oauth/revoke", form({ client_id: id, client_secret: secret, token: text }))
+
 export const userinfo = (server: ServerProcess, accessToken: string) =>
   server.get("/oauth/userinfo", { authorization: `Bearer ${accessToken}` })
 

@@ -26,10 +26,13 @@ const nobody = Layer.succeed(ResourceOwner, {
   profile: () => Effect.succeedNone
 })
 
+/** Codes may be made long before somebody comes for them. */
+const policy = { ...standardPolicy, codeTtl: 60 * 60 * 1000 }
+
 /** As much of a server as approves: codes without a browser for each, over the same store and by the same keys. */
-export const openMint = Effect.fnUntraced(function* (store: Store) {
+export const openMint = Effect.fnUntraced(function* (store: Pick<Store, "layer">) {
   const { parts } = yield* Effect.provide(
-    makeTessera({ policy: standardPolicy }),
+    makeTessera({ policy }),
     yield* Layer.build(
       Layer.mergeAll(
         store.layer,
@@ -50,7 +53,7 @@ export const openMint = Effect.fnUntraced(function* (store: Store) {
     user: UserId.make("somebody"),
     redirectUri: target,
     challenge: Option.getOrThrow(readChallenge(challenge)),
-    scope: allScopes(standardPolicy.scopes),
+    scope: allScopes(policy.scopes),
     resource: null
   }
   return {
