@@ -1,4 +1,4 @@
-import { type Context, Elysia } from "elysia"
+import { Elysia } from "elysia"
 import type { Route } from "../core/http/Route.ts"
 import { fetchHandler } from "./fetch.ts"
 import type { Serve } from "./Serve.ts"
@@ -30,13 +30,18 @@ const patternsOf = (route: Pick<Route, "path" | "match">, prefix: string): Reado
 export const tessera = (serve: Serve, options: ElysiaOptions) => {
   const handle = fetchHandler(serve)
   const { peer = (_request, socketPeer) => socketPeer, prefix = "", routes } = options
-  const answer = ({ request, server }: Pick<Context, "request" | "server">) =>
-    handle(request, () => peer(request, server?.requestIP(request)?.address))
   const plugin = new Elysia({ name: "tessera", seed: prefix })
+  let server: Elysia["server"] = null
+  plugin.onStart((app) => {
+    server = app.server
+  })
+  const answer = (request: Request) => handle(request, () => peer(request, server?.requestIP(request)?.address))
+  // An app that is not compiled (`aot: false`) parses every body, but for what is mounted.
+  const hook = { parse: "none", config: { mount: answer } } as const
   for (const pattern of new Set(routes.flatMap((route) => patternsOf(route, prefix)))) {
-    plugin.all(pattern, answer, { parse: "none" })
+    plugin.all(pattern, ({ request }) => answer(request), hook)
     // Where nobody answers HEAD, Elysia does so itself, and takes our empty body for the length.
-    plugin.route("HEAD", pattern, answer, { parse: "none" })
+    plugin.route("HEAD", pattern, ({ request }) => answer(request), hook)
   }
   return plugin
 }

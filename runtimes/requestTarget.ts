@@ -5,7 +5,7 @@ export interface Target {
 }
 
 /** Nothing in here that `URL` would write differently: no dot segment, no character that it would escape. */
-const settled = /^\/(?!.*(?:\/|^)(?:\.|%2e))[A-Za-z0-9\-._~!$&'()*+,;=:@%/|]*$/i
+const settled = /^(?!.*\/(?:\.|%2e))\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/|]*$/i
 
 /**
  * RFC 9112 §3.2: a path with a query, or a whole URL. The other platforms hand out what `URL` has read; so does this,

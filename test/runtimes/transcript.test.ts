@@ -82,34 +82,36 @@ const onNode = (issuer: string) =>
   })
 
 /** Somebody's own app: its own routes before and behind, its own hooks, and its own opinion on bodies. */
-const onElysia = (prefix: string) => (issuer: string) =>
-  Effect.gen(function* () {
-    const runtime = app(issuer)
-    const { routes } = yield* Effect.promise(() => runtime.runPromise(Tessera))
-    const host = new Elysia()
-      .onRequest(() => undefined)
-      .get("/", () => "home")
-      .use(tessera(serveWith(runtime), { routes, prefix }))
-      .post("/own", ({ body }) => ({ body }))
-      .get("/users/:id", ({ params }) => params.id)
-    yield* Effect.acquireRelease(
-      Effect.sync(() => host.listen({ port: 0, hostname: "127.0.0.1" })),
-      () => Effect.promise(() => host.stop(true))
-    )
-    const send = sendTo(host.server?.port ?? 0)
-    yield* Effect.promise(async () => {
-      expect((await send({ method: "GET", target: "/" })).body).toBe("home")
-      expect((await send({ method: "GET", target: "/users/7" })).body).toBe("7")
-      const own = {
-        method: "POST",
-        target: "/own",
-        headers: [["content-type", "application/json"]],
-        body: '{"a":1}'
-      } as const
-      expect((await send(own)).body).toBe('{"body":{"a":1}}')
+const onElysia =
+  (prefix: string, aot = true) =>
+  (issuer: string) =>
+    Effect.gen(function* () {
+      const runtime = app(issuer)
+      const { routes } = yield* Effect.promise(() => runtime.runPromise(Tessera))
+      const host = new Elysia({ aot })
+        .onRequest(() => undefined)
+        .get("/", () => "home")
+        .use(tessera(serveWith(runtime), { routes, prefix }))
+        .post("/own", ({ body }) => ({ body }))
+        .get("/users/:id", ({ params }) => params.id)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => host.listen({ port: 0, hostname: "127.0.0.1" })),
+        () => Effect.promise(() => host.stop(true))
+      )
+      const send = sendTo(host.server?.port ?? 0)
+      yield* Effect.promise(async () => {
+        expect((await send({ method: "GET", target: "/" })).body).toBe("home")
+        expect((await send({ method: "GET", target: "/users/7" })).body).toBe("7")
+        const own = {
+          method: "POST",
+          target: "/own",
+          headers: [["content-type", "application/json"]],
+          body: '{"a":1}'
+        } as const
+        expect((await send(own)).body).toBe('{"body":{"a":1}}')
+      })
+      return send
     })
-    return send
-  })
 
 const candidates: ReadonlyArray<Candidate> = [
   { name: "fetch", prefix: "", has: ["own"], start: inProcess },
@@ -117,6 +119,7 @@ const candidates: ReadonlyArray<Candidate> = [
   { name: "node:http, in Bun", prefix: "", has: ["own"], start: onNodeServer },
   { name: "node:http, in Node", prefix: "", has: ["own", "wire"], start: onNode },
   { name: "Elysia", prefix: "", has: ["wire"], start: onElysia("") },
+  { name: "Elysia, not compiled", prefix: "", has: ["wire"], start: onElysia("", false) },
   { name: "fetch, below a path", prefix: "/auth", has: ["own"], start: inProcess },
   { name: "Bun.serve, below a path", prefix: "/auth", has: ["own", "wire"], start: onBun },
   { name: "node:http, in Node, below a path", prefix: "/auth", has: ["own", "wire"], start: onNode },
