@@ -14,7 +14,7 @@ const isIssuer = (text: string): boolean => {
   if (!URL.canParse(text)) return false
   const url = new URL(text)
   const secure = url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname))
-  const bare = url.search === "" && url.hash === "" && url.username === "" && url.password === ""
+  const bare = url.username === "" && url.password === ""
   const written = url.pathname === "/" ? url.origin : url.href
   return secure && bare && written === text && !text.endsWith("/") && !text.includes("?") && !text.includes("#")
 }

@@ -298,7 +298,7 @@ describe("a client", () => {
     const read = Schema.decodeUnknownResult(Client)
     const samples = [
       made({ redirect_uris: [uri], client_name: "An app", contacts: ["a"] }).client,
-      client({ provenAt: t0, expiresAt: after(1) })
+      client({ provenAt: t0, expiresAt: after(1), madeBy: "owner" })
     ]
     for (const one of samples) {
       // JSON.parse gives back what was written.

@@ -221,9 +221,8 @@ describe("who may register", () => {
       (world) =>
         Effect.gen(function* () {
           expect((yield* post(world, { redirect_uris: [redirectUri] })).status).toBe(403)
-          expect(
-            "registration_endpoint" in jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
-          ).toBe(false)
+          const document = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+          expect(["registration_endpoint" in document, "token_endpoint" in document]).toEqual([false, true])
         }),
       { registration: RegistrationPolicy.layerClosed }
     ))

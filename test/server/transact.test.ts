@@ -147,6 +147,20 @@ describe("a lost swap", () => {
       })
     ))
 
+  test("writes nothing where what won leaves nothing to do, answer or refusal", () =>
+    run(
+      Effect.gen(function* () {
+        for (const over of [answer("done already"), refuse("too late")]) {
+          const on = shelf(7, ["lost"])
+          const outcome = yield* transact(on.records, entropyOf(), home, "it", (value) =>
+            value === 7 ? answerAndKeep<string, number>(8, "mine") : over
+          )
+          expect(outcome).toEqual(over.outcome)
+          expect([on.writes, on.kept()?.value]).toEqual([["replace 8"], 107])
+        }
+      })
+    ))
+
   test("decides again where somebody else was the first to insert", () =>
     run(
       Effect.gen(function* () {
