@@ -1,3 +1,5 @@
+import type { Verdict } from "./Verdict.ts"
+
 /** What one process is asked to do. */
 export type Job =
   /** All of these in one process, switched on one after the other while the tests run. */
@@ -17,8 +19,7 @@ export type Said =
   | { readonly _tag: "Unsound"; readonly test: string; readonly reason: string }
   | { readonly _tag: "Reached"; readonly hits: Hits }
   | { readonly _tag: "Trying"; readonly mutant: string }
-  | { readonly _tag: "Killed"; readonly mutant: string; readonly by: string }
-  | { readonly _tag: "Survived"; readonly mutant: string }
+  | { readonly _tag: "Tried"; readonly mutant: string; readonly verdict: Verdict }
   | { readonly _tag: "Done" }
 
 export const jobVariable = "TESSERA_MUTATION_JOB"

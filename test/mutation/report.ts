@@ -1,7 +1,6 @@
 import { dirname } from "node:path"
 import type { Mutant } from "./instrument.ts"
-
-export type Verdict = { readonly _tag: "Killed"; readonly by: string } | { readonly _tag: "Survived" }
+import type { Verdict } from "./Verdict.ts"
 
 interface Tally {
   readonly killed: number
@@ -15,6 +14,8 @@ interface Tally {
 export interface Report extends Tally {
   readonly folders: { readonly [folder: string]: Tally }
   readonly files: { readonly [file: string]: Tally }
+  /** Killed by none of a test's expectations, but by never ending, or by ending everything. */
+  readonly withoutWords: number
   readonly survivors: ReadonlyArray<Mutant & { readonly reached: boolean }>
 }
 
@@ -43,6 +44,8 @@ export const report = (mutants: ReadonlyArray<Mutant>, verdicts: ReadonlyMap<str
   ...tally(mutants, verdicts),
   folders: grouped(mutants, verdicts, dirname),
   files: grouped(mutants, verdicts, (file) => file),
+  withoutWords: [...verdicts.values()].filter((verdict) => verdict._tag === "Killed" && verdict.how !== "failed")
+    .length,
   survivors: mutants
     .filter(({ id }) => verdicts.get(id)?._tag !== "Killed")
     .map((mutant) => ({ ...mutant, reached: verdicts.has(mutant.id) }))
@@ -72,5 +75,7 @@ export const lines = (found: Report): ReadonlyArray<string> => [
   ...Object.entries(found.files).map(([name, counts]) => row(`  ${name}`, counts)),
   "",
   ...Object.entries(found.folders).map(([name, counts]) => row(name, counts)),
-  row("all", found)
+  row("all", found),
+  "",
+  `${found.withoutWords} of the killed did not end, or ended their process`
 ]

@@ -3,7 +3,7 @@ import { type Job, jobVariable, mark, type Said } from "./Job.ts"
 import { root } from "./targets.ts"
 
 /** A process that has not said a word for this long is in a loop that it will not leave. */
-const silence = 60_000
+const silence = 300_000
 
 /** Runs a job in a process of its own, and tells whether it came to its end. */
 export const startTrial = async (job: Job, heard: (said: Said) => void): Promise<"ended" | "silent" | "broken"> => {

@@ -5,29 +5,31 @@ import { fileOf, load, loadSources } from "./load.ts"
 import { look } from "./look.ts"
 import { switchboard, takeReached } from "./Switchboard.ts"
 import { testFiles } from "./targets.ts"
+import { type Killed, killed } from "./Verdict.ts"
 
 /** A place that is passed this much more often than in all tests together is in a loop without end. */
 const loopFactor = 100
 const leastHits = 1000
 
-/** The first of the tests that fails. */
-const killerAmong = async (tests: ReadonlyArray<Collected>): Promise<string | undefined> => {
+/** How the first of the tests that fails does so. */
+const killedAmong = async (tests: ReadonlyArray<Collected>): Promise<Killed | undefined> => {
   for (const one of tests) {
     switchboard.hitCount = 0
-    if ((await failureOf(one)) !== undefined) return one.name
+    const reason = await failureOf(one)
+    if (reason !== undefined) return killed(one.name, reason)
   }
   return undefined
 }
 
 /** The same, with the files of tests loaded while the mutant is at work: these reach it as they are loaded. */
-const killerLoadedAnew = async (mutant: string, files: ReadonlyArray<string>): Promise<string | undefined> => {
+const killedAnew = async (mutant: string, files: ReadonlyArray<string>): Promise<Killed | undefined> => {
   for (const file of files) {
     switchboard.hitCount = 0
     try {
-      const by = await killerAmong(await load(file, mutant))
-      if (by !== undefined) return by
+      const found = await killedAmong(await load(file, mutant))
+      if (found !== undefined) return found
     } catch {
-      return `${file} > (cannot be loaded)`
+      return killed(file, "cannot be loaded")
     }
   }
   return undefined
@@ -62,19 +64,17 @@ export const trySwitched = async (
     switchboard.activeMutant = mutant
     switchboard.hitLimit = reaching.reduce((sum, one) => sum + timesIn(one), leastHits) * loopFactor
     const alone = reaching.filter((one) => !loading.includes(fileOf(one.name)))
-    const by =
-      (await killerAmong(bestFirst(alone, (one) => one.name))) ??
-      (await killerLoadedAnew(
+    const verdict =
+      (await killedAmong(bestFirst(alone, (one) => one.name))) ??
+      (await killedAnew(
         mutant,
         bestFirst(loading, (file) => file)
       ))
     switchboard.activeMutant = undefined
     switchboard.hitCount = undefined
-    if (by === undefined) {
-      say({ _tag: "Survived", mutant })
-    } else {
-      for (const name of [by, fileOf(by)]) kills.set(name, (kills.get(name) ?? 0) + 1)
-      say({ _tag: "Killed", mutant, by })
+    if (verdict !== undefined) {
+      for (const name of [verdict.by, fileOf(verdict.by)]) kills.set(name, (kills.get(name) ?? 0) + 1)
     }
+    say({ _tag: "Tried", mutant, verdict: verdict ?? { _tag: "Survived" } })
   }
 }
