@@ -39,10 +39,15 @@ const slope: Slope = { free: 5, longest: 5 * minute }
 const networkShare: Share = { burst: 200, refill: 6_000 }
 /** One login, from wherever it is tried. */
 const loginShare: Share = { burst: 60, refill: minute }
+/** A login whose share is spent, from all networks of one IPv6 customer: a /48 has 65,536 to choose from. */
+const regionShare: Share = { burst: 8, refill: 60 * minute }
 /** After so long without a failure all is forgotten. */
 const forgottenAfter = 24 * 60 * minute
 
-/** Each of the four tables holds this many; beyond it the longest untouched is forgotten. */
+/** An IPv4 address is its own region: whoever has many of those, has them from many places. */
+const regionOf = (network: string): string => network.replace(/^([^:]*:[^:]*:[^:]*):.*$/, "$1")
+
+/** Each of the five tables holds this many; beyond it the longest untouched is forgotten. */
 const rows = 50_000
 
 const waitAfter = ({ count, last }: Failures, now: Instant): Millis =>
@@ -83,13 +88,15 @@ const refused = (limit: string, wait: Millis): TooManyRequests =>
  *
  * - A known browser has a slope of its own, and nothing that happens elsewhere touches it.
  * - Everybody else has the slope of their network for this login, and their network's share.
- * - A login whose share is spent leaves each network one try, so that its owner still gets in from a new place.
+ * - A login whose share is spent leaves each network one try, so that its owner still gets in from a new place; the
+ *   networks of one IPv6 customer share a few.
  */
 export class SignInThrottle {
   readonly #devices = new Table()
   readonly #pairs = new Table()
   readonly #networks = new Table()
   readonly #logins = new Table()
+  readonly #regions = new Table()
 
   /** Counts the attempt, or says how long it has to wait. */
   begin(attempt: Attempt, now: Instant): Option.Option<TooManyRequests> {
@@ -100,7 +107,9 @@ export class SignInThrottle {
     const loginWait = shareWait(logins, loginShare, now)
     const pair = `${login} ${network}`
     const isFirst = network !== undefined && this.#pairs.get(pair, now).count === 0
-    if (loginWait > 0 && !isFirst) return Option.some(refused("sign_in_login", loginWait))
+    if (loginWait > 0 && !(isFirst && this.#isWelcome(`${login} ${regionOf(network)}`, now))) {
+      return Option.some(refused("sign_in_login", loginWait))
+    }
     if (network !== undefined) {
       const networks = this.#networks.get(network, now)
       const networkWait = shareWait(networks, networkShare, now)
@@ -137,6 +146,14 @@ export class SignInThrottle {
     if (device !== undefined) return
     if (network !== undefined) this.#takeBack(this.#networks, network, networkShare, now)
     this.#takeBack(this.#logins, login, loginShare, now)
+  }
+
+  /** A first try beyond the login's share: whether the region has one left, which is then taken. */
+  #isWelcome(region: string, now: Instant): boolean {
+    const tries = this.#regions.get(region, now)
+    if (shareWait(tries, regionShare, now) > 0) return false
+    this.#regions.set(region, { count: forgiven(tries, regionShare, now) + 1, last: now })
+    return true
   }
 
   #climb(table: Table, key: string, limit: string, now: Instant): Option.Option<TooManyRequests> {
