@@ -8,6 +8,7 @@ const Text = Schema.String.check(Schema.isMaxLength(512), plain)
 const WebUri = Schema.String.check(
   Schema.isMaxLength(2048),
   Schema.isPattern(/^https?:\/\/[^\s]+$/i),
+  plain,
   Schema.makeFilter((text: string) => URL.canParse(text), { expected: "an address" })
 )
 const names = (most: number) =>

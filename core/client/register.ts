@@ -5,7 +5,7 @@ import type { Policy } from "../rules/Policy.ts"
 import { checkRedirectUri, type RedirectUri, type RedirectUriFault } from "../rules/RedirectUri.ts"
 import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
 import { allScopes, formatScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
-import { type Credential, credential } from "../rules/Secret.ts"
+import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
 import {
   About,
   type AuthMethod,
@@ -153,6 +153,14 @@ export const register = (
     }
   })
 
+/** The secret that was drawn, if it came to be the client's: another update may have got in first. */
+export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<Redacted.Redacted<string>> => {
+  const drawn = credential(clientSecretPrefix, fresh.secret)
+  return client.credential._tag === "Secret" && sameDigest(client.credential.digest, drawn.digest)
+    ? Option.some(drawn.text)
+    : Option.none()
+}
+
 /**
  * RFC 7592 §2.2: what was registered is replaced by what is sent. The secret stays what it was, unless the client had
  * none and needs one now.
@@ -164,25 +172,21 @@ export const reregister = (
   fresh: FreshClient
 ): Result.Result<Registered, RegistrationFault> =>
   Result.map(readTerms(request, policy), (terms) => {
-    const drawn = credential(clientSecretPrefix, fresh.secret)
-    const keepsSecret = client.credential._tag === "Secret" && terms.method !== "none"
     const kept: ClientCredential =
       client.credential._tag === "Secret" && terms.method !== "none"
         ? { ...client.credential, method: terms.method }
-        : credentialOf(terms.method, drawn)
-    return {
-      client: {
-        ...client,
-        // What it says of itself from now on no owner has looked at.
-        madeBy: "itself",
-        about: terms.about,
-        credential: kept,
-        redirectUris: terms.redirectUris,
-        grantTypes: terms.grantTypes,
-        scope: terms.scope
-      },
-      secret: keepsSecret || terms.method === "none" ? Option.none() : Option.some(drawn.text)
+        : credentialOf(terms.method, credential(clientSecretPrefix, fresh.secret))
+    const next: Client = {
+      ...client,
+      // What it says of itself from now on no owner has looked at.
+      madeBy: "itself",
+      about: terms.about,
+      credential: kept,
+      redirectUris: terms.redirectUris,
+      grantTypes: terms.grantTypes,
+      scope: terms.scope
     }
+    return { client: next, secret: issuedSecret(next, fresh) }
   })
 
 /** RFC 7591 §3.2.1: everything that was registered, as the server understood it. */

@@ -10,7 +10,7 @@ export const corsHeaders: HeaderPairs = [
 
 export const allowedMethods = (route: Route): string => {
   const methods = Object.keys(route.methods)
-  return [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ")
+  return [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), ...(route.cors ? ["OPTIONS"] : [])].join(", ")
 }
 
 /** The Fetch standard's preflight. `*` does not cover Authorization, so it is named. */

@@ -6,6 +6,7 @@ import type { Call } from "./Call.ts"
 
 const reasonOf = (fault: Refusal | StorageUnavailable): string | null => {
   if (fault._tag === "StorageUnavailable") return `${fault.outcome}: ${fault.message}`
+  if (fault._tag === "TooManyRequests") return fault.limit
   return "reason" in fault ? fault.reason : null
 }
 

@@ -2,7 +2,7 @@ import { Effect, Option, Redacted, Result } from "effect"
 import type { Client } from "../client/Client.ts"
 import { isKnown } from "../client/Client.ts"
 import { readRegistration } from "../client/RegistrationRequest.ts"
-import { clientInformation, reregister } from "../client/register.ts"
+import { clientInformation, issuedSecret, reregister } from "../client/register.ts"
 import type { AuditEvent } from "../ports/Audit.ts"
 import { allowances } from "../ports/allowances.ts"
 import { readClientId } from "../rules/Id.ts"
@@ -94,7 +94,7 @@ export const updateRegistrationEndpoint = (parts: Parts): Endpoint =>
     yield* claimsToBe(client, call.request.body)
     const fresh = drawClient(parts.entropy)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
-    const made = yield* Effect.fromResult(reregister(client, request, parts.policy, fresh))
+    yield* Effect.fromResult(reregister(client, request, parts.policy, fresh))
     const stored = yield* parts.clients.change(call.workspace.id, client.id, (current) =>
       Result.match(reregister(current, request, parts.policy, fresh), {
         onFailure: () => current,
@@ -103,7 +103,7 @@ export const updateRegistrationEndpoint = (parts: Parts): Endpoint =>
     )
     if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
     yield* audit(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
-    return information(200, call, stored, token, made.secret)
+    return information(200, call, stored, token, issuedSecret(stored, fresh))
   })
 
 /** RFC 7592 §2.2: the body names the client that it is for, and a secret in it has to be the client's own. */
