@@ -15,6 +15,7 @@ import {
   optional,
   readVariable,
   switchOf,
+  timeoutOf,
   type Variable,
   wholeNumber
 } from "./Variable.ts"
@@ -121,8 +122,8 @@ const variables = {
   accessLog: switchOf("ACCESS_LOG", "on", "off", false),
   logFormat: optional<"pretty" | "json">(oneOf("LOG_FORMAT", ["pretty", "json"], "json")),
   requestsAtOnce: wholeNumber("REQUESTS_AT_ONCE", 1, 1_000_000, 1000),
-  requestTimeout: durationOf("REQUEST_TIMEOUT", 1000, 20_000),
-  shutdownTimeout: durationOf("SHUTDOWN_TIMEOUT", 0, 10_000)
+  requestTimeout: timeoutOf("REQUEST_TIMEOUT", 1000, 20_000),
+  shutdownTimeout: timeoutOf("SHUTDOWN_TIMEOUT", 0, 10_000)
 }
 
 /** Reads them all, through whatever `ConfigProvider` is there, and says of all that are wrong what is wrong. */

@@ -1,5 +1,5 @@
 import { Effect, Option, Result } from "effect"
-import { type Complaint, durationOf, oneOf, optional, readVariable, switchOf, wholeNumber } from "./Variable.ts"
+import { type Complaint, oneOf, optional, readVariable, switchOf, timeoutOf, wholeNumber } from "./Variable.ts"
 
 /** How a storage is used. */
 export interface StorageSettings {
@@ -30,11 +30,11 @@ const named = (name: string, expected: string, pattern: RegExp) => ({
 })
 
 const variables = {
-  startTimeout: durationOf("STORAGE_START_TIMEOUT", 0, 30_000),
-  deadline: optional(durationOf("STORAGE_TIMEOUT", 100, 0)),
+  startTimeout: timeoutOf("STORAGE_START_TIMEOUT", 0, 30_000),
+  deadline: optional(timeoutOf("STORAGE_TIMEOUT", 100, 0)),
   poolSize: wholeNumber("POSTGRES_POOL_SIZE", 1, 1000, 10),
-  connectTimeout: durationOf("POSTGRES_CONNECT_TIMEOUT", 100, 3000),
-  statementTimeout: durationOf("POSTGRES_STATEMENT_TIMEOUT", 100, 3000),
+  connectTimeout: timeoutOf("POSTGRES_CONNECT_TIMEOUT", 100, 3000),
+  statementTimeout: timeoutOf("POSTGRES_STATEMENT_TIMEOUT", 100, 3000),
   prepare: switchOf("POSTGRES_PREPARE", "true", "false", true),
   coalesce: oneOf("POSTGRES_COALESCE", ["all", "by_workspace", "none"], "all"),
   schema: named(

@@ -60,17 +60,32 @@ export const wholeNumber = (name: string, least: number, most: number, fallback:
   fallback
 })
 
+const day = 24 * 60 * 60 * 1000
+/** Well within the 48 bits that a token has for its expiry. */
+const century = 36_500 * day
+/** A timer has 31 bits: beyond them it goes off at once. */
+const longestTimer = 24 * day
+
 /** In whole milliseconds. `0` needs no unit. */
-export const durationOf = (name: string, least: number, fallback: number): Variable<number> => ({
+export const durationOf = (
+  name: string,
+  least: number,
+  fallback: number,
+  most: number = century
+): Variable<number> => ({
   name,
-  expected: `a duration${least > 0 ? ` of at least ${least} millis` : " or 0"}, such as "90 seconds", "15 minutes" or "30 days"`,
+  expected: `a duration${least > 0 ? ` of at least ${least} millis` : " or 0"} and at most ${most / day} days, such as "90 seconds", "15 minutes" or "30 days"`,
   read: (text) => {
     // The type of an input is a template of its units; a text that does not fit it is what fails here.
     const parsed = text === "0" ? Option.some(Duration.zero) : Duration.fromInput(text.trim() as Duration.Input)
     return parsed.pipe(
       Option.map(Duration.toMillis),
-      Option.filter((millis) => Number.isSafeInteger(millis) && millis >= least)
+      Option.filter((millis) => Number.isSafeInteger(millis) && millis >= least && millis <= most)
     )
   },
   fallback
 })
+
+/** What a timer waits for. */
+export const timeoutOf = (name: string, least: number, fallback: number): Variable<number> =>
+  durationOf(name, least, fallback, longestTimer)
