@@ -91,7 +91,6 @@ describe("when Redis fails", () => {
           const server = yield* startRedis()
           const admin = yield* openAdmin(server.url)
           const harm = Effect.gen(function* () {
-            yield* call(admin, "CONFIG", "RESETSTAT")
             for (let round = 1; round <= 15; round++) {
               yield* scriptsRun(server, round * 200)
               yield* call(admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -102,9 +101,11 @@ describe("when Redis fails", () => {
 
           expect(acknowledged).toBeGreaterThan(1000)
           expect(evaluated).toBe(0)
+          // Counted since the server's start: writers are under way before anybody could reset its statistics.
+          const replaces = evalsha - ids.length
           // No more than were asked for: nothing was sent a second time.
-          expect(evalsha).toBeLessThanOrEqual(attempts)
-          expect(evalsha).toBeGreaterThanOrEqual(acknowledged)
+          expect(replaces).toBeLessThanOrEqual(attempts)
+          expect(replaces).toBeGreaterThanOrEqual(acknowledged)
         })
       ),
     limit
