@@ -14,6 +14,8 @@ export interface Plan {
   readonly use: "none" | "cycle" | "once" | "chain"
   readonly values: ReadonlyArray<string>
   readonly expect: number
+  /** Whom the requests are for, one after the other, where a server has many names. */
+  readonly hosts?: ReadonlyArray<string>
 }
 
 /** What a run prepares for: so many values, where the workload uses some up. */

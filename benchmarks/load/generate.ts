@@ -34,8 +34,9 @@ const meter = (run: Run) => ({
 const perform = (run: Run): Promise<Sample> =>
   new Promise((resolve, reject) => {
     const { plan, connections } = run
-    const values = [...plan.values]
-    const requests = new Map(run.ports.map((port) => [port, requestsOf(plan, port)]))
+    // A request that never changes is one value, or one for each host.
+    const values = plan.use === "none" ? (plan.hosts ?? [""]).map(() => "") : [...plan.values]
+    const requests = new Map(run.ports.map((port) => [port, requestsOf({ ...plan, values }, port)]))
     const portOf = (connection: Connection) => run.ports[connection.number % run.ports.length] ?? 0
     const warmValues = Math.floor(values.length * warmShare)
     const latencies = new Latencies()
@@ -86,7 +87,6 @@ const perform = (run: Run): Promise<Sample> =>
     const take = (connection: Connection): number | undefined => {
       switch (plan.use) {
         case "none":
-          return 0
         case "cycle":
           next = next + 1 < values.length ? next + 1 : 0
           return next
@@ -107,7 +107,7 @@ const perform = (run: Run): Promise<Sample> =>
         return
       }
       connection.value = value
-      const request = requests.get(portOf(connection))?.(values[value] ?? "")
+      const request = requests.get(portOf(connection))?.(value, values[value] ?? "")
       if (request === undefined) return
       connection.sentAt = performance.now()
       const written = connection.socket?.write(request)

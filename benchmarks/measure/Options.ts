@@ -5,25 +5,21 @@ export interface Options {
   readonly warmMillis: number
   /** Before the first round: as long as a runtime needs to have compiled what is hot. */
   readonly firstWarmMillis: number
-  /** How many codes are redeemed in one round. */
-  readonly codes: number
   readonly connections: number
 }
 
 export const thorough: Options = {
   rounds: 5,
-  millis: 2000,
-  warmMillis: 300,
-  firstWarmMillis: 2500,
-  codes: 16_000,
+  millis: 1000,
+  warmMillis: 200,
+  firstWarmMillis: 1500,
   connections: 64
 }
 
 export const quick: Options = {
   rounds: 3,
-  millis: 1000,
-  warmMillis: 200,
-  firstWarmMillis: 1500,
-  codes: 8000,
+  millis: 500,
+  warmMillis: 150,
+  firstWarmMillis: 800,
   connections: 64
 }

@@ -8,74 +8,108 @@ import type { Result } from "./Result.ts"
 import type { Subject } from "./Subject.ts"
 import type { BenchFailed } from "./Talker.ts"
 
+/** Whoever takes part: it warms up once, and then has a turn in each round. */
 export interface Entrant {
-  readonly subject: Subject
-  readonly case?: string
-  readonly connections?: number
-  /** Processes that count with their children: a database. */
-  readonly families?: ReadonlyArray<number>
+  readonly name: string
+  readonly runtime: string
+  readonly case: string
+  readonly store: string
+  readonly warm: Effect.Effect<void, BenchFailed>
+  readonly turn: Effect.Effect<Sample, BenchFailed>
 }
 
 export interface Contest {
   readonly part: string
   readonly workload: Workload
-  readonly store: string
   readonly entrants: ReadonlyArray<Entrant>
-  /** How many values a run takes that can be used again. */
-  readonly values?: number
 }
-
-const defaultValues = 960
-
-const valuesFor = (contest: Contest, options: Options) =>
-  contest.workload === "code_exchange" ? options.codes : (contest.values ?? defaultValues)
 
 /** Side by side: each round has a turn for everybody, and every other round goes the other way. */
 export const hold = (
-  generator: Generator,
   contest: Contest,
   options: Options,
   say: (line: string) => void
 ): Effect.Effect<ReadonlyArray<Result>, BenchFailed> =>
   Effect.gen(function* () {
-    const { entrants, workload } = contest
-    const plans = new Map<Entrant, Plan>()
+    const { entrants, part, workload } = contest
     const samples = new Map<Entrant, Array<Sample>>(entrants.map((entrant) => [entrant, []]))
-
-    const turn = Effect.fnUntraced(function* (entrant: Entrant, warmMillis: number, millis: number) {
-      const { subject, families = [], connections = options.connections } = entrant
-      const known = plans.get(entrant)
-      // Values that are used up or replaced have to be made anew.
-      const plan =
-        known !== undefined && (known.use === "none" || known.use === "cycle")
-          ? known
-          : yield* subject.prepare(workload, valuesFor(contest, options))
-      plans.set(entrant, plan)
-      return yield* generator.run({
-        plan,
-        ports: [subject.port],
-        connections,
-        warmMillis,
-        millis,
-        servers: [subject.pid],
-        families
-      })
-    })
-
-    for (const entrant of entrants) yield* turn(entrant, options.firstWarmMillis, 100)
+    for (const entrant of entrants) yield* entrant.warm
     for (let round = 0; round < options.rounds; round++) {
       for (const entrant of round % 2 === 0 ? entrants : [...entrants].reverse()) {
-        samples.get(entrant)?.push(yield* turn(entrant, options.warmMillis, options.millis))
+        samples.get(entrant)?.push(yield* entrant.turn)
       }
     }
-    say(`${contest.part}: ${workload} on ${contest.store} done`)
+    say(`${part}: ${workload} done`)
     return entrants.map((entrant) => ({
-      part: contest.part,
+      part,
       workload,
-      store: contest.store,
-      subject: entrant.subject.name,
-      runtime: entrant.subject.runtime,
-      case: entrant.case ?? "",
+      store: entrant.store,
+      subject: entrant.name,
+      runtime: entrant.runtime,
+      case: entrant.case,
       samples: samples.get(entrant) ?? []
     }))
   })
+
+export interface Entry {
+  readonly generator: Generator
+  readonly options: Options
+  readonly workload: Workload
+  /** Several processes share the load; the first describes the requests. */
+  readonly subjects: readonly [Subject, ...ReadonlyArray<Subject>]
+  readonly store?: string
+  readonly case?: string
+  readonly connections?: number
+  /** How many values a turn takes that can be used again. */
+  readonly values?: number
+  /** Processes that count with their children: a database. */
+  readonly families?: ReadonlyArray<number>
+}
+
+const defaultValues = 960
+const fewCodes = 1000
+const mostCodes = 40_000
+
+/** A server, with the load generator in front of it. */
+export const entrant = (entry: Entry): Entrant => {
+  const { generator, options, subjects, workload } = entry
+  const [first] = subjects
+  let kept: Plan | undefined
+  let perSecond: number | undefined
+
+  const countFor = (millis: number): number => {
+    if (workload !== "code_exchange") return entry.values ?? defaultValues
+    if (perSecond === undefined) return fewCodes
+    // A code can be used once, so a turn is as many codes as its time takes.
+    return Math.min(mostCodes, Math.max(fewCodes, Math.round((perSecond * millis) / 1000)))
+  }
+
+  const turn = (warmMillis: number, millis: number) =>
+    Effect.gen(function* () {
+      const plan = kept ?? (yield* first.prepare(workload, countFor(warmMillis + millis)))
+      // Values that are used up or replaced have to be made anew, and a peer forgets what it has stored meanwhile.
+      if (plan.use === "cycle") kept = plan
+      const sample = yield* generator.run({
+        plan,
+        ports: subjects.map(({ port }) => port),
+        connections: entry.connections ?? options.connections,
+        warmMillis,
+        millis,
+        servers: subjects.map(({ pid }) => pid),
+        families: entry.families ?? []
+      })
+      perSecond = sample.perSecond
+      return sample
+    })
+
+  const warmedUp = turn(options.firstWarmMillis, 100)
+  return {
+    name: first.name,
+    runtime: first.runtime,
+    case: entry.case ?? "",
+    store: entry.store ?? "memory",
+    // The first turn with codes only finds out how many a turn takes.
+    warm: workload === "code_exchange" ? Effect.andThen(warmedUp, Effect.asVoid(warmedUp)) : Effect.asVoid(warmedUp),
+    turn: turn(options.warmMillis, options.millis)
+  }
+}

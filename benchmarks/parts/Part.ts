@@ -1,11 +1,30 @@
 import type { Effect, Scope } from "effect"
+import type { Server } from "../../test/harness/Server.ts"
 import type { Options } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
 
+/** What parts share. What is an Effect is started by whoever asks first, and stays until the end of the run. */
 export interface Setting {
   readonly options: Options
-  readonly node: string
   readonly say: (line: string) => void
+  readonly node: string
+  readonly postgres: Effect.Effect<PostgresServer, Error>
+  readonly redis: Effect.Effect<RedisServer, Error>
+  /** A SQLite file with a million grants in it, and how many. */
+  readonly million: Effect.Effect<string, Error>
+  /** How long the memory is watched, in seconds. */
+  readonly soak: number
+}
+
+export interface PostgresServer {
+  readonly server: Server
+  readonly bin: string
+}
+
+export interface RedisServer {
+  readonly server: Server
+  readonly cli: string
+  readonly benchmark: string
 }
 
 /** A part of the whole, which `--only` names. */

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { hold } from "../measure/contest.ts"
+import { entrant, hold } from "../measure/contest.ts"
 import { startGenerator } from "../measure/Generator.ts"
 import type { Runtime } from "../measure/Subject.ts"
 import { sealedFloor, tessera } from "../servers/start.ts"
@@ -15,15 +15,16 @@ const compared: ReadonlyArray<Workload> = [
   "refresh"
 ]
 
-const run = (name: string, runtime: Runtime) =>
+const run = (part: string, runtime: Runtime) =>
   Effect.fnUntraced(function* (setting: Setting) {
+    const { options, say } = setting
     const ours = yield* tessera(setting, { runtime })
     const floor = yield* sealedFloor(setting, runtime)
     const generator = yield* startGenerator()
-    const entrants = [{ subject: ours }, { subject: floor }]
-    const held = yield* Effect.forEach(compared, (workload) =>
-      hold(generator, { part: name, workload, store: "memory", entrants }, setting.options, setting.say)
-    )
+    const held = yield* Effect.forEach(compared, (workload) => {
+      const entrants = [ours, floor].map((subject) => entrant({ generator, options, workload, subjects: [subject] }))
+      return hold({ part, workload, entrants }, options, say)
+    })
     return held.flat()
   })
 

@@ -50,3 +50,38 @@ export const sealedFloor = (executables: Executables, runtime: Runtime) =>
     script: script("sealed/serve.ts"),
     args: []
   })
+
+const bareNames = { bun: "bare Bun.serve", elysia: "bare Elysia", node: "bare node:http" }
+
+export const bareFloor = (executables: Executables, server: "bun" | "elysia" | "node") => {
+  const runtime = server === "node" ? "node" : "bun"
+  return startSubject({
+    name: bareNames[server],
+    runtime,
+    executable: executableOf(executables, runtime),
+    script: script("bare.ts"),
+    args: [`--server=${server}`]
+  })
+}
+
+export const emptyServer = startSubject({
+  name: "an empty answer",
+  runtime: "bun",
+  executable: process.execPath,
+  script: script("empty.ts"),
+  args: []
+})
+
+export interface PeerOptions {
+  readonly name: string
+  readonly script: string
+  readonly runtime: Runtime
+  readonly args: ReadonlyArray<string>
+}
+
+export const peer = (executables: Executables, options: PeerOptions) =>
+  startSubject({
+    ...options,
+    executable: executableOf(executables, options.runtime),
+    script: script(`../peers/${options.script}`)
+  })

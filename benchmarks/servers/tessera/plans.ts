@@ -34,14 +34,19 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, gr
     const [first] = workspaces
     if (first === undefined) return yield* Effect.die(new Error("there has to be a workspace"))
     const workspace = first.id
-    const { client, by, secret } = yield* makeClient(parts, workspace)
+    const { client, secret } = yield* makeClient(parts, workspace)
     const credentials = { client_id: client.id, client_secret: secret }
     let begun: ReadonlyArray<GrantId> = []
 
+    /** One after the other for each workspace, as the hosts of a plan are. */
     const accessTokens = (count: number) =>
-      Effect.map(currentInstant, (now) =>
-        spread(count, each).map((n) => accessTokenOf(parts, workspace, grantIdAt(n), now))
-      )
+      Effect.map(currentInstant, (now) => {
+        const tokens: Array<string> = []
+        for (const n of spread(Math.ceil(count / workspaces.length), each)) {
+          for (const { id } of workspaces) tokens.push(accessTokenOf(parts, id, grantIdAt(n), now))
+        }
+        return tokens
+      })
 
     const refreshTokens = (count: number) =>
       Effect.forEach(
@@ -77,7 +82,10 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, gr
       })
 
     // Nothing that a first request does is part of what is measured.
-    yield* parts.grants.clientCredentials(workspace, by, { scope: undefined, resource: null })
+    for (const { id } of workspaces) {
+      const { by: there } = yield* makeClient(parts, id)
+      yield* parts.grants.clientCredentials(id, there, { scope: undefined, resource: null })
+    }
 
     const plan = Effect.fnUntraced(function* ({ workload, count }: Order) {
       switch (workload) {
@@ -104,7 +112,7 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, gr
           return yield* Effect.die(new Error(`there is no workload ${workload}`))
       }
     })
-    const host = workspaces.length === 1 ? {} : { host: new URL(first.issuer).host }
+    const hosts = workspaces.length === 1 ? {} : { hosts: workspaces.map(({ issuer }) => new URL(issuer).host) }
     return (order: Order): Promise<Plan> =>
-      Effect.runPromise(Effect.map(plan(order), (made) => ({ ...made, headers: { ...made.headers, ...host } })))
+      Effect.runPromise(Effect.map(plan(order), (made): Plan => ({ ...made, ...hosts })))
   })

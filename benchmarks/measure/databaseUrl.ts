@@ -1,0 +1,18 @@
+import { Effect } from "effect"
+import { runProgram } from "../../test/harness/runProgram.ts"
+import type { PostgresServer } from "../parts/Part.ts"
+import { BenchFailed } from "./Talker.ts"
+
+/** A database of one's own on the server, and what psql answers there. */
+export const sql = (postgres: PostgresServer, url: string, text: string) =>
+  Effect.flatMap(
+    runProgram(`${postgres.bin}/psql`, [url, "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-At", "-c", text]),
+    ({ status, stdout, stderr }) =>
+      status === 0 ? Effect.succeed(stdout.trim()) : Effect.fail(new BenchFailed({ message: `psql failed: ${stderr}` }))
+  )
+
+export const freshDatabase = (postgres: PostgresServer, name: string) =>
+  Effect.as(
+    sql(postgres, postgres.server.url, `CREATE DATABASE ${name}`),
+    postgres.server.url.replace(/\/postgres$/, `/${name}`)
+  )

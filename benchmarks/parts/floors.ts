@@ -1,0 +1,27 @@
+import { Effect } from "effect"
+import { entrant, hold } from "../measure/contest.ts"
+import { startGenerator } from "../measure/Generator.ts"
+import { bareFloor, emptyServer, tessera } from "../servers/start.ts"
+import type { Part } from "./Part.ts"
+
+const part = "floors"
+
+export const floors: Part = {
+  name: part,
+  about: "client_credentials beside bare servers, and what the load generator can do at most",
+  run: Effect.fnUntraced(function* (setting) {
+    const { options, say } = setting
+    const workload = "client_credentials" as const
+    const subjects = [
+      yield* tessera(setting),
+      yield* tessera(setting, { name: "tessera, audited", audit: true }),
+      yield* bareFloor(setting, "bun"),
+      yield* bareFloor(setting, "elysia"),
+      yield* bareFloor(setting, "node"),
+      yield* emptyServer
+    ]
+    const generator = yield* startGenerator()
+    const entrants = subjects.map((subject) => entrant({ generator, options, workload, subjects: [subject] }))
+    return yield* hold({ part, workload, entrants }, options, say)
+  })
+}

@@ -1,0 +1,76 @@
+import { Effect } from "effect"
+import { join } from "node:path"
+import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
+import { entrant, hold } from "../measure/contest.ts"
+import { freshDatabase } from "../measure/databaseUrl.ts"
+import { startGenerator } from "../measure/Generator.ts"
+import type { Result } from "../measure/Result.ts"
+import { tessera } from "../servers/start.ts"
+import type { Workload } from "../Workload.ts"
+import type { Part } from "./Part.ts"
+
+const part = "growth"
+const few = 1000
+const many = 1_000_000
+const valuesAmong = (grants: number) => (grants === few ? 960 : 12_800)
+const workloads: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
+
+export const growth: Part = {
+  name: part,
+  about: "1,000 and 1,000,000 stored grants, 1 and 1,000 workspaces, 1 to 256 connections",
+  run: Effect.fnUntraced(function* (setting) {
+    const { options, say } = setting
+    const generator = yield* startGenerator()
+    const results: Array<Result> = []
+
+    const compare = (store: string, urls: { readonly few: string; readonly many: string; readonly filled: boolean }, families: ReadonlyArray<number>) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const small = yield* tessera(setting, { store: urls.few, grants: few })
+          const large = yield* tessera(setting, { store: urls.many, grants: many, filled: urls.filled })
+          for (const workload of workloads) {
+            const entrants = [
+              { subject: small, grants: few, name: "1,000 grants" },
+              { subject: large, grants: many, name: "1,000,000 grants" }
+            ].map(({ subject, grants, name }) =>
+              entrant({ generator, options, workload, store, families, subjects: [subject], case: name, values: valuesAmong(grants) })
+            )
+            results.push(...(yield* hold({ part, workload, entrants }, options, say)))
+          }
+        })
+      )
+
+    say(`${part}: a million grants in memory`)
+    yield* compare("memory", { few: "memory:", many: "memory:", filled: false }, [])
+
+    const file = yield* setting.million
+    const folder = yield* throwawayFolder("bench-sqlite")
+    yield* compare("sqlite", { few: `sqlite:${join(folder, "few.db")}`, many: file, filled: true }, [])
+
+    const postgres = yield* setting.postgres
+    say(`${part}: a million grants in PostgreSQL`)
+    const urls = { few: yield* freshDatabase(postgres, "few"), many: yield* freshDatabase(postgres, "many"), filled: false }
+    yield* compare("postgres", urls, [postgres.server.pid() ?? 0])
+
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const one = yield* tessera(setting, { grants: 1000 })
+        const thousand = yield* tessera(setting, { grants: 10_000, workspaces: 1000 })
+        for (const workload of ["client_credentials", "bearer_check"] as const) {
+          const entrants = [
+            { subject: one, name: "1 workspace" },
+            { subject: thousand, name: "1,000 workspaces" }
+          ].map(({ subject, name }) =>
+            entrant({ generator, options, workload, subjects: [subject], case: name, values: 2000 })
+          )
+          results.push(...(yield* hold({ part, workload, entrants }, options, say)))
+        }
+        const entrants = [1, 4, 16, 64, 256].map((connections) =>
+          entrant({ generator, options, workload: "client_credentials", subjects: [one], connections, case: `${connections} connections` })
+        )
+        results.push(...(yield* hold({ part, workload: "client_credentials", entrants }, options, say)))
+      })
+    )
+    return results
+  })
+}

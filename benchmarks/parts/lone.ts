@@ -1,0 +1,39 @@
+import { join } from "node:path"
+import { Effect } from "effect"
+import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
+import { entrant, hold } from "../measure/contest.ts"
+import { freshDatabase } from "../measure/databaseUrl.ts"
+import { startGenerator } from "../measure/Generator.ts"
+import { tessera } from "../servers/start.ts"
+import type { Workload } from "../Workload.ts"
+import type { Part } from "./Part.ts"
+
+const part = "lone"
+const workloads: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
+
+export const lone: Part = {
+  name: part,
+  about: "one connection, with and without what lets calls travel together",
+  run: Effect.fnUntraced(function* (setting) {
+    const { options, say } = setting
+    const postgres = yield* setting.postgres
+    const redis = yield* setting.redis
+    const generator = yield* startGenerator()
+    const url = yield* freshDatabase(postgres, "lone")
+    const file = `sqlite:${join(yield* throwawayFolder("bench-sqlite"), "tessera.db")}`
+    const urls = { sqlite: file, postgres: url, redis: redis.server.url }
+    const held = yield* Effect.forEach(["sqlite", "postgres", "redis"] as const, (store) =>
+      Effect.gen(function* () {
+        const together = yield* tessera(setting, { store: urls[store], name: "tessera" })
+        const apart = yield* tessera(setting, { store: urls[store], filled: true, coalescing: false, name: "tessera, apart" })
+        return yield* Effect.forEach(workloads, (workload) => {
+          const entrants = [together, apart].map((subject) =>
+            entrant({ generator, options, workload, store, subjects: [subject], connections: 1, case: "1 connection" })
+          )
+          return hold({ part, workload, entrants }, options, say)
+        })
+      })
+    )
+    return held.flat(2)
+  })
+}

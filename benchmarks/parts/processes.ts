@@ -1,0 +1,58 @@
+import { Effect } from "effect"
+import { entrant, hold } from "../measure/contest.ts"
+import { freshDatabase } from "../measure/databaseUrl.ts"
+import { startGenerator } from "../measure/Generator.ts"
+import type { Result } from "../measure/Result.ts"
+import type { Subject } from "../measure/Subject.ts"
+import { canPin } from "../measure/Talker.ts"
+import { tessera } from "../servers/start.ts"
+import type { Workload } from "../Workload.ts"
+import type { Part } from "./Part.ts"
+
+const part = "processes"
+const cores = 2
+
+export const processes: Part = {
+  name: part,
+  about: "1, 2 and 4 processes on two cores, which the load generator has to share",
+  run: Effect.fnUntraced(function* (setting) {
+    const { options, say } = setting
+    // It goes wherever there is room: with two servers on two cores there is no core of its own for it.
+    const generator = yield* startGenerator(undefined)
+    const results: Array<Result> = []
+
+    const measure = Effect.fnUntraced(function* (
+      store: string,
+      url: string,
+      workloads: ReadonlyArray<Workload>,
+      families: ReadonlyArray<number>
+    ) {
+      const first = yield* tessera(setting, { store: url, core: 0 })
+      const rest: Array<Subject> = []
+      for (let n = 1; n < 4; n++) {
+        const filled = store !== "memory"
+        rest.push(yield* tessera(setting, { store: url, filled, ...(canPin ? { core: n % cores } : {}) }))
+      }
+      for (const workload of workloads) {
+        const entrants = [1, 2, 4].map((count) =>
+          entrant({
+            generator,
+            options,
+            workload,
+            store,
+            families,
+            subjects: [first, ...rest.slice(0, count - 1)],
+            case: count === 1 ? "1 process" : `${count} processes`
+          })
+        )
+        results.push(...(yield* hold({ part, workload, entrants }, options, say)))
+      }
+    })
+
+    yield* Effect.scoped(measure("memory", "memory:", ["client_credentials", "bearer_check"], []))
+    const postgres = yield* setting.postgres
+    const url = yield* freshDatabase(postgres, "processes")
+    yield* Effect.scoped(measure("postgres", url, ["refresh"], [postgres.server.pid() ?? 0]))
+    return results
+  })
+}

@@ -1,0 +1,67 @@
+import { Effect } from "effect"
+import { placeOf } from "../../adapters/redis/Place.ts"
+import { replaceScript } from "../../adapters/redis/scripts.ts"
+import { runProgram } from "../../test/harness/runProgram.ts"
+import { outside } from "../measure/outside.ts"
+import { BenchFailed } from "../measure/Talker.ts"
+import type { RedisServer } from "./Part.ts"
+
+/** The adapter's script with its comparison turned round: redis-benchmark knows no versions, and every swap has to succeed. */
+const turned = replaceScript.lua.replace("if version ~= ARGV[2]", "if version == ARGV[2]")
+
+/** Twelve digits come out of `__rand_int__`; with these around them they make a grant's id. */
+const path = "default/grant/000000000__rand_int__A"
+const shard = placeOf("tessera", path).shard
+const record = `${shard}:${path}`
+const longAgo = "0"
+
+const atOnce = 1000
+
+export const redisBenchmark = (
+  { server, cli, benchmark }: RedisServer,
+  grants: number,
+  body: string,
+  clients: number,
+  millis: number
+) =>
+  Effect.gen(function* () {
+    const ask = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+      const { status, stdout, stderr } = yield* runProgram(cli, ["-p", `${server.port}`, ...args])
+      if (status !== 0 || stdout.startsWith("ERR")) {
+        return yield* new BenchFailed({ message: `redis-cli failed: ${stdout}${stderr}` })
+      }
+      return stdout.trim()
+    })
+    const expires = String(Date.now() + 30 * 86_400_000)
+    const fillIn = `for n = tonumber(ARGV[1]), tonumber(ARGV[2]) do
+  redis.call('SET', string.gsub(KEYS[1], '__rand_int__', string.format('%012d', n)), ARGV[3])
+end`
+    const value = `1 1 ${expires} entry "user:user-1"\n${body}`
+    for (let first = 0; first < grants; first += atOnce) {
+      yield* ask("EVAL", fillIn, "1", record, `${first}`, `${Math.min(grants, first + atOnce) - 1}`, value)
+    }
+    const sha = yield* ask("SCRIPT", "LOAD", turned)
+    let perSecond = 2000
+    let requests = 0
+    return outside({
+      name: "redis-benchmark, the same script",
+      runtime: "C",
+      store: "redis",
+      millis,
+      families: [server.pid() ?? 0],
+      command: (millis) => {
+        requests = Math.max(1000, Math.round((perSecond * millis) / 1000))
+        const command = ["EVALSHA", sha, "2", record, shard, path, longAgo, expires, "3000000000", body]
+        return [
+          benchmark,
+          ["-p", `${server.port}`, "-c", `${clients}`, "-n", `${requests}`, "-r", `${grants}`, "--csv", ...command]
+        ]
+      },
+      read: (output) => {
+        const [, rate, , , p50] = (output.trim().split("\n").at(-1) ?? "").match(/"(?:[^"\\]|\\.)*"|[^,]+/g) ?? []
+        const number = (cell: string | undefined) => Number(cell?.replaceAll('"', "") ?? 0)
+        perSecond = number(rate)
+        return { perSecond, requests, p50: number(p50) }
+      }
+    })
+  })

@@ -1,0 +1,69 @@
+import { join } from "node:path"
+import { Effect } from "effect"
+import { ClientId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
+import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
+import { entrant, hold } from "../measure/contest.ts"
+import { freshDatabase } from "../measure/databaseUrl.ts"
+import { startGenerator } from "../measure/Generator.ts"
+import type { Result } from "../measure/Result.ts"
+import { tessera } from "../servers/start.ts"
+import { grantAt } from "../servers/tessera/grants.ts"
+import type { Workload } from "../Workload.ts"
+import type { Part } from "./Part.ts"
+import { pgbench } from "./pgbench.ts"
+import { redisBenchmark } from "./redisBenchmark.ts"
+import { sqliteLoop } from "./sqliteLoop.ts"
+
+const part = "stores"
+const grants = 50_000
+/** So many that calls which meet seldom ask for the same. */
+const values = 12_800
+/** pgbench counts whole seconds. */
+const programMillis = 3000
+
+export const stores: Part = {
+  name: part,
+  about: "each store beside what its own benchmark program makes of the same rows and statements",
+  run: Effect.fnUntraced(function* (setting) {
+    const { options, say } = setting
+    const { connections } = options
+    const postgres = yield* setting.postgres
+    const redis = yield* setting.redis
+    const url = yield* freshDatabase(postgres, "stores")
+    const file = `sqlite:${join(yield* throwawayFolder("bench-sqlite"), "tessera.db")}`
+    const generator = yield* startGenerator()
+    const database = { postgres: [postgres.server.pid() ?? 0], redis: [redis.server.pid() ?? 0], sqlite: [], memory: [] }
+    say(`${part}: filling the stores`)
+    const subjects = {
+      memory: yield* tessera(setting, { grants }),
+      sqlite: yield* tessera(setting, { grants, store: file }),
+      postgres: yield* tessera(setting, { grants, store: url }),
+      redis: yield* tessera(setting, { grants, store: redis.server.url })
+    }
+    const enter = (store: keyof typeof subjects, workload: Workload) =>
+      entrant({ generator, options, workload, store, values, subjects: [subjects[store]], families: database[store] })
+    const all = ["memory", "sqlite", "postgres", "redis"] as const
+    const results: Array<Result> = []
+
+    const issuing = all.map((store) => enter(store, "client_credentials"))
+    results.push(...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, options, say)))
+
+    const select = yield* pgbench(postgres, url, "select", grants, connections, programMillis)
+    const checks = [...all.map((store) => enter(store, "bearer_check")), select]
+    results.push(...(yield* hold({ part, workload: "bearer_check", entrants: checks }, options, say)))
+
+    // As long as a grant is that the server has stored, command id included.
+    const client = ClientId.make("A".repeat(22))
+    const now = Instant.make(Date.now())
+    const body = JSON.stringify({ v: 1, command: "0".repeat(18), value: grantAt(1, client, "00000000", now) })
+    const swaps = [
+      ...all.map((store) => enter(store, "refresh")),
+      yield* pgbench(postgres, url, "swap", grants, connections, programMillis),
+      yield* redisBenchmark(redis, grants, body, connections, options.millis),
+      yield* sqliteLoop(file, grants, options.millis)
+    ]
+    results.push(...(yield* hold({ part, workload: "refresh", entrants: swaps }, options, say)))
+    return results
+  })
+}

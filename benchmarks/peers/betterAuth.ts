@@ -1,0 +1,131 @@
+import { createHash, randomBytes } from "node:crypto"
+import { createServer } from "node:http"
+import { oauthProvider } from "@better-auth/oauth-provider"
+import { betterAuth } from "better-auth"
+import { memoryAdapter } from "better-auth/adapters/memory"
+import { getMigrations } from "better-auth/db/migration"
+import { toNodeHandler } from "better-auth/node"
+import { argument } from "../servers/Argument.ts"
+import { redirectUri, verifier } from "../servers/forms.ts"
+import { obey } from "../servers/obey.ts"
+import { portOf } from "../servers/portOf.ts"
+import { onNode, plansOf } from "./peer.ts"
+
+const origin = "http://127.0.0.1:3000"
+const base = "/api/auth"
+const challenge = createHash("sha256").update(verifier).digest("base64url")
+
+/** Its adapter in memory keeps rows in arrays and looks through them; SQLite in memory has indexes and costs a driver. */
+const rows: Record<string, Array<Record<string, unknown>>> = {}
+for (const model of [
+  "user",
+  "session",
+  "account",
+  "verification",
+  "oauthClient",
+  "oauthAccessToken",
+  "oauthRefreshToken",
+  "oauthConsent",
+  "oauthResource",
+  "oauthClientResource",
+  "oauthClientAssertion"
+]) {
+  rows[model] = []
+}
+
+const sqlite = async () => {
+  if (!onNode) return new (await import("bun:sqlite")).Database(":memory:")
+  return new (await import("node:sqlite")).DatabaseSync(":memory:")
+}
+
+const inSqlite = argument("database", "memory") === "sqlite"
+
+const auth = betterAuth({
+  baseURL: origin,
+  secret: randomBytes(32).toString("hex"),
+  database: inSqlite ? await sqlite() : memoryAdapter(rows),
+  emailAndPassword: { enabled: true },
+  // What a load test has to switch off, as in all the others.
+  rateLimit: { enabled: false },
+  telemetry: { enabled: false },
+  logger: { level: "error" },
+  plugins: [
+    oauthProvider({
+      loginPage: "/login",
+      consentPage: "/consent",
+      // Access tokens are opaque.
+      disableJwtPlugin: true,
+      scopes: ["openid", "profile", "email", "offline_access", "api"],
+      grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
+      clientPrivileges: async () => true
+    })
+  ]
+})
+
+if (inSqlite) await (await getMigrations(auth.options)).runMigrations()
+
+const signedUp = await auth.api.signUpEmail({
+  body: { name: "Alice", email: "alice@example.com", password: randomBytes(16).toString("hex") },
+  returnHeaders: true
+})
+const cookie = signedUp.headers
+  .getSetCookie()
+  .map((line) => line.split(";", 1)[0])
+  .join("; ")
+const headers = new Headers({ cookie, origin })
+
+const client = await auth.api.adminCreateOAuthClient({
+  headers,
+  body: {
+    redirect_uris: [redirectUri],
+    grant_types: ["authorization_code", "refresh_token", "client_credentials"],
+    response_types: ["code"],
+    token_endpoint_auth_method: "client_secret_post",
+    scope: "offline_access api",
+    client_credentials_scopes: ["api"],
+    skip_consent: true
+  }
+})
+const credentials = { client_id: client.client_id, client_secret: client.client_secret ?? "" }
+
+const tokenModels = ["oauthAccessToken", "oauthRefreshToken", "verification"] as const
+
+/** Tokens of the run before would only be in the way of its searches. */
+const clear = async () => {
+  for (const model of tokenModels) rows[model]?.splice(0)
+}
+
+/** Through its own authorization endpoint: the person is signed in, the client needs no consent. */
+const codes = async (count: number) => {
+  const query = new URLSearchParams({
+    response_type: "code",
+    client_id: client.client_id,
+    redirect_uri: redirectUri,
+    scope: "offline_access api",
+    state: "state-of-the-benchmark",
+    code_challenge: challenge,
+    code_challenge_method: "S256"
+  })
+  const made: Array<string> = []
+  for (let i = 0; i < count; i++) {
+    const answer = await auth.handler(new Request(`${origin}${base}/oauth2/authorize?${query}`, { headers }))
+    const code = new URL(answer.headers.get("location") ?? origin).searchParams.get("code")
+    if (code === null) throw new Error(`no code: ${answer.status} ${await answer.text()}`)
+    made.push(code)
+  }
+  return made
+}
+
+const startOnBun = (): number =>
+  Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: auth.handler }).port ?? 0
+
+const port = onNode ? await portOf(createServer(toNodeHandler(auth))) : startOnBun()
+const plans = plansOf(
+  { token: `${base}/oauth2/token`, introspection: `${base}/oauth2/introspect` },
+  { codes, clear, scope: "api", credentials }
+)
+/** It looks through all its rows, so more of them would be unfair. */
+const most = 1500
+await obey(port, ({ workload, count }) =>
+  plans(workload, inSqlite ? count : Math.min(count, most), `http://127.0.0.1:${port}`)
+)

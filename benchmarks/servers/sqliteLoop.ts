@@ -1,0 +1,56 @@
+import { createInterface } from "node:readline"
+import { Effect, Scope } from "effect"
+import { connect } from "../../adapters/sqlite/connect.ts"
+import { cpuOf } from "../load/CpuTime.ts"
+import type { Sample } from "../load/Run.ts"
+import { argument } from "./Argument.ts"
+import { grantIdAt } from "./tessera/grants.ts"
+
+/** One transaction after the other on the same file with the same settings: read a grant, swap it, commit. */
+const path = argument("store", "").slice("sqlite:".length)
+const grants = Number(argument("grants", "1000"))
+const scope = Scope.makeUnsafe()
+const connection = await Effect.runPromise(Effect.provideService(connect(path), Scope.Scope, scope))
+const begin = connection.prepare("BEGIN IMMEDIATE")
+const commit = connection.prepare("COMMIT")
+const select = connection.prepare(
+  "SELECT workspace, id, owner, version, expires_at AS expiresAt, body FROM grants WHERE workspace = ? AND id = ?"
+)
+const swap = connection.prepare(
+  "UPDATE grants SET version = version + 1, expires_at = ?, body = ? WHERE workspace = ? AND id = ? AND version = ?"
+)
+
+const run = (millis: number): Sample => {
+  const start = performance.now()
+  const cpu = cpuOf(process.pid)
+  let requests = 0
+  while (performance.now() - start < millis) {
+    const id = grantIdAt(Math.floor(Math.random() * grants))
+    begin.run()
+    // The columns of the statement above.
+    const row = select.get("default", id) as { readonly version: number; readonly expiresAt: number; readonly body: string }
+    swap.run(row.expiresAt, row.body, "default", id, row.version)
+    commit.run()
+    requests++
+  }
+  const seconds = (performance.now() - start) / 1000
+  return {
+    requests,
+    seconds,
+    perSecond: requests / seconds,
+    cpu: ((cpuOf(process.pid) - cpu) * 1000) / requests,
+    databaseCpu: 0,
+    p50: (seconds * 1000) / requests,
+    p99: 0,
+    memory: 0,
+    generatorLoad: 0
+  }
+}
+
+process.stdout.write(`${JSON.stringify({ port: 0 })}\n`)
+for await (const line of createInterface({ input: process.stdin })) {
+  // What the part asks.
+  const { millis } = JSON.parse(line) as { readonly millis: number }
+  process.stdout.write(`${JSON.stringify(run(millis))}\n`)
+}
+process.exit(0)
