@@ -1,48 +1,49 @@
-import { Cause, Effect, Exit, Fiber, Scope } from "effect"
-import { findNode22 } from "../test/harness/machine/findNode22.ts"
-import { millionInSqlite } from "./measure/million.ts"
-import { quick, thorough } from "./measure/Options.ts"
-import type { Result } from "./measure/Result.ts"
-import { postgresServer, redisServer } from "./measure/services.ts"
-import { floors } from "./parts/floors.ts"
-import { growth } from "./parts/growth.ts"
-import { lone } from "./parts/lone.ts"
-import { memory } from "./parts/memory.ts"
-import type { Part, Setting } from "./parts/Part.ts"
-import { peers } from "./parts/peers.ts"
-import { processes } from "./parts/processes.ts"
-import { sealed, sealedNode } from "./parts/sealed.ts"
-import { stores } from "./parts/stores.ts"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Cause, Effect, Exit, Fiber } from "effect"
+import { readArguments } from "./arguments.ts"
+import { judge, readBudget, verdictText } from "./report/judge.ts"
+import { plot } from "./report/plot.ts"
+import { folderOfReports, type Report, readReport } from "./report/Report.ts"
+import { performanceSection, withSection } from "./report/readme.ts"
 import { table } from "./report/table.ts"
+import { run } from "./run.ts"
 
-const parts: ReadonlyArray<Part> = [sealed, sealedNode, peers, floors, stores, lone, growth, processes, memory]
 const say = (line: string) => process.stderr.write(`${line}\n`)
-const args = process.argv.slice(2)
-const only = args.flatMap((word, at) => (word === "--only" ? (args[at + 1] ?? "").split(",") : []))
-const wanted = only.length === 0 ? parts : parts.filter((part) => only.includes(part.name))
+
+const wish = readArguments(process.argv.slice(2))
+if (typeof wish === "string") {
+  say(wish)
+  process.exit(2)
+}
+
+const keep = (report: Report): void => {
+  mkdirSync(folderOfReports, { recursive: true })
+  const file = join(folderOfReports, report.startedAt.replaceAll(":", "-").replace(/\..*/, ""))
+  writeFileSync(`${file}.json`, `${JSON.stringify(report, undefined, 2)}\n`)
+  writeFileSync(`${file}.svg`, plot(report.results, `${report.machine.processor}, ${report.startedAt}`))
+  say(`kept as ${file}.json and .svg`)
+}
+
+const budget = readBudget(JSON.parse(readFileSync(join(import.meta.dir, "budget.json"), "utf8")))
 
 const program = Effect.gen(function* () {
-  const scope = yield* Scope.Scope
-  const once = <A>(effect: Effect.Effect<A, Error, Scope.Scope>) =>
-    Effect.cached(Effect.provideService(effect, Scope.Scope, scope))
-  const node = yield* findNode22
-  const setting: Setting = {
-    options: args.includes("--quick") ? quick : thorough,
-    say,
-    node,
-    postgres: yield* once(postgresServer(say)),
-    redis: yield* once(redisServer(say)),
-    million: yield* once(millionInSqlite(node, say)),
-    soak: args.includes("--soak") ? 600 : 30
+  const report = wish.from === undefined ? yield* run(wish, say) : readReport(wish.from)
+  if (wish.from === undefined) keep(report)
+  process.stdout.write(table(report.results))
+  const verdicts = judge(
+    budget.filter(({ part }) => report.parts.includes(part)),
+    report.results
+  )
+  if (wish.readme) {
+    const file = join(import.meta.dir, "../README.md")
+    writeFileSync(file, withSection(readFileSync(file, "utf8"), performanceSection(report, verdicts)))
   }
-  const results: Array<Result> = []
-  for (const part of wanted) {
-    const start = performance.now()
-    results.push(...(yield* Effect.scoped(part.run(setting))))
-    say(`${part.name} took ${((performance.now() - start) / 1000).toFixed(0)} s`)
-  }
-  process.stdout.write(table(results))
-}).pipe(Effect.scoped)
+  process.stdout.write(`\n${verdicts.map(verdictText).join("\n")}\n`)
+  const short = verdicts.filter(({ holds }) => !holds).length
+  process.stdout.write(`${verdicts.length - short} hold, ${short} fall short\n`)
+  return wish.check && short > 0 ? 1 : 0
+})
 
 const fiber = Effect.runFork(program)
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -54,4 +55,4 @@ if (Exit.isFailure(exit)) {
   say(error instanceof Error ? error.message : String(error))
   process.exit(1)
 }
-process.exit(0)
+process.exit(exit.value)

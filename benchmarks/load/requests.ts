@@ -19,7 +19,8 @@ export type RequestAt = (place: number, value: string) => Buffer
 /** Requests of one plan; those that come again are kept ready. */
 export const requestsOf = (plan: Plan, port: number): RequestAt => {
   const hosts = plan.hosts ?? [`127.0.0.1:${port}`]
-  const make: RequestAt = (place, value) => Buffer.from(textOf(plan, hosts[place % hosts.length] ?? "", value), "latin1")
+  const make: RequestAt = (place, value) =>
+    Buffer.from(textOf(plan, hosts[place % hosts.length] ?? "", value), "latin1")
   if (plan.use === "chain") return make
   const ready = plan.values.map((value, place) => make(place, value))
   return (place, value) => ready[place] ?? make(place, value)

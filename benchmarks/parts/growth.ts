@@ -1,5 +1,5 @@
-import { Effect } from "effect"
 import { join } from "node:path"
+import { Effect } from "effect"
 import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
 import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
@@ -23,7 +23,11 @@ export const growth: Part = {
     const generator = yield* startGenerator()
     const results: Array<Result> = []
 
-    const compare = (store: string, urls: { readonly few: string; readonly many: string; readonly filled: boolean }, families: ReadonlyArray<number>) =>
+    const compare = (
+      store: string,
+      urls: { readonly few: string; readonly many: string; readonly filled: boolean },
+      families: ReadonlyArray<number>
+    ) =>
       Effect.scoped(
         Effect.gen(function* () {
           const small = yield* tessera(setting, { store: urls.few, grants: few })
@@ -33,7 +37,16 @@ export const growth: Part = {
               { subject: small, grants: few, name: "1,000 grants" },
               { subject: large, grants: many, name: "1,000,000 grants" }
             ].map(({ subject, grants, name }) =>
-              entrant({ generator, options, workload, store, families, subjects: [subject], case: name, values: valuesAmong(grants) })
+              entrant({
+                generator,
+                options,
+                workload,
+                store,
+                families,
+                subjects: [subject],
+                case: name,
+                values: valuesAmong(grants)
+              })
             )
             results.push(...(yield* hold({ part, workload, entrants }, options, say)))
           }
@@ -49,7 +62,11 @@ export const growth: Part = {
 
     const postgres = yield* setting.postgres
     say(`${part}: a million grants in PostgreSQL`)
-    const urls = { few: yield* freshDatabase(postgres, "few"), many: yield* freshDatabase(postgres, "many"), filled: false }
+    const urls = {
+      few: yield* freshDatabase(postgres, "few"),
+      many: yield* freshDatabase(postgres, "many"),
+      filled: false
+    }
     yield* compare("postgres", urls, [postgres.server.pid() ?? 0])
 
     yield* Effect.scoped(
@@ -66,7 +83,14 @@ export const growth: Part = {
           results.push(...(yield* hold({ part, workload, entrants }, options, say)))
         }
         const entrants = [1, 4, 16, 64, 256].map((connections) =>
-          entrant({ generator, options, workload: "client_credentials", subjects: [one], connections, case: `${connections} connections` })
+          entrant({
+            generator,
+            options,
+            workload: "client_credentials",
+            subjects: [one],
+            connections,
+            case: `${connections} connections`
+          })
         )
         results.push(...(yield* hold({ part, workload: "client_credentials", entrants }, options, say)))
       })

@@ -25,7 +25,12 @@ export const lone: Part = {
     const held = yield* Effect.forEach(["sqlite", "postgres", "redis"] as const, (store) =>
       Effect.gen(function* () {
         const together = yield* tessera(setting, { store: urls[store], name: "tessera" })
-        const apart = yield* tessera(setting, { store: urls[store], filled: true, coalescing: false, name: "tessera, apart" })
+        const apart = yield* tessera(setting, {
+          store: urls[store],
+          filled: true,
+          coalescing: false,
+          name: "tessera, apart"
+        })
         return yield* Effect.forEach(workloads, (workload) => {
           const entrants = [together, apart].map((subject) =>
             entrant({ generator, options, workload, store, subjects: [subject], connections: 1, case: "1 connection" })

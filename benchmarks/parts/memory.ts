@@ -23,7 +23,15 @@ export const memory: Part = {
     for (let slice = 0; slice < slices; slice++) {
       for (const workload of workloads) {
         const entrants = [
-          entrant({ generator, options, workload, store: "sqlite", subjects: [subject], case: "1,000,000 grants", values: 12_800 })
+          entrant({
+            generator,
+            options,
+            workload,
+            store: "sqlite",
+            subjects: [subject],
+            case: "1,000,000 grants",
+            values: 12_800
+          })
         ]
         results.push(...(yield* hold({ part, workload, entrants }, options, slice === 0 ? say : () => undefined)))
       }

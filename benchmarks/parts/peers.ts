@@ -33,7 +33,9 @@ const cheapest = (setting: Setting, generator: Generator, workload: Workload, op
       const trial = entrant({ generator, options: setting.options, workload, subjects: [subject], values })
       yield* trial.warm
       const { cpu } = yield* trial.turn
-      setting.say(`${part}: ${workload}: ${option.name} ${option.runtime} ${option.args.join(" ")} ${cpu.toFixed(0)} µs`)
+      setting.say(
+        `${part}: ${workload}: ${option.name} ${option.runtime} ${option.args.join(" ")} ${cpu.toFixed(0)} µs`
+      )
       const loser = best === undefined || cpu < best.cpu ? best?.scope : scope
       if (best === undefined || cpu < best.cpu) best = { subject, scope, cpu }
       if (loser !== undefined) yield* Scope.close(loser, Exit.void)
@@ -56,7 +58,9 @@ export const peers: Part = {
         Effect.gen(function* () {
           const subjects = [yield* tessera(setting)]
           for (const options of field) subjects.push(yield* cheapest(setting, generator, workload, options))
-          const entrants = subjects.map((subject) => entrant({ generator, options, workload, subjects: [subject], values }))
+          const entrants = subjects.map((subject) =>
+            entrant({ generator, options, workload, subjects: [subject], values })
+          )
           return yield* hold({ part, workload, entrants }, options, say)
         })
       )

@@ -33,7 +33,12 @@ export const stores: Part = {
     const url = yield* freshDatabase(postgres, "stores")
     const file = `sqlite:${join(yield* throwawayFolder("bench-sqlite"), "tessera.db")}`
     const generator = yield* startGenerator()
-    const database = { postgres: [postgres.server.pid() ?? 0], redis: [redis.server.pid() ?? 0], sqlite: [], memory: [] }
+    const database = {
+      postgres: [postgres.server.pid() ?? 0],
+      redis: [redis.server.pid() ?? 0],
+      sqlite: [],
+      memory: []
+    }
     say(`${part}: filling the stores`)
     const subjects = {
       memory: yield* tessera(setting, { grants }),

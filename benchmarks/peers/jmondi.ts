@@ -156,7 +156,9 @@ const startOnBun = (): number => {
       try {
         const asked = await requestFromVanilla(request)
         return responseToVanilla(
-          request.url.endsWith("/token") ? await server.respondToAccessTokenRequest(asked) : await server.introspect(asked)
+          request.url.endsWith("/token")
+            ? await server.respondToAccessTokenRequest(asked)
+            : await server.introspect(asked)
         )
       } catch (error) {
         return Response.json(messageOf(error), { status: statusOf(error) })

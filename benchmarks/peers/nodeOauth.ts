@@ -26,7 +26,8 @@ const model: OAuth2Server.AuthorizationCodeModel &
   saveToken: async (token, of, subject) => {
     const kept = { ...token, client: of, user: subject }
     byAccess.set(token.accessToken, kept)
-    if (token.refreshToken !== undefined) byRefresh.set(token.refreshToken, { ...kept, refreshToken: token.refreshToken })
+    if (token.refreshToken !== undefined)
+      byRefresh.set(token.refreshToken, { ...kept, refreshToken: token.refreshToken })
     return kept
   },
   getAccessToken: async (token) => byAccess.get(token) ?? null,

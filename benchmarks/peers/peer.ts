@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
+import type { Plan } from "../Plan.ts"
 import { argument } from "../servers/Argument.ts"
 import { post, redirectUri, verifier } from "../servers/forms.ts"
-import type { Plan } from "../Plan.ts"
 
 export const onNode = argument("runtime", "bun") === "node"
 
@@ -45,7 +45,7 @@ export const plansOf = (
       const answer = await fetch(origin + plan.path, {
         method: "POST",
         // Its own requests are rare: a connection that waits would be closed under it.
-      headers: { ...plan.headers, connection: "close" },
+        headers: { ...plan.headers, connection: "close" },
         body: plan.body.replaceAll("{value}", () => value)
       })
       const text = await answer.text()
@@ -79,7 +79,8 @@ export const plansOf = (
         return clientCredentials
       case "introspection": {
         const tokens: Array<string> = []
-        for (let i = 0; i < Math.min(count, 200); i++) tokens.push(tokenIn(await ask(clientCredentials, ""), "access_token"))
+        for (let i = 0; i < Math.min(count, 200); i++)
+          tokens.push(tokenIn(await ask(clientCredentials, ""), "access_token"))
         await prove(tokens[0] ?? "")
         return introspect(tokens)
       }

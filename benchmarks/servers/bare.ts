@@ -12,7 +12,9 @@ const digest = createHash("sha256").update(secret).digest()
 const headers = { "content-type": "application/json", "cache-control": "no-store" }
 
 const answer = (form: { readonly get: (name: string) => string | null }): string => {
-  const shown = createHash("sha256").update(form.get("client_secret") ?? "").digest()
+  const shown = createHash("sha256")
+    .update(form.get("client_secret") ?? "")
+    .digest()
   if (!timingSafeEqual(shown, digest)) return JSON.stringify({ error: "invalid_client" })
   return JSON.stringify({
     access_token: randomBytes(32).toString("base64url"),

@@ -28,7 +28,11 @@ const run = (millis: number): Sample => {
     const id = grantIdAt(Math.floor(Math.random() * grants))
     begin.run()
     // The columns of the statement above.
-    const row = select.get("default", id) as { readonly version: number; readonly expiresAt: number; readonly body: string }
+    const row = select.get("default", id) as {
+      readonly version: number
+      readonly expiresAt: number
+      readonly body: string
+    }
     swap.run(row.expiresAt, row.body, "default", id, row.version)
     commit.run()
     requests++

@@ -1,0 +1,57 @@
+import { parseArgs } from "node:util"
+import { allParts } from "./parts/all.ts"
+import type { Part } from "./parts/Part.ts"
+
+export interface Wish {
+  readonly parts: ReadonlyArray<Part>
+  readonly quick: boolean
+  readonly soak: boolean
+  readonly check: boolean
+  readonly readme: boolean
+  /** A run that has been kept, instead of a new one. */
+  readonly from: string | undefined
+}
+
+export const usage = `npm run bench [-- OPTIONS]
+
+  --only NAME,…   these parts only
+  --quick         short rounds
+  --soak          watch the memory for ten minutes
+  --check         compare with benchmarks/budget.json; the exit status is 1 when something falls short
+  --readme        write the README's section on performance
+  --from FILE     take a run of artifacts/bench instead of a new one
+
+${allParts.map(({ name, about }) => `  ${name.padEnd(14)}  ${about}`).join("\n")}
+`
+
+/** What was asked for, or what is wrong with it. */
+export const readArguments = (args: ReadonlyArray<string>): Wish | string => {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        only: { type: "string", multiple: true },
+        quick: { type: "boolean", default: false },
+        soak: { type: "boolean", default: false },
+        check: { type: "boolean", default: false },
+        readme: { type: "boolean", default: false },
+        from: { type: "string" },
+        help: { type: "boolean", default: false }
+      }
+    })
+    if (values.help) return usage
+    const names = values.only?.flatMap((text) => text.split(","))
+    const unknown = names?.filter((name) => !allParts.some((part) => part.name === name)) ?? []
+    if (unknown.length > 0) return `There is no part ${unknown.join(", ")}.\n\n${usage}`
+    return {
+      parts: names === undefined ? allParts : allParts.filter(({ name }) => names.includes(name)),
+      quick: values.quick,
+      soak: values.soak,
+      check: values.check,
+      readme: values.readme,
+      from: values.from
+    }
+  } catch (error) {
+    return `${error instanceof Error ? error.message : String(error)}\n\n${usage}`
+  }
+}

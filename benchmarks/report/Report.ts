@@ -1,0 +1,50 @@
+import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { availableParallelism, cpus, release, totalmem, type } from "node:os"
+import { join } from "node:path"
+import type { Result } from "../measure/Result.ts"
+import { canPin } from "../measure/Talker.ts"
+
+export interface Machine {
+  readonly processor: string
+  readonly cores: number
+  readonly memory: string
+  readonly system: string
+  readonly bun: string
+  readonly node: string
+  readonly pinned: boolean
+}
+
+/** A run as it is kept. */
+export interface Report {
+  readonly startedAt: string
+  readonly commit: string
+  readonly parts: ReadonlyArray<string>
+  readonly machine: Machine
+  readonly results: ReadonlyArray<Result>
+}
+
+const said = (file: string, args: ReadonlyArray<string>, cwd?: string): string => {
+  try {
+    return execFileSync(file, [...args], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], cwd }).trim()
+  } catch {
+    return "unknown"
+  }
+}
+
+export const describeMachine = (node: string): Machine => ({
+  processor: cpus()[0]?.model.trim() ?? "unknown",
+  cores: availableParallelism(),
+  memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
+  system: `${type()} ${release()}`,
+  bun: Bun.version,
+  node: said(node, ["--version"]),
+  pinned: canPin
+})
+
+export const commitOf = (folder: string): string => said("git", ["rev-parse", "--short", "HEAD"], folder)
+
+// Only this program writes these files.
+export const readReport = (file: string): Report => JSON.parse(readFileSync(file, "utf8")) as Report
+
+export const folderOfReports = join(import.meta.dir, "../../artifacts/bench")

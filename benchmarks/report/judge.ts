@@ -1,0 +1,84 @@
+import { Schema } from "effect"
+import type { Result } from "../measure/Result.ts"
+import { median } from "../measure/statistics.ts"
+import { workloads } from "../Workload.ts"
+import { figureOf, figures, inWords, overall } from "./Figure.ts"
+
+const Which = Schema.Struct({
+  subject: Schema.optionalKey(Schema.String),
+  store: Schema.optionalKey(Schema.String),
+  case: Schema.optionalKey(Schema.String)
+})
+type Which = typeof Which.Type
+
+/** A figure of ours, over that of whatever it is compared with, and how much that may be. */
+const Line = Schema.Struct({
+  figure: Schema.Literals(figures),
+  part: Schema.String,
+  workloads: Schema.Array(Schema.Literals(workloads)),
+  ours: Which,
+  theirs: Schema.optionalKey(Which),
+  atMost: Schema.optionalKey(Schema.Finite),
+  atLeast: Schema.optionalKey(Schema.Finite)
+})
+type Line = typeof Line.Type
+
+export const Budget = Schema.Array(Line)
+export type Budget = typeof Budget.Type
+export const readBudget = Schema.decodeUnknownSync(Budget)
+
+export interface Verdict {
+  readonly part: string
+  readonly what: string
+  readonly workload: string
+  readonly figure: string
+  readonly ratio: number | undefined
+  readonly wanted: string
+  readonly holds: boolean
+}
+
+const fits = (result: Result, line: Line, workload: string, which: Which): boolean =>
+  result.part === line.part &&
+  result.workload === workload &&
+  (which.subject === undefined || which.subject === result.subject) &&
+  (which.store === undefined || which.store === result.store) &&
+  (which.case === undefined || which.case === result.case)
+
+/** Round by round, because what disturbs the machine disturbs neighbours alike; then the median. */
+const ratioOf = (line: Line, ours: Result | undefined, theirs: Result | undefined): number | undefined => {
+  if (ours === undefined) return undefined
+  if (line.theirs === undefined) return overall(line.figure, ours)
+  if (theirs === undefined) return undefined
+  const ratios = ours.samples.flatMap((sample, round) => {
+    const other = theirs.samples[round]
+    return other === undefined ? [] : [figureOf(line.figure, ours, sample) / figureOf(line.figure, theirs, other)]
+  })
+  return ratios.length === 0 ? undefined : median(ratios)
+}
+
+const named = (which: Which): string => [which.subject, which.case, which.store].filter(Boolean).join(" on ")
+
+/** Every line of the budget, for each of its workloads. A line without figures does not hold. */
+export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyArray<Verdict> =>
+  budget.flatMap((line) =>
+    line.workloads.map((workload) => {
+      const find = (which: Which) => results.find((result) => fits(result, line, workload, which))
+      const ratio = ratioOf(line, find(line.ours), line.theirs && find(line.theirs))
+      const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = line
+      return {
+        part: line.part,
+        workload,
+        what: line.theirs === undefined ? named(line.ours) : `${named(line.ours)} to ${named(line.theirs)}`,
+        figure: inWords[line.figure],
+        ratio,
+        wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
+        holds: ratio !== undefined && ratio <= atMost && ratio >= atLeast
+      }
+    })
+  )
+
+const numberText = (ratio: number | undefined): string =>
+  ratio === undefined ? "not measured" : ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(ratio < 0.1 ? 3 : 2)
+
+export const verdictText = (verdict: Verdict): string =>
+  `${verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${numberText(verdict.ratio)}, ${verdict.wanted}`

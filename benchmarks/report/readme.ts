@@ -1,0 +1,68 @@
+import type { Result } from "../measure/Result.ts"
+import { median } from "../measure/statistics.ts"
+import type { Verdict } from "./judge.ts"
+import type { Report } from "./Report.ts"
+
+const heading = "## Performance"
+
+const cells = (row: ReadonlyArray<string>) => `| ${row.join(" | ")} |`
+
+const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>) =>
+  [cells(head), cells(head.map(() => "---")), ...rows.map(cells)].join("\n")
+
+const ratioText = (ratio: number | undefined) =>
+  ratio === undefined ? "not measured" : ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(ratio < 0.1 ? 3 : 2)
+
+const words = (workload: string) => workload.replaceAll("_", " ")
+
+const medianOf = (result: Result, key: "cpu" | "perSecond" | "p50" | "p99") =>
+  median(result.samples.map((sample) => sample[key]))
+
+const shown = new Set(["sealed", "sealed-node", "peers", "stores"])
+
+/** The README's section on speed, out of one run: ratios first, because only they mean something elsewhere. */
+export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdict>): string => {
+  const { machine } = report
+  const ratios = verdicts
+    .filter(({ ratio }) => ratio !== undefined)
+    .map((verdict) => [
+      words(verdict.workload),
+      verdict.figure,
+      verdict.what,
+      ratioText(verdict.ratio),
+      `${verdict.wanted}${verdict.holds ? "" : " (not reached)"}`
+    ])
+  const figures = report.results
+    .filter((result) => shown.has(result.part))
+    .map((result) => [
+      words(result.workload),
+      result.store,
+      `${result.subject} (${result.runtime})`,
+      medianOf(result, "cpu") === 0 ? "" : medianOf(result, "cpu").toFixed(1),
+      medianOf(result, "perSecond").toFixed(0),
+      medianOf(result, "p50").toFixed(2),
+      medianOf(result, "p99") === 0 ? "" : medianOf(result, "p99").toFixed(2)
+    ])
+  return `${heading}
+
+Measured by \`npm run bench\` in one run, everything side by side and in turns; \`benchmarks/README.md\` says how. The
+ratios carry over to other machines, the figures below them do not.
+
+${table(["workload", "figure", "of what to what", "ratio", "aim"], ratios)}
+
+The same run in figures: medians over the rounds, 64 connections. CPU is the server's time for each request.
+
+${table(["workload", "store", "server", "CPU µs", "per second", "p50 ms", "p99 ms"], figures)}
+
+${machine.processor}, ${machine.cores} cores, ${machine.memory}, ${machine.system}; Bun ${machine.bun}, Node ${machine.node};
+${report.startedAt.slice(0, 10)}, commit ${report.commit}.
+`
+}
+
+/** The README with that section in the place of the one that it had, or at its end. */
+export const withSection = (readme: string, section: string): string => {
+  const start = readme.indexOf(`${heading}\n`)
+  if (start === -1) return `${readme.trimEnd()}\n\n${section}`
+  const next = readme.indexOf("\n## ", start + heading.length)
+  return readme.slice(0, start) + section + (next === -1 ? "" : readme.slice(next))
+}
