@@ -30,4 +30,6 @@ export const blocksOf = (markdown: string): ReadonlyArray<Block> => {
   return blocks
 }
 
-export const readmeBlocks = (): ReadonlyArray<Block> => blocksOf(readFileSync(join(house, "README.md"), "utf8"))
+export const readme = (): string => readFileSync(join(house, "README.md"), "utf8")
+
+export const readmeBlocks = (): ReadonlyArray<Block> => blocksOf(readme())

@@ -1,84 +1,169 @@
 import { describe, expect, test } from "bun:test"
-import { readFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { ConfigProvider, Duration, Effect } from "effect"
-import { readSettings } from "../../runtimes/server/Settings.ts"
+import { ConfigProvider, Effect, Option, Result } from "effect"
+import { allowances } from "../../core/ports/allowances.ts"
+import { bodyLimit } from "../../runtimes/bodyLimit.ts"
+import { exitStatus } from "../../runtimes/command/Outcome.ts"
+import { readSettings, type Settings } from "../../runtimes/server/Settings.ts"
+import { node } from "../harness/given.ts"
+import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { command } from "../runtimes/given/tessera.ts"
-import { house, readmeBlocks } from "./blocks.ts"
+import { house, readme } from "./blocks.ts"
+import { codeIn, readmeRows } from "./tables.ts"
 
-const readme = readFileSync(join(house, "README.md"), "utf8")
-const section = (title: string) => new RegExp(`^## ${title}\n(.*?)^## `, "ms").exec(readme)?.[1] ?? ""
+type Environment = Readonly<Record<string, string>>
 
-/** Name and default of each variable in the tables. */
-const documented = [...section("Configuration").matchAll(/^\| `([A-Z_]+)`\s*\| *(.*?) *\|/gm)].map(
-  ([, name = "", fallback = ""]) => ({ name, fallback })
-)
+const readWith = (provider: ConfigProvider.ConfigProvider) =>
+  Effect.runSync(Effect.result(readSettings).pipe(Effect.provideService(ConfigProvider.ConfigProvider, provider)))
 
-const settingsWith = (env: Readonly<Record<string, string>>) => {
-  const asked = new Set<string>()
-  const provider = ConfigProvider.fromEnvRecord(env).pipe(
-    ConfigProvider.mapInput((path) => {
-      asked.add(path.join("_"))
-      return path
-    })
+const settingsOf = (environment: Environment): Settings =>
+  Result.getOrThrow(readWith(ConfigProvider.fromEnvRecord(environment)))
+
+/** Every name that the settings ask their surroundings for. */
+const namesRead = (): ReadonlyArray<string> => {
+  const names = new Set<string>()
+  readWith(
+    ConfigProvider.make((path) =>
+      Effect.sync(() => {
+        names.add(path.join("_"))
+        return undefined
+      })
+    )
   )
-  const settings = Effect.runSync(readSettings.pipe(Effect.provideService(ConfigProvider.ConfigProvider, provider)))
-  return { asked, settings }
+  return [...names]
 }
 
-describe("the README's tables of variables", () => {
-  test("have every variable that the server reads, and no other", () => {
-    expect(documented.map(({ name }) => name).sort()).toEqual([...settingsWith({}).asked].sort())
+const rows = readmeRows("variable").map(([name, fallback, says]) => ({
+  name: codeIn(name) ?? `not code: ${name}`,
+  // What another variable decides, as it is where nothing is said of that one either.
+  fallback: fallback?.replace("$PORT", "3000"),
+  says: `${fallback} ${says}`
+}))
+
+const isUnset = (cell = "") => codeIn(cell) === undefined
+
+describe("the README's variables", () => {
+  test("are those that the settings read: none is missing, none is invented, none stands there twice", () => {
+    expect(namesRead().length).toBeGreaterThan(30)
+    expect(rows.map(({ name }) => name).toSorted()).toEqual(namesRead().toSorted())
   })
 
-  test("tell the defaults as they are", () => {
-    const plain = documented.flatMap(({ fallback, name }) => {
-      const [, value] = /^`([^`$]+)`$/.exec(fallback) ?? []
-      return value === undefined ? [] : [[name, value] as const]
+  for (const { fallback, name } of rows.filter((row) => !isUnset(row.fallback))) {
+    test(`${name} is ${fallback} where nothing else is said`, () => {
+      expect(settingsOf({ [name]: codeIn(fallback) ?? "" })).toEqual(settingsOf({}))
     })
-    expect(plain.length).toBeGreaterThan(15)
-    const explicit = settingsWith(Object.fromEntries(plain)).settings
-    // Functions of two readings are never the same; everything else is.
-    const comparable = (settings: unknown) => JSON.parse(JSON.stringify(settings))
-    expect(comparable(explicit)).toEqual(comparable(settingsWith({}).settings))
-    expect(Duration.toMillis("60 seconds")).toBe(explicit.policy.codeTtl)
+  }
+
+  test("have no default where the table names none", () => {
+    const unset = rows.filter((row) => isUnset(row.fallback)).map(({ name }) => name)
+    expect(unset.toSorted()).toEqual(
+      [
+        "LOG_FORMAT",
+        "OWNER_EMAIL",
+        "OWNER_PASSWORD",
+        "REGISTRATION_TOKEN",
+        "SEAL_KEYS",
+        "STORAGE_TIMEOUT",
+        "TRUSTED_PROXIES"
+      ].toSorted()
+    )
+    const { firstOwner, logFormat, sealKeys, storage, trustedProxies } = settingsOf({})
+    const options: ReadonlyArray<Option.Option<unknown>> = [firstOwner, logFormat, sealKeys, storage.deadline]
+    expect(options.filter(Option.isSome)).toEqual([])
+    expect(trustedProxies.has("127.0.0.1")).toBe(false)
+  })
+
+  test("take the values that the table mentions", () => {
+    const mentioned = [
+      { REGISTRATION: "token", REGISTRATION_TOKEN: "0123456789abcdef" },
+      { REGISTRATION: "closed" },
+      { REQUIRE_PKCE: "true" },
+      { RATE_LIMITS: "off" },
+      { TRUSTED_PROXIES: "10.0.0.0/8, ::1" },
+      { REFRESH_GRACE: "0" },
+      { ACCESS_LOG: "on" },
+      { LOG_FORMAT: "pretty" },
+      { LOG_FORMAT: "json" },
+      { POSTGRES_PREPARE: "false" },
+      { POSTGRES_COALESCE: "by_workspace" },
+      { POSTGRES_COALESCE: "none" },
+      { POSTGRES_MIGRATIONS: "check" },
+      { REDIS_EVICTION: "allow" }
+    ] as const satisfies ReadonlyArray<Environment>
+    for (const environment of mentioned) {
+      for (const [name, value] of Object.entries(environment)) {
+        const says = rows.find((row) => row.name === name)?.says ?? ""
+        expect(name === "REGISTRATION_TOKEN" || says.includes(`\`${value}\``) ? value : [name, says]).toBe(value)
+      }
+      expect(settingsOf(environment)).not.toEqual(settingsOf({}))
+    }
   })
 })
 
-describe("the README's command line", () => {
-  test("names every command, and no other", () =>
-    Effect.runPromise(
-      Effect.gen(function* () {
-        const cwd = yield* throwawayFolder("readme")
-        const rows = [...section("Command line").matchAll(/^\| `tessera (\S+)(?: (\S+))?`/gm)].map(
-          ([, name = "", below = ""]) => ({ name, below: below.split("\\|").filter((word) => word !== "") })
-        )
-        const subcommands = (help: string) =>
-          [...(help.split("SUBCOMMANDS\n")[1] ?? "").matchAll(/^ {2}(\S+)/gm)].map(([, name = ""]) => name)
-        const { stdout } = yield* command(["--help"], { cwd })
-        expect(rows.map(({ name }) => name)).toEqual(subcommands(stdout))
-        for (const { below, name } of rows) {
-          const help = (yield* command([name, "--help"], { cwd })).stdout
-          expect({ name, below }).toEqual({ name, below: subcommands(help) })
-        }
-      }).pipe(Effect.scoped)
-    ))
+describe("the README", () => {
+  test("has the limits as the code has them", () => {
+    const spoken = Object.values(allowances).map(({ burst, name, refill }) => {
+      const hourly = (60 * 60 * 1000) / refill
+      const rate = name === "register" ? `${hourly} an hour` : `${hourly / 60} a minute`
+      return [`\`${name}\``, String(burst), rate]
+    })
+    const printed = readmeRows("limit").map(([name = "", , burst = "", rate = ""]) => [name, burst, rate])
+    expect(printed.toSorted()).toEqual(spoken.toSorted())
+    expect(bodyLimit).toBe(64 * 1024)
+  })
 
-  test("has examples that work as they are printed", () =>
-    Effect.runPromise(
-      Effect.gen(function* () {
-        const cwd = yield* throwawayFolder("readme")
-        const [block] = readmeBlocks().filter((one) => one.under.at(-1) === "Command line")
-        const lines = (block?.text ?? "").split("\n")
-        expect(lines.length).toBeGreaterThan(2)
-        for (const line of lines) {
-          const words = [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? "")
-          expect(words.slice(0, 2)).toEqual(["npx", "tessera"])
-          const { status, stdout } = yield* command(words.slice(2), { cwd })
-          expect({ line, status }).toEqual({ line, status: 0 })
-          expect(stdout).not.toBe("")
-        }
-      }).pipe(Effect.scoped)
-    ))
+  test("has the exit statuses as the code has them", () => {
+    const printed = readmeRows("status").map(([status]) => Number(codeIn(status)))
+    const interrupted = 130
+    expect(printed).toEqual([...Object.values(exitStatus), interrupted])
+  })
+
+  test(
+    "says that a file .env is read, and that the environment goes before it",
+    () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const cwd = yield* throwawayFolder("dotenv")
+            writeFileSync(join(cwd, ".env"), "PORT=nonsense\n")
+            const doctor = (env: Environment) =>
+              runProgram(node(), [join(house, "runtimes/tessera.mjs"), "doctor"], {
+                cwd,
+                env: { ...plainEnvironment, ...env }
+              })
+            const fromFile = yield* doctor({})
+            expect(fromFile.stdout).toContain("PORT: expected")
+            expect(fromFile.status).toBe(exitStatus.usage)
+            expect((yield* doctor({ PORT: "3999" })).status).toBe(exitStatus.done)
+          })
+        )
+      ),
+    60_000
+  )
+})
+
+describe("the README's table of commands", () => {
+  test(
+    "names every command, and no other",
+    () =>
+      Effect.runPromise(
+        Effect.gen(function* () {
+          const rows = [...readme().matchAll(/^\| `tessera (\S+)(?: (\S+))?`/gm)].map(([, name = "", below = ""]) => ({
+            name,
+            below: below.split("\\|").filter((word) => word !== "")
+          }))
+          const subcommands = (help: string) =>
+            [...(help.split("SUBCOMMANDS\n")[1] ?? "").matchAll(/^ {2}(\S+)/gm)].map(([, name = ""]) => name)
+          const { stdout } = yield* command(["--help"], { cwd: house })
+          expect(rows.map(({ name }) => name)).toEqual(subcommands(stdout))
+          for (const { below, name } of rows) {
+            const help = (yield* command([name, "--help"], { cwd: house })).stdout
+            expect({ name, below }).toEqual({ name, below: subcommands(help) })
+          }
+        })
+      ),
+    60_000
+  )
 })

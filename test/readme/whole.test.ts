@@ -1,0 +1,73 @@
+import { describe, expect, test } from "bun:test"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { house, readme, readmeBlocks } from "./blocks.ts"
+import { looksLike } from "./looksLike.ts"
+
+/** Who runs the blocks under a heading. A block of which nobody is said to run it fails the test below. */
+const runBy: Readonly<Record<string, string>> = {
+  "Two commands": "tour.test.ts",
+  "Five minutes with it": "tour.test.ts",
+  Storage: "tour.test.ts",
+  "Command line": "tour.test.ts",
+  Backups: "tour.test.ts",
+  "New seal keys": "tour.test.ts",
+  Embedding: "embedding.test.ts",
+  "In Elysia": "embedding.test.ts",
+  "In plain Node": "embedding.test.ts",
+  "In property tests": "propertyTests.test.ts",
+  "As a service": "deploying.test.ts",
+  "Behind a proxy with TLS": "deploying.test.ts"
+}
+
+/** As GitHub makes them of headings. */
+const anchorOf = (heading: string): string =>
+  `#${heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-")}`
+
+const headings = [...readme().matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading))
+
+describe("the whole README", () => {
+  test("has no block that no test runs", () => {
+    expect(readmeBlocks().length).toBeGreaterThan(20)
+    const strays = readmeBlocks().filter(({ under }) => {
+      const file = runBy[under.at(-1) ?? ""]
+      return file === undefined || !existsSync(join(import.meta.dir, file))
+    })
+    expect(strays).toEqual([])
+  })
+
+  test("begins with two commands, which are all that stands under the first heading", () => {
+    const [one, two, ...more] = readmeBlocks()
+    expect([one?.text, two?.text]).toEqual(["npm start", "npm test"])
+    expect([one, two].map((block) => block?.under)).toEqual(Array(2).fill(["Tessera", "Two commands"]))
+    expect(more[0]?.under).not.toContain("Two commands")
+    expect(headings.slice(0, 2)).toEqual(["#tessera", "#two-commands"])
+  })
+
+  test("leads to nothing that is not there", () => {
+    const targets = [...readme().matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target)
+    const lost = targets.filter((target) => {
+      const [path = ""] = target.split("#")
+      return target.startsWith("#") ? !headings.includes(target) : !existsSync(join(house, path))
+    })
+    expect(targets.length).toBeGreaterThan(15)
+    expect(lost).toEqual([])
+  })
+
+  test("has a place for the numbers that the benchmarks write", () => {
+    const [, performance = ""] = readme().split("## Performance")
+    expect(performance).toMatch(/<!-- benchmarks: start .*-->\n.*<!-- benchmarks: end -->/s)
+  })
+})
+
+describe("an output as it is printed", () => {
+  test("is held to every character but those that `…` stands for", () => {
+    expect("id: 'a(b)*'\nok\n").toMatch(looksLike("id: '…'\nok"))
+    expect("id: 'a'\nnot ok\n").not.toMatch(looksLike("id: '…'\nok"))
+    expect("x\nid: 'a'\nok\n").not.toMatch(looksLike("id: '…'\nok"))
+    expect("aXc").not.toMatch(looksLike("a.c"))
+  })
+})
