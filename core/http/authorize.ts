@@ -11,9 +11,12 @@ import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
 
+/** Half a character, which only a host that made the request itself can hand in, and which nothing can encode. */
+const loneSurrogate = /\p{Surrogate}/gu
+
 /** Where the browser comes back to after a sign-in: this very request. */
-export const comeBackTo = (call: Call): string =>
-  call.request.query === "" ? call.request.path : `${call.request.path}?${call.request.query}`
+export const comeBackTo = ({ request: { path, query } }: Call): string =>
+  (query === "" ? path : `${path}?${query}`).replace(loneSurrogate, "\ufffd")
 
 const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
   switch (next._tag) {

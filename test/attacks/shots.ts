@@ -1,0 +1,212 @@
+import { Effect, Redacted } from "effect"
+import type { Accounts } from "../../core/accounts/Accounts.ts"
+import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { Tessera } from "../../core/http/Tessera.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import {
+  challenge,
+  form,
+  formHeaders,
+  header,
+  hiddenFields,
+  jsonHeaders,
+  jsonOf,
+  returned,
+  text,
+  verifier
+} from "../given/flow.ts"
+import type { Shot } from "./Mutation.ts"
+
+export const redirectUri = "https://app.example.org/callback"
+
+const home = WorkspaceId.make("home")
+const person = { email: "ada@example.com", password: "correct horse battery" }
+
+export const requestOf = ({ method, target, headers, body }: Shot): HttpRequest => {
+  const question = target.indexOf("?")
+  const path = question === -1 ? target : target.slice(0, question)
+  return {
+    method,
+    path: path === "" ? "/" : path,
+    query: question === -1 ? "" : target.slice(question + 1),
+    headers: { get: (name) => headers[name] ?? null },
+    body: method === "GET" || method === "HEAD" ? "" : body,
+    peer: "192.0.2.1"
+  }
+}
+
+const get = (target: string, headers: Shot["headers"] = {}): Shot => ({ method: "GET", target, headers, body: "" })
+
+const post = (target: string, fields: Readonly<Record<string, string>>, headers: Shot["headers"] = {}): Shot => ({
+  method: "POST",
+  target,
+  headers: { ...formHeaders, ...headers },
+  body: form(fields)
+})
+
+const metadata = {
+  client_name: "Ledger",
+  redirect_uris: [redirectUri, "http://127.0.0.1:8080/cb", "com.example.app:/cb"],
+  grant_types: ["authorization_code", "refresh_token", "client_credentials"],
+  response_types: ["code"],
+  token_endpoint_auth_method: "client_secret_post",
+  scope: "api profile",
+  client_uri: "https://app.example.org",
+  contacts: ["a@example.org"],
+  software_id: "x",
+  application_type: "web"
+}
+
+/** Requests that are right, endpoint by endpoint, with sessions, clients and tokens that are there. */
+export const arrange = Effect.fnUntraced(function* (
+  tessera: Tessera["Service"],
+  accounts: Accounts["Service"]
+): Effect.fn.Return<ReadonlyMap<string, ReadonlyArray<Shot>>> {
+  const send = (shot: Shot): Effect.Effect<HttpResponse> => tessera.handle(requestOf(shot))
+  const draft = { email: person.email, name: "Ada", role: "owner", password: Redacted.make(person.password) } as const
+  // The second time it is there already.
+  yield* Effect.ignore(accounts.open(home, draft))
+
+  const loginPage = yield* send(get("/login"))
+  const formCookie = (header(loginPage, "set-cookie") ?? "").split(";", 1)[0] ?? ""
+  const loginFields = hiddenFields(loginPage.body)
+  const signedIn = yield* send(post("/login", { ...loginFields, ...person }, { cookie: formCookie }))
+  const session = (signedIn.headers.find(([, value]) => value.includes("_session"))?.[1] ?? "").split(";", 1)[0] ?? ""
+  const as = { cookie: session }
+
+  const registered = jsonOf(
+    yield* send({ method: "POST", target: "/oauth/register", headers: jsonHeaders, body: JSON.stringify(metadata) })
+  )
+  const client = { client_id: text(registered.client_id), client_secret: text(registered.client_secret) }
+  const own = { authorization: `Bearer ${text(registered.registration_access_token)}` }
+  const basic = { authorization: `Basic ${btoa(`${client.client_id}:${client.client_secret}`)}` }
+  const authorize = (fields: Readonly<Record<string, string>> = {}) =>
+    `/oauth/authorize?${form({
+      response_type: "code",
+      client_id: client.client_id,
+      redirect_uri: redirectUri,
+      code_challenge: challenge,
+      code_challenge_method: "S256",
+      scope: "api profile",
+      state: "st",
+      resource: "http://127.0.0.1:3000",
+      ...fields
+    })}`
+
+  const consentFields = Effect.map(send(get(authorize(), as)), ({ body }) => hiddenFields(body))
+  const approved = yield* send(post("/consent", { ...(yield* consentFields), decision: "approve" }, as))
+  const code = {
+    grant_type: "authorization_code",
+    code: text(returned(approved).get("code")),
+    redirect_uri: redirectUri,
+    code_verifier: verifier
+  }
+  const tokens = jsonOf(yield* send(post("/oauth/token", { ...client, ...code })))
+  const [access, refresh] = [text(tokens.access_token), text(tokens.refresh_token)]
+  const again = yield* send(post("/consent", { ...(yield* consentFields), decision: "approve" }, as))
+  const fresh = { ...code, code: text(returned(again).get("code")) }
+  const bearing = { authorization: `Bearer ${access}` }
+
+  const csrf = hiddenFields((yield* send(get("/settings/profile", as))).body).csrf ?? ""
+  const invited = yield* send(post("/settings/members", { csrf, action: "invite", email: "", role: "member" }, as))
+  const invite = /invite\?token=([\w-]+)/.exec(invited.body)?.[1] ?? ""
+  const inviteForm = yield* send(get(`/invite?token=${invite}`))
+  const inviteCookie = { cookie: (header(inviteForm, "set-cookie") ?? "").split(";", 1)[0] ?? "" }
+
+  return new Map<string, ReadonlyArray<Shot>>([
+    ["metadata", [get("/.well-known/oauth-authorization-server"), get("/.well-known/oauth-protected-resource/rest/x")]],
+    ["register", [{ method: "POST", target: "/oauth/register", headers: jsonHeaders, body: JSON.stringify(metadata) }]],
+    [
+      "registration",
+      [
+        get(`/oauth/register/${client.client_id}`, own),
+        {
+          method: "PUT",
+          target: `/oauth/register/${client.client_id}`,
+          headers: { ...jsonHeaders, ...own },
+          body: JSON.stringify({ ...metadata, ...client })
+        }
+      ]
+    ],
+    ["authorize", [get(authorize(), as), get(authorize()), get(authorize({ scope: "api" }), as)]],
+    [
+      "token",
+      [
+        post("/oauth/token", { ...client, ...fresh }),
+        post("/oauth/token", { ...client, grant_type: "refresh_token", refresh_token: refresh, scope: "api" }),
+        post("/oauth/token", { grant_type: "client_credentials", scope: "api" }, basic)
+      ]
+    ],
+    ["revoke", [post("/oauth/revoke", { ...client, token: `${access}x`, token_type_hint: "access_token" })]],
+    [
+      "introspect",
+      [post("/oauth/introspect", { token: access }, basic), post("/oauth/introspect", { ...client, token: refresh })]
+    ],
+    ["userinfo", [get("/oauth/userinfo", bearing), post("/oauth/userinfo", {}, bearing)]],
+    ["companies", [get("/rest/companies", bearing)]],
+    ["consent", [post("/consent", { ...(yield* consentFields), decision: "approve" }, as), get("/consent", as)]],
+    [
+      "login",
+      [
+        post("/login", { ...loginFields, ...person, return_to: authorize() }, { cookie: formCookie }),
+        get(`/login?return_to=${encodeURIComponent(authorize())}`)
+      ]
+    ],
+    ["logout", [get("/logout", as), post("/logout", { csrf: `${csrf}x` }, as)]],
+    [
+      "set-up",
+      [
+        get(`/set-up?token=${invite}`),
+        post("/set-up", { ...loginFields, token: invite, name: "A", ...person }, { cookie: formCookie })
+      ]
+    ],
+    [
+      "invite",
+      [
+        get(`/invite?token=${invite}`),
+        post(
+          "/invite",
+          { ...hiddenFields(inviteForm.body), name: "B", email: "b@example.com", password: "b" },
+          inviteCookie
+        )
+      ]
+    ],
+    [
+      "home",
+      [get("/", as), get("/settings", as), get("/healthz"), get("/readyz"), get("/nowhere", { accept: "text/html" })]
+    ],
+    [
+      "profile",
+      [
+        get("/settings/profile?done=profile", as),
+        post("/settings/profile", { csrf, action: "profile", name: "Ada" }, as),
+        post("/settings/profile", { csrf, action: "password", current_password: "x", new_password: "y" }, as)
+      ]
+    ],
+    [
+      "members",
+      [
+        get("/settings/members?after=x", as),
+        post("/settings/members", { csrf, action: "invite", email: "c@example.com", role: "member" }, as),
+        post("/settings/members", { csrf, action: "remove", id: "x" }, as),
+        post("/settings/members", { csrf, action: "withdraw", id: "x" }, as)
+      ]
+    ],
+    ["apps", [get("/settings/apps?after=x", as), post("/settings/apps", { csrf, action: "revoke", id: "x" }, as)]],
+    [
+      "keys",
+      [
+        get("/settings/keys?after=x", as),
+        post("/settings/keys", { csrf, action: "create", name: "k", expires: "30d" }, as),
+        post("/settings/keys", { csrf, action: "rotate", id: "x" }, as)
+      ]
+    ],
+    [
+      "clients",
+      [
+        get("/settings/clients?q=led&after=x", as),
+        post("/settings/clients", { csrf, action: "disable", id: "x", q: "led" }, as)
+      ]
+    ]
+  ])
+})
