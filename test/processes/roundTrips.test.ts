@@ -1,0 +1,152 @@
+import { afterAll, describe, expect, test } from "bun:test"
+import { Effect, type Scope } from "effect"
+import { meddler } from "../adapters/postgres/withStore.ts"
+import { call, commandCounts, openAdmin } from "../adapters/redisGiven.ts"
+import { redisClusterUrl, redisUrl } from "../harness/given.ts"
+import { clientCredentials, companies, redeem, refresh, register, revoke } from "./Application.ts"
+import { openMint } from "./Mint.ts"
+import { field, type Reply } from "./Reply.ts"
+import { startTessera } from "./ServerProcess.ts"
+import { clusterStore, postgresStore, redisStore, type Store } from "./Store.ts"
+
+/** What the database counted, by what it was asked. */
+type Counts = Readonly<Record<string, number>>
+
+/** A store whose server counts for itself. */
+interface Counting {
+  readonly store: Store
+  readonly reset: Effect.Effect<unknown>
+  readonly counts: Effect.Effect<Counts>
+}
+
+const inPostgres = Effect.gen(function* () {
+  const store = yield* postgresStore
+  const server = yield* meddler(store.databaseUrl)
+  yield* server.say("CREATE EXTENSION pg_stat_statements")
+  const statements = `SELECT sum(s.calls)::int AS calls, split_part(s.query, ' ', 1) AS verb,
+      substring(s.query from 'tessera"?[.]([a-z]+)') AS "table"
+    FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid AND d.datname = current_database()
+    WHERE s.query LIKE '%"tessera".%' GROUP BY verb, "table"`
+  return {
+    store,
+    reset: server.say("SELECT pg_stat_statements_reset(0, oid, 0) FROM pg_database WHERE datname = current_database()"),
+    counts: Effect.map(server.say(statements), (rows) =>
+      Object.fromEntries(rows.map(({ calls, table, verb }) => [`${verb} ${table}`, Number(calls)]))
+    )
+  } satisfies Counting
+})
+
+const inRedis = (open: Effect.Effect<Store, never, Scope.Scope>, urls: () => ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const store = yield* open
+    const admins = yield* Effect.forEach(urls(), openAdmin)
+    return {
+      store,
+      reset: Effect.forEach(admins, (admin) => call(admin, "CONFIG", "RESETSTAT")),
+      counts: Effect.map(Effect.forEach(admins, commandCounts), (all) => {
+        const sum: Record<string, number> = {}
+        for (const counts of all) {
+          for (const [name, calls] of Object.entries(counts)) sum[name] = (sum[name] ?? 0) + calls
+        }
+        return sum
+      })
+    } satisfies Counting
+  })
+
+const total = (counts: Counts) => Object.values(counts).reduce((sum, calls) => sum + calls, 0)
+
+const tries = 5
+
+/**
+ * The least of a few tries: now and then a server also sweeps, notes what was used, or reads a client again that it has
+ * kept for five seconds.
+ */
+const least = Effect.fnUntraced(function* (
+  { counts, reset }: Counting,
+  prepare: Effect.Effect<string>,
+  ask: (text: string) => Effect.Effect<Reply>
+) {
+  let fewest: Counts | undefined
+  for (let n = 0; n < tries; n++) {
+    const text = yield* prepare
+    yield* reset
+    expect((yield* ask(text)).status).toBe(200)
+    const found = yield* counts
+    if (fewest === undefined || total(found) < total(fewest)) fewest = found
+  }
+  return fewest ?? {}
+})
+
+/** A line of the closing report. */
+const report: Array<string> = []
+
+const measure = Effect.fnUntraced(function* (name: string, counting: Counting) {
+  const server = yield* startTessera(counting.store)
+  const application = yield* register(server, { grant_types: ["authorization_code", "client_credentials"] })
+  const mint = yield* openMint(counting.store)
+  const code = Effect.orDie(mint.code(application))
+  const line = Effect.flatMap(code, (text) => redeem(server, application, text))
+  const access = Effect.map(line, (reply) => field(reply, "access_token"))
+  const refreshToken = Effect.map(line, (reply) => field(reply, "refresh_token"))
+  // The first request makes the client's own grant and notes that the client has been used.
+  yield* clientCredentials(server, application)
+  yield* access
+
+  const counts = {
+    authorization_code: yield* least(
+      counting,
+      Effect.tap(code, () => access),
+      (text) => redeem(server, application, text)
+    ),
+    refresh_token: yield* least(counting, refreshToken, (text) => refresh(server, application, text)),
+    client_credentials: yield* least(counting, access, () => clientCredentials(server, application)),
+    "bearer check": yield* least(counting, access, (text) => companies(server, text)),
+    revocation: yield* least(counting, refreshToken, (text) => revoke(server, application, text))
+  }
+  for (const [what, found] of Object.entries(counts)) {
+    report.push(
+      `${name}, ${what}: ${Object.entries(found)
+        .sort()
+        .map(([command, calls]) => `${calls} ${command}`)
+        .join(", ")}`
+    )
+  }
+  return counts
+})
+
+describe("what a request costs, as the database itself counts", () => {
+  afterAll(() => console.log(`Round trips:\n  ${report.join("\n  ")}`))
+
+  test("PostgreSQL (pg_stat_statements): one statement for each read and each write", () =>
+    Effect.gen(function* () {
+      const swap = { "SELECT grants": 1, "UPDATE grants": 1 }
+      expect(yield* measure("PostgreSQL", yield* inPostgres)).toEqual({
+        authorization_code: swap,
+        refresh_token: swap,
+        client_credentials: { "SELECT grants": 1 },
+        "bearer check": { "SELECT grants": 1 },
+        revocation: swap
+      })
+    }).pipe(Effect.scoped, Effect.runPromise))
+
+  const redis = [
+    ["Redis", inRedis(redisStore, () => [redisUrl()])],
+    [
+      "Redis Cluster",
+      inRedis(clusterStore, () => [...redisClusterUrl().matchAll(/127[^,]+/g)].map(([address]) => `redis://${address}`))
+    ]
+  ] as const
+  for (const [name, open] of redis) {
+    test(`${name} (INFO commandstats): one GET for a read, and one EVALSHA, whose script calls GET and SET, for a write`, () =>
+      Effect.gen(function* () {
+        const swap = { get: 2, evalsha: 1, set: 1 }
+        expect(yield* measure(name, yield* open)).toEqual({
+          authorization_code: swap,
+          refresh_token: swap,
+          client_credentials: { get: 1 },
+          "bearer check": { get: 1 },
+          revocation: swap
+        })
+      }).pipe(Effect.scoped, Effect.runPromise))
+  }
+})
