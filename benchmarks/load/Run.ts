@@ -7,6 +7,8 @@ export interface Run {
   readonly ports: ReadonlyArray<number>
   readonly connections: number
   readonly warmMillis: number
+  /** Warming up goes on until so many were answered, however slow the machine; but not for ever. */
+  readonly warmRequests: number
   readonly millis: number
   /** Whose CPU time counts as the server's. */
   readonly servers: ReadonlyArray<number>

@@ -9,6 +9,8 @@ import { requestsOf } from "./requests.ts"
 /** How many of the values that can be used once go into the warming up. */
 const warmShare = 0.1
 const silence = 20_000
+/** How many times as long as it should warming up takes at most. */
+const patience = 6
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, one) => total + one, 0)
 
@@ -127,10 +129,9 @@ const perform = (run: Run): Promise<Sample> =>
         if (successor === undefined) return end(new Error("an answer without a refresh_token"))
         values[connection.value] = successor
       }
-      if (phase === "measuring") {
-        count++
-        latencies.add(lastAnswer - connection.sentAt)
-      } else if (plan.use === "once" && next >= warmValues) measure()
+      count++
+      if (phase === "measuring") latencies.add(lastAnswer - connection.sentAt)
+      else if (plan.use === "once" && next >= warmValues) measure()
       send(connection)
     }
 
@@ -152,7 +153,12 @@ const perform = (run: Run): Promise<Sample> =>
         }
       }).catch(end)
     }
-    if (plan.use !== "once") timer = setTimeout(measure, run.warmMillis)
+    const measureWhenWarm = (since: number) => {
+      const isWarm = count >= run.warmRequests || performance.now() - since > run.warmMillis * patience
+      if (isWarm) measure()
+      else timer = setTimeout(() => measureWhenWarm(since), run.warmMillis / 10)
+    }
+    if (plan.use !== "once") timer = setTimeout(measureWhenWarm, run.warmMillis, performance.now())
   })
 
 const failureOf = (error: unknown): Failure => ({ failure: error instanceof Error ? error.message : String(error) })

@@ -5,6 +5,7 @@ export interface Options {
   readonly warmMillis: number
   /** Before the first round: as long as a runtime needs to have compiled what is hot. */
   readonly firstWarmMillis: number
+  readonly firstWarmRequests: number
   readonly connections: number
 }
 
@@ -13,6 +14,7 @@ export const thorough: Options = {
   millis: 1000,
   warmMillis: 200,
   firstWarmMillis: 1500,
+  firstWarmRequests: 15_000,
   connections: 64
 }
 
@@ -21,5 +23,6 @@ export const quick: Options = {
   millis: 500,
   warmMillis: 150,
   firstWarmMillis: 800,
+  firstWarmRequests: 4000,
   connections: 64
 }

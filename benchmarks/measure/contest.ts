@@ -84,7 +84,7 @@ export const entrant = (entry: Entry): Entrant => {
     return Math.min(mostCodes, Math.max(fewCodes, Math.round((perSecond * millis) / 1000)))
   }
 
-  const turn = (warmMillis: number, millis: number) =>
+  const turn = (warmMillis: number, millis: number, warmRequests = 0) =>
     Effect.gen(function* () {
       const plan = kept ?? (yield* first.prepare(workload, countFor(warmMillis + millis)))
       // Values that are used up or replaced have to be made anew, and a peer forgets what it has stored meanwhile.
@@ -94,6 +94,7 @@ export const entrant = (entry: Entry): Entrant => {
         ports: subjects.map(({ port }) => port),
         connections: entry.connections ?? options.connections,
         warmMillis,
+        warmRequests,
         millis,
         servers: subjects.map(({ pid }) => pid),
         families: entry.families ?? []
@@ -102,7 +103,7 @@ export const entrant = (entry: Entry): Entrant => {
       return sample
     })
 
-  const warmedUp = turn(options.firstWarmMillis, 100)
+  const warmedUp = turn(options.firstWarmMillis, 100, options.firstWarmRequests)
   return {
     name: first.name,
     runtime: first.runtime,
