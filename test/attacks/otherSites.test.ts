@@ -114,11 +114,3 @@ test("an account of the attacker's own does not open in the person's browser, th
   expect((await victim.cookies()).filter(({ name }) => name.includes("session"))).toEqual([])
   await victim.close()
 })
-
-test("a page that opened ours in a window can neither read nor steer it once settings are open", async () => {
-  page = `<!doctype html><button onclick="window.opened = window.open('${server().url}/settings/keys')">open</button>`
-  await tab.goto(`${origins[1]}/`)
-  await tab.getByRole("button").click()
-  // `Cross-Origin-Opener-Policy` cuts the two apart: to its opener the window is as good as closed.
-  await tab.waitForFunction("window.opened?.closed")
-})

@@ -33,7 +33,7 @@ describe("API keys", () => {
         expect(page.body).toContain("Nightly export")
         expect(page.body).toContain(`${key.slice(0, 11)}…`)
         expect(page.body).toContain("2 hours ago")
-        expect(page.body).toContain("in 2 months")
+        expect(page.body).toContain("in 89 days")
       })
     ))
 
