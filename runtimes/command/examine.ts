@@ -7,6 +7,7 @@ import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import type { Settings } from "../server/Settings.ts"
 import { bad, doubtful, type Finding, good } from "./Finding.ts"
+import { asked, localOrigin } from "./localServer.ts"
 
 const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
 
@@ -113,16 +114,12 @@ export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
       : good(what, `it says ${new Date(now).toISOString()}`)
   })
 
-const asked = (url: string): Effect.Effect<Response | undefined> =>
-  Effect.promise(() => fetch(url, { signal: AbortSignal.timeout(3000), redirect: "manual" }).catch(() => undefined))
-
 /** Only this machine is asked: whether the world reaches the base URL can't be seen from here. */
 export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
   Effect.gen(function* () {
     const what = "address"
-    const { host, port, workspace } = settings
-    const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
-    const here = `http://${local.includes(":") ? `[${local}]` : local}:${port}`
+    const { workspace } = settings
+    const here = localOrigin(settings)
     const base = new URL(workspace.issuer)
     const path = base.pathname === "/" ? "" : base.pathname
     const response = yield* asked(`${here}/.well-known/oauth-authorization-server${path}`)

@@ -17,6 +17,7 @@ const runBy: Readonly<Record<string, string>> = {
   "In plain Node": "embedding.test.ts",
   "In property tests": "propertyTests.test.ts",
   "As a service": "deploying.test.ts",
+  "As one executable": "../binary/command.test.ts",
   "Behind a proxy with TLS": "deploying.test.ts"
 }
 

@@ -173,7 +173,7 @@ export const scripts: ReadonlyArray<Script> = [
     const state = `s &=+%/?#"'<>é`
     const away = await send({ method: "GET", target: authorizeTarget(client_id, state) })
     expect(away.status).toBe(303)
-    expect(header(away, "location")[0]).toStartWith("/login?return_to=")
+    expect(header(away, "location")[0]).toContain("/login?return_to=")
     const page = await send({ method: "GET", target: authorizeTarget(client_id, state), headers: [alice] })
     expect(page.status).toBe(200)
     expect(header(page, "content-security-policy")).toHaveLength(1)

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { Effect } from "effect"
+import type { User } from "../../harness/unprivilegedUser.ts"
 
 export interface ChildOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string | undefined>>
+  readonly user?: User | undefined
 }
 
 /** A program that runs beside the test, killed with the scope. */
@@ -16,13 +18,14 @@ export interface Child {
   readonly ended: Promise<{ readonly status: number | null; readonly signal: NodeJS.Signals | null }>
 }
 
-export const startChild = (command: string, args: ReadonlyArray<string>, { cwd, env }: ChildOptions = {}) =>
+export const startChild = (command: string, args: ReadonlyArray<string>, { cwd, env, user }: ChildOptions = {}) =>
   Effect.acquireRelease(
     Effect.sync((): Child => {
       const child = spawn(command, args, {
         ...(cwd === undefined ? {} : { cwd }),
         ...(env === undefined ? {} : { env }),
-        stdio: ["pipe", "pipe", "pipe"]
+        stdio: ["pipe", "pipe", "pipe"],
+        ...user
       })
       const said = { stdout: "", stderr: "" }
       const listeners = new Set<() => void>()

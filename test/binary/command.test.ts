@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import { packageFor } from "../../runtimes/binary/compile.mjs"
+import { version } from "../../runtimes/command/version.ts"
+import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
+import { companiesStatus, postToken, register } from "../given/serverVisitor.ts"
+import { freePort } from "../harness/freePort.ts"
+import { node, postgresUrl, redisClusterUrl, redisUrl } from "../harness/given.ts"
+import { runProgram } from "../harness/runProgram.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { type Binary, buildScript, builtBinary, emptyFolder, run, type Started, start } from "./given/binary.ts"
+
+const root = join(import.meta.dir, "../..")
+const scope = Scope.makeUnsafe()
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+let binary: Binary
+beforeAll(async () => {
+  binary = await Effect.runPromise(Scope.provide(builtBinary, scope))
+}, 60_000)
+
+const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>) =>
+  Effect.runPromise(Effect.scoped(Effect.suspend(() => Effect.flatMap(emptyFolder(binary), body))))
+
+const command = (args: ReadonlyArray<string>, started: Started & { readonly input?: string }) =>
+  run(binary, args, started)
+
+// What a command printed as JSON; a wrong shape fails the assertions about it.
+const read = (text: string) => JSON.parse(text) as Record<string, string>
+
+describe("the executable", () => {
+  test("has the program's version, its help, and nothing to say of the machine that it was built on", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        expect(yield* command(["--version"], { cwd })).toEqual({
+          status: 0,
+          stdout: `tessera v${version}\n`,
+          stderr: ""
+        })
+        const help = yield* command(["--help"], { cwd })
+        expect(help.status).toBe(0)
+        const source = readFileSync(join(root, "runtimes/command/tessera.ts"), "utf8")
+        const [, listed = ""] = /withSubcommands\(\[serving\(surroundings\), ([^\]]+)\]/.exec(source) ?? []
+        const names = ["serve", ...listed.split(", ").map((name) => name.replace("sealKeys", "seal-keys"))]
+        expect(names.length).toBeGreaterThan(8)
+        for (const name of names) expect(help.stdout).toMatch(new RegExp(`^ +${name}\\b`, "m"))
+        expect(readFileSync(binary.file).includes(root)).toBe(false)
+        expect(readdirSync(cwd)).toEqual([])
+      })
+    ))
+
+  test("does in an empty folder what the command line does in a checkout", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const person = ["user", "add", "ada@northwind.example", "--role", "owner"]
+        expect(yield* command(person, { cwd, input: "correct horse battery staple" })).toMatchObject({ status: 0 })
+        const made = yield* command(["key", "create", "--name", "Backup", "--expires", "90 days", "--json"], { cwd })
+        expect(made).toMatchObject({ status: 0, stderr: "" })
+        expect(read(made.stdout).key).toStartWith("tsr_ak_")
+        expect((yield* command(["key", "list"], { cwd })).stdout).toContain("Backup")
+        const grants = ["--grant-type", "client_credentials", "--json"]
+        const client = yield* command(["client", "create", "--name", "Job", ...grants], { cwd })
+        expect(client).toMatchObject({ status: 0, stderr: "" })
+        const examined = yield* command(["doctor"], { cwd })
+        expect(examined).toMatchObject({ status: 0, stderr: "" })
+        expect(examined.stdout).toContain("ok    storage: SQLite in ./data/tessera.db; five operations took")
+        expect((yield* command(["seal-keys", "new"], { cwd })).stdout).toMatch(/^[\w-]{43}\n$/)
+        expect(yield* command(["sweep"], { cwd })).toMatchObject({ status: 0 })
+        expect(readdirSync(cwd)).toEqual(["data"])
+      })
+    ))
+
+  test("says in one line what is wrong with its configuration, and ends with status 2", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        for (const args of [["serve"], ["key", "list"], ["health"]]) {
+          const { status, stderr, stdout } = yield* command(args, { cwd, env: { PORT: "x" } })
+          expect({ args, status, stderr, stdout }).toEqual({
+            args,
+            status: 2,
+            stderr: "PORT: expected a whole number from 1 to 65535\n",
+            stdout: ""
+          })
+        }
+      })
+    ))
+
+  test("reads .env beside its data, and runs nothing that lies there", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        writeFileSync(join(cwd, ".env"), "PORT=x\n")
+        writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./evil.ts"]\n')
+        writeFileSync(join(cwd, "evil.ts"), "process.exit(77)\n")
+        writeFileSync(join(cwd, "package.json"), '{ "imports": { "#x": "./evil.ts" } }\n')
+        expect(yield* command(["doctor"], { cwd })).toMatchObject({
+          status: 2,
+          stdout: expect.stringContaining("PORT: expected")
+        })
+        expect(yield* command(["--version"], { cwd })).toMatchObject({ status: 0 })
+      })
+    ))
+
+  test("may be copied anywhere, alone", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const elsewhere = join(cwd, "t")
+        copyFileSync(binary.file, elsewhere)
+        const moved = { ...binary, file: elsewhere }
+        expect(yield* run(moved, ["doctor"], { cwd, env: { DATABASE_URL: "memory:" } })).toMatchObject({ status: 0 })
+      })
+    ))
+})
+
+describe("over every store, from an empty folder", () => {
+  const prefix = `binary_${crypto.randomUUID().slice(0, 8)}`
+  const database = Effect.acquireRelease(
+    Effect.suspend(() => freshDatabase(postgresUrl())),
+    ({ drop }) => drop
+  )
+  const key = Buffer.alloc(32, 7).toString("base64url")
+  const stores = {
+    memory: Effect.succeed({ DATABASE_URL: "memory:" }),
+    SQLite: Effect.succeed({}),
+    PostgreSQL: Effect.map(database, ({ url }) => ({ DATABASE_URL: url, SEAL_KEYS: key })),
+    Redis: Effect.sync(() => ({ DATABASE_URL: redisUrl(), SEAL_KEYS: key, REDIS_PREFIX: prefix })),
+    "Redis Cluster": Effect.sync(() => ({ DATABASE_URL: redisClusterUrl(), SEAL_KEYS: key, REDIS_PREFIX: prefix }))
+  } satisfies Record<string, Effect.Effect<Readonly<Record<string, string>>, never, Scope.Scope>>
+
+  for (const [name, store] of Object.entries(stores)) {
+    test(`it serves ${name}, says when it is healthy, and ends when it is told to`, () =>
+      inFolder((cwd) =>
+        Effect.gen(function* () {
+          const port = yield* freePort
+          const env = { PORT: String(port), ...(yield* store) }
+          const before = yield* command(["health"], { cwd, env })
+          expect(before).toEqual({
+            status: 1,
+            stdout: "",
+            stderr: `Nobody answers on http://127.0.0.1:${port}/readyz.\n`
+          })
+          const server = yield* start(binary, ["serve"], { cwd, env })
+          yield* Effect.promise(() => server.says(/issuer .+\n/))
+          expect(yield* command(["health"], { cwd, env })).toEqual({ status: 0, stdout: "ready\n", stderr: "" })
+          const status = yield* Effect.promise(async () => {
+            const url = `http://127.0.0.1:${port}`
+            const { client_id, client_secret } = await register(url, {
+              grant_types: ["client_credentials"],
+              redirect_uris: [],
+              token_endpoint_auth_method: "client_secret_post"
+            })
+            const fields = { grant_type: "client_credentials", client_id, client_secret: String(client_secret) }
+            const { access_token } = read(await (await postToken(url, fields)).text())
+            return companiesStatus(url, access_token ?? "")
+          })
+          expect(status).toBe(200)
+          server.process.kill("SIGTERM")
+          expect(yield* Effect.promise(() => server.ended)).toEqual({ status: 0, signal: null })
+        })
+      ))
+  }
+})
+
+describe("building for another platform", () => {
+  const build = (folder: string, ...args: ReadonlyArray<string>) =>
+    runProgram(node(), [buildScript(), "--outfile", join(folder, "tessera"), ...args], { cwd: root })
+
+  test("takes the Bun that npm brought for it, and never one from elsewhere", () =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const folder = yield* throwawayFolder("target")
+          // npm installs this one nowhere but on Android.
+          const absent = yield* build(folder, "--target", "bun-linux-arm64-android")
+          expect(packageFor("bun-linux-arm64-android")).toBe("@oven/bun-linux-aarch64-android")
+          expect(absent.status).toBe(1)
+          expect(absent.stderr).toMatch(
+            /^Bun for bun-linux-arm64-android is not here: npm install --no-save --force @oven\/bun-linux-aarch64-android@\d+\.\d+\.\d+\n$/
+          )
+          expect(yield* build(folder, "--target", "../../evil")).toMatchObject({ status: 1 })
+          expect(yield* build(folder, "--targt", "bun-linux-x64")).toMatchObject({ status: 2 })
+          expect(readdirSync(folder)).toEqual([])
+          const own = `bun-${process.platform}-${process.arch}`
+          expect(yield* build(folder, "--target", own)).toMatchObject({ status: 0, stderr: "" })
+          expect(readdirSync(folder)).toEqual(["tessera"])
+        })
+      )
+    ))
+})
