@@ -5,6 +5,8 @@ import type { Serve } from "../Serve.ts"
 export interface ListenOptions {
   readonly host: string
   readonly port: number
+  /** What stands before `HOST` and `PORT` in the names of the variables that chose the two. */
+  readonly named?: string
   readonly serve: Serve
   readonly trustedProxies: TrustedProxies
   /** Milliseconds that a request may take from its first byte to its answer. */
@@ -23,14 +25,18 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
 export type Listen = (options: ListenOptions) => Effect.Effect<Listening, CannotListen, Scope.Scope>
 
 /** Why a port could not be had, from what the system says. */
-export const cannotListen = (options: Pick<ListenOptions, "host" | "port">, thrown: unknown): CannotListen => {
+export const cannotListen = (
+  options: Pick<ListenOptions, "host" | "named" | "port">,
+  thrown: unknown
+): CannotListen => {
   // Errors of the system carry their code beside what the language knows of them.
   const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown failure"
+  const named = options.named ?? ""
   const reason =
     code === "EADDRINUSE"
-      ? "something else listens there; set PORT to a free one"
+      ? `something else listens there; set ${named}PORT to a free one`
       : code === "EACCES"
-        ? "the system allows it to privileged users only; set PORT to 1024 or higher"
-        : `${code}; look at HOST and PORT`
+        ? `the system allows it to privileged users only; set ${named}PORT to 1024 or higher`
+        : `${code}; look at ${named}HOST and ${named}PORT`
   return new CannotListen({ message: `can't listen on ${options.host} port ${options.port}: ${reason}` })
 }

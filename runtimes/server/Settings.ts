@@ -3,6 +3,12 @@ import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { type Issuer, parseIssuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import {
+  metricsOnPublicPort,
+  type ObserveSettings,
+  observeSettings,
+  observeVariables
+} from "../observe/ObserveSettings.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../peer/TrustedProxies.ts"
 import { type DatabaseUrl, databaseUrlExpected, parseDatabaseUrl } from "./DatabaseUrl.ts"
 import { type StorageSettings, storageSettings, storageVariables } from "./StorageSettings.ts"
@@ -35,6 +41,7 @@ export interface Settings {
   readonly rateLimits: boolean
   readonly trustedProxies: TrustedProxies
   readonly accessLog: boolean
+  readonly observe: ObserveSettings
   readonly logFormat: Option.Option<"pretty" | "json">
   /** More requests than this at once are turned away. */
   readonly requestsAtOnce: number
@@ -136,6 +143,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       workspaceName: readVariable(variables.workspaceName),
       database: readVariable(variables.database),
       ...storageVariables,
+      ...observeVariables,
       sealKeys: readVariable(variables.sealKeys),
       ownerEmail: readVariable(variables.ownerEmail),
       ownerPassword: readVariable(variables.ownerPassword),
@@ -189,6 +197,10 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     }
   })
 
+  both(read.port, read.metricsPort, (port, metrics) => {
+    if (Option.contains(metrics, port)) complaints.push(metricsOnPublicPort)
+  })
+
   const all = Result.all(read)
   if (Result.isFailure(all) || complaints.length > 0) return yield* new WrongSettings({ complaints })
   const given = all.success
@@ -220,6 +232,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     rateLimits: given.rateLimits,
     trustedProxies: given.trustedProxies,
     accessLog: given.accessLog,
+    observe: observeSettings(given),
     logFormat: given.logFormat,
     requestsAtOnce: given.requestsAtOnce,
     requestTimeout: given.requestTimeout,

@@ -5,10 +5,12 @@ import { resourceOwnerLayer } from "../../core/accounts/resourceOwner.ts"
 import { accountRoutes } from "../../core/accounts/routes.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import { LimitSharing, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import type { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { settingsRoutes } from "../../core/settings/routes.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
@@ -39,18 +41,31 @@ const server = (settings: Settings) =>
     )
   )
 
+/** What stands between the core and what it is given, to look on. */
+export interface Onlookers {
+  readonly audit: Layer.Layer<Audit>
+  readonly storage?: (below: Storage["Service"]) => Storage["Service"]
+}
+
+const storageOf = (settings: Settings, { storage: around }: Onlookers) => {
+  const opened = openStorage(settings.database, settings.storage)
+  return around === undefined
+    ? opened
+    : Layer.effect(Storage, Effect.map(Storage, around)).pipe(Layer.provideMerge(opened))
+}
+
 /** The authorization server as these settings want it, with its storage open and its own accounts. */
-export const application = (settings: Settings, ring: KeyRing) =>
+export const application = (settings: Settings, ring: KeyRing, onlookers: Onlookers = { audit: auditLog }) =>
   server(settings).pipe(
     Layer.provideMerge(settings.rateLimits ? sharedLimiter : noLimits),
     Layer.provide(resourceOwnerLayer),
     Layer.provideMerge(Accounts.layer({ throttled: settings.rateLimits })),
-    Layer.provideMerge(openStorage(settings.database, settings.storage)),
+    Layer.provideMerge(storageOf(settings, onlookers)),
     Layer.provide(passwordHasher),
     Layer.provide([
       Entropy.layer,
       Keys.layer(ring),
-      auditLog,
+      onlookers.audit,
       registrationPolicy(settings.registration),
       Pages.layer(),
       Workspaces.layerOne(settings.workspace)

@@ -5,9 +5,11 @@ import { Tessera } from "../../core/http/Tessera.ts"
 import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { accessLog } from "../accessLog.ts"
+import { routeOf } from "../observe/routePattern.ts"
 import { serveWith } from "../Serve.ts"
 import { shed } from "../shed.ts"
-import { application } from "./application.ts"
+import { application, type Onlookers } from "./application.ts"
+import { auditLog } from "./auditLog.ts"
 import { banner } from "./banner.ts"
 import { findSealKeys } from "./findSealKeys.ts"
 import { firstAccount } from "./firstAccount.ts"
@@ -24,25 +26,43 @@ export interface Surroundings {
   readonly print: (text: string) => void
 }
 
+/** Loaded only where it is wanted: what is off costs nothing. */
+const whereMetered = ({ observe, requestTimeout, shutdownTimeout }: Settings) =>
+  Option.match(observe.metrics, {
+    onNone: () => Effect.succeed(undefined),
+    onSome: (at) =>
+      Effect.flatMap(
+        Effect.promise(() => import("../observe/metrics/metering.ts")),
+        ({ metering }) => metering({ ...at, requestTimeout, shutdownTimeout })
+      )
+  })
+
 const running = Effect.fnUntraced(function* (
   settings: Settings,
   log: Layer.Layer<never>,
   { listen, print }: Surroundings
 ) {
   const keys = yield* findSealKeys(settings)
+  const metering = yield* whereMetered(settings)
+  const plain: Onlookers = { audit: auditLog }
+  const onlookers = metering === undefined ? plain : metering.onlookers(plain)
   const runtime = yield* Effect.acquireRelease(
     // Requests log as the server does.
-    Effect.sync(() => ManagedRuntime.make(application(settings, keys.ring).pipe(Layer.provideMerge(log)))),
+    Effect.sync(() => ManagedRuntime.make(application(settings, keys.ring, onlookers).pipe(Layer.provideMerge(log)))),
     (runtime) => runtime.disposeEffect
   )
   const services = yield* runtime.contextEffect
-  const { parts } = Context.get(services, Tessera)
+  const { parts, routes } = Context.get(services, Tessera)
   const accounts = Context.get(services, Accounts)
   const setUpLink = yield* firstAccount(settings, accounts)
   // Before the storage is closed, and after the last request: what was used is noted.
   yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
 
-  const answering = shed(serveWith(runtime), settings.requestsAtOnce)
+  const serving = serveWith(runtime)
+  const answering =
+    metering === undefined
+      ? shed(serving, settings.requestsAtOnce)
+      : metering.serve(routeOf(routes, settings.workspace), serving, settings.requestsAtOnce)
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,
@@ -53,6 +73,7 @@ const running = Effect.fnUntraced(function* (
     requestTimeout: settings.requestTimeout,
     shutdownTimeout: settings.shutdownTimeout
   })
+  if (metering !== undefined) yield* metering.expose(listen)
   print(banner(settings, port, keys, setUpLink))
   return yield* housekeeping({
     storage: Context.get(services, Storage),

@@ -61,6 +61,7 @@ describe("the README's variables", () => {
     expect(unset.toSorted()).toEqual(
       [
         "LOG_FORMAT",
+        "METRICS_PORT",
         "OWNER_EMAIL",
         "OWNER_PASSWORD",
         "REGISTRATION_TOKEN",
@@ -69,8 +70,14 @@ describe("the README's variables", () => {
         "TRUSTED_PROXIES"
       ].toSorted()
     )
-    const { firstOwner, logFormat, sealKeys, storage, trustedProxies } = settingsOf({})
-    const options: ReadonlyArray<Option.Option<unknown>> = [firstOwner, logFormat, sealKeys, storage.deadline]
+    const { firstOwner, logFormat, observe, sealKeys, storage, trustedProxies } = settingsOf({})
+    const options: ReadonlyArray<Option.Option<unknown>> = [
+      firstOwner,
+      logFormat,
+      observe.metrics,
+      sealKeys,
+      storage.deadline
+    ]
     expect(options.filter(Option.isSome)).toEqual([])
     expect(trustedProxies.has("127.0.0.1")).toBe(false)
   })

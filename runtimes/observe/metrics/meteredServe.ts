@@ -1,0 +1,114 @@
+import type { HttpRequest, HttpResponse } from "../../../core/http/Http.ts"
+import type { Route } from "../../../core/http/Route.ts"
+import type { Serve } from "../../Serve.ts"
+import { shed } from "../../shed.ts"
+import { methodOf, patternOf, type RouteOf } from "../routePattern.ts"
+import type { Count, Meters, Spread } from "./Meters.ts"
+
+interface Method {
+  readonly took: Spread
+  /** By the first digit of the status, made when it is first needed. */
+  readonly answers: Array<Count | undefined>
+}
+
+interface Endpoint {
+  readonly pattern: string
+  readonly bearer: boolean
+  readonly methods: Map<string, Method>
+}
+
+/** How often callers showed a token at the routes that want one, and what it was worth. */
+const bearerMeters = (meters: Meters) => {
+  const outcome = (word: string) =>
+    meters.count("tessera_bearer_checks_total", "Bearer tokens and keys that were checked, by outcome.", {
+      outcome: word
+    })
+  const accepted = outcome("accepted")
+  const none = outcome("none")
+  const invalid = outcome("invalid")
+  const insufficient = outcome("insufficient_scope")
+  return (request: HttpRequest, { status }: HttpResponse): void => {
+    if (status <= 400) accepted.value++
+    else if (status === 403) insufficient.value++
+    else if (status === 401) (request.headers.get("authorization") ? invalid : none).value++
+  }
+}
+
+/** `serve` as `shed` limits it, with every request counted and timed. */
+export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, most: number): Serve => {
+  const endpoints = new Map<Route | undefined, Endpoint>()
+  const byPattern = new Map<string, Endpoint>()
+  const turnedAway = meters.count(
+    "tessera_requests_shed_total",
+    "Requests turned away because there were too many at once."
+  )
+  const checked = bearerMeters(meters)
+  let underWay = 0
+  meters.gauge("tessera_requests_in_flight", "Requests that wait for their answer.", () => underWay)
+
+  const endpointOf = (route: Route | undefined): Endpoint => {
+    const pattern = patternOf(route)
+    const known = byPattern.get(pattern)
+    const endpoint = known ?? { pattern, bearer: route?.errors === "bearer", methods: new Map() }
+    byPattern.set(pattern, endpoint)
+    endpoints.set(route, endpoint)
+    return endpoint
+  }
+
+  const methodAt = (endpoint: Endpoint, method: string): Method => {
+    const named = methodOf(method)
+    const known = endpoint.methods.get(named)
+    if (known !== undefined) return known
+    const made: Method = {
+      took: meters.spread("tessera_request_seconds", "How long requests took, from the whole request to the answer.", {
+        endpoint: endpoint.pattern,
+        method: named
+      }),
+      answers: []
+    }
+    endpoint.methods.set(named, made)
+    return made
+  }
+
+  const answersAt = (endpoint: Endpoint, method: string, { answers }: Method, digit: number): Count => {
+    const made = meters.count("tessera_requests_total", "Requests that were answered.", {
+      endpoint: endpoint.pattern,
+      method: methodOf(method),
+      status: `${digit}xx`
+    })
+    answers[digit] = made
+    return made
+  }
+
+  const note = (request: HttpRequest, start: number, answer: HttpResponse): HttpResponse => {
+    const took = (performance.now() - start) / 1000
+    const route = routeOf(request)
+    const endpoint = endpoints.get(route) ?? endpointOf(route)
+    const method = endpoint.methods.get(request.method) ?? methodAt(endpoint, request.method)
+    method.took.add(took)
+    const digit = Math.floor(answer.status / 100)
+    const answers = method.answers[digit] ?? answersAt(endpoint, request.method, method, digit)
+    answers.value++
+    if (endpoint.bearer && request.method !== "OPTIONS") checked(request, answer)
+    return answer
+  }
+
+  let reached = false
+  const limited = shed((request) => {
+    reached = true
+    return serve(request)
+  }, most)
+
+  return (request) => {
+    const start = performance.now()
+    reached = false
+    const answer = limited(request)
+    if (!reached) turnedAway.value++
+    if (!(answer instanceof Promise)) return note(request, start, answer)
+    underWay++
+    return answer.then((answered) => {
+      underWay--
+      return note(request, start, answered)
+    })
+  }
+}

@@ -1,0 +1,89 @@
+import { Effect, Exit } from "effect"
+import { type Conflict, type Kind, kinds, type Storage, type StorageUnavailable } from "../../../core/ports/Storage.ts"
+import type { Count, Meters, Spread } from "./Meters.ts"
+
+type Verb = keyof Storage["Service"]
+
+interface Calls {
+  readonly took: Spread
+  readonly done: Count
+  readonly conflict: Count
+  readonly unavailable: Count
+}
+
+const callsOf = (meters: Meters, verb: Verb, kind: string): Calls => {
+  const outcome = (word: string) =>
+    meters.count("tessera_storage_calls_total", "Calls to the storage, by what came of them.", {
+      verb,
+      kind,
+      outcome: word
+    })
+  return {
+    took: meters.spread("tessera_storage_seconds", "How long the storage took.", { verb, kind }),
+    done: outcome("done"),
+    conflict: outcome("conflict"),
+    unavailable: outcome("unavailable")
+  }
+}
+
+type CallsByKind = ReadonlyMap<Kind, Calls>
+
+const byKind = (meters: Meters, verb: Verb): CallsByKind =>
+  new Map(kinds.map((kind) => [kind, callsOf(meters, verb, kind)]))
+
+const outcomeOf = <A, E extends Conflict | StorageUnavailable>(calls: Calls, exit: Exit.Exit<A, E>): Count => {
+  if (Exit.isSuccess(exit)) return calls.done
+  const [reason] = exit.cause.reasons
+  return reason?._tag === "Fail" && reason.error._tag === "Conflict" ? calls.conflict : calls.unavailable
+}
+
+const note = <A, E extends Conflict | StorageUnavailable>(calls: Calls, start: number, exit: Exit.Exit<A, E>): void => {
+  calls.took.add((performance.now() - start) / 1000)
+  outcomeOf(calls, exit).value++
+}
+
+const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
+
+/** What is there at once stays so: the core answers such a request without a fiber's turn. */
+const measured = <A, E extends Conflict | StorageUnavailable>(
+  calls: Calls | undefined,
+  call: () => Effect.Effect<A, E>
+): Effect.Effect<A, E> => {
+  if (calls === undefined) return call()
+  const start = performance.now()
+  const effect = call()
+  if (isDone(effect)) {
+    note(calls, start, effect)
+    return effect
+  }
+  return Effect.suspend(() => {
+    const begun = performance.now()
+    return Effect.onExit(effect, (exit) => Effect.sync(() => note(calls, begun, exit)))
+  })
+}
+
+/** The store below, with every call counted and timed. */
+export const meteredStorage = (meters: Meters, below: Storage["Service"]): Storage["Service"] => {
+  const get = byKind(meters, "get")
+  const insert = byKind(meters, "insert")
+  const replace = byKind(meters, "replace")
+  const remove = byKind(meters, "remove")
+  const list = byKind(meters, "list")
+  const sweep = callsOf(meters, "sweep", "all")
+  const swept = meters.count("tessera_swept_records_total", "Expired records that this process removed.")
+  return {
+    get: (key) => measured(get.get(key.kind), () => below.get(key)),
+    insert: (record) => measured(insert.get(record.kind), () => below.insert(record)),
+    replace: (expected, record) => measured(replace.get(record.kind), () => below.replace(expected, record)),
+    remove: (key) => measured(remove.get(key.kind), () => below.remove(key)),
+    list: (listing) => measured(list.get(listing.kind), () => below.list(listing)),
+    sweep: (before, limit) =>
+      Effect.tap(
+        measured(sweep, () => below.sweep(before, limit)),
+        (removed) =>
+          Effect.sync(() => {
+            swept.value += removed
+          })
+      )
+  }
+}

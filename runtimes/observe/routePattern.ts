@@ -1,0 +1,27 @@
+import type { HttpRequest } from "../../core/http/Http.ts"
+import type { Route } from "../../core/http/Route.ts"
+import { routeTable } from "../../core/http/RouteTable.ts"
+import { pathBelow } from "../../core/workspace/pathBelow.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
+
+/** A route as metrics and traces name it. What was sent may hold anything, and there may be any number of it. */
+export const patternOf = (route: Route | undefined): string => {
+  if (route === undefined) return "none"
+  return route.match === "below" ? `${route.path}/*` : route.path
+}
+
+export type RouteOf = (request: HttpRequest) => Route | undefined
+
+/** The route that the core will take for a request. */
+export const routeOf = (routes: ReadonlyArray<Route>, workspace: Workspace): RouteOf => {
+  const find = routeTable(routes)
+  return ({ path }) => {
+    const below = pathBelow(workspace, path)
+    return below === undefined ? undefined : find(below)
+  }
+}
+
+const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]
+
+/** A method is a word of the caller's: those that no route has are one. */
+export const methodOf = (method: string): string => (methods.includes(method) ? method : "other")
