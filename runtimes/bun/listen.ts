@@ -1,25 +1,17 @@
 import { Duration, Effect } from "effect"
-import { fetchHandler } from "../fetch.ts"
+import { bunServe } from "../bun.ts"
 import { peerOf } from "../peer/peerOf.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
 
-const start = (options: ListenOptions) => {
-  const handle = fetchHandler(options.serve)
-  const { trustedProxies } = options
-  return Bun.serve({
-    hostname: options.host,
-    port: options.port,
-    // The handler itself counts what it reads, and its answer to too much is OAuth's.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    // In seconds, up to 255. Bun counts it from the last byte of a whole message, so dripping gains nothing.
-    idleTimeout: Math.min(255, Math.ceil(options.requestTimeout / 1000)),
-    development: false,
-    fetch: (request, server) =>
-      handle(request, () =>
-        peerOf(server.requestIP(request)?.address, request.headers.get("x-forwarded-for"), trustedProxies)
-      )
+const start = ({ host, port, requestTimeout, serve, trustedProxies }: ListenOptions) =>
+  Bun.serve({
+    hostname: host,
+    port,
+    ...bunServe(serve, {
+      requestTimeout,
+      peer: (request, socketPeer) => peerOf(socketPeer, request.headers.get("x-forwarded-for"), trustedProxies)
+    })
   })
-}
 
 /** Stops listening, closes what is idle, and waits for the rest, but not for ever. */
 const drain = (server: Bun.Server<undefined>, patience: number) =>

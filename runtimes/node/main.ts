@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { run } from "../command/run.ts"
 import { listen } from "./listen.ts"
 

@@ -1,0 +1,40 @@
+import { fetchHandler } from "./fetch.ts"
+import type { Serve } from "./Serve.ts"
+
+export { type Serve, serveWith } from "./Serve.ts"
+
+/** What is asked of a `Bun.Server`, so that nobody needs Bun's types who doesn't use Bun. */
+export interface PeerSource {
+  readonly requestIP: (request: Request) => { readonly address: string } | null
+}
+
+export interface BunOptions {
+  /** Milliseconds of silence until a connection is closed; Bun counts in seconds, up to 255. Default: 20 seconds. */
+  readonly requestTimeout?: number
+  /** The caller's address, from a source that the caller can't write. Default: the socket's. */
+  readonly peer?: (request: Request, socketPeer: string | undefined) => string | undefined
+}
+
+export interface BunServeOptions {
+  readonly fetch: (request: Request, server: PeerSource) => Response | Promise<Response>
+  readonly maxRequestBodySize: number
+  readonly idleTimeout: number
+  readonly development: false
+}
+
+/**
+ * For `Bun.serve({ port, ...bunServe(serve) })`, beside `routes` of your own if you have any: the handler, with the
+ * limits that a server on a network needs.
+ */
+export const bunServe = (serve: Serve, options: BunOptions = {}): BunServeOptions => {
+  const { peer = (_request, socketPeer) => socketPeer, requestTimeout = 20_000 } = options
+  const handle = fetchHandler(serve)
+  return {
+    fetch: (request, server) => handle(request, () => peer(request, server.requestIP(request)?.address)),
+    // The handler itself counts what it reads, and its answer to too much is OAuth's.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    // Bun counts it from the last byte of a whole message, so dripping gains nothing.
+    idleTimeout: Math.min(255, Math.ceil(requestTimeout / 1000)),
+    development: false
+  }
+}

@@ -1,0 +1,49 @@
+import { spawnSync } from "node:child_process"
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
+import { install } from "../launch/launch.mjs"
+import { root } from "../launch/root.mjs"
+import { manifest, rooms } from "./manifest.mjs"
+
+/** @type {(line: string, status: number) => never} */
+const giveUp = (line, status) => {
+  process.stderr.write(`${line}\n`)
+  process.exit(status)
+}
+
+/** @param {string} folder */
+const compile = (folder) => {
+  const tsc = join(root, "node_modules/typescript/bin/tsc")
+  const args = [tsc, "-p", join(root, "runtimes/tsconfig.json"), "--outDir", folder]
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" })
+  if (status !== 0) giveUp(`The build failed.\n${stdout}`, 1)
+}
+
+/**
+ * The compiler leaves the names of sources in declarations. It understands that itself, but the sources are not in the
+ * package, and not every tool knows to look for a declaration instead.
+ *
+ * @param {string} folder
+ */
+const nameBuiltModules = (folder) => {
+  for (const path of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    if (!path.endsWith(".d.ts")) continue
+    const file = join(folder, path)
+    const text = readFileSync(file, "utf8")
+    writeFileSync(file, text.replace(/(\bfrom |\bimport\()"(\.[^"]*)\.ts"/g, '$1"$2.js"'))
+  }
+}
+
+const [to = join(root, "dist"), ...more] = process.argv.slice(2)
+if (to.startsWith("-") || more.length > 0) giveUp("usage: node runtimes/package/build.mjs [FOLDER]", 2)
+install()
+
+const folder = resolve(to)
+mkdirSync(folder, { recursive: true })
+for (const room of rooms) rmSync(join(folder, room), { recursive: true, force: true })
+compile(folder)
+for (const room of rooms) nameBuiltModules(join(folder, room))
+const checkout = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest(checkout), undefined, 2)}\n`)
+for (const page of ["README.md", "CHANGELOG.md", "LICENSE"]) copyFileSync(join(root, page), join(folder, page))
+process.stdout.write(`${folder}\n`)
