@@ -18,6 +18,7 @@ const runBy: Readonly<Record<string, string>> = {
   "In property tests": "propertyTests.test.ts",
   "As a service": "deploying.test.ts",
   "As one executable": "../binary/command.test.ts",
+  "In a container": "../binary/container.test.ts",
   "Metrics, traces and the audit stream": "observing.test.ts",
   "Behind a proxy with TLS": "deploying.test.ts"
 }
