@@ -1,11 +1,13 @@
 import { secretJson } from "../core/http/answer.ts"
 import type { HttpResponse } from "../core/http/Http.ts"
+import { turnedAway } from "./turnedAway.ts"
 
 /** In bytes. No request of the protocol, and no form of the pages, comes near it. */
 export const bodyLimit = 64 * 1024
 
-/** The rest of the body is not read, so the connection can't be used again. */
-export const tooLarge: HttpResponse = secretJson(
+// The rest of the body is not read, so the connection can't be used again.
+
+const tooMuch: HttpResponse = secretJson(
   413,
   { error: "invalid_request", error_description: `The body is larger than ${bodyLimit} bytes.` },
   [
@@ -14,7 +16,7 @@ export const tooLarge: HttpResponse = secretJson(
   ]
 )
 
-export const unreadable: HttpResponse = secretJson(
+const cutOff: HttpResponse = secretJson(
   400,
   { error: "invalid_request", error_description: "The body could not be read." },
   [
@@ -22,3 +24,7 @@ export const unreadable: HttpResponse = secretJson(
     ["connection", "close"]
   ]
 )
+
+export const tooLarge = (): HttpResponse => turnedAway(tooMuch)
+
+export const unreadable = (): HttpResponse => turnedAway(cutOff)

@@ -52,7 +52,7 @@ export const fetchHandler =
     const answerRead = (read: Read) => (typeof read === "string" ? answer(read) : toResponse(read))
     const length = headers.get("content-length")
     if (length !== null) {
-      if (Number(length) > bodyLimit) return toResponse(tooLarge)
+      if (Number(length) > bodyLimit) return toResponse(tooLarge())
       return length === "0" ? answer("") : readShort(request).then(answerRead)
     }
     if (bare && !headers.has("transfer-encoding")) return answer("")
@@ -65,8 +65,8 @@ type Read = string | HttpResponse
 const readShort = (request: Request): Promise<Read> =>
   request.text().then(
     // What a caller in this process says about the length need not be true.
-    (text) => (text.length > bodyLimit ? tooLarge : text),
-    () => unreadable
+    (text) => (text.length > bodyLimit ? tooLarge() : text),
+    () => unreadable()
   )
 
 const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
@@ -80,12 +80,12 @@ const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
       size += value.length
       if (size > bodyLimit) {
         void reader.cancel().catch(() => undefined)
-        return tooLarge
+        return tooLarge()
       }
       chunks.push(value)
     }
   } catch {
-    return unreadable
+    return unreadable()
   }
   const bytes = new Uint8Array(size)
   let at = 0

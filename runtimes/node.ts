@@ -4,6 +4,7 @@ import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
+import { turnedAway } from "./turnedAway.ts"
 
 export { type Serve, serveWith } from "./Serve.ts"
 
@@ -60,23 +61,23 @@ const hasBody = (request: IncomingMessage): boolean =>
 /** Calls `done` once: with the body, or with the answer to a request whose body is not to be had. */
 const readBody = (request: IncomingMessage, done: (read: string | HttpResponse) => void): void => {
   if (Number(request.headers["content-length"] ?? 0) > bodyLimit) {
-    done(tooLarge)
+    done(tooLarge())
     return
   }
   const chunks: Array<Uint8Array> = []
   let size = 0
   let settled = false
-  const settle = (read: string | HttpResponse) => {
+  const settle = (read: () => string | HttpResponse) => {
     if (settled) return
     settled = true
-    done(read)
+    done(read())
   }
   request.on("data", (chunk: Uint8Array) => {
     size += chunk.length
     if (size <= bodyLimit) chunks.push(chunk)
     else settle(tooLarge)
   })
-  request.on("end", () => settle(new TextDecoder().decode(Buffer.concat(chunks))))
+  request.on("end", () => settle(() => new TextDecoder().decode(Buffer.concat(chunks))))
   // Cut off in the middle: there is nobody to answer, and nothing may be done.
   request.on("close", () => settle(unreadable))
   request.on("error", () => settle(unreadable))
@@ -119,7 +120,7 @@ export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListe
   return (request, response) => {
     const respond = (answer: HttpResponse) => write(request, response, answer, options.keepAlive?.() ?? true)
     const target = readTarget(request.url ?? "")
-    if (target === undefined) return respond(noTarget)
+    if (target === undefined) return respond(turnedAway(noTarget))
     const bare = request.method === "GET" || request.method === "HEAD"
     const answer = (body: string) => {
       const answered = serve(new NodeRequest(request, target, bare ? "" : body, peer))

@@ -2,6 +2,7 @@ import type { HttpResponse } from "../core/http/Http.ts"
 import { oauthError } from "../core/http/wire.ts"
 import { Overloaded } from "../core/rules/Refusal.ts"
 import type { Serve } from "./Serve.ts"
+import { turnedAway } from "./turnedAway.ts"
 
 const overloaded: HttpResponse = oauthError(new Overloaded())
 
@@ -9,7 +10,7 @@ const overloaded: HttpResponse = oauthError(new Overloaded())
 export const shed = (serve: Serve, most: number): Serve => {
   let underWay = 0
   return (request) => {
-    if (underWay >= most) return overloaded
+    if (underWay >= most) return turnedAway(overloaded)
     const answer = serve(request)
     if (!(answer instanceof Promise)) return answer
     underWay++

@@ -31,6 +31,7 @@ export interface Opening {
   readonly role: Role
   /** The hash of it. */
   readonly password: string
+  readonly signedInAt: Instant | null
 }
 
 type Storing = StorageUnavailable | Contended
@@ -164,7 +165,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       const attempt = Base64Url.encode(entropy.bytes(attemptLength))
       yield* reserve(workspace, opening.id, attempt, now)
       yield* claim(workspace, opening.email, opening.id)
-      const active: Active = { _tag: "Active", ...opening, epoch: 1, createdAt: now, signedInAt: null }
+      const active: Active = { _tag: "Active", ...opening, epoch: 1, createdAt: now }
       return yield* activate(workspace, active, attempt)
     }),
     change: (workspace, id, change) =>

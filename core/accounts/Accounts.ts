@@ -30,6 +30,8 @@ export interface Draft {
   readonly name: string
   readonly role: Role
   readonly password: Password
+  /** Whoever types it here and now is signed in by it; an account that is made for somebody else is not. */
+  readonly signsIn?: boolean
 }
 
 /** Somebody at a browser: the session that its cookie opened, and whose it is. */
@@ -148,7 +150,9 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
       const name = yield* readName(draft.name)
       const fit = yield* Effect.fromResult(fitPassword(draft.password, email, policy.passwordLength))
       const password = yield* passwords.hash(fit)
-      return yield* book.open(workspace, { id, email, name, role: draft.role, password }, yield* currentInstant)
+      const now = yield* currentInstant
+      const signedInAt = draft.signsIn === true ? now : null
+      return yield* book.open(workspace, { id, email, name, role: draft.role, password, signedInAt }, now)
     }),
     confirm: Effect.fnUntraced(function* (workspace, account, password, device, now) {
       const attempt = { login: `${workspace} ${loginIdOf(account.email)}`, network: undefined, device }

@@ -94,7 +94,8 @@ const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: C
     email,
     name: form.get("name") ?? "",
     role: link._tag === "SetUp" ? "owner" : link.role,
-    password: Redacted.make(form.get("password") ?? "", { label: "password" })
+    password: Redacted.make(form.get("password") ?? "", { label: "password" }),
+    signsIn: true
   } as const
   return yield* accounts.open(call.workspace.id, draft, link.account)
 })

@@ -9,7 +9,7 @@ import { AccessDenied, ForgedForm } from "../rules/Refusal.ts"
 import { formatScopes } from "../rules/Scope.ts"
 import type { Approval } from "../server/Grants.ts"
 import { isCsrfField } from "../token/csrf.ts"
-import { openTicket } from "../token/Ticket.ts"
+import { openTicket, wasShown } from "../token/Ticket.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { seeOther } from "./answer.ts"
 import { type AuthorizationRequest, readAuthorizationRequest, returnRefusal, returnTo } from "./authorizationRequest.ts"
@@ -19,7 +19,7 @@ import { readForm } from "./form.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
-import { ticketBinding } from "./ticketBinding.ts"
+import { shownTerms, ticketBinding } from "./ticketBinding.ts"
 
 const note = (parts: Parts, call: Call, event: AuditEvent) =>
   parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
@@ -114,6 +114,8 @@ export const consentEndpoint = (parts: Parts): Endpoint =>
     if (!isCsrfField(sealer, call.workspace.id, session, form.get("csrf") ?? "")) {
       return yield* new ForgedForm({ reason: "csrf" })
     }
+    const opened = openTicket(sealer, call.workspace.id, ticket, ticketBinding(here.value, query), call.now)
+    if (Result.isFailure(opened) && opened.failure === "ticket") return yield* new ForgedForm({ reason: "ticket" })
     const read = yield* Effect.result(readAuthorizationRequest(parts, call, query))
     if (Result.isFailure(read)) {
       if (read.failure._tag === "StorageUnavailable") return yield* read.failure
@@ -125,13 +127,12 @@ export const consentEndpoint = (parts: Parts): Endpoint =>
       return seeOther(returnRefusal(read.success.failure, call.workspace.issuer))
     }
     const request = read.success.success
-    const grant = openTicket(sealer, call.workspace.id, ticket, ticketBinding(here.value, query, request), call.now)
-    if (Result.isFailure(grant) && grant.failure === "ticket") return yield* new ForgedForm({ reason: "ticket" })
-    if (Result.isFailure(grant)) {
+    if (Result.isFailure(opened)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "expired" }))
       return answered(parts, call, request, { state: "expired" })
     }
-    return yield* (decision === "approve" ? approve : deny)(parts, call, request, here.value, grant.success)
+    if (!wasShown(opened.success, shownTerms(request))) return yield* new ForgedForm({ reason: "ticket" })
+    return yield* (decision === "approve" ? approve : deny)(parts, call, request, here.value, opened.success.grant)
   })
 
 /** The page itself is only ever an answer to an authorization request; whoever comes here by hand is told so. */

@@ -9,7 +9,7 @@ import { sealTicket } from "../token/Ticket.ts"
 import { type AuthorizationRequest, type Returned, readAuthorizationRequest } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
 import type { Parts } from "./Parts.ts"
-import { ticketBinding } from "./ticketBinding.ts"
+import { shownTerms, ticketBinding } from "./ticketBinding.ts"
 
 /** What has to happen next for an authorization request: data, for whoever draws it. */
 export type Interaction =
@@ -50,7 +50,14 @@ export const interaction = Effect.fnUntraced(function* (
     signedIn: signedIn.value,
     form: {
       csrf: csrfField(sealer, call.workspace.id, session),
-      ticket: sealTicket(sealer, call.workspace.id, grant, expiresAt, ticketBinding(signedIn.value, query, request)),
+      ticket: sealTicket(
+        sealer,
+        call.workspace.id,
+        grant,
+        expiresAt,
+        ticketBinding(signedIn.value, query),
+        shownTerms(request)
+      ),
       request: query
     }
   }

@@ -2,6 +2,7 @@ import { Result } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
+import { type Digest, digestOf, sameDigest } from "../rules/Secret.ts"
 import { sha256Of } from "../rules/Sha256.ts"
 import { endsIn, instantLength, readInstant, writeNumber } from "./bytes.ts"
 import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
@@ -13,9 +14,23 @@ export interface TicketBinding {
   readonly request: string
 }
 
-const version = 1
-const at = { key: 1, grant: 1 + keyIdLength, expiry: 1 + keyIdLength + idLength } as const
-const headLength = at.expiry + instantLength
+/** What a ticket brings back. */
+export interface Ticket {
+  /** The grant that approving makes. */
+  readonly grant: GrantId
+  /** Of the terms that the page showed. */
+  readonly shown: Digest
+}
+
+const version = 2
+const shownLength = 32
+const at = {
+  key: 1,
+  grant: 1 + keyIdLength,
+  expiry: 1 + keyIdLength + idLength,
+  shown: 1 + keyIdLength + idLength + instantLength
+} as const
+const headLength = at.shown + shownLength
 const macLength = 32
 const utf8 = new TextEncoder()
 
@@ -37,20 +52,23 @@ const macOf = (
 
 /**
  * A consent page's ticket: the id of the grant that approving it makes, so that approving twice meets the first time,
- * sealed together with everything that the person was shown the page for.
+ * sealed together with everything that the person was shown the page for. What the page said of the request can be known
+ * only by reading it again, so the ticket brings the digest of that along: it opens, or not, before anything is read.
  */
 export const sealTicket = (
   sealer: Sealer,
   workspace: string,
   grant: GrantId,
   expiresAt: Instant,
-  binding: TicketBinding
+  binding: TicketBinding,
+  terms: string
 ): string => {
   const head = new Uint8Array(headLength)
   head[0] = version
   head.set(sealer.first.idBytes, at.key)
   head.set(grantIdBytes(grant), at.grant)
   writeNumber(head, at.expiry, instantLength, expiresAt)
+  head.set(sha256Of(utf8.encode(terms)), at.shown)
   const bytes = new Uint8Array(headLength + macLength)
   bytes.set(head)
   bytes.set(macOf(sealer, sealer.first, workspace, head, binding), headLength)
@@ -63,7 +81,7 @@ export const openTicket = (
   text: string,
   binding: TicketBinding,
   now: Instant
-): Result.Result<GrantId, "ticket" | "expired"> => {
+): Result.Result<Ticket, "ticket" | "expired"> => {
   const decoded = Base64Url.decode(text)
   if (Result.isFailure(decoded)) return Result.fail("ticket")
   const bytes = decoded.success
@@ -73,5 +91,12 @@ export const openTicket = (
   if (!endsIn(bytes, macOf(sealer, key, workspace, bytes.slice(0, headLength), binding))) return Result.fail("ticket")
   return hasPassed(readInstant(bytes, at.expiry), now)
     ? Result.fail("expired")
-    : Result.succeed(grantIdOf(bytes.slice(at.grant, at.expiry)))
+    : Result.succeed({
+        grant: grantIdOf(bytes.slice(at.grant, at.expiry)),
+        // 32 bytes are 43 characters of base64url.
+        shown: Base64Url.encode(bytes.slice(at.shown, headLength)) as Digest
+      })
 }
+
+/** Whether the page that the ticket came from said this. */
+export const wasShown = (ticket: Ticket, terms: string): boolean => sameDigest(ticket.shown, digestOf(terms))

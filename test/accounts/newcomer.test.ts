@@ -36,7 +36,9 @@ describe("the set-up link", () => {
         const browser = new Browser(house)
         const answer = yield* browser.submit(link, person)
         expect([answer.status, header(answer, "location")]).toEqual([303, "/settings"])
-        expect((yield* browser.get("/settings/members")).status).toBe(200)
+        const list = yield* browser.get("/settings/members")
+        expect(list.status).toBe(200)
+        expect(/Last signed in<\/dt><dd>(.*?)<\/dd>/.exec(list.body)?.[1]).toContain(">just now<")
         expect(yield* members(house)).toMatchObject([{ email: "ada@example.com", name: "Ada", role: "owner" }])
         expect((yield* new Browser(house).signIn()).status).toBe(303)
       })
@@ -165,6 +167,9 @@ describe("an invitation", () => {
           expect((yield* guest.submit(link, { ...person, email, role: "owner" })).status).toBe(303)
           expect((yield* guest.get("/settings/members")).status).toBe(role === "owner" ? 200 : 403)
         }
+        const { body } = yield* owner.get("/settings/members")
+        const lastSignedIn = [...body.matchAll(/Last signed in<\/dt><dd>(.*?)<\/dd>/g)].map(([, text]) => text)
+        expect(lastSignedIn).toEqual(Array(3).fill(expect.stringContaining(">just now<")))
       })
     ))
 

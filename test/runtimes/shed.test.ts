@@ -16,6 +16,10 @@ describe("under overload", () => {
     expect(status).toBe(503)
     expect(headers.find(([name]) => name === "retry-after")?.[1]).toBe("1")
     expect(held).toHaveLength(2)
+    const idOf = ({ headers }: HttpResponse) => headers.find(([name]) => name === "x-request-id")?.[1]
+    expect(idOf(await turned)).toMatch(/^[0-9a-f]{16}$/)
+    expect(idOf(await serve(request))).not.toBe(idOf(await turned))
+    expect(headers).toContainEqual(["access-control-allow-origin", "*"])
 
     for (const release of held) release()
     expect((await Promise.all(under)).map((answer) => answer.status)).toEqual([200, 200])

@@ -126,6 +126,12 @@ const candidates: ReadonlyArray<Candidate> = [
   { name: "Elysia, below a path", prefix: "/auth", has: ["wire"], start: onElysia("/auth") }
 ]
 
+/** The id of an answer that the core never saw is drawn by the runtime, which takes no seed. */
+const withoutDrawn = (answer: Answer): Answer =>
+  answer.status === 413
+    ? { ...answer, headers: answer.headers.map(([name, value]) => [name, name === "x-request-id" ? "drawn" : value]) }
+    : answer
+
 const recordings = new Map<string, Array<{ readonly by: string; readonly answers: ReadonlyArray<Answer> }>>()
 
 for (const { name, prefix, has, start } of candidates) {
@@ -141,7 +147,7 @@ for (const { name, prefix, has, start } of candidates) {
       test(script.title, async () => {
         const answers = await script.run({ send, prefix })
         const key = `${script.title} (${prefix || "at the root"})`
-        recordings.set(key, [...(recordings.get(key) ?? []), { by: name, answers }])
+        recordings.set(key, [...(recordings.get(key) ?? []), { by: name, answers: answers.map(withoutDrawn) }])
       })
     }
   })

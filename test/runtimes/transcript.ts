@@ -344,6 +344,8 @@ export const scripts: ReadonlyArray<Script> = [
       const refused = await send({ method: "POST", target, headers: [form], body: padded(limit + 1) })
       oauthError(refused, 413, "invalid_request")
       expect(header(refused, "cache-control")).toEqual(["no-store"])
+      expect(header(refused, "x-request-id")).toEqual([expect.stringMatching(/^[0-9a-f]{16}$/)])
+      expect(header(refused, "access-control-allow-origin")).toEqual(["*"])
     }
     // Fewer characters than the limit, more bytes.
     oauthError(

@@ -4,7 +4,7 @@ import { Effect, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import { withChecksum } from "../../core/rules/Secret.ts"
+import { digestOf, withChecksum } from "../../core/rules/Secret.ts"
 import { csrfField, isCsrfField } from "../../core/token/csrf.ts"
 import {
   BadSealKey,
@@ -15,7 +15,7 @@ import {
   type SealKey,
   sealKey
 } from "../../core/token/KeyRing.ts"
-import { openTicket, sealTicket } from "../../core/token/Ticket.ts"
+import { openTicket, sealTicket, wasShown } from "../../core/token/Ticket.ts"
 import { type AccessToken, open, openAny, seal, type Token } from "../../core/token/Token.ts"
 import { scopes } from "../grant/given.ts"
 
@@ -266,13 +266,14 @@ describe("the key ring", () => {
 
 describe("a consent page's ticket", () => {
   const binding = { session: "s", user: "alice", request: "client_id=x" }
-  const text = sealTicket(sealer, "home", grant, expiresAt, binding)
+  const text = sealTicket(sealer, "home", grant, expiresAt, binding, "api profile")
+  const ticket = { grant, shown: digestOf("api profile") }
 
   test("opens for the session, person and request that it was made for, until it expires", () => {
-    expect(openTicket(sealer, "home", text, binding, now)).toEqual(Result.succeed(grant))
+    expect(openTicket(sealer, "home", text, binding, now)).toEqual(Result.succeed(ticket))
     expect(openTicket(sealer, "home", text, binding, expiresAt)).toEqual(Result.fail("expired"))
     const turned = makeSealer([key(2), key(1)])
-    expect(openTicket(turned, "home", text, binding, now)).toEqual(Result.succeed(grant))
+    expect(openTicket(turned, "home", text, binding, now)).toEqual(Result.succeed(ticket))
   })
 
   test("opens for nothing else", () => {
@@ -298,7 +299,7 @@ describe("a consent page's ticket", () => {
 
   /** A ticket made by hand, byte by byte, under a MAC of ours. */
   const forge = (purpose: "ticket" | "form", version: number, tail: ReadonlyArray<number> = []) => {
-    const sound = Result.getOrThrow(Base64Url.decode(text)).slice(0, 27)
+    const sound = Result.getOrThrow(Base64Url.decode(text)).slice(0, 59)
     const head = new Uint8Array([version, ...sound.slice(1), ...tail])
     const words = JSON.stringify([binding.session, binding.user, binding.request])
     const digest = createHash("sha256").update(words).digest()
@@ -306,11 +307,16 @@ describe("a consent page's ticket", () => {
     return openTicket(sealer, "home", Base64Url.encode(new Uint8Array([...head, ...mac])), binding, now)
   }
 
-  test("is version, key, grant, expiry, and a MAC made for tickets over these and the digest of all that was shown", () => {
-    expect(forge("ticket", 1)).toEqual(Result.succeed(grant))
-    expect(forge("form", 1)).toEqual(Result.fail("ticket"))
-    for (const version of [0, 2]) expect(forge("ticket", version)).toEqual(Result.fail("ticket"))
-    expect(forge("ticket", 1, [0])).toEqual(Result.fail("ticket"))
+  test("is version, key, grant, expiry, the digest of the terms, and a MAC made for tickets over these and the digest of what it is for", () => {
+    expect(forge("ticket", 2)).toEqual(Result.succeed(ticket))
+    expect(forge("form", 2)).toEqual(Result.fail("ticket"))
+    for (const version of [0, 1, 3]) expect(forge("ticket", version)).toEqual(Result.fail("ticket"))
+    expect(forge("ticket", 2, [0])).toEqual(Result.fail("ticket"))
+  })
+
+  test("knows the terms that were shown, and no others", () => {
+    expect(wasShown(ticket, "api profile")).toBe(true)
+    for (const other of ["", "api", "api profile ", "profile api"]) expect(wasShown(ticket, other)).toBe(false)
   })
 
   test("keeps apart what only runs together", () => {

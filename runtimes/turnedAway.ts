@@ -1,0 +1,18 @@
+import { Hex } from "effect/encoding"
+import { corsHeaders } from "../core/http/cors.ts"
+import type { HttpResponse } from "../core/http/Http.ts"
+
+const requestIdLength = 8
+
+/**
+ * What every answer carries, for one that a runtime gives before the core has seen the request. It says the same to
+ * everybody at every path, so a script of any origin may read that it has to come back later, or with less.
+ */
+export const turnedAway = (answer: HttpResponse): HttpResponse => ({
+  ...answer,
+  headers: [
+    ...answer.headers,
+    ["x-request-id", Hex.encode(crypto.getRandomValues(new Uint8Array(requestIdLength)))],
+    ...corsHeaders
+  ]
+})
