@@ -13,9 +13,14 @@ import type { Accounts } from "./Accounts.ts"
 import { clearSessionCookie, readSessionCookie } from "./sessionCookie.ts"
 import { note } from "./welcome.ts"
 
+/**
+ * Only a cookie that came along is taken away. A form on another site brings none, though its answer may set and clear
+ * them: else anybody's page could sign a person out.
+ */
 const signedOut = (accounts: Accounts["Service"], call: Call): HttpResponse => {
   const place = placeOf(call.workspace, accounts.theme)
-  return page(200, signedOutPage(place), { place, headers: [clearSessionCookie(call.workspace)] })
+  const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
+  return page(200, signedOutPage(place), { place, headers: brought ? [clearSessionCookie(call.workspace)] : [] })
 }
 
 /** A link alone signs nobody out: an image on another site could be that link. */

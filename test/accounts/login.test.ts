@@ -483,11 +483,23 @@ describe("signing out", () => {
   test("of who is not signed in says so, and clears what is left of a cookie", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
-        const answer = yield* house.send("GET", "/logout")
+        const browser = new Browser(house)
+        browser.cookies.set("__Host-tessera_session", "A".repeat(43))
+        const answer = yield* browser.get("/logout")
         expect(answer.body).toContain("You are signed out")
         expect(cookiesOf(answer)).toEqual([
           "__Host-tessera_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure"
         ])
+      })
+    ))
+
+  test("clears no cookie that did not come along: browsers send none with a form of another site", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        for (const method of ["GET", "POST"] as const) {
+          const answer = yield* new Browser(house).send(method, "/logout", method === "POST" ? {} : undefined)
+          expect([answer.status, cookiesOf(answer)]).toEqual([200, []])
+        }
       })
     ))
 })

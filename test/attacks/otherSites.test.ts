@@ -48,7 +48,11 @@ afterAll(async () => {
 
 const escaped = (text: string) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;")
 
-const isSignedIn = async () => (await tab.goto(`${server().url}/settings/keys`))?.status() === 200
+/** Whoever is not ends at the sign-in, which is answered 200 as well. */
+const isSignedIn = async () => {
+  await tab.goto(`${server().url}/settings/keys`)
+  return tab.url() === `${server().url}/settings/keys`
+}
 
 describe.each([...origins])("from %s", (origin) => {
   test.each(["/login", "/settings/keys", "/settings/apps", "/logout", "/", "authorize"])(
@@ -60,6 +64,8 @@ describe.each([...origins])("from %s", (origin) => {
       await tab.goto(`${origin}/`)
       await refused
       const inside = tab.frames().find((frame) => frame !== tab.mainFrame())
+      // The browser says so a little before it puts its own page in the frame.
+      await inside?.waitForURL((to) => to.protocol === "chrome-error:")
       expect(inside?.url()).toStartWith("chrome-error://")
     }
   )
@@ -113,4 +119,13 @@ test("an account of the attacker's own does not open in the person's browser, th
   }
   expect((await victim.cookies()).filter(({ name }) => name.includes("session"))).toEqual([])
   await victim.close()
+})
+
+test("a page that opened ours in a window can neither read nor steer it once settings are open", async () => {
+  expect(await isSignedIn()).toBe(true)
+  page = `<!doctype html><button onclick="window.opened = window.open('${server().url}/settings/keys')">open</button>`
+  await tab.goto(`${origins[1]}/`)
+  await tab.getByRole("button").click()
+  // `Cross-Origin-Opener-Policy` cuts the two apart: to its opener the window is as good as closed.
+  await tab.waitForFunction("window.opened?.closed")
 })
