@@ -15,6 +15,7 @@ import {
   type GrantType,
   grantTypes
 } from "./Client.ts"
+import type { ClientInformation } from "./ClientInformation.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
 
 /** What a registration comes to, before it has an id. */
@@ -190,7 +191,7 @@ export const reregister = (
   })
 
 /** RFC 7591 §3.2.1: everything that was registered, as the server understood it. */
-export const clientInformation = (client: Client): Record<string, unknown> => ({
+export const clientInformation = (client: Client): ClientInformation => ({
   client_id: client.id,
   client_id_issued_at: Math.floor(client.createdAt / 1000),
   ...client.about,

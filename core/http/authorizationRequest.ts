@@ -1,5 +1,7 @@
 import { Effect, Option, Result } from "effect"
 import { type Client, isKnown, mayUse } from "../client/Client.ts"
+import type { authorizeContract } from "../openapi/contract/authorize.ts"
+import type { Named, NameOf } from "../openapi/contract/Contract.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { readClientId } from "../rules/Id.ts"
 import { type CodeChallenge, readChallenge } from "../rules/Pkce.ts"
@@ -16,9 +18,11 @@ import {
 import { type Resource, readResource } from "../rules/Resource.ts"
 import { grantScopes, type Scopes } from "../rules/Scope.ts"
 import type { Call } from "./Call.ts"
-import { type Parameters, readParameters, repeatedParameter } from "./form.ts"
+import { readParameters, repeatedParameter } from "./form.ts"
 import type { Parts } from "./Parts.ts"
 import { toWire } from "./wire.ts"
+
+type Parameters = Named<NameOf<typeof authorizeContract>>
 
 /** A client at one of its own redirect URIs: from here on errors may be sent to it. */
 export interface ReturnPath {

@@ -1,8 +1,10 @@
 import { Effect } from "effect"
+import type { authorizeContract } from "../openapi/contract/authorize.ts"
+import type { EndpointOf } from "../openapi/contract/Contract.ts"
 import { allowances } from "../ports/allowances.ts"
 import { seeOther } from "./answer.ts"
 import { returnRefusal } from "./authorizationRequest.ts"
-import type { Call, Endpoint } from "./Call.ts"
+import type { Call } from "./Call.ts"
 import { consentModel } from "./consentModel.ts"
 import { faultPage } from "./faultPage.ts"
 import type { HttpResponse } from "./Http.ts"
@@ -45,7 +47,7 @@ const refusalOf = (next: Interaction) =>
   next._tag === "Page" ? next.refusal : next._tag === "Redirect" ? next.returned.refusal : undefined
 
 /** RFC 6749 §3.1. */
-export const authorizeEndpoint = (parts: Parts): Endpoint =>
+export const authorizeEndpoint = (parts: Parts): EndpointOf<typeof authorizeContract> =>
   Effect.fnUntraced(function* (call) {
     yield* takeOfAddress(parts.limiter, call, allowances.authorize)
     const next = yield* interaction(parts, call)

@@ -2,12 +2,13 @@ import { Effect, Option, Redacted, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { type AuthenticatedClient, authenticate, type Presented } from "../client/authenticate.ts"
 import { isKnown } from "../client/Client.ts"
+import type { Named } from "../openapi/contract/Contract.ts"
+import type { ClientField } from "../openapi/contract/clientFields.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { readClientId } from "../rules/Id.ts"
 import { InvalidClient, InvalidRequest, type TooManyRequests } from "../rules/Refusal.ts"
 import type { Call } from "./Call.ts"
-import type { Parameters } from "./form.ts"
 import type { Parts } from "./Parts.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
 
@@ -44,7 +45,7 @@ const hide = (secret: string) => Redacted.make(secret, { label: "client secret" 
 /** What the request says about its sender, by one method only (RFC 6749 §2.3). */
 export const readPresented = (
   authorization: string | null | undefined,
-  parameters: Parameters
+  parameters: Named<ClientField>
 ): Result.Result<Presented, InvalidClient | InvalidRequest> => {
   const id = parameters.get("client_id")
   const secret = parameters.get("client_secret")
@@ -82,7 +83,7 @@ const presented = (
 export const authenticateClient = Effect.fnUntracedEager(function* (
   parts: Parts,
   call: Call,
-  parameters: Parameters
+  parameters: Named<ClientField>
 ): Effect.fn.Return<AuthenticatedClient, InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable> {
   const presented = readPresented(call.request.headers.get("authorization"), parameters)
   if (Result.isFailure(presented)) return yield* presented.failure

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
+import type { EndpointOf } from "../openapi/contract/Contract.ts"
+import { type Companies, type companiesContract, companyScopes } from "../openapi/contract/companies.ts"
 import { json, noStore } from "./answer.ts"
-import type { Endpoint } from "./Call.ts"
 import { guard } from "./guard.ts"
 import type { Parts } from "./Parts.ts"
 
@@ -10,12 +11,12 @@ const companies = [
 ] as const
 
 /** The example resource: what a product's own API looks like behind the guard. */
-export const companiesEndpoint = (parts: Parts): Endpoint =>
+export const companiesEndpoint = (parts: Parts): EndpointOf<typeof companiesContract> =>
   Effect.fnUntracedEager(function* (call) {
-    const principal = yield* guard(parts.grants, call.workspace, call.request, { scopes: ["api"] })
-    const as =
+    const principal = yield* guard(parts.grants, call.workspace, call.request, { scopes: companyScopes })
+    const as: Companies["as"] =
       principal._tag === "User"
         ? { kind: "user", user: principal.user }
         : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
-    return json(200, { data: companies, as }, noStore)
+    return json(200, { data: companies, as } satisfies Companies, noStore)
   })

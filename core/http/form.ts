@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import type { Named } from "../openapi/contract/Contract.ts"
 import { InvalidRequest } from "../rules/Refusal.ts"
 import type { HttpRequest } from "./Http.ts"
 
@@ -48,7 +49,10 @@ export const readForm = (request: HttpRequest): Result.Result<Parameters, Invali
   return repeated.size > 0 ? Result.fail(repeatedParameter(repeated)) : Result.succeed(parameters)
 }
 
-export const need = (parameters: Parameters, name: string): Result.Result<string, InvalidRequest> => {
+export const need = <Name extends string>(
+  parameters: Named<Name>,
+  name: Name
+): Result.Result<string, InvalidRequest> => {
   const value = parameters.get(name)
   return value === undefined
     ? Result.fail(new InvalidRequest({ reason: "missing_parameter", message: `The parameter ${name} is missing.` }))

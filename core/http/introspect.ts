@@ -1,5 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
+import type { EndpointOf, Named, NameOf } from "../openapi/contract/Contract.ts"
+import type { Introspected, introspectContract } from "../openapi/contract/introspect.ts"
 import type { ClientId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { InvalidToken } from "../rules/Refusal.ts"
@@ -8,12 +10,14 @@ import { formatScopes, type Scopes } from "../rules/Scope.ts"
 import type { Known } from "../server/Grants.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { secretJson } from "./answer.ts"
-import type { Call, Endpoint } from "./Call.ts"
+import type { Call } from "./Call.ts"
 import { authenticateClient } from "./clientAuth.ts"
-import { need, type Parameters, readForm } from "./form.ts"
+import { need, readForm } from "./form.ts"
 import { readBearer } from "./guard.ts"
 import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
+
+type Parameters = Named<NameOf<typeof introspectContract>>
 
 /** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
 type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
@@ -30,7 +34,7 @@ const asker = Effect.fnUntracedEager(function* (parts: Parts, call: Call, parame
   return { _tag: "Client", client: by.client.id } satisfies Asker
 })
 
-const inactive = { active: false } as const
+const inactive = { active: false } as const satisfies Introspected
 
 const seconds = (millis: number): number => Math.floor(millis / 1000)
 
@@ -67,7 +71,7 @@ const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
 }
 
 /** RFC 7662 §2.2, and `principal`: which of the three is calling, for guards in other processes. */
-const describe = (call: Call, facts: Facts): Record<string, unknown> => ({
+const describe = (call: Call, facts: Facts): Introspected => ({
   active: true,
   iss: call.workspace.issuer,
   sub: facts.subject,
@@ -80,9 +84,9 @@ const describe = (call: Call, facts: Facts): Record<string, unknown> => ({
 })
 
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
-export const introspectEndpoint = (parts: Parts): Endpoint =>
+export const introspectEndpoint = (parts: Parts): EndpointOf<typeof introspectContract> =>
   Effect.fnUntracedEager(function* (call) {
-    const parameters = yield* Effect.fromResult(readForm(call.request))
+    const parameters: Parameters = yield* Effect.fromResult(readForm(call.request))
     const who: Asker = yield* asker(parts, call, parameters)
     const token = yield* Effect.fromResult(need(parameters, "token"))
     const found = yield* Effect.result(parts.grants.examine(call.workspace.id, token))

@@ -1,18 +1,23 @@
 import { Effect } from "effect"
 import { authMethods } from "../client/Client.ts"
+import type { EndpointOf } from "../openapi/contract/Contract.ts"
+import {
+  forAWhile,
+  type ResourceMetadata,
+  type resourceMetadataContract,
+  type serverMetadataContract
+} from "../openapi/contract/metadata.ts"
 import { allScopes } from "../rules/Scope.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { json } from "./answer.ts"
-import type { Call, Endpoint } from "./Call.ts"
+import type { Call } from "./Call.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
 import type { Route } from "./Route.ts"
 
-const fresh = [["cache-control", "public, max-age=300"]] as const
-
 /** A document is the same for every request to a workspace, so it is written once. */
-const remembered = (write: (workspace: Workspace) => HttpResponse): ((workspace: Workspace) => HttpResponse) => {
+export const remembered = (write: (workspace: Workspace) => HttpResponse): ((workspace: Workspace) => HttpResponse) => {
   const written = new WeakMap<Workspace, HttpResponse>()
   return (workspace) => {
     const known = written.get(workspace)
@@ -51,8 +56,13 @@ export const authorizationServerMetadata = (
 }
 
 /** RFC 8414 §3, with any path suffix: clients put the address of the resource that they want behind it. */
-export const authorizationServerEndpoint = (parts: Parts, routes: () => ReadonlyArray<Route>): Endpoint => {
-  const document = remembered((workspace) => json(200, authorizationServerMetadata(parts, routes(), workspace), fresh))
+export const authorizationServerEndpoint = (
+  parts: Parts,
+  routes: () => ReadonlyArray<Route>
+): EndpointOf<typeof serverMetadataContract> => {
+  const document = remembered((workspace) =>
+    json(200, authorizationServerMetadata(parts, routes(), workspace), forAWhile)
+  )
   return (call) => Effect.succeed(document(call.workspace))
 }
 
@@ -68,12 +78,12 @@ const protectedResource = (parts: Parts, workspace: Workspace, resource: string)
       scopes_supported: allScopes(parts.policy.scopes),
       bearer_methods_supported: ["header"],
       resource_name: workspace.name
-    },
-    fresh
+    } satisfies ResourceMetadata,
+    forAWhile
   )
 
 /** RFC 9728 §3.1: what follows the well-known path is the path of the resource; nothing is the whole workspace. */
-export const protectedResourceEndpoint = (parts: Parts): Endpoint => {
+export const protectedResourceEndpoint = (parts: Parts): EndpointOf<typeof resourceMetadataContract> => {
   const whole = remembered((workspace) => protectedResource(parts, workspace, workspace.issuer))
   return (call: Call) => {
     const suffix = call.path.slice(protectedResourcePath.length)

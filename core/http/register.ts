@@ -3,6 +3,14 @@ import type { Client } from "../client/Client.ts"
 import { isKnown } from "../client/Client.ts"
 import { readRegistration } from "../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, reregister } from "../client/register.ts"
+import type { EndpointOf } from "../openapi/contract/Contract.ts"
+import type {
+  deleteRegistrationContract,
+  RegisteredClient,
+  readRegistrationContract,
+  registerContract,
+  updateRegistrationContract
+} from "../openapi/contract/register.ts"
 import type { AuditEvent } from "../ports/Audit.ts"
 import { allowances } from "../ports/allowances.ts"
 import { readClientId } from "../rules/Id.ts"
@@ -12,7 +20,7 @@ import { deleteClient } from "../server/deleteClient.ts"
 import { drawClient, registerClient } from "../server/registerClient.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
 import { empty, noStore, secretJson } from "./answer.ts"
-import type { Call, Endpoint } from "./Call.ts"
+import type { Call } from "./Call.ts"
 import { isJson } from "./form.ts"
 import { readBearer } from "./guard.ts"
 import type { HttpResponse } from "./Http.ts"
@@ -38,7 +46,7 @@ const information = (
     ...(client.credential._tag === "Secret" ? { client_secret_expires_at: 0 } : {}),
     registration_client_uri: registrationUri(call, client),
     registration_access_token: Redacted.value(registrationToken)
-  })
+  } satisfies RegisteredClient)
 
 const readBody = Effect.fnUntraced(function* (call: Call) {
   if (!isJson(call.request)) {
@@ -57,7 +65,7 @@ const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
   )
 
 /** RFC 7591 §3. */
-export const registerEndpoint = (parts: Parts): Endpoint =>
+export const registerEndpoint = (parts: Parts): EndpointOf<typeof registerContract> =>
   Effect.fnUntraced(function* (call) {
     yield* takeOfAddress(parts.limiter, call, allowances.register)
     yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
@@ -81,13 +89,13 @@ const ownClient = Effect.fnUntraced(function* (parts: Parts, call: Call) {
   return { client, token: token.value }
 })
 
-export const readRegistrationEndpoint = (parts: Parts): Endpoint =>
+export const readRegistrationEndpoint = (parts: Parts): EndpointOf<typeof readRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(parts, call)
     return information(200, call, client, token, Option.none())
   })
 
-export const updateRegistrationEndpoint = (parts: Parts): Endpoint =>
+export const updateRegistrationEndpoint = (parts: Parts): EndpointOf<typeof updateRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(parts, call)
     const request = yield* readBody(call)
@@ -119,7 +127,7 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
     : fault("The member client_secret is not this client's.")
 }
 
-export const deleteRegistrationEndpoint = (parts: Parts): Endpoint =>
+export const deleteRegistrationEndpoint = (parts: Parts): EndpointOf<typeof deleteRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client } = yield* ownClient(parts, call)
     yield* deleteClient(parts, call.workspace.id, client.id)

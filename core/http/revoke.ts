@@ -1,15 +1,16 @@
 import { Effect } from "effect"
+import type { EndpointOf, Named, NameOf } from "../openapi/contract/Contract.ts"
+import type { revokeContract } from "../openapi/contract/revoke.ts"
 import { grantMark } from "../ports/Audit.ts"
 import { secretJson } from "./answer.ts"
-import type { Endpoint } from "./Call.ts"
 import { authenticateClient } from "./clientAuth.ts"
 import { need, readForm } from "./form.ts"
 import type { Parts } from "./Parts.ts"
 
 /** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
-export const revokeEndpoint = (parts: Parts): Endpoint =>
+export const revokeEndpoint = (parts: Parts): EndpointOf<typeof revokeContract> =>
   Effect.fnUntracedEager(function* (call) {
-    const parameters = yield* Effect.fromResult(readForm(call.request))
+    const parameters: Named<NameOf<typeof revokeContract>> = yield* Effect.fromResult(readForm(call.request))
     const by = yield* authenticateClient(parts, call, parameters)
     const token = yield* Effect.fromResult(need(parameters, "token"))
     const grant = yield* parts.grants.revokeToken(call.workspace.id, by, token)

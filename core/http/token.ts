@@ -1,6 +1,8 @@
 import { Effect, Option, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { type GrantType, mayUse } from "../client/Client.ts"
+import type { EndpointOf, Named, NameOf } from "../openapi/contract/Contract.ts"
+import type { TokenAnswer, tokenContract } from "../openapi/contract/token.ts"
 import { grantMark } from "../ports/Audit.ts"
 import { readVerifier } from "../rules/Pkce.ts"
 import { InvalidRequest, type InvalidTarget, UnauthorizedClient, UnsupportedGrantType } from "../rules/Refusal.ts"
@@ -8,11 +10,13 @@ import { type Resource, readResource } from "../rules/Resource.ts"
 import { formatScopes } from "../rules/Scope.ts"
 import type { Issued } from "../server/Grants.ts"
 import { secretJson } from "./answer.ts"
-import type { Call, Endpoint } from "./Call.ts"
+import type { Call } from "./Call.ts"
 import { authenticateClient } from "./clientAuth.ts"
-import { need, type Parameters, readForm } from "./form.ts"
+import { need, readForm } from "./form.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
+
+type Parameters = Named<NameOf<typeof tokenContract>>
 
 /** RFC 6749 §5.1: the scope is always told, whether or not it is what was asked for. */
 const tokenAnswer = (issued: Issued): HttpResponse =>
@@ -22,7 +26,7 @@ const tokenAnswer = (issued: Issued): HttpResponse =>
     expires_in: issued.expiresInSeconds,
     ...(issued.refresh === undefined ? {} : { refresh_token: issued.refresh }),
     scope: formatScopes(issued.scope)
-  })
+  } satisfies TokenAnswer)
 
 const resourceOf = (call: Call, parameters: Parameters): Result.Result<Resource | null, InvalidTarget> => {
   const text = parameters.get("resource")
@@ -80,9 +84,9 @@ const isGrantType = (text: string): text is GrantType =>
   text === "authorization_code" || text === "refresh_token" || text === "client_credentials"
 
 /** RFC 6749 §3.2. */
-export const tokenEndpoint = (parts: Parts): Endpoint =>
+export const tokenEndpoint = (parts: Parts): EndpointOf<typeof tokenContract> =>
   Effect.fnUntracedEager(function* (call) {
-    const parameters = yield* Effect.fromResult(readForm(call.request))
+    const parameters: Parameters = yield* Effect.fromResult(readForm(call.request))
     const grantType = yield* Effect.fromResult(need(parameters, "grant_type"))
     const by = yield* authenticateClient(parts, call, parameters)
     if (!isGrantType(grantType)) return yield* new UnsupportedGrantType()

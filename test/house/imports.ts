@@ -18,7 +18,10 @@ const pages = [...workspace, "core/http/Http.ts", "core/pages"]
 const ports = [...grant, ...pages, "core/ports"]
 const server = [...ports, "core/server"]
 const limits = [...server, "core/limits"]
-const http = [...limits, "core/http"]
+// What endpoints promise is written with what they answer with, and without the endpoints.
+const contract = [...ports, "core/http/Http.ts", "core/http/Call.ts", "core/http/answer.ts", "core/openapi/contract"]
+const http = [...limits, "core/openapi/contract", "core/http"]
+const openapi = [...http, "core/openapi"]
 const accounts = [...http, "core/accounts"]
 
 export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -33,6 +36,10 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/server": server,
   "core/limits": limits,
   "core/http": http,
+  "core/openapi/contract": contract,
+  "core/openapi": openapi,
+  // The table, in which the document about the table stands too.
+  "core/http/routes.ts": openapi,
   "core/accounts": accounts,
   "core/settings": [...http, "core/settings"],
   // What proves implementations may see whatever it proves.
