@@ -5,9 +5,10 @@ import type { Call, Endpoint } from "../http/Call.ts"
 import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
+import { refused } from "../http/refused.ts"
 import { ownersOnly } from "../pages/CommonErrors.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { ForgedForm, type Refusal } from "../rules/Refusal.ts"
+import { ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import { csrfField, isCsrfField } from "../token/csrf.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts, Here } from "./Accounts.ts"
@@ -36,6 +37,7 @@ const admitted = (
       return seeOther(parts.owner.signInAt(call.workspace, goOn))
     }
     if (who === "owners" && here.account.role !== "owner") {
+      yield* refused(parts.audit, call, new OwnersOnly())
       return parts.pages.error(call.workspace, 403, ownersOnly(`${basePath(call.workspace.issuer)}/settings`))
     }
     return yield* answer({ call, here, csrf: csrfField(parts.keys.current(), call.workspace.id, here.session.id) })

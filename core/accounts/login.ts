@@ -90,6 +90,7 @@ export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endp
       now
     )
     if (outcome._tag === "SignedIn") return yield* welcome(parts, accounts, call, outcome, returnTo)
-    yield* note(parts, call, { _tag: "SignInFailed", reason: outcome.reason })
+    const { _tag, ...failing } = outcome
+    yield* note(parts, call, { _tag: "SignInFailed", ...failing })
     return yield* draw(parts, accounts, call, 403, { returnTo, email, problem: wrong })
   })

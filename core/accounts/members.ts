@@ -1,6 +1,6 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { seeOther } from "../http/answer.ts"
-import type { Endpoint } from "../http/Call.ts"
+import type { Call, Endpoint } from "../http/Call.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
@@ -22,7 +22,7 @@ import { normaliseEmail } from "./Email.ts"
 import { type Inside, insideForm, insidePage } from "./inside.ts"
 import type { Invitation } from "./Link.ts"
 import { problemOf } from "./problems.ts"
-import { removeAccount } from "./removal.ts"
+import { removeAccount, tellRevoked } from "./removal.ts"
 import { note } from "./welcome.ts"
 
 const isUserId = Schema.is(UserId)
@@ -166,6 +166,12 @@ const withdraw = Effect.fnUntraced(function* (
   return doneAt(inside, "withdraw")
 })
 
+/** What a removal revokes, told one by one. */
+const noting = ({ audit, grants }: Parts, { now: at, requestId, workspace }: Call, by: UserId) =>
+  tellRevoked(grants, (grant, why) =>
+    audit.record({ at, requestId, workspace: workspace.id, event: { _tag: "GrantRevoked", grant, why, by } })
+  )
+
 const remove = Effect.fnUntraced(function* (
   parts: Parts,
   accounts: Accounts["Service"],
@@ -177,10 +183,17 @@ const remove = Effect.fnUntraced(function* (
   const removed = yield* Effect.result(
     id === here.account.id || !isUserId(id)
       ? new AccountRefusal({ reason: id === here.account.id ? "oneself" : "unknown" })
-      : removeAccount(accounts, parts.grants, call.workspace.id, id)
+      : removeAccount(accounts, noting(parts, call, here.account.id), call.workspace.id, id)
   )
   if (removed._tag === "Failure") {
     if (removed.failure._tag !== "AccountRefusal") return yield* removed.failure
+    yield* note(parts, call, {
+      _tag: "AccountRefused",
+      change: "removed",
+      reason: removed.failure.reason,
+      by: here.account.id,
+      ...(isUserId(id) ? { account: id } : {})
+    })
     const { text } = problemOf(removed.failure, accounts.policy.passwordLength)
     return yield* draw(accounts, inside, 409, { notice: { kind: "problem", text } })
   }

@@ -106,7 +106,10 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
     const form = yield* Effect.fromResult(readForm(call.request))
     yield* takeOfAddress(parts.limiter, call, allowances.signIn)
     const arrival = yield* arrive(accounts, call, tag, form.get("token") ?? "")
-    if (arrival === undefined) return spent(parts, call)
+    if (arrival === undefined) {
+      yield* note(parts, call, { _tag: "AccountRefused", change: "created", reason: "link_spent" })
+      return spent(parts, call)
+    }
     const typed = { name: form.get("name") ?? "", email: form.get("email") ?? "" }
     if (!isOwnForm(parts, call, form)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
@@ -118,6 +121,7 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
     const opened = yield* Effect.result(open(accounts, call, arrival.link, form))
     if (opened._tag === "Failure") {
       if (opened.failure._tag !== "AccountRefusal") return yield* opened.failure
+      yield* note(parts, call, { _tag: "AccountRefused", change: "created", reason: opened.failure.reason })
       if (opened.failure.reason === "link_spent") return spent(parts, call)
       const { field, text } = problemOf(opened.failure, accounts.policy.passwordLength)
       return draw(parts, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })

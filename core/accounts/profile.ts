@@ -102,6 +102,14 @@ export const profileFormEndpoint = (parts: Parts, accounts: Accounts["Service"])
       const answered = yield* Effect.result(change(parts, accounts, inside, form))
       if (answered._tag === "Success") return answered.success
       if (answered.failure._tag !== "AccountRefusal") return yield* answered.failure
+      const { id } = inside.here.account
+      yield* note(parts, inside.call, {
+        _tag: "AccountRefused",
+        change: action === "profile" ? "name" : "password",
+        reason: answered.failure.reason,
+        account: id,
+        by: id
+      })
       const model = { problems: problems(answered.failure, accounts.policy.passwordLength) }
       return draw(accounts, inside, 400, action === "profile" ? { ...model, name: form.get("name") ?? "" } : model)
     })

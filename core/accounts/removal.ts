@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { UserId } from "../rules/Id.ts"
+import { grantMark, type UserId } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { currentInstant, type Grants } from "../server/Grants.ts"
@@ -12,6 +12,18 @@ import type { Email } from "./Email.ts"
 
 /** What removing somebody takes of the protocol. */
 export type GrantsOfUser = Pick<Grants, "ofUser" | "revokeGrant">
+
+/** The same grants, with word of each that they revoke: by its mark, and why. */
+export const tellRevoked = (
+  { ofUser, revokeGrant }: GrantsOfUser,
+  tell: (grant: string, why: string) => Effect.Effect<void>
+): GrantsOfUser => ({
+  ofUser,
+  revokeGrant: (workspace, id, why, among) =>
+    Effect.tap(revokeGrant(workspace, id, why, among), (outcome) =>
+      outcome === "revoked" ? tell(grantMark(id), why) : Effect.void
+    )
+})
 
 type Storing = StorageUnavailable | Contended
 

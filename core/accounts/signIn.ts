@@ -1,5 +1,6 @@
 import { Effect, Option } from "effect"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
 import { type Digest, digestOf } from "../rules/Secret.ts"
@@ -23,7 +24,11 @@ export interface Credentials {
 export type SignInOutcome =
   | { readonly _tag: "SignedIn"; readonly account: Active; readonly login: Digest; readonly secret: SessionSecret }
   /** Which of the two it was is for the log alone. */
-  | { readonly _tag: "Failed"; readonly reason: "unknown_email" | "wrong_password" | "changed_meanwhile" }
+  | ({ readonly _tag: "Failed" } & Failing)
+
+type Failing =
+  | { readonly reason: "unknown_email" }
+  | { readonly reason: "wrong_password" | "changed_meanwhile"; readonly account: UserId }
 
 export type SignIn = (
   workspace: WorkspaceId,
@@ -51,15 +56,15 @@ export const makeSignIn = (
     const found = yield* lookUp(workspace, credentials.email)
     // Before anything depends on whether there is an account, so that the time taken does not either.
     const fits = yield* passwords.verify(credentials.password, found?.password)
-    if (found === undefined) return "unknown_email"
-    if (!fits) return "wrong_password"
+    if (found === undefined) return { reason: "unknown_email" } satisfies Failing
+    if (!fits) return { reason: "wrong_password", account: found.id } satisfies Failing
     const rehashed = passwords.isOutdated(found.password) ? yield* passwords.hash(credentials.password) : undefined
     const noted = yield* book.change(workspace, found.id, (account) =>
       account.epoch === found.epoch
         ? { ...account, signedInAt: now, password: rehashed ?? account.password }
         : undefined
     )
-    return noted?._tag === "Active" ? noted : "changed_meanwhile"
+    return noted?._tag === "Active" ? noted : ({ reason: "changed_meanwhile", account: found.id } satisfies Failing)
   })
 
   return Effect.fnUntraced(function* (workspace, credentials, now) {
@@ -74,7 +79,7 @@ export const makeSignIn = (
     const account = yield* Effect.onError(verified(workspace, credentials, now), () =>
       Effect.sync(() => throttle?.abandon(attempt, now))
     )
-    if (typeof account === "string") return { _tag: "Failed", reason: account }
+    if ("reason" in account) return { _tag: "Failed", ...account }
     throttle?.succeed(attempt, now)
     return { _tag: "SignedIn", account, login, secret: yield* sessions.start(workspace, account, now) }
   })

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
+import { grantMark } from "../rules/Id.ts"
 import { type Instant, later } from "../rules/Instant.ts"
 import { type CodeVerifier, provesPossession } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -40,7 +41,8 @@ export const redeem = (
   if (grant.client !== by.client.id) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
   if (grant._tag === "Active") {
-    return refuseAndKeep(revoked(grant, "code_replayed", policy, now), new InvalidGrant({ reason: "code_replayed" }))
+    const refusal = new InvalidGrant({ reason: "code_replayed", ended: grantMark(grant.id) })
+    return refuseAndKeep(revoked(grant, "code_replayed", policy, now), refusal)
   }
 
   if (command.redirectUri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))

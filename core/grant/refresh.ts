@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
+import { grantMark } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { InvalidGrant, type InvalidScope, type InvalidTarget } from "../rules/Refusal.ts"
@@ -50,7 +51,8 @@ export const refresh = (
   const standing = standingOf(command.presented, grant, policy, now)
   if (standing === "ahead") return refuse(new InvalidGrant({ reason: "ahead_of_grant" }))
   if (standing === "reused") {
-    return refuseAndKeep(revoked(grant, "refresh_reused", policy, now), new InvalidGrant({ reason: "refresh_reused" }))
+    const refusal = new InvalidGrant({ reason: "refresh_reused", ended: grantMark(grant.id) })
+    return refuseAndKeep(revoked(grant, "refresh_reused", policy, now), refusal)
   }
   if (hasPassed(grant.refresh.expiresAt, now)) return refuse(new InvalidGrant({ reason: "expired" }))
 

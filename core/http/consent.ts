@@ -88,7 +88,12 @@ const deny = Effect.fnUntraced(function* (
   const approval = yield* parts.grants.approvalOf(call.workspace.id, grant)
   if (approval._tag === "Used") return again(parts, call, request, approval)
   // No, after a yes that nobody has made use of yet.
-  if (approval._tag !== "None") yield* parts.grants.revokeGrant(call.workspace.id, grant, "by_user")
+  if (approval._tag !== "None") {
+    const outcome = yield* parts.grants.revokeGrant(call.workspace.id, grant, "by_user")
+    if (outcome === "revoked") {
+      yield* note(parts, call, { _tag: "GrantRevoked", grant: grantMark(grant), why: "by_user", by: signedIn.user })
+    }
+  }
   yield* note(parts, call, { _tag: "ConsentDenied", client: request.client.id, user: signedIn.user })
   return seeOther(returnRefusal({ path: request, refusal: new AccessDenied() }, call.workspace.issuer))
 })

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { Audit } from "../ports/Audit.ts"
+import type { Audit, AuditEvent } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { Call } from "./Call.ts"
@@ -23,9 +23,9 @@ export const refused = (
       ? Effect.logError("the storage did not answer", noted)
       : Effect.logInfo("refused", noted)
   if (fault._tag === "StorageUnavailable") return log
-  const event = { _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason } as const
-  return Effect.andThen(
-    log,
+  const record = (event: AuditEvent) =>
     audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
-  )
+  const told = Effect.andThen(log, record({ _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason }))
+  if (fault._tag !== "InvalidGrant" || fault.ended === undefined) return told
+  return Effect.andThen(record({ _tag: "GrantRevoked", grant: fault.ended, why: fault.reason }), told)
 }

@@ -1,11 +1,13 @@
 import { Context, Effect, Layer } from "effect"
-import type { GrantId, UserId } from "../rules/Id.ts"
+import type { UserId } from "../rules/Id.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
+export { grantMark } from "../rules/Id.ts"
+
 /** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
 export type AuditEvent =
-  | { readonly _tag: "ClientRegistered"; readonly client: string }
+  | { readonly _tag: "ClientRegistered"; readonly client: string; readonly by?: string }
   | {
       readonly _tag: "ClientChanged"
       readonly client: string
@@ -29,12 +31,26 @@ export type AuditEvent =
       readonly scope: string
       readonly grant: string
     }
-  | { readonly _tag: "GrantRevoked"; readonly grant: string; readonly why: string }
+  | {
+      readonly _tag: "GrantRevoked"
+      readonly grant: string
+      readonly why: string
+      /** Whoever did it; nobody where it ended because a code or a token was used twice. */
+      readonly by?: string
+    }
   | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: string }
   | { readonly _tag: "AccountChanged"; readonly account: string; readonly change: string; readonly by: string }
+  | {
+      readonly _tag: "AccountRefused"
+      readonly change: string
+      readonly reason: string
+      readonly account?: string
+      readonly by?: string
+    }
   | { readonly _tag: "SignedIn" | "SignedOut"; readonly account: string }
-  | { readonly _tag: "SignInFailed"; readonly reason: string }
+  /** What was typed is never told: it may be a password in the wrong field. */
+  | { readonly _tag: "SignInFailed"; readonly reason: string; readonly account?: string }
   | {
       readonly _tag: "Refused"
       readonly endpoint: string
@@ -55,6 +71,3 @@ export class Audit extends Context.Service<Audit, { readonly record: (entry: Aud
 ) {
   static readonly layerNone = Layer.succeed(Audit, { record: () => Effect.void })
 }
-
-/** A grant in an audit event: its id is half of a token, so only the start of it is told. */
-export const grantMark = (id: GrantId): string => id.slice(0, 8)

@@ -46,7 +46,9 @@ export class InvalidGrant extends Schema.TaggedError<InvalidGrant>()("InvalidGra
     "verifier_missing",
     "verifier_unexpected",
     "verifier_wrong"
-  ])
+  ]),
+  /** The mark of the grant that ended with this refusal. */
+  ended: Schema.optionalKey(Schema.String)
 }) {}
 
 export class InvalidScope extends Schema.TaggedError<InvalidScope>()("InvalidScope", {

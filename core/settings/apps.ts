@@ -79,14 +79,19 @@ export const changeAppsEndpoint = (parts: Parts, options: SettingsOptions): Endp
     options,
     "anybody",
     Effect.fnUntraced(function* (inside, form) {
-      const { call } = inside
+      const { call, signedIn } = inside
       if (form.get("action") !== "revoke") return yield* new ForgedForm({ reason: "field_missing" })
       const grant = yield* findMarked(ownGrants(parts, inside), form.get("id"))
       if (grant === undefined) return backTo(call, "apps", "app-gone")
       const outcome = yield* parts.grants.revokeGrant(call.workspace.id, grant.id, "by_user")
       if (outcome === "unknown") return backTo(call, "apps", "app-gone")
       if (outcome === "revoked") {
-        yield* note(parts, call, { _tag: "GrantRevoked", grant: grantMark(grant.id), why: "by_user" })
+        yield* note(parts, call, {
+          _tag: "GrantRevoked",
+          grant: grantMark(grant.id),
+          why: "by_user",
+          by: signedIn.user
+        })
       }
       return backTo(call, "apps", "app-revoked")
     })

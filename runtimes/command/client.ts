@@ -6,7 +6,7 @@ import { clientInformation } from "../../core/client/register.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
-import { type Administration, administer } from "./administration.ts"
+import { type Administration, administer, by } from "./administration.ts"
 import { everyPage } from "./everyPage.ts"
 import { notFound } from "./Outcome.ts"
 import { facts, json, print, table, timeText } from "./output.ts"
@@ -108,7 +108,7 @@ const create = Command.make(
         // Held to what is asked of a client that registers itself.
         const registration = yield* Effect.fromResult(readRegistration(JSON.stringify(request)))
         const made = yield* registerClient(parts, workspace.id, registration, "owner")
-        yield* note({ _tag: "ClientRegistered", client: made.client.id })
+        yield* note({ _tag: "ClientRegistered", client: made.client.id, by })
         const secret = Option.map(made.secret, Redacted.value)
         const shown = {
           ...clientInformation(made.client),
@@ -141,7 +141,7 @@ const switched = (name: "disable" | "enable", description: string, disabled: boo
       Effect.gen(function* () {
         const client = yield* parts.clients.setDisabled(workspace.id, yield* readId(given.id), disabled)
         if (client === undefined) return yield* unknown
-        yield* note({ _tag: "ClientChanged", client: client.id, change: disabled ? "disabled" : "enabled" })
+        yield* note({ _tag: "ClientChanged", client: client.id, change: disabled ? "disabled" : "enabled", by })
         const seconds = parts.policy.clientStaleness / 1000
         yield* print(given.json, { client_id: client.id, disabled }, [
           `${client.id} is ${name}d; a server that runs knows within ${seconds} seconds.`
@@ -155,7 +155,7 @@ const remove = Command.make("delete", { id, json }, (given) =>
     Effect.gen(function* () {
       const clientId = yield* readId(given.id)
       if ((yield* deleteClient(parts, workspace.id, clientId)) === "unknown") return yield* unknown
-      yield* note({ _tag: "ClientDeleted", client: clientId })
+      yield* note({ _tag: "ClientDeleted", client: clientId, by })
       yield* print(given.json, { client_id: clientId, deleted: true }, [
         `${clientId} is deleted, and nothing that it was granted is accepted any more.`
       ])

@@ -3,7 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import type { Active } from "../../core/accounts/Account.ts"
 import { normaliseEmail } from "../../core/accounts/Email.ts"
 import { hasAccounts } from "../../core/accounts/firstOwner.ts"
-import { removeAccount } from "../../core/accounts/removal.ts"
+import { removeAccount, tellRevoked } from "../../core/accounts/removal.ts"
 import { type Administration, administer, by } from "./administration.ts"
 import { everyPage } from "./everyPage.ts"
 import { notFound } from "./Outcome.ts"
@@ -92,7 +92,8 @@ const remove = Command.make("remove", { email, json }, (given) =>
     Effect.gen(function* () {
       const { accounts, note, parts, workspace } = administration
       const account = yield* find(administration, given.email)
-      yield* removeAccount(accounts, parts.grants, workspace.id, account.id)
+      const grants = tellRevoked(parts.grants, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+      yield* removeAccount(accounts, grants, workspace.id, account.id)
       yield* note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
       yield* print(given.json, { ...described(account), removed: true }, [
         `${account.email} is removed: signed out, and everything that they allowed is revoked.`

@@ -101,7 +101,7 @@ describe("signing in", () => {
         yield* browser.signIn("bob@example.com")
         yield* browser.signIn()
         expect(events(house)).toEqual([
-          { _tag: "SignInFailed", reason: "wrong_password" },
+          { _tag: "SignInFailed", reason: "wrong_password", account: account.id },
           { _tag: "SignInFailed", reason: "unknown_email" },
           { _tag: "SignedIn", account: account.id }
         ])

@@ -67,6 +67,24 @@ describe("removing somebody", () => {
       })
     ))
 
+  test("is told grant by grant where an owner does it", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const browser = new Browser(house)
+        yield* browser.signIn("bob@example.com")
+        for (let count = 0; count < 2; count++) yield* connect(house, browser)
+        const begun = house.audit.flatMap(({ event }) => (event._tag === "ConsentGiven" ? [event.grant] : []))
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+        const ended = house.audit.flatMap(({ event }) => (event._tag === "GrantRevoked" ? [event] : []))
+        expect(ended.map(({ grant }) => grant).toSorted()).toEqual(begun.toSorted())
+        expect(ended.map(({ by, why }) => [by, why])).toEqual(Array(2).fill([ada.id, "by_owner"]))
+      })
+    ))
+
   test("ends more grants than fit on one page of a listing", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {

@@ -130,6 +130,8 @@ describe("the profile", () => {
         const answers: Array<number> = []
         for (let tries = 0; tries < 7; tries++) answers.push((yield* changePassword(browser, "guess")).status)
         expect(answers).toEqual([400, 400, 400, 400, 400, 429, 429])
+        const told = house.audit.flatMap(({ event }) => (event._tag === "AccountRefused" ? [event.reason] : []))
+        expect(told).toEqual(["password_too_short", ...Array(5).fill("wrong_password")])
         expect((yield* new Browser(house).signIn()).status).toBe(303)
       })
     ))
@@ -167,6 +169,7 @@ describe("the members", () => {
         const page = yield* owner.get("/settings/members")
         expect(page.body.replaceAll("<wbr>", "")).toContain("bob@example.com")
         expect((yield* bob.get("/settings/members")).status).toBe(403)
+        expect(house.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", refusal: "OwnersOnly" })
         const { csrf = "" } = hiddenFields((yield* bob.get("/settings/profile")).body)
         const forged = yield* bob.send("POST", "/settings/members", {
           csrf,
@@ -246,6 +249,10 @@ describe("the members", () => {
           change: "removed",
           by: ada.id
         })
+        expect(house.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "AccountRefused")).toEqual([
+          { _tag: "AccountRefused", change: "removed", reason: "oneself", by: ada.id, account: ada.id },
+          { _tag: "AccountRefused", change: "removed", reason: "unknown", by: ada.id, account: bob.id }
+        ])
       })
     ))
 })

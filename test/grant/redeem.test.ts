@@ -24,6 +24,8 @@ import {
 } from "./given.ts"
 
 const refusal = (reason: InvalidGrant["reason"]) => Result.fail(new InvalidGrant({ reason }))
+/** A refusal that ends the grant says which one that was. */
+const ending = (reason: InvalidGrant["reason"]) => Result.fail(new InvalidGrant({ reason, ended: "gggggggg" }))
 const unchanged = (reason: InvalidGrant["reason"]) => ({ next: undefined, outcome: refusal(reason) })
 
 describe("a grant with its code out", () => {
@@ -91,7 +93,7 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
     ]) {
       const { next, outcome } = redeem(active(), me, command, policy, after(9), fresh)
       expect(next).toMatchObject({ _tag: "Revoked", why: "code_replayed", revokedAt: after(9) })
-      expect(outcome).toEqual(refusal("code_replayed"))
+      expect(outcome).toEqual(ending("code_replayed"))
     }
   })
 

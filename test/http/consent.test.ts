@@ -67,6 +67,9 @@ describe("an answer to the consent page", () => {
         const page = yield* ask(world, client)
         yield* decide(world, page, "approve")
         yield* decide(world, page, "deny")
+        const [given, revoked, denied] = events(world).slice(-3)
+        expect([given?._tag, denied?._tag]).toEqual(["ConsentGiven", "ConsentDenied"])
+        expect(revoked).toMatchObject({ _tag: "GrantRevoked", why: "by_user", by: "alice" })
         const grants = yield* world.storage.list({
           workspace: "home",
           kind: "grant",

@@ -16,7 +16,14 @@ import {
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
-import { inWorld, theWorkspace } from "../given/World.ts"
+import { inWorld, theWorkspace, type World } from "../given/World.ts"
+
+const revocations = (world: World) =>
+  world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "GrantRevoked")
+
+/** The mark of the grant that was consented to. */
+const grantOf = (world: World) =>
+  world.audit.flatMap(({ event }) => (event._tag === "ConsentGiven" ? [event.grant] : []))[0] ?? "none"
 
 describe("the code flow, whole", () => {
   test("takes a stranger from registration to the API and keeps it signed in", () =>
@@ -41,6 +48,7 @@ describe("the code flow, whole", () => {
         expect(replayed.status).toBe(400)
         expect(jsonOf(replayed).error).toBe("invalid_grant")
         expect((yield* companies(world, second.access)).status).toBe(401)
+        expect(revocations(world)).toEqual([{ _tag: "GrantRevoked", grant: grantOf(world), why: "code_replayed" }])
       })
     ))
 
@@ -54,6 +62,7 @@ describe("the code flow, whole", () => {
         expect((yield* refresh(world, client, first.refresh)).status).toBe(400)
         expect((yield* refresh(world, client, second.refresh)).status).toBe(400)
         expect((yield* companies(world, second.access)).status).toBe(401)
+        expect(revocations(world)).toEqual([{ _tag: "GrantRevoked", grant: grantOf(world), why: "refresh_reused" }])
       })
     ))
 

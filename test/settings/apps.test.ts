@@ -95,7 +95,8 @@ describe("connected apps", () => {
         expect(world.audit.map(({ event }) => event)).toContainEqual({
           _tag: "GrantRevoked",
           grant: mark?.slice(0, 8) ?? "",
-          why: "by_user"
+          why: "by_user",
+          by: "alice"
         })
       })
     ))

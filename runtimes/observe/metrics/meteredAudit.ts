@@ -44,6 +44,7 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
         return signIns(event.reason)
       case "SignedOut":
       case "AccountChanged":
+      case "AccountRefused":
         return undefined
     }
   }
