@@ -1,4 +1,4 @@
-import { Effect, Exit, type ManagedRuntime } from "effect"
+import { Context, Effect, Exit, type ManagedRuntime } from "effect"
 import { secretJson } from "../core/http/answer.ts"
 import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { Tessera } from "../core/http/Tessera.ts"
@@ -14,14 +14,23 @@ const goingAway: HttpResponse = secretJson(
 
 const answerOf = <E>(exit: Exit.Exit<HttpResponse, E>): HttpResponse => (Exit.isSuccess(exit) ? exit.value : goingAway)
 
+const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
+
 /** The authorization server that a runtime's layers hold, as a plain function. Build the runtime once, for all requests. */
 export const serveWith = <E>(runtime: ManagedRuntime.ManagedRuntime<Tessera, E>): Serve => {
-  return (request) => {
-    const fiber = runtime.runFork(Effect.flatMap(Tessera, (tessera) => tessera.handle(request)))
+  const wait = (answer: Effect.Effect<HttpResponse, E, Tessera>) => {
+    const fiber = runtime.runFork(answer)
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return answerOf(exit)
-    return new Promise((resolve) => {
+    return new Promise<HttpResponse>((resolve) => {
       fiber.addObserver((exit) => resolve(answerOf(exit)))
     })
+  }
+  return (request) => {
+    const services = runtime.cachedContext
+    // Until the layers are built, and once they are gone, only the runtime knows what to say.
+    if (services === undefined) return wait(Effect.flatMap(Tessera, (tessera) => tessera.handle(request)))
+    const answer = Context.get(services, Tessera).begin(request)
+    return isDone(answer) ? answerOf(answer) : wait(answer)
   }
 }

@@ -51,6 +51,8 @@ export class Tessera extends Context.Service<
   Tessera,
   {
     readonly handle: (request: HttpRequest) => Effect.Effect<HttpResponse>
+    /** As `handle`, for runtimes: begins at once, so that an answer which waits for nothing is there without a fiber. */
+    readonly begin: (request: HttpRequest) => Effect.Effect<HttpResponse>
     /** For the host's own resources: RFC 6750's check of whoever calls. */
     readonly guard: (request: HttpRequest, needs: Needs) => Effect.Effect<Guarded>
     readonly routes: ReadonlyArray<Route>
@@ -97,10 +99,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
   const newRequestId = () => Hex.encode(entropy.bytes(requestIdLength))
 
-  const answer = Effect.fnUntracedEager(function* (request: HttpRequest): Effect.fn.Return<HttpResponse> {
+  const answer = (request: HttpRequest): Effect.Effect<HttpResponse> => {
     const requestId = newRequestId()
     const workspace = workspaces.resolve(request)
-    if (workspace === undefined) return finish(requestId, request, undefined, nowhere)
+    if (workspace === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
     const path = pathBelow(workspace, request.path)
     const route = path === undefined ? undefined : find(path)
     const call: Call = {
@@ -111,23 +113,24 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       now: instantOf(clock),
       requestId
     }
-    if (route === undefined) return finish(requestId, request, undefined, notFound(parts, call))
+    if (route === undefined) return Effect.succeed(finish(requestId, request, undefined, notFound(parts, call)))
     if (request.method === "OPTIONS" && route.cors) {
-      return finish(
-        requestId,
-        request,
-        undefined,
-        preflight(route, request.headers.get("access-control-request-headers"))
-      )
+      const allowed = preflight(route, request.headers.get("access-control-request-headers"))
+      return Effect.succeed(finish(requestId, request, undefined, allowed))
     }
     const endpoint = endpointOf(route, request.method)
-    if (endpoint === undefined) return finish(requestId, request, route, wrongMethod(parts, call, route))
-    const answered = endpoint(call)
-    // Most answers are there already; only one that had to wait for something takes a fiber's turn.
-    const exit = isDone(answered) ? answered : yield* Effect.exit(answered)
-    if (Exit.isSuccess(exit)) return finish(requestId, request, route, exit.value)
-    return finish(requestId, request, route, yield* answerFailure(parts, call, route, exit.cause))
-  })
+    if (endpoint === undefined) {
+      return Effect.succeed(finish(requestId, request, route, wrongMethod(parts, call, route)))
+    }
+    const answered = begin(endpoint, call)
+    // Most answers are there already; only one that has to wait for something takes a fiber.
+    return isDone(answered) && Exit.isSuccess(answered)
+      ? Effect.succeed(finish(requestId, request, route, answered.value))
+      : Effect.map(
+          Effect.catchCause(answered, (cause) => answerFailure(parts, call, route, cause)),
+          (response) => finish(requestId, request, route, response)
+        )
+  }
 
   const handle = (request: HttpRequest) => Effect.suspend(() => answer(request))
 
@@ -142,10 +145,19 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     return { _tag: "Refused", response: withRequestId(requestId, bearerError(workspace, admitted.failure)) }
   })
 
-  return { handle, guard: guardCall, routes, parts }
+  return { handle, begin: answer, guard: guardCall, routes, parts }
 })
 
 const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
+
+/** An endpoint may do its work at once, so what it throws is caught here and is a defect like any other. */
+const begin = (endpoint: Endpoint, call: Call): ReturnType<Endpoint> => {
+  try {
+    return endpoint(call)
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
 
 const endpointOf = (route: Route, method: string): Endpoint | undefined => {
   switch (method) {

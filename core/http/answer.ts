@@ -1,5 +1,8 @@
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 
+/** A value on its way to JSON, which leaves out what is undefined. */
+export type Written<T> = { readonly [K in keyof T]: T[K] | (object extends Pick<T, K> ? undefined : never) }
+
 const jsonType = ["content-type", "application/json"] as const
 
 /** RFC 6749 §5.1: nobody keeps a copy of a token. */

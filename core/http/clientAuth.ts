@@ -79,22 +79,32 @@ const presented = (
     : Result.succeed({ id: id.value, method, secret: secret === undefined || secret === "" ? undefined : hide(secret) })
 }
 
+type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable
+
 /** The client behind a request to the token, revocation or introspection endpoint. */
-export const authenticateClient = Effect.fnUntracedEager(function* (
+export const authenticateClient = (
   parts: Parts,
   call: Call,
   parameters: Named<ClientField>
-): Effect.fn.Return<AuthenticatedClient, InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable> {
+): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
   const presented = readPresented(call.request.headers.get("authorization"), parameters)
-  if (Result.isFailure(presented)) return yield* presented.failure
-  const client = yield* parts.clients.find(call.workspace.id, presented.success.id)
-  const known = client !== undefined && isKnown(client, call.now) ? client : undefined
-  const authenticated = authenticate(presented.success, known)
-  if (Result.isFailure(authenticated)) {
-    // Counted by address: by the client's name, anybody could use up somebody else's share.
-    yield* takeOfAddress(parts.limiter, call, allowances.failedClient)
-    return yield* authenticated.failure
-  }
-  yield* parts.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: presented.success.id })
-  return authenticated.success
-})
+  if (Result.isFailure(presented)) return Effect.fail(presented.failure)
+  const { id } = presented.success
+  const workspace = call.workspace.id
+  return Effect.flatMapEager(
+    parts.clients.find(workspace, id),
+    (client): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
+      const known = client !== undefined && isKnown(client, call.now) ? client : undefined
+      const authenticated = authenticate(presented.success, known)
+      return Result.isSuccess(authenticated)
+        ? Effect.mapEager(
+            parts.limiter.take({ allowance: allowances.client, workspace, of: id }),
+            () => authenticated.success
+          )
+        : // Counted by address: by the client's name, anybody could use up somebody else's share.
+          Effect.flatMapEager(takeOfAddress(parts.limiter, call, allowances.failedClient), () =>
+            Effect.fail(authenticated.failure)
+          )
+    }
+  )
+}

@@ -10,13 +10,16 @@ const companies = [
   { id: "2", name: "Globex", domain: "globex.example" }
 ] as const
 
+const needed = { scopes: companyScopes }
+
 /** The example resource: what a product's own API looks like behind the guard. */
-export const companiesEndpoint = (parts: Parts): EndpointOf<typeof companiesContract> =>
-  Effect.fnUntracedEager(function* (call) {
-    const principal = yield* guard(parts.grants, call.workspace, call.request, { scopes: companyScopes })
-    const as: Companies["as"] =
-      principal._tag === "User"
-        ? { kind: "user", user: principal.user }
-        : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
-    return json(200, { data: companies, as } satisfies Companies, noStore)
-  })
+export const companiesEndpoint =
+  (parts: Parts): EndpointOf<typeof companiesContract> =>
+  (call) =>
+    Effect.mapEager(guard(parts.grants, call.workspace, call.request, needed), (principal) => {
+      const as: Companies["as"] =
+        principal._tag === "User"
+          ? { kind: "user", user: principal.user }
+          : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
+      return json(200, { data: companies, as } satisfies Companies, noStore)
+    })

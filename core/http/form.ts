@@ -12,11 +12,44 @@ export interface ReadParameters {
   readonly repeated: ReadonlySet<string>
 }
 
+/** What a name or value says: `+` is a space, and `%` begins a byte. Most say just what they are. */
+const plain = (text: string): string | undefined => {
+  if (!text.includes("%")) return text.includes("+") ? text.replaceAll("+", " ") : text
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "))
+  } catch {
+    return undefined
+  }
+}
+
+/** The pairs of a form as the URL standard reads them, by its own reader where a text is out of the ordinary. */
+const pairsOf = (text: string): Iterable<readonly [name: string, value: string]> => {
+  // What is not ASCII may hold halves of characters, which only the platform puts right.
+  if (!ascii.test(text)) return new URLSearchParams(text)
+  const pairs: Array<readonly [string, string]> = []
+  for (let start = 0; start <= text.length; ) {
+    const ampersand = text.indexOf("&", start)
+    const end = ampersand === -1 ? text.length : ampersand
+    if (end > start) {
+      const equals = text.indexOf("=", start)
+      const hasValue = equals !== -1 && equals < end
+      const name = plain(text.slice(start, hasValue ? equals : end))
+      const value = hasValue ? plain(text.slice(equals + 1, end)) : ""
+      if (name === undefined || value === undefined) return new URLSearchParams(text)
+      pairs.push([name, value])
+    }
+    start = end + 1
+  }
+  return pairs
+}
+
+const ascii = /^[\0-\x7f]*$/
+
 /** RFC 6749 §3.1: one without a value was not sent. */
 export const readParameters = (text: string): ReadParameters => {
   const parameters = new Map<string, string>()
   let repeated: Set<string> | undefined
-  for (const [name, value] of new URLSearchParams(text)) {
+  for (const [name, value] of pairsOf(text)) {
     if (parameters.has(name)) repeated = (repeated ?? new Set()).add(name)
     else if (value !== "") parameters.set(name, value)
   }

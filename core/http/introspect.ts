@@ -1,15 +1,16 @@
 import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
-import type { EndpointOf, Named, NameOf } from "../openapi/contract/Contract.ts"
+import type { EndpointOf, FaultOf, Named, NameOf } from "../openapi/contract/Contract.ts"
 import type { Introspected, introspectContract } from "../openapi/contract/introspect.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
-import { InvalidToken } from "../rules/Refusal.ts"
+import { InvalidToken, type TokenRequired } from "../rules/Refusal.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, type Scopes } from "../rules/Scope.ts"
 import type { Known } from "../server/Grants.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { secretJson } from "./answer.ts"
+import { secretJson, type Written } from "./answer.ts"
 import type { Call } from "./Call.ts"
 import { authenticateClient } from "./clientAuth.ts"
 import { need, readForm } from "./form.ts"
@@ -22,19 +23,34 @@ type Parameters = Named<NameOf<typeof introspectContract>>
 /** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
 type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
 
-const asker = Effect.fnUntracedEager(function* (parts: Parts, call: Call, parameters: Parameters) {
-  const authorization = call.request.headers.get("authorization")
-  if (authorization?.slice(0, 7).toLowerCase() === "bearer ") {
-    const text = yield* Effect.fromResult(readBearer(authorization))
-    const principal = yield* parts.grants.check(call.workspace.id, text)
-    if (principal._tag !== "ApiKey") return yield* new InvalidToken({ reason: "wrong_kind" })
-    return { _tag: "ResourceServer" } satisfies Asker
-  }
-  const by = yield* authenticateClient(parts, call, parameters)
-  return { _tag: "Client", client: by.client.id } satisfies Asker
-})
+const resourceServer = (
+  parts: Parts,
+  call: Call,
+  authorization: string
+): Effect.Effect<Asker, TokenRequired | InvalidToken | StorageUnavailable> => {
+  const text = readBearer(authorization)
+  if (Result.isFailure(text)) return Effect.fail(text.failure)
+  return Effect.flatMapEager(
+    parts.grants.check(call.workspace.id, text.success),
+    (principal): Effect.Effect<Asker, InvalidToken> =>
+      principal._tag === "ApiKey"
+        ? Effect.succeed({ _tag: "ResourceServer" })
+        : Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
+  )
+}
 
-const inactive = { active: false } as const satisfies Introspected
+const asker = (
+  parts: Parts,
+  call: Call,
+  parameters: Parameters
+): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
+  const authorization = call.request.headers.get("authorization")
+  return authorization?.slice(0, 7).toLowerCase() === "bearer "
+    ? resourceServer(parts, call, authorization)
+    : Effect.mapEager(authenticateClient(parts, call, parameters), (by) => ({ _tag: "Client", client: by.client.id }))
+}
+
+const inactive = { active: false } as const
 
 const seconds = (millis: number): number => Math.floor(millis / 1000)
 
@@ -71,31 +87,44 @@ const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
 }
 
 /** RFC 7662 §2.2, and `principal`: which of the three is calling, for guards in other processes. */
-const describe = (call: Call, facts: Facts): Introspected => ({
+const describe = (call: Call, facts: Facts): Written<Extract<Introspected, { readonly active: true }>> => ({
   active: true,
   iss: call.workspace.issuer,
   sub: facts.subject,
-  ...(facts.client === undefined ? {} : { client_id: facts.client }),
+  client_id: facts.client,
   scope: formatScopes(facts.scope),
-  ...(facts.bearer ? { token_type: "Bearer" } : {}),
-  ...(facts.expiresAt === null ? {} : { exp: seconds(facts.expiresAt) }),
-  ...(facts.resource === null ? {} : { aud: facts.resource }),
+  token_type: facts.bearer ? "Bearer" : undefined,
+  exp: facts.expiresAt === null ? undefined : seconds(facts.expiresAt),
+  aud: facts.resource ?? undefined,
   principal: facts.principal
 })
 
+const inactiveAnswer = secretJson(200, inactive)
+
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
-export const introspectEndpoint = (parts: Parts): EndpointOf<typeof introspectContract> =>
-  Effect.fnUntracedEager(function* (call) {
-    const parameters: Parameters = yield* Effect.fromResult(readForm(call.request))
-    const who: Asker = yield* asker(parts, call, parameters)
-    const token = yield* Effect.fromResult(need(parameters, "token"))
-    const found = yield* Effect.result(parts.grants.examine(call.workspace.id, token))
-    if (Result.isFailure(found)) {
-      if (found.failure._tag === "StorageUnavailable") return yield* found.failure
-      yield* refused(parts.audit, call, found.failure)
-      return secretJson(200, inactive)
-    }
-    const facts = factsOf(call.workspace.id, found.success)
-    if (who._tag === "Client" && facts.client !== who.client) return secretJson(200, inactive)
-    return secretJson(200, describe(call, facts))
-  })
+export const introspectEndpoint =
+  (parts: Parts): EndpointOf<typeof introspectContract> =>
+  (call) => {
+    const form = readForm(call.request)
+    if (Result.isFailure(form)) return Effect.fail(form.failure)
+    return Effect.flatMapEager(
+      asker(parts, call, form.success),
+      (who): ReturnType<EndpointOf<typeof introspectContract>> => {
+        const token = need(form.success, "token")
+        if (Result.isFailure(token)) return Effect.fail(token.failure)
+        return parts.grants.examine(call.workspace.id, token.success).pipe(
+          Effect.mapEager((known) => {
+            const facts = factsOf(call.workspace.id, known)
+            return who._tag === "Client" && facts.client !== who.client
+              ? inactiveAnswer
+              : secretJson(200, describe(call, facts))
+          }),
+          Effect.catchEager((fault) =>
+            fault._tag === "StorageUnavailable"
+              ? Effect.fail(fault)
+              : Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
+          )
+        )
+      }
+    )
+  }

@@ -1,7 +1,7 @@
 import { Effect, Option, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { type GrantType, mayUse } from "../client/Client.ts"
-import type { EndpointOf, Named, NameOf } from "../openapi/contract/Contract.ts"
+import type { EndpointOf, FaultOf, Named, NameOf } from "../openapi/contract/Contract.ts"
 import type { TokenAnswer, tokenContract } from "../openapi/contract/token.ts"
 import { grantMark } from "../ports/Audit.ts"
 import { readVerifier } from "../rules/Pkce.ts"
@@ -9,7 +9,7 @@ import { InvalidRequest, type InvalidTarget, UnauthorizedClient, UnsupportedGran
 import { type Resource, readResource } from "../rules/Resource.ts"
 import { formatScopes } from "../rules/Scope.ts"
 import type { Issued } from "../server/Grants.ts"
-import { secretJson } from "./answer.ts"
+import { secretJson, type Written } from "./answer.ts"
 import type { Call } from "./Call.ts"
 import { authenticateClient } from "./clientAuth.ts"
 import { need, readForm } from "./form.ts"
@@ -24,9 +24,9 @@ const tokenAnswer = (issued: Issued): HttpResponse =>
     access_token: issued.access,
     token_type: "Bearer",
     expires_in: issued.expiresInSeconds,
-    ...(issued.refresh === undefined ? {} : { refresh_token: issued.refresh }),
+    refresh_token: issued.refresh,
     scope: formatScopes(issued.scope)
-  } satisfies TokenAnswer)
+  } satisfies Written<TokenAnswer>)
 
 const resourceOf = (call: Call, parameters: Parameters): Result.Result<Resource | null, InvalidTarget> => {
   const text = parameters.get("resource")
@@ -34,75 +34,72 @@ const resourceOf = (call: Call, parameters: Parameters): Result.Result<Resource 
 }
 
 /** RFC 6749 §4.1.3 and RFC 7636 §4.5. */
-const readRedeem = (call: Call, parameters: Parameters) =>
-  Result.gen(function* () {
-    const code = yield* need(parameters, "code")
-    const redirectUri = yield* need(parameters, "redirect_uri")
-    const resource = yield* resourceOf(call, parameters)
-    const text = parameters.get("code_verifier")
-    if (text === undefined) return { code, redirectUri, resource, verifier: undefined }
-    const verifier = readVerifier(text)
-    if (Option.isNone(verifier)) {
-      const message = "The code_verifier has to be 43 to 128 unreserved characters."
-      return yield* Result.fail(new InvalidRequest({ reason: "verifier_malformed", message }))
-    }
-    return { code, redirectUri, resource, verifier: verifier.value }
-  })
+const redeem = (parts: Parts, call: Call, by: AuthenticatedClient, parameters: Parameters) => {
+  const code = need(parameters, "code")
+  if (Result.isFailure(code)) return Effect.fail(code.failure)
+  const redirectUri = need(parameters, "redirect_uri")
+  if (Result.isFailure(redirectUri)) return Effect.fail(redirectUri.failure)
+  const resource = resourceOf(call, parameters)
+  if (Result.isFailure(resource)) return Effect.fail(resource.failure)
+  const text = parameters.get("code_verifier")
+  const verifier = text === undefined ? undefined : Option.getOrNull(readVerifier(text))
+  if (verifier === null) {
+    const message = "The code_verifier has to be 43 to 128 unreserved characters."
+    return Effect.fail(new InvalidRequest({ reason: "verifier_malformed", message }))
+  }
+  const command = { redirectUri: redirectUri.success, resource: resource.success, verifier }
+  return parts.grants.redeem(call.workspace.id, by, code.success, command)
+}
 
 /** RFC 6749 §6. */
-const readRefresh = (call: Call, parameters: Parameters) =>
-  Result.gen(function* () {
-    const token = yield* need(parameters, "refresh_token")
-    return { token, scope: parameters.get("scope"), resource: yield* resourceOf(call, parameters) }
+const refresh = (parts: Parts, call: Call, by: AuthenticatedClient, parameters: Parameters) => {
+  const token = need(parameters, "refresh_token")
+  if (Result.isFailure(token)) return Effect.fail(token.failure)
+  const resource = resourceOf(call, parameters)
+  if (Result.isFailure(resource)) return Effect.fail(resource.failure)
+  const command = { scope: parameters.get("scope"), resource: resource.success }
+  return parts.grants.refresh(call.workspace.id, by, token.success, command)
+}
+
+/** RFC 6749 §4.4.2. */
+const clientCredentials = (parts: Parts, call: Call, by: AuthenticatedClient, parameters: Parameters) => {
+  const resource = resourceOf(call, parameters)
+  if (Result.isFailure(resource)) return Effect.fail(resource.failure)
+  const command = { scope: parameters.get("scope"), resource: resource.success }
+  return parts.grants.clientCredentials(call.workspace.id, by, command)
+}
+
+const issuing = { authorization_code: redeem, refresh_token: refresh, client_credentials: clientCredentials } as const
+
+const isGrantType = (text: string): text is GrantType => Object.hasOwn(issuing, text)
+
+const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: string, parameters: Parameters) => {
+  if (!isGrantType(grantType)) return Effect.fail(new UnsupportedGrantType())
+  if (!mayUse(by.client, grantType)) return Effect.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+  const issued: Effect.Effect<Issued, FaultOf<typeof tokenContract>> = issuing[grantType](parts, call, by, parameters)
+  return Effect.flatMapEager(issued, (tokens) => {
+    const event = {
+      _tag: "TokensIssued",
+      grantType,
+      client: by.client.id,
+      scope: formatScopes(tokens.scope),
+      grant: grantMark(tokens.grant)
+    } as const
+    const entry = { at: call.now, workspace: call.workspace.id, requestId: call.requestId, event }
+    return Effect.mapEager(parts.audit.record(entry), () => tokenAnswer(tokens))
   })
-
-const issue = Effect.fnUntracedEager(function* (
-  parts: Parts,
-  call: Call,
-  by: AuthenticatedClient,
-  grantType: GrantType,
-  parameters: Parameters
-) {
-  const workspace = call.workspace.id
-  switch (grantType) {
-    case "authorization_code": {
-      const { code, ...command } = yield* Effect.fromResult(readRedeem(call, parameters))
-      return yield* parts.grants.redeem(workspace, by, code, command)
-    }
-    case "refresh_token": {
-      const { token, ...command } = yield* Effect.fromResult(readRefresh(call, parameters))
-      return yield* parts.grants.refresh(workspace, by, token, command)
-    }
-    case "client_credentials": {
-      const resource = yield* Effect.fromResult(resourceOf(call, parameters))
-      return yield* parts.grants.clientCredentials(workspace, by, { scope: parameters.get("scope"), resource })
-    }
-  }
-})
-
-const isGrantType = (text: string): text is GrantType =>
-  text === "authorization_code" || text === "refresh_token" || text === "client_credentials"
+}
 
 /** RFC 6749 §3.2. */
-export const tokenEndpoint = (parts: Parts): EndpointOf<typeof tokenContract> =>
-  Effect.fnUntracedEager(function* (call) {
-    const parameters: Parameters = yield* Effect.fromResult(readForm(call.request))
-    const grantType = yield* Effect.fromResult(need(parameters, "grant_type"))
-    const by = yield* authenticateClient(parts, call, parameters)
-    if (!isGrantType(grantType)) return yield* new UnsupportedGrantType()
-    if (!mayUse(by.client, grantType)) return yield* new UnauthorizedClient({ reason: "grant_type_not_registered" })
-    const issued = yield* issue(parts, call, by, grantType, parameters)
-    yield* parts.audit.record({
-      at: call.now,
-      workspace: call.workspace.id,
-      requestId: call.requestId,
-      event: {
-        _tag: "TokensIssued",
-        grantType,
-        client: by.client.id,
-        scope: formatScopes(issued.scope),
-        grant: grantMark(issued.grant)
-      }
-    })
-    return tokenAnswer(issued)
-  })
+export const tokenEndpoint =
+  (parts: Parts): EndpointOf<typeof tokenContract> =>
+  (call) => {
+    const form = readForm(call.request)
+    if (Result.isFailure(form)) return Effect.fail(form.failure)
+    const parameters = form.success
+    const grantType = need(parameters, "grant_type")
+    if (Result.isFailure(grantType)) return Effect.fail(grantType.failure)
+    return Effect.flatMapEager(authenticateClient(parts, call, parameters), (by) =>
+      issue(parts, call, by, grantType.success, parameters)
+    )
+  }

@@ -8,7 +8,27 @@ export class Entropy extends Context.Service<
   }
 >()("tessera/core/ports/Entropy") {
   /** The platform's own, by the web standard `crypto.getRandomValues`. */
-  static readonly layer = Layer.succeed(Entropy, {
-    bytes: (length) => globalThis.crypto.getRandomValues(new Uint8Array(length))
-  })
+  static readonly layer = Layer.sync(Entropy, () => ({ bytes: drawing() }))
+}
+
+const fill = (bytes: Uint8Array<ArrayBuffer>): Uint8Array => globalThis.crypto.getRandomValues(bytes)
+
+const poolLength = 2048
+
+/** Asking the platform costs more than the bytes, so it is asked for many. None is handed out twice, or kept. */
+const drawing = () => {
+  const pool = new Uint8Array(poolLength)
+  let next = poolLength
+  return (length: number): Uint8Array => {
+    if (length > poolLength) return fill(new Uint8Array(length))
+    if (next + length > poolLength) {
+      fill(pool)
+      next = 0
+    }
+    const end = next + length
+    const drawn = pool.slice(next, end)
+    pool.fill(0, next, end)
+    next = end
+    return drawn
+  }
 }

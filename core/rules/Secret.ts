@@ -1,5 +1,5 @@
 import { Redacted, Schema } from "effect"
-import { Base64Url } from "effect/encoding"
+import { base64Url, textLength, writeBase64Url } from "./Base64Url.ts"
 import { sha256Of } from "./Sha256.ts"
 
 /** SHA-256 of a secret's text, as base64url: all that is kept of it. */
@@ -11,7 +11,7 @@ const utf8 = new TextEncoder()
 /** Secrets here are random and long, so one hash is enough; passwords are another matter. */
 export const digestOf = (text: string): Digest =>
   // 32 bytes are 43 characters of base64url.
-  Base64Url.encode(sha256Of(utf8.encode(text))) as Digest
+  base64Url(sha256Of(utf8.encode(text))) as Digest
 
 /** Digests all have one length, so the time taken says nothing about where two of them differ. */
 export const sameDigest = (a: string, b: string): boolean => {
@@ -28,7 +28,7 @@ export interface Credential {
 
 /** A credential's text is its prefix, by which people and scanners know it, and the bytes as base64url. */
 export const credential = (prefix: string, bytes: Uint8Array): Credential => {
-  const text = withChecksum(prefix + Base64Url.encode(bytes))
+  const text = checkedText(prefix, bytes)
   return { text: Redacted.make(text, { label: "credential" }), digest: digestOf(text) }
 }
 
@@ -40,30 +40,41 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc
 })
 
-/** CRC-32 (IEEE 802.3) of ASCII text. */
-const crc32 = (text: string, end: number): number => {
-  let crc = 0xffffffff
-  for (let i = 0; i < end; i++) crc = (crc >>> 8) ^ (crcTable[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0)
-  return (crc ^ 0xffffffff) >>> 0
-}
-
 export const checksumLength = 6
 
-/** The CRC-32 as six digits of base 62: a scanner can tell a real secret from a lookalike without asking us. */
-const checksum = (text: string, end: number): string => {
-  let rest = crc32(text, end)
-  let digits = ""
-  for (let i = 0; i < checksumLength; i++) {
-    digits = base62.charAt(rest % 62) + digits
+/** CRC-32 (IEEE 802.3), one byte further. */
+const step = (crc: number, byte: number): number => (crc >>> 8) ^ (crcTable[(crc ^ byte) & 0xff] ?? 0)
+
+const ascii = new TextDecoder()
+
+/**
+ * A prefix and bytes as base64url, with their CRC-32 behind as six digits of base 62: a scanner can tell a real secret
+ * from a lookalike without asking us.
+ */
+export const checkedText = (prefix: string, bytes: Uint8Array): string => {
+  const text = new Uint8Array(prefix.length + textLength(bytes.length) + checksumLength)
+  for (let i = 0; i < prefix.length; i++) text[i] = prefix.charCodeAt(i)
+  const end = writeBase64Url(bytes, text, prefix.length)
+  let crc = 0xffffffff
+  for (let i = 0; i < end; i++) crc = step(crc, text[i] ?? 0)
+  let rest = (crc ^ 0xffffffff) >>> 0
+  for (let i = text.length - 1; i >= end; i--) {
+    text[i] = base62.charCodeAt(rest % 62)
     rest = Math.floor(rest / 62)
   }
-  return digits
+  return ascii.decode(text)
 }
-
-export const withChecksum = (text: string): string => text + checksum(text, text.length)
 
 /** Whether the last six characters fit those before them. It finds cut and mistyped texts, not forged ones. */
 export const hasValidChecksum = (text: string): boolean => {
   const end = text.length - checksumLength
-  return end > 0 && text.endsWith(checksum(text, end))
+  if (end <= 0) return false
+  let crc = 0xffffffff
+  for (let i = 0; i < end; i++) crc = step(crc, text.charCodeAt(i))
+  let rest = (crc ^ 0xffffffff) >>> 0
+  for (let i = text.length - 1; i >= end; i--) {
+    if (text.charCodeAt(i) !== base62.charCodeAt(rest % 62)) return false
+    rest = Math.floor(rest / 62)
+  }
+  return true
 }

@@ -1,5 +1,4 @@
 import { type Clock, Effect, Option, type Redacted, Result } from "effect"
-import { Hex } from "effect/encoding"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import type { Client } from "../client/Client.ts"
 import { apiKeySecretLength, isKeyText, makeKey, readKey } from "../grant/apiKey.ts"
@@ -17,6 +16,7 @@ import { allowances } from "../ports/allowances.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Limiter } from "../ports/Limiter.ts"
 import { Conflict, type StorageUnavailable } from "../ports/Storage.ts"
+import { hexOf } from "../rules/Hex.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -133,7 +133,7 @@ export const makeGrants = (
   limiter: Limiter["Service"],
   clock: Clock.Clock
 ): Grants => {
-  const fresh = (sealer: Sealer): Fresh => ({ serial: Hex.encode(entropy.bytes(serialLength)), key: sealer.first.id })
+  const fresh = (sealer: Sealer): Fresh => ({ serial: hexOf(entropy.bytes(serialLength)), key: sealer.first.id })
 
   const sealed = (sealer: Sealer, workspace: WorkspaceId, tokens: Tokens, now: Instant): Issued => ({
     grant: tokens.access.grant,
@@ -147,7 +147,7 @@ export const makeGrants = (
   })
 
   const get = (workspace: WorkspaceId, id: GrantId) =>
-    Effect.map(records.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
+    Effect.mapEager(records.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
 
   const unknown = refuseUnknown()
 
@@ -156,7 +156,7 @@ export const makeGrants = (
    * noted of the client is left to its next request.
    */
   const proven = (workspace: WorkspaceId, client: Client, now: Instant) =>
-    Effect.catch(clients.markProven(workspace, client, now), (fault) =>
+    Effect.catchEager(clients.markProven(workspace, client, now), (fault) =>
       Effect.logWarning("a client that completed a flow could not be noted as proven", {
         workspace,
         client: client.id,
@@ -190,6 +190,22 @@ export const makeGrants = (
     })
   }
 
+  /** What a decision comes to for whoever asked: the tokens, sealed, or the refusal. */
+  const handedOut = <E>(
+    decided: Effect.Effect<Result.Result<Tokens, E>, Storing>,
+    sealer: Sealer,
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    now: Instant
+  ): Effect.Effect<Issued, E | Storing> =>
+    Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, E> => {
+      if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
+      return Effect.mapEager(proven(workspace, by.client, now), () => {
+        usage.saw("client", workspace, by.client.id, now)
+        return sealed(sealer, workspace, outcome.success, now)
+      })
+    })
+
   /** A token's grant, and that grant's client. */
   const behind = (workspace: WorkspaceId, id: GrantId) =>
     Effect.flatMapEager(get(workspace, id), (grant) => {
@@ -219,65 +235,67 @@ export const makeGrants = (
         ? { _tag: "Expired" }
         : { _tag: "Waiting", code: seal(keys.current(), workspace, codeOf(grant)) }
     }),
-    redeem: Effect.fnUntracedEager(function* (workspace, by, code, command) {
+    redeem: (workspace, by, code, command) => {
       const now = instantOf(clock)
       const sealer = keys.current()
       const token = open(sealer, workspace, "code", code, now)
-      if (Result.isFailure(token)) return yield* new InvalidGrant({ reason: token.failure })
+      if (Result.isFailure(token)) return Effect.fail(new InvalidGrant({ reason: token.failure }))
       const drawn = fresh(sealer)
-      const outcome = yield* transact(records, entropy, workspace, token.success.grant, (grant) =>
+      const decided = transact(records, entropy, workspace, token.success.grant, (grant) =>
         grant === undefined ? unknown : redeem(grant, by, command, policy, now, drawn)
       )
-      const tokens = yield* Effect.fromResult(outcome)
-      yield* proven(workspace, by.client, now)
-      usage.saw("client", workspace, by.client.id, now)
-      return sealed(sealer, workspace, tokens, now)
-    }),
-    refresh: Effect.fnUntracedEager(function* (workspace, by, text, command) {
+      return handedOut(decided, sealer, workspace, by, now)
+    },
+    refresh: (workspace, by, text, command) => {
       const now = instantOf(clock)
       const sealer = keys.current()
-      const presented = open(sealer, workspace, "refresh", text, now)
-      if (Result.isFailure(presented)) return yield* new InvalidGrant({ reason: presented.failure })
+      const opened = open(sealer, workspace, "refresh", text, now)
+      if (Result.isFailure(opened)) return Effect.fail(new InvalidGrant({ reason: opened.failure }))
+      const presented = opened.success
       // The client's name is in the key, so that a stranger with a stolen text uses up no share but its own.
-      const of = `${by.client.id} ${presented.success.grant}`
-      yield* limiter.take({ allowance: allowances.grant, workspace, of })
-      const drawn = fresh(sealer)
-      const outcome = yield* transact(records, entropy, workspace, presented.success.grant, (grant) =>
-        grant === undefined
-          ? unknown
-          : refresh(grant, by, { ...command, presented: presented.success }, policy, now, drawn)
-      )
-      const tokens = yield* Effect.fromResult(outcome)
-      yield* proven(workspace, by.client, now)
-      usage.saw("client", workspace, by.client.id, now)
-      return sealed(sealer, workspace, tokens, now)
-    }),
-    clientCredentials: Effect.fnUntracedEager(function* (workspace, by, command) {
+      const of = `${by.client.id} ${presented.grant}`
+      return Effect.flatMapEager(limiter.take({ allowance: allowances.grant, workspace, of }), () => {
+        const drawn = fresh(sealer)
+        const decided = transact(records, entropy, workspace, presented.grant, (grant) =>
+          grant === undefined ? unknown : refresh(grant, by, { ...command, presented }, policy, now, drawn)
+        )
+        return handedOut(decided, sealer, workspace, by, now)
+      })
+    },
+    clientCredentials: (workspace, by, command) => {
       const now = instantOf(clock)
       const sealer = keys.current()
       const drawn = fresh(sealer)
-      const outcome = yield* transact(records, entropy, workspace, by.client.workspaceGrant, (grant) =>
+      const decided = transact(records, entropy, workspace, by.client.workspaceGrant, (grant) =>
         clientCredentials(grant, by, command, policy, now, drawn)
       )
-      const tokens = yield* Effect.fromResult(outcome)
-      yield* proven(workspace, by.client, now)
-      usage.saw("client", workspace, by.client.id, now)
-      return sealed(sealer, workspace, tokens, now)
-    }),
-    examine: Effect.fnUntracedEager(function* (workspace, text) {
+      return handedOut(decided, sealer, workspace, by, now)
+    },
+    examine: (workspace, text) => {
       const now = instantOf(clock)
-      if (isKeyText(text)) return { kind: "key", principal: yield* checkKeyText(workspace, text, now) }
-      const opened = openAny(keys.current(), workspace, text, now)
-      if (Result.isFailure(opened)) return yield* new InvalidToken({ reason: opened.failure })
-      const token = opened.success
-      if (token.kind === "code") return yield* new InvalidToken({ reason: "wrong_kind" })
-      const { grant, client } = yield* behind(workspace, token.grant)
-      if (token.kind === "access") {
-        const principal = yield* Effect.fromResult(checkAccess(workspace, grant, client, token, now))
-        return { kind: "access", token, principal }
+      if (isKeyText(text)) {
+        return Effect.mapEager(checkKeyText(workspace, text, now), (principal) => ({ kind: "key", principal }))
       }
-      return { kind: "refresh", token, grant: yield* Effect.fromResult(checkRefresh(grant, client, token, now)) }
-    }),
+      const opened = openAny(keys.current(), workspace, text, now)
+      if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
+      const token = opened.success
+      if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
+      return Effect.flatMapEager(
+        behind(workspace, token.grant),
+        ({ grant, client }): Effect.Effect<Known, InvalidToken> => {
+          if (token.kind === "access") {
+            const principal = checkAccess(workspace, grant, client, token, now)
+            return Result.isSuccess(principal)
+              ? Effect.succeed({ kind: "access", token, principal: principal.success })
+              : Effect.fail(principal.failure)
+          }
+          const live = checkRefresh(grant, client, token, now)
+          return Result.isSuccess(live)
+            ? Effect.succeed({ kind: "refresh", token, grant: live.success })
+            : Effect.fail(live.failure)
+        }
+      )
+    },
     revokeToken: Effect.fnUntracedEager(function* (workspace, by, text) {
       const now = instantOf(clock)
       const opened = openAny(keys.current(), workspace, text, now)

@@ -128,9 +128,8 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
         const kept = read(found.value)
         return Result.isSuccess(kept) ? Effect.succeed(Option.some(kept.success)) : Effect.fail(kept.failure)
       }),
-    insert: (workspace, value, command) => Effect.suspend(() => storage.insert(write(workspace, value, command))),
-    replace: (workspace, expected, value, command) =>
-      Effect.suspend(() => storage.replace(expected, write(workspace, value, command))),
+    insert: (workspace, value, command) => storage.insert(write(workspace, value, command)),
+    replace: (workspace, expected, value, command) => storage.replace(expected, write(workspace, value, command)),
     remove: (workspace, id) => storage.remove({ workspace, kind: kind.kind, id }),
     list: (workspace, owner, page) =>
       Effect.flatMap(storage.list({ workspace, kind: kind.kind, owner, ...page }), (found) => {

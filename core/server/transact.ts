@@ -1,8 +1,8 @@
-import { Effect, Option, type Result } from "effect"
-import { Hex } from "effect/encoding"
+import { Effect, Exit, Option, type Result } from "effect"
 import type { Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import { StorageUnavailable } from "../ports/Storage.ts"
+import { type Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import { hexOf } from "../rules/Hex.ts"
 import { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Kept, Records } from "./Records.ts"
@@ -39,27 +39,48 @@ export const transact = <V, A, E>(
       : swap(records, entropy, workspace, id, decide, kept, decision.next, decision.outcome)
   })
 
-const swap = Effect.fnUntraced(function* <V, A, E>(
+const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | undefined, next: V, command: string) =>
+  kept === undefined
+    ? records.insert(workspace, next, command)
+    : records.replace(workspace, kept.version, next, command)
+
+const swap = <V, A, E>(
   records: Records<V>,
   entropy: Entropy["Service"],
   workspace: WorkspaceId,
   id: string,
   decide: (value: V | undefined) => Decision<A, E, V>,
+  kept: Kept<V> | undefined,
+  next: V,
+  outcome: Result.Result<A, E>
+): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> => {
+  const command = hexOf(entropy.bytes(commandLength))
+  const write = save(records, workspace, kept, next, command)
+  // A store in this process may have done it by now.
+  return Exit.isExit(write) && Exit.isSuccess(write)
+    ? Effect.succeed(outcome)
+    : insist(records, entropy, workspace, id, decide, command, kept, write, outcome)
+}
+
+const insist = Effect.fnUntraced(function* <V, A, E>(
+  records: Records<V>,
+  entropy: Entropy["Service"],
+  workspace: WorkspaceId,
+  id: string,
+  decide: (value: V | undefined) => Decision<A, E, V>,
+  command: string,
   first: Kept<V> | undefined,
-  firstNext: V,
+  firstWrite: Effect.Effect<void, Conflict | StorageUnavailable>,
   firstOutcome: Result.Result<A, E>
 ) {
-  const command = Hex.encode(entropy.bytes(commandLength))
   /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
   let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
   let kept = first
-  let next = firstNext
+  let write = firstWrite
   let outcome = firstOutcome
 
   for (let attempt = 1; ; attempt++) {
     const version = kept?.version ?? 0
-    const write =
-      kept === undefined ? records.insert(workspace, next, command) : records.replace(workspace, version, next, command)
     const lost = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
     if (lost === undefined) return outcome
     if (lost._tag === "StorageUnavailable") {
@@ -77,7 +98,7 @@ const swap = Effect.fnUntraced(function* <V, A, E>(
     }
     const decision = decide(kept?.value)
     if (decision.next === undefined) return decision.outcome
-    next = decision.next
+    write = save(records, workspace, kept, decision.next, command)
     outcome = decision.outcome
   }
 })

@@ -50,7 +50,7 @@ export type SealPurpose = "token" | "ticket" | "form" | "session"
 
 const utf8 = new TextEncoder()
 
-/** More workspaces than this at once, and the least recently derived keys are derived again. */
+/** More workspaces than this at once, for one key and purpose, and the least recently derived keys are derived again. */
 const derivedKeys = 10_000
 
 /** The ring at work: MACs under keys derived for one purpose in one workspace, kept ready for the next request. */
@@ -62,27 +62,47 @@ export interface Sealer {
   readonly mac: (key: SealKey, workspace: string, purpose: SealPurpose, data: Uint8Array) => Uint8Array
 }
 
-export const makeSealer = (ring: KeyRing): Sealer => {
-  const byId = new Map(ring.map((key) => [key.id, key]))
-  const byNumber = new Map(ring.map((key) => [Number.parseInt(key.id, 16), key]))
+/** The MACs of one key for one purpose, by workspace. */
+const derivedBy = (key: SealKey, purpose: SealPurpose): ((workspace: string) => Mac) => {
   const derived = new Map<string, Mac>()
-  const derive = (key: SealKey, workspace: string, purpose: SealPurpose): Mac => {
-    const name = `${key.id} ${purpose} ${workspace}`
-    const known = derived.get(name)
+  return (workspace) => {
+    const known = derived.get(workspace)
     if (known !== undefined) return known
     const made = macUnder(macUnder(Redacted.value(key.bytes))(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
     if (derived.size >= derivedKeys) {
       const oldest = derived.keys().next()
       if (oldest.done !== true) derived.delete(oldest.value)
     }
-    derived.set(name, made)
+    derived.set(workspace, made)
+    return made
+  }
+}
+
+type Purposes = { readonly [purpose in SealPurpose]: (workspace: string) => Mac }
+
+const purposesOf = (key: SealKey): Purposes => ({
+  token: derivedBy(key, "token"),
+  ticket: derivedBy(key, "ticket"),
+  form: derivedBy(key, "form"),
+  session: derivedBy(key, "session")
+})
+
+export const makeSealer = (ring: KeyRing): Sealer => {
+  const byId = new Map(ring.map((key) => [key.id, key]))
+  const byNumber = new Map(ring.map((key) => [Number.parseInt(key.id, 16), key]))
+  const byKey = new Map<SealKey, Purposes>()
+  const purposesFor = (key: SealKey): Purposes => {
+    const known = byKey.get(key)
+    if (known !== undefined) return known
+    const made = purposesOf(key)
+    byKey.set(key, made)
     return made
   }
   return {
     first: ring[0],
     find: (keyId) => byId.get(keyId),
     findByNumber: (keyId) => byNumber.get(keyId),
-    mac: (key, workspace, purpose, data) => derive(key, workspace, purpose)(data)
+    mac: (key, workspace, purpose, data) => purposesFor(key)[purpose](workspace)(data)
   }
 }
 

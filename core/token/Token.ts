@@ -1,10 +1,11 @@
 import { Result } from "effect"
-import { Base64Url, Hex } from "effect/encoding"
-import { type GrantId, grantIdBytes } from "../rules/Id.ts"
+import { readBase64Url } from "../rules/Base64Url.ts"
+import { hexOf, writeHex } from "../rules/Hex.ts"
+import { type GrantId, writeGrantId } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
-import { checksumLength, hasValidChecksum, withChecksum } from "../rules/Secret.ts"
+import { checkedText, checksumLength, hasValidChecksum } from "../rules/Secret.ts"
 import { endsIn, instantLength, readInstant, readNumber, writeNumber } from "./bytes.ts"
 import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
 
@@ -56,128 +57,123 @@ const maxTextLength = 4096
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()
 
-interface Claim {
-  readonly tag: number
-  readonly value: Uint8Array
-}
-
-const claimsOf = (token: Token): ReadonlyArray<Claim> => {
-  if (token.kind !== "access") return []
-  const claims: Array<Claim> = [{ tag: tag.serial, value: Result.getOrThrow(Hex.decode(token.serial)) }]
-  if (token.scope !== null) claims.push({ tag: tag.scope, value: utf8.encode(formatScopes(token.scope)) })
-  if (token.resource !== null) claims.push({ tag: tag.resource, value: utf8.encode(token.resource) })
-  return claims
-}
-
 const numberOf = (token: Token): number =>
   token.kind === "refresh" ? token.generation : token.kind === "access" ? token.epoch : 0
 
+const claimAt = (bytes: Uint8Array, at: number, claimTag: number, value: Uint8Array): number => {
+  bytes[at] = claimTag
+  writeNumber(bytes, at + 1, 2, value.length)
+  bytes.set(value, at + claimHead)
+  return at + claimHead + value.length
+}
+
+/** Everything before the MAC, with room for it behind. */
 const write = (token: Token, key: SealKey): Uint8Array => {
-  const claims = claimsOf(token)
-  const length = claims.reduce((sum, claim) => sum + claimHead + claim.value.length, headLength)
-  const body = new Uint8Array(length)
-  body[0] = version
-  body.set(key.idBytes, at.key)
-  body[at.kind] = kindByte[token.kind]
-  body.set(grantIdBytes(token.grant), at.grant)
-  writeNumber(body, at.number, 4, numberOf(token))
-  writeNumber(body, at.expiry, instantLength, token.expiresAt)
-  let next = headLength
-  for (const claim of claims) {
-    body[next] = claim.tag
-    writeNumber(body, next + 1, 2, claim.value.length)
-    body.set(claim.value, next + claimHead)
-    next += claimHead + claim.value.length
-  }
-  return body
+  const isAccess = token.kind === "access"
+  const scope = isAccess && token.scope !== null ? utf8.encode(formatScopes(token.scope)) : undefined
+  const resource = isAccess && token.resource !== null ? utf8.encode(token.resource) : undefined
+  const claims =
+    (isAccess ? claimHead + serialLength : 0) +
+    (scope === undefined ? 0 : claimHead + scope.length) +
+    (resource === undefined ? 0 : claimHead + resource.length)
+  const bytes = new Uint8Array(headLength + claims + macLength)
+  bytes[0] = version
+  bytes.set(key.idBytes, at.key)
+  bytes[at.kind] = kindByte[token.kind]
+  writeGrantId(token.grant, bytes, at.grant)
+  writeNumber(bytes, at.number, 4, numberOf(token))
+  writeNumber(bytes, at.expiry, instantLength, token.expiresAt)
+  if (!isAccess) return bytes
+  bytes[headLength] = tag.serial
+  writeNumber(bytes, headLength + 1, 2, serialLength)
+  writeHex(token.serial, bytes, headLength + claimHead)
+  let next = headLength + claimHead + serialLength
+  if (scope !== undefined) next = claimAt(bytes, next, tag.scope, scope)
+  if (resource !== undefined) claimAt(bytes, next, tag.resource, resource)
+  return bytes
 }
 
 /** The token's text: a pure function of the token, the key and the workspace. */
 export const seal = (sealer: Sealer, workspace: string, token: Token, key: SealKey = sealer.first): string => {
-  const body = write(token, key)
-  const bytes = new Uint8Array(body.length + macLength)
-  bytes.set(body)
-  bytes.set(sealer.mac(key, workspace, "token", body), body.length)
-  return withChecksum(tokenPrefix[token.kind] + Base64Url.encode(bytes))
+  const bytes = write(token, key)
+  const end = bytes.length - macLength
+  bytes.set(sealer.mac(key, workspace, "token", bytes.subarray(0, end)), end)
+  return checkedText(tokenPrefix[token.kind], bytes)
 }
 
-const readClaims = (body: Uint8Array): Map<number, Uint8Array> | undefined => {
-  const claims = new Map<number, Uint8Array>()
-  let next = headLength
+/** The claims of an access token. Ascending tags leave one way to write a set of them. */
+const readAccess = (
+  grant: GrantId,
+  expiresAt: Instant,
+  epoch: number,
+  bytes: Uint8Array,
+  end: number
+): AccessToken | undefined => {
+  let serial: string | undefined
+  let scope: Scopes | null = null
+  let resource: Resource | null = null
   let last = 0
-  while (next < body.length) {
-    const claimTag = body[next] ?? 0
+  for (let next = headLength; next < end; ) {
+    const claimTag = bytes[next] ?? 0
     const start = next + claimHead
-    const end = start + readNumber(body, next + 1, 2)
-    // Ascending tags leave one way to write a set of claims.
-    if (claimTag <= last || claimTag > tag.resource || end > body.length) return undefined
-    claims.set(claimTag, body.slice(start, end))
+    next = start + readNumber(bytes, start - 2, 2)
+    if (claimTag <= last || claimTag > tag.resource || next > end) return undefined
     last = claimTag
-    next = end
+    if (claimTag === tag.serial) {
+      if (next - start !== serialLength) return undefined
+      serial = hexOf(bytes, start, next)
+    } else if (claimTag === tag.scope) {
+      const read = readScopes(utf8Reader.decode(bytes.subarray(start, next)))
+      if (Result.isFailure(read)) return undefined
+      scope = read.success
+    } else {
+      // Written by `seal` from a Resource, as the MAC has shown.
+      resource = utf8Reader.decode(bytes.subarray(start, next)) as Resource
+    }
   }
-  return claims
-}
-
-const readAccess = (head: Omit<CodeToken, "kind">, epoch: number, claims: Map<number, Uint8Array>) => {
-  const serial = claims.get(tag.serial)
-  const scopeBytes = claims.get(tag.scope)
-  const resourceBytes = claims.get(tag.resource)
-  if (serial?.length !== serialLength) return undefined
-  const scope = scopeBytes === undefined ? null : Result.getOrUndefined(readScopes(utf8Reader.decode(scopeBytes)))
-  if (scope === undefined) return undefined
-  // Written by `seal` from a Resource, as the MAC has shown.
-  const resource = resourceBytes === undefined ? null : (utf8Reader.decode(resourceBytes) as Resource)
-  return { kind: "access", ...head, epoch, serial: Hex.encode(serial), scope, resource } satisfies AccessToken
+  return serial === undefined ? undefined : { kind: "access", grant, expiresAt, epoch, serial, scope, resource }
 }
 
 /**
  * The grant's id is base64url too, and begins where a group of the payload begins: its first 21 characters stand in the
  * payload as they are, and two bits are left for the last.
  */
-const grantIn = (payload: string, body: Uint8Array): GrantId =>
+const grantIn = (text: string, payloadAt: number, bytes: Uint8Array): GrantId =>
   // The characters of 16 bytes.
-  (payload.slice(8, 29) + "AQgw".charAt((body[at.number - 1] ?? 0) & 3)) as GrantId
+  (text.slice(payloadAt + 8, payloadAt + 29) + "AQgw".charAt((bytes[at.number - 1] ?? 0) & 3)) as GrantId
 
-const read = (payload: string, body: Uint8Array): Token | undefined => {
-  const head = { grant: grantIn(payload, body), expiresAt: readInstant(body, at.expiry) }
-  const number = readNumber(body, at.number, 4)
-  const claims = readClaims(body)
-  if (claims === undefined) return undefined
-  switch (body[at.kind]) {
-    case kindByte.code:
-      return claims.size === 0 && number === 0 ? { kind: "code", ...head } : undefined
-    case kindByte.refresh:
-      return claims.size === 0 ? { kind: "refresh", ...head, generation: number } : undefined
-    case kindByte.access:
-      return readAccess(head, number, claims)
-    default:
-      return undefined
+const read = (kind: Token["kind"], grant: GrantId, bytes: Uint8Array, end: number): Token | undefined => {
+  // The text's prefix and the bytes under the MAC have to agree on what it is.
+  if (bytes[at.kind] !== kindByte[kind]) return undefined
+  const expiresAt = readInstant(bytes, at.expiry)
+  const number = readNumber(bytes, at.number, 4)
+  switch (kind) {
+    case "code":
+      return end === headLength && number === 0 ? { kind, grant, expiresAt } : undefined
+    case "refresh":
+      return end === headLength ? { kind, grant, expiresAt, generation: number } : undefined
+    case "access":
+      return readAccess(grant, expiresAt, number, bytes, end)
   }
 }
 
-const alphabet = /^[A-Za-z0-9_-]+$/
-/** The last characters that leave no bit over, by how many characters stand in the last group of four. */
-const endings: Readonly<Record<number, RegExp>> = { 0: /./, 2: /[AQgw]$/, 3: /[AEIMQUYcgkosw048]$/ }
-
-/** One text for one token: padding, white space and bits left over at the end would make a second. */
-const isCanonical = (payload: string): boolean =>
-  alphabet.test(payload) && endings[payload.length % 4]?.test(payload) === true
-
-/** Everything but expiry and kind: that the text is one of ours, whole, and sealed in this workspace by a key we hold. */
-const unseal = (sealer: Sealer, workspace: string, prefix: string, text: string): Result.Result<Token, TokenFault> => {
+/** Everything but expiry: that the text is one of ours, whole, and sealed in this workspace by a key we hold. */
+const unseal = (
+  sealer: Sealer,
+  workspace: string,
+  kind: Token["kind"],
+  text: string
+): Result.Result<Token, TokenFault> => {
   if (text.length > maxTextLength || !hasValidChecksum(text)) return Result.fail("malformed")
-  const payload = text.slice(prefix.length, -checksumLength)
-  if (!isCanonical(payload)) return Result.fail("malformed")
-  const decoded = Base64Url.decode(payload)
-  if (Result.isFailure(decoded)) return Result.fail("malformed")
-  const bytes = decoded.success
-  if (bytes.length < headLength + macLength) return Result.fail("malformed")
+  const payloadAt = tokenPrefix[kind].length
+  const bytes = readBase64Url(text, payloadAt, text.length - checksumLength)
+  if (bytes === undefined || bytes.length < headLength + macLength) return Result.fail("malformed")
   if (bytes[0] !== version) return Result.fail("malformed")
   const key = sealer.findByNumber(readNumber(bytes, at.key, keyIdLength))
   if (key === undefined) return Result.fail("unknown_key")
-  const body = bytes.slice(0, bytes.length - macLength)
-  if (!endsIn(bytes, sealer.mac(key, workspace, "token", body))) return Result.fail("forged")
-  const token = read(payload, body)
+  const end = bytes.length - macLength
+  if (!endsIn(bytes, sealer.mac(key, workspace, "token", bytes.subarray(0, end)))) return Result.fail("forged")
+  const token = read(kind, grantIn(text, payloadAt, bytes), bytes, end)
   return token === undefined ? Result.fail("malformed") : Result.succeed(token)
 }
 
@@ -199,9 +195,8 @@ export const openAny = (
 ): Result.Result<Token, TokenFault> => {
   const kind = kindOf(text)
   if (kind === undefined) return Result.fail("malformed")
-  const opened = unseal(sealer, workspace, tokenPrefix[kind], text)
+  const opened = unseal(sealer, workspace, kind, text)
   if (Result.isFailure(opened)) return opened
-  if (opened.success.kind !== kind) return Result.fail("malformed")
   return hasPassed(opened.success.expiresAt, now) ? Result.fail("expired") : opened
 }
 

@@ -8,9 +8,10 @@ import { revoked, revokeGrant } from "../../core/grant/revoke.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
-import { checksumLength, digestOf, withChecksum } from "../../core/rules/Secret.ts"
+import { checksumLength, digestOf } from "../../core/rules/Secret.ts"
 import type { AccessToken } from "../../core/token/Token.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { withChecksum } from "../given/withChecksum.ts"
 import {
   active,
   after,

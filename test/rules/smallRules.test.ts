@@ -5,7 +5,8 @@ import { networkOf } from "../../core/rules/Network.ts"
 import { readChallenge, readVerifier } from "../../core/rules/Pkce.ts"
 import { InvalidTarget } from "../../core/rules/Refusal.ts"
 import { covers, narrowResource, Resource, readResource } from "../../core/rules/Resource.ts"
-import { credential, digestOf, hasValidChecksum, sameDigest, withChecksum } from "../../core/rules/Secret.ts"
+import { credential, digestOf, hasValidChecksum, sameDigest } from "../../core/rules/Secret.ts"
+import { withChecksum } from "../given/withChecksum.ts"
 
 describe("times", () => {
   test("an expiry is the first moment that no longer counts", () => {

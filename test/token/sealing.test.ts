@@ -4,7 +4,7 @@ import { Effect, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import { digestOf, withChecksum } from "../../core/rules/Secret.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
 import { csrfField, isCsrfField } from "../../core/token/csrf.ts"
 import {
   BadSealKey,
@@ -17,6 +17,7 @@ import {
 } from "../../core/token/KeyRing.ts"
 import { openTicket, sealTicket, wasShown } from "../../core/token/Ticket.ts"
 import { type AccessToken, open, openAny, seal, type Token } from "../../core/token/Token.ts"
+import { withChecksum } from "../given/withChecksum.ts"
 import { scopes } from "../grant/given.ts"
 
 const key = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
