@@ -1,5 +1,5 @@
 import { Effect, Scope } from "effect"
-import { findNode22 } from "../test/harness/machine/findNode22.ts"
+import { findNode22 } from "../test/harness/machine/findNode.ts"
 import type { Wish } from "./arguments.ts"
 import { millionInSqlite } from "./measure/million.ts"
 import { quick, thorough } from "./measure/Options.ts"

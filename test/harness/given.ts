@@ -29,5 +29,9 @@ export const redisCli = given("TEST_REDIS_CLI", "redis-cli")
 /** The Node that runs the tests' launcher, 20 or later. */
 export const node = given("TEST_NODE", "Node")
 
-/** A Node with `node:sqlite`: 22.13 or later. */
+export const node20 = given("TEST_NODE20", "Node 20")
+
+/** With `node:sqlite`: from 22.13. */
 export const node22 = given("TEST_NODE22", "Node 22.13 or later")
+
+export const node24 = given("TEST_NODE24", "Node 24")

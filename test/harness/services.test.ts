@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process"
 import { Cluster, Redis } from "ioredis"
 import { chromium } from "playwright-core"
 import postgres from "postgres"
-import { chromiumPath, node, node22, postgresUrl, redisClusterUrl, redisUrl } from "./given.ts"
+import { chromiumPath, node, node20, node22, node24, postgresUrl, redisClusterUrl, redisUrl } from "./given.ts"
 
 const nodesOf = (url: string) =>
   url
@@ -59,11 +59,13 @@ describe("what npm test brings", () => {
     expect(heading).toBe("Salve")
   })
 
-  test("a Node of the oldest kind that is served, and one with node:sqlite", () => {
-    const version = spawnSync(node(), ["--print", "process.versions.node"], { encoding: "utf8" }).stdout
+  test("a Node that launches, one of each line that is served, and one with node:sqlite", () => {
+    const versionOf = (program: string) =>
+      spawnSync(program, ["--print", "process.versions.node"], { encoding: "utf8" }).stdout
     const sqlite = spawnSync(node22(), ["--print", "typeof require('node:sqlite').DatabaseSync"], { encoding: "utf8" })
 
-    expect(Number(version.split(".")[0])).toBeGreaterThanOrEqual(20)
+    expect(Number(versionOf(node()).split(".")[0])).toBeGreaterThanOrEqual(20)
+    expect([node20(), node22(), node24()].map((one) => versionOf(one).split(".")[0])).toEqual(["20", "22", "24"])
     expect(sqlite.stdout.trim()).toBe("function")
   })
 })

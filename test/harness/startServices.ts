@@ -1,6 +1,6 @@
 import { Effect, type Scope } from "effect"
 import { equip } from "./machine/equip.ts"
-import { findNode22 } from "./machine/findNode22.ts"
+import { findNode20, findNode22, findNode24 } from "./machine/findNode.ts"
 import type { NotInstalled } from "./machine/installPackages.ts"
 import type { ServerFailed } from "./Server.ts"
 import { startPostgres } from "./startPostgres.ts"
@@ -18,12 +18,14 @@ const fromEnvironment = <E, R>(variable: string, start: Effect.Effect<{ readonly
 export const startServices: Effect.Effect<Environment, NotInstalled | ServerFailed, Scope.Scope> = Effect.gen(
   function* () {
     const { postgresBin, redis, chromium } = yield* equip
-    const [postgres, single, cluster, node22] = yield* Effect.all(
+    const [postgres, single, cluster, node20, node22, node24] = yield* Effect.all(
       [
         fromEnvironment("TEST_POSTGRES_URL", startPostgres(postgresBin ? { bin: postgresBin } : {})),
         fromEnvironment("TEST_REDIS_URL", startRedis(redis)),
         fromEnvironment("TEST_REDIS_CLUSTER_URL", startRedisCluster(redis)),
-        findNode22
+        findNode20,
+        findNode22,
+        findNode24
       ],
       { concurrency: "unbounded" }
     )
@@ -31,7 +33,9 @@ export const startServices: Effect.Effect<Environment, NotInstalled | ServerFail
       TEST_POSTGRES_URL: postgres.url,
       TEST_REDIS_URL: single.url,
       TEST_REDIS_CLUSTER_URL: cluster.url,
+      TEST_NODE20: node20,
       TEST_NODE22: node22,
+      TEST_NODE24: node24,
       ...(postgresBin ? { TEST_POSTGRES_BIN: postgresBin } : {}),
       ...(redis ? { TEST_REDIS_SERVER: redis.server, TEST_REDIS_CLI: redis.cli } : {}),
       ...(chromium ? { CHROMIUM_PATH: chromium } : {})

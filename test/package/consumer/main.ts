@@ -1,0 +1,4 @@
+import { layer } from "tessera/storage/memory"
+import { play } from "./play.ts"
+
+console.log(JSON.stringify(await play(layer)))

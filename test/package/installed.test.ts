@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import { version } from "../../runtimes/command/version.ts"
+import { freePort } from "../harness/freePort.ts"
+import { node, node20, node22, node24 } from "../harness/given.ts"
+import { plainEnvironment } from "../harness/runProgram.ts"
+import { launchBrowser } from "../pages/launchBrowser.ts"
+import { startChild } from "../runtimes/given/Child.ts"
+import { root } from "./given/builtPackage.ts"
+import { compilerOptions, emptyProject } from "./given/emptyProject.ts"
+import { finished } from "./given/finished.ts"
+import { graphOf } from "./given/ModuleGraph.ts"
+
+const scope = Scope.makeUnsafe()
+let project = ""
+
+beforeAll(async () => {
+  project = await Effect.runPromise(Scope.provide(emptyProject, scope))
+  // As `nodenext` resolves, into `out/`; what is wrong is thrown here.
+  await typeCheck({})
+}, 120_000)
+
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const run = (command: string, args: ReadonlyArray<string>) =>
+  Effect.runPromise(finished(command, args, { cwd: project, env: plainEnvironment }))
+
+const typeCheck = (changed: object) => {
+  const config = { compilerOptions: { ...compilerOptions, ...changed }, include: ["*.ts"] }
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify(config))
+  return run(node(), [join(root, "node_modules/typescript/bin/tsc"), "-p", "."])
+}
+
+/** What `consumer/play.ts` sees when all is well, anywhere. */
+const played = {
+  registered: 201,
+  token: [200, "Bearer"],
+  orders: [200, { orders: [], of: "Workspace" }],
+  forged: 401
+}
+
+const entriesIn = (manifest: { readonly exports: Readonly<Record<string, object>> }) =>
+  Object.keys(manifest.exports).filter((name) => name !== "./package.json")
+
+const read = (file: string) => JSON.parse(readFileSync(file, "utf8"))
+
+/** What an entry says it is for: everything else must run on web standards alone. */
+const ofAPlatform = /^\.\/(?:runtime\/(?:elysia|node)|storage\/(?:postgres|redis|sqlite))$/
+
+describe("the package, installed by npm into an empty project", () => {
+  test("brings effect and @noble/hashes, and nothing else", () => {
+    const found = readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))
+    expect(found.sort()).toEqual(["@noble", "effect", "tessera"])
+    expect(readdirSync(join(project, "node_modules/@noble"))).toEqual(["hashes"])
+  })
+
+  test("has every entry of the checkout, with what it runs and what it declares", () => {
+    const folder = join(project, "node_modules/tessera")
+    const manifest = read(join(folder, "package.json"))
+    expect(entriesIn(manifest)).toEqual(entriesIn(read(join(root, "package.json"))))
+    for (const name of entriesIn(manifest)) {
+      const { default: script, types } = manifest.exports[name]
+      expect(readFileSync(join(folder, script), "utf8")).toMatch(/\b(?:export|import)\b/)
+      expect(readFileSync(join(folder, types), "utf8")).toMatch(/\bexport\b/)
+    }
+  })
+
+  test("names as optional peers the drivers and frameworks that it imports, and no others", () => {
+    const folder = join(project, "node_modules/tessera")
+    const { dependencies, peerDependencies, peerDependenciesMeta, private: kept } = read(join(folder, "package.json"))
+    const every = entriesIn(read(join(folder, "package.json"))).map((name) => name.replace(/^\./, "tessera"))
+    const { foreign } = graphOf(project, [...every, "./node_modules/tessera/runtimes/node/main.js"])
+    const drivers = [...foreign].filter((name) => !/^(?:node|bun):/.test(name)).sort()
+    expect(drivers).toEqual(["elysia", "ioredis", "postgres"])
+    expect(peerDependenciesMeta).toEqual(Object.fromEntries(drivers.map((name) => [name, { optional: true }])))
+    expect(Object.keys(peerDependencies).sort()).toEqual(["effect", ...drivers].sort())
+    expect(Object.keys(dependencies)).toEqual(["@noble/hashes"])
+    expect(kept).toBeUndefined()
+  })
+
+  test("holds no source, no test and no launcher of the checkout", () => {
+    const files = readdirSync(join(project, "node_modules/tessera"), { recursive: true, encoding: "utf8" })
+    expect(files.filter((file) => /\.mjs$|(?<!\.d)\.ts$|\.test\.|^test/.test(file))).toEqual([])
+    expect(files.length).toBeGreaterThan(300)
+  })
+
+  test("is type-checked in full, as nodenext and as a bundler resolve", async () => {
+    expect(readdirSync(join(project, "out"))).toContain("entries.js")
+    expect(await typeCheck({ noEmit: true, module: "esnext", moduleResolution: "bundler" })).toBe("")
+  })
+})
+
+describe("the entries without a platform", () => {
+  const plain = () =>
+    entriesIn(read(join(root, "package.json")))
+      .filter((name) => !ofAPlatform.test(name))
+      .map((name) => name.replace(/^\./, "tessera"))
+
+  test("are these", () => {
+    expect(plain()).toEqual([
+      "tessera",
+      "tessera/testing",
+      "tessera/runtime/bun",
+      "tessera/runtime/fetch",
+      "tessera/storage/memory"
+    ])
+  })
+
+  test("load nothing of Node or Bun, now or later", () => {
+    for (const entry of plain()) {
+      const { files, foreign } = graphOf(project, [entry])
+      expect([entry, [...foreign]]).toEqual([entry, []])
+      expect(files.size).toBeGreaterThan(50)
+    }
+    expect([...graphOf(project, ["tessera/runtime/node"]).foreign]).toEqual(["node:http"])
+    expect([...graphOf(project, ["tessera/storage/postgres"]).foreign]).toContain("postgres")
+  })
+
+  test("do nothing when they are imported", async () => {
+    const script = `
+      const before = [Reflect.ownKeys(globalThis).length, process.eventNames().length]
+      const modules = await Promise.all(${JSON.stringify(plain())}.map((name) => import(name)))
+      const after = [Reflect.ownKeys(globalThis).length, process.eventNames().length]
+      const busy = process.getActiveResourcesInfo().filter((name) => name === "Timeout" || /Server|Socket/.test(name))
+      console.log(JSON.stringify({ before, after, busy, empty: modules.filter((one) => Object.keys(one).length === 0) }))`
+    const { after, before, busy, empty } = JSON.parse(await run(node22(), ["--input-type=module", "--eval", script]))
+    expect({ after, busy, empty }).toEqual({ after: before, busy: [], empty: [] })
+  })
+})
+
+describe("a client registers, gets a token and calls a guarded route", () => {
+  const runtimes: ReadonlyArray<readonly [string, () => string, RegExp]> = [
+    ["Node 20", node20, /^v20\./],
+    ["Node 22", node22, /^v22\./],
+    ["Node 24", node24, /^v24\./],
+    ["Bun", () => process.execPath, /^1\./]
+  ]
+
+  for (const [name, program, expected] of runtimes) {
+    test(`on ${name}`, async () => {
+      expect(await run(program(), ["--version"])).toMatch(expected)
+      // Above it stands Effect's log: that somebody came with a forged token.
+      const [outcome = ""] = (await run(program(), ["out/main.js"])).trimEnd().split("\n").slice(-1)
+      expect(JSON.parse(outcome)).toEqual(played)
+    })
+  }
+
+  test("in a browser, over a store that the page brings: with nothing but web standards", async () => {
+    const { bare, files } = graphOf(project, ["./out/page.js"])
+    const address = (file: string) => file.slice(project.length)
+    const imports = Object.fromEntries([...bare].map(([name, file]) => [name, address(file)]))
+    const map = `<!doctype html><title>page</title><script type="importmap">${JSON.stringify({ imports })}</script>`
+    const served = new Set([...files].map(address))
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: (request) => {
+        const { pathname } = new URL(request.url)
+        if (pathname === "/") return new Response(map, { headers: { "content-type": "text/html" } })
+        return served.has(pathname)
+          ? new Response(Bun.file(project + pathname), { headers: { "content-type": "text/javascript" } })
+          : new Response("", { status: 404 })
+      }
+    })
+    const browser = await launchBrowser()
+    try {
+      const tab = await browser.newPage()
+      await tab.goto(`http://127.0.0.1:${server.port}/`)
+      expect(await tab.evaluate("[typeof process, typeof Bun, typeof Deno, typeof Buffer, typeof require]")).toEqual(
+        Array.from({ length: 5 }, () => "undefined")
+      )
+      expect(await tab.evaluate(`import("/out/page.js").then(({ outcome }) => outcome())`)).toEqual(played)
+    } finally {
+      await browser.close()
+      await server.stop(true)
+    }
+  })
+})
+
+describe("the program of the package", () => {
+  test("is there as a command", async () => {
+    const env = { ...plainEnvironment, PATH: `${join(node(), "..")}:${plainEnvironment.PATH}` }
+    const command = join(project, "node_modules/.bin/tessera")
+    expect(await Effect.runPromise(finished(command, ["--version"], { cwd: project, env }))).toContain(version)
+    const key = await Effect.runPromise(finished(command, ["seal-keys", "new"], { cwd: project, env }))
+    expect(key.trim()).toMatch(/^[\w-]{43}$/)
+  })
+
+  test("serves from SQLite, with no driver installed", () =>
+    Effect.gen(function* () {
+      const port = yield* freePort
+      const main = join(project, "node_modules/tessera/runtimes/node/main.js")
+      const env = { ...plainEnvironment, PORT: String(port) }
+      const child = yield* startChild(node22(), [main, "serve"], { cwd: project, env })
+      yield* Effect.promise(() => child.says(/listening on\s+http/))
+      const ready = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/readyz`))
+      expect(ready.status).toBe(200)
+      child.process.kill("SIGTERM")
+      expect((yield* Effect.promise(() => child.ended)).status).toBe(0)
+    }).pipe(Effect.scoped, Effect.runPromise))
+})
