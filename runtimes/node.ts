@@ -95,6 +95,21 @@ const hangUp = (request: IncomingMessage): void => {
   timer.unref()
 }
 
+/** Whether an app has set headers of its own already, or stands in for `writeHead` to do so. */
+const isShared = (response: ServerResponse): boolean =>
+  response.getHeaderNames().length > 0 || Object.hasOwn(response, "writeHead")
+
+/** As `writeHead` with pairs does, which loses all but one of a name once there are headers: ours instead of the app's. */
+const setEach = (response: ServerResponse, pairs: ReadonlyArray<string>): void => {
+  const seen = new Set(["set-cookie"])
+  for (let i = 0; i + 1 < pairs.length; i += 2) {
+    const [name = "", value = ""] = pairs.slice(i, i + 2)
+    if (seen.has(name)) response.appendHeader(name, value)
+    else response.setHeader(name, value)
+    seen.add(name)
+  }
+}
+
 const write = (request: IncomingMessage, response: ServerResponse, answer: HttpResponse, keepAlive: boolean): void => {
   if (response.destroyed || response.headersSent) return
   const headers: Array<string> = []
@@ -109,7 +124,10 @@ const write = (request: IncomingMessage, response: ServerResponse, answer: HttpR
     headers.push("content-length", String(Buffer.byteLength(answer.body)))
   }
   if (!keepAlive && !close) headers.push("connection", "close")
-  response.writeHead(answer.status, headers)
+  if (isShared(response)) {
+    setEach(response, headers)
+    response.writeHead(answer.status)
+  } else response.writeHead(answer.status, headers)
   response.end(answer.body)
   if (close) hangUp(request)
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, expect } from "bun:test"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { Elysia } from "elysia"
@@ -14,16 +14,8 @@ import { node } from "../harness/given.ts"
 import { app } from "./given/app.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
-import { type Answer, normal, type Send, sendTo } from "./given/wire.ts"
-import { type Script, scripts } from "./transcript.ts"
-
-interface Candidate {
-  readonly name: string
-  readonly prefix: string
-  /** What it has of what scripts need. */
-  readonly has: Script["needs"]
-  readonly start: (issuer: string) => Effect.Effect<Send, unknown, Scope.Scope>
-}
+import { normal, type Send, sendTo } from "./given/wire.ts"
+import { type Candidate, playEverywhere } from "./playEverywhere.ts"
 
 const inProcess = (issuer: string) =>
   Effect.sync((): Send => {
@@ -114,57 +106,16 @@ const onElysia =
     })
 
 const candidates: ReadonlyArray<Candidate> = [
-  { name: "fetch", prefix: "", has: ["own"], start: inProcess },
-  { name: "Bun.serve", prefix: "", has: ["own", "wire"], start: onBun },
-  { name: "node:http, in Bun", prefix: "", has: ["own"], start: onNodeServer },
-  { name: "node:http, in Node", prefix: "", has: ["own", "wire"], start: onNode },
-  { name: "Elysia", prefix: "", has: ["wire"], start: onElysia("") },
-  { name: "Elysia, not compiled", prefix: "", has: ["wire"], start: onElysia("", false) },
-  { name: "fetch, below a path", prefix: "/auth", has: ["own"], start: inProcess },
-  { name: "Bun.serve, below a path", prefix: "/auth", has: ["own", "wire"], start: onBun },
-  { name: "node:http, in Node, below a path", prefix: "/auth", has: ["own", "wire"], start: onNode },
-  { name: "Elysia, below a path", prefix: "/auth", has: ["wire"], start: onElysia("/auth") }
+  { name: "fetch", prefix: "", has: ["own", "stray"], start: inProcess },
+  { name: "Bun.serve", prefix: "", has: ["own", "wire", "stray"], start: onBun },
+  { name: "node:http, in Bun", prefix: "", has: ["own", "stray"], start: onNodeServer },
+  { name: "node:http, in Node", prefix: "", has: ["own", "wire", "stray"], start: onNode },
+  { name: "Elysia", prefix: "", has: ["wire", "stray"], start: onElysia("") },
+  { name: "Elysia, not compiled", prefix: "", has: ["wire", "stray"], start: onElysia("", false) },
+  { name: "fetch, below a path", prefix: "/auth", has: ["own", "stray"], start: inProcess },
+  { name: "Bun.serve, below a path", prefix: "/auth", has: ["own", "wire", "stray"], start: onBun },
+  { name: "node:http, in Node, below a path", prefix: "/auth", has: ["own", "wire", "stray"], start: onNode },
+  { name: "Elysia, below a path", prefix: "/auth", has: ["wire", "stray"], start: onElysia("/auth") }
 ]
 
-/** The id of an answer that the core never saw is drawn by the runtime, which takes no seed. */
-const withoutDrawn = (answer: Answer): Answer =>
-  answer.status === 413
-    ? { ...answer, headers: answer.headers.map(([name, value]) => [name, name === "x-request-id" ? "drawn" : value]) }
-    : answer
-
-const recordings = new Map<string, Array<{ readonly by: string; readonly answers: ReadonlyArray<Answer> }>>()
-
-for (const { name, prefix, has, start } of candidates) {
-  describe(`a transcript over ${name}`, () => {
-    const scope = Scope.makeUnsafe()
-    let send: Send
-    beforeAll(async () => {
-      send = await Effect.runPromise(start(`http://localhost:3000${prefix}`).pipe(Scope.provide(scope)))
-    }, 60_000)
-    afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
-
-    for (const script of scripts.filter(({ needs }) => needs.every((need) => has.includes(need)))) {
-      test(script.title, async () => {
-        const answers = await script.run({ send, prefix })
-        const key = `${script.title} (${prefix || "at the root"})`
-        recordings.set(key, [...(recordings.get(key) ?? []), { by: name, answers: answers.map(withoutDrawn) }])
-      })
-    }
-  })
-}
-
-describe("no answer differs between runtimes", () => {
-  test("in its status, its headers or its body", () => {
-    expect(recordings.size).toBe(2 * scripts.length)
-    for (const [script, [first, ...others]] of recordings) {
-      expect(others.length).toBeGreaterThan(0)
-      for (const other of others) {
-        expect({ script, by: other.by, answers: other.answers }).toEqual({
-          script,
-          by: other.by,
-          answers: first?.answers ?? []
-        })
-      }
-    }
-  })
-})
+playEverywhere(candidates)

@@ -1,0 +1,22 @@
+import { embedded } from "./embedded.ts"
+import { onExpress } from "./express.ts"
+import { onFastify } from "./fastify.ts"
+import type { Host } from "./Host.ts"
+import { onHono } from "./honoOnNode.ts"
+import { onKoa } from "./koa.ts"
+
+/** Every application that runs on Node, for each issuer that it was given. Says where they are, as JSON, in one line. */
+const hosts: Readonly<Record<string, Host>> = {
+  "Express 5": onExpress,
+  "Fastify 5": onFastify,
+  "Hono, on Node": onHono,
+  Koa: onKoa
+}
+
+const started = []
+for (const issuer of process.argv.slice(2)) {
+  for (const [name, host] of Object.entries(hosts)) {
+    started.push({ name, issuer, port: await host(await embedded(issuer)) })
+  }
+}
+process.stdout.write(`${JSON.stringify(started)}\n`)
