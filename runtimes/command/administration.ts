@@ -3,10 +3,12 @@ import { Accounts } from "../../core/accounts/Accounts.ts"
 import type { Parts } from "../../core/http/Parts.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
-import { currentInstant } from "../../core/server/Grants.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
+import type { AuditTarget } from "../observe/ObserveSettings.ts"
 import { application } from "../server/application.ts"
+import { auditOf } from "../server/auditOf.ts"
 import { findSealKeys } from "../server/findSealKeys.ts"
+import { noteAs } from "../server/noteAs.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
 import { explain, type Trouble } from "./explain.ts"
 import { type CommandFailed, misused } from "./Outcome.ts"
@@ -30,11 +32,14 @@ const open = Effect.fnUntraced(function* (settings: Settings) {
     workspace,
     parts,
     accounts: yield* Accounts,
-    note: (event) =>
-      Effect.flatMap(currentInstant, (at) => parts.audit.record({ at, workspace: workspace.id, requestId: by, event }))
+    note: noteAs(parts.audit, workspace.id, by)
   }
   return administration
 })
+
+/** What a command prints is for whoever asked, so its audit events go beside that. */
+const besideAnswers = (target: AuditTarget): AuditTarget =>
+  target._tag === "Stream" ? { _tag: "Stream", file: 2 } : target
 
 /** Runs a command over the store that the settings name. */
 export const administer = <A>(
@@ -46,7 +51,10 @@ export const administer = <A>(
       return yield* misused("DATABASE_URL is memory:, and no other process can see into the server's memory.")
     }
     const keys = yield* findSealKeys(settings)
-    return yield* Effect.flatMap(open(settings), command).pipe(Effect.provide(application(settings, keys.ring)))
+    const audit = auditOf(besideAnswers(settings.observe.audit))
+    return yield* Effect.flatMap(open(settings), command).pipe(
+      Effect.provide(application(settings, keys.ring, { audit }))
+    )
   }).pipe(
     Effect.mapError(explain),
     Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),

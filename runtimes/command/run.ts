@@ -1,5 +1,6 @@
 import { Cause, ConfigProvider, Effect, Exit, Fiber } from "effect"
 import { CliError, Command } from "effect/cli"
+import type { OnHangUp } from "../observe/audit/auditStream.ts"
 import type { Surroundings } from "../server/serve.ts"
 import { environment } from "./environment.ts"
 import { CommandFailed, exitStatus } from "./Outcome.ts"
@@ -22,19 +23,29 @@ const statusOf = (exit: Exit.Exit<void, unknown>, serves: boolean): number => {
 
 /** Runs one command to its end. The first signal asks it to finish; the second does not ask. */
 export const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Promise<number> => {
+  const hangUps = new Set<() => void>()
+  const onHangUp: OnHangUp = (act) => {
+    hangUps.add(act)
+    return () => void hangUps.delete(act)
+  }
   const fiber = Effect.runFork(
-    Command.runWith(tessera(surroundings), { version })(args).pipe(
+    Command.runWith(tessera({ ...surroundings, onHangUp }), { version })(args).pipe(
       Effect.provide(environment),
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({ ...process.env }))
     )
   )
   let signalled = false
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
-    process.on(signal, () => {
-      if (signalled) process.exit(exitStatus.failed)
-      signalled = true
-      fiber.interruptUnsafe()
-    })
+  const end = () => {
+    if (signalled) process.exit(exitStatus.failed)
+    signalled = true
+    fiber.interruptUnsafe()
   }
+  process.on("SIGTERM", end)
+  process.on("SIGINT", end)
+  process.on("SIGHUP", () => {
+    // To whoever keeps files it says that they were moved; else the terminal is gone.
+    if (hangUps.size === 0) end()
+    else for (const act of hangUps) act()
+  })
   return statusOf(await Effect.runPromise(Fiber.await(fiber)), args.includes("serve"))
 }

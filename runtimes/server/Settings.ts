@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { Effect, Option, Redacted, Result } from "effect"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
@@ -25,6 +25,9 @@ import {
   type Variable,
   wholeNumber
 } from "./Variable.ts"
+import { WrongSettings } from "./WrongSettings.ts"
+
+export { WrongSettings } from "./WrongSettings.ts"
 
 /** Everything that an operator can choose, read and checked. */
 export interface Settings {
@@ -60,15 +63,6 @@ export type Registration =
   | { readonly _tag: "Open" }
   | { readonly _tag: "Closed" }
   | { readonly _tag: "Token"; readonly token: Redacted.Redacted<string> }
-
-/** The server can't start like this. One line for each thing that is wrong, and none of them holds a value. */
-export class WrongSettings extends Schema.TaggedError<WrongSettings>()("WrongSettings", {
-  complaints: Schema.Array(Schema.String)
-}) {
-  override get message(): string {
-    return this.complaints.join("\n")
-  }
-}
 
 const tokenLength = 16
 

@@ -17,6 +17,7 @@ import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
 import { auditLog } from "./auditLog.ts"
 import { openStorage } from "./openStorage.ts"
 import type { Registration, Settings } from "./Settings.ts"
+import type { WrongSettings } from "./WrongSettings.ts"
 
 const registrationPolicy = (registration: Registration) => {
   switch (registration._tag) {
@@ -43,7 +44,7 @@ const server = (settings: Settings) =>
 
 /** What stands between the core and what it is given, to look on. */
 export interface Onlookers {
-  readonly audit: Layer.Layer<Audit>
+  readonly audit: Layer.Layer<Audit, WrongSettings>
   readonly storage?: (below: Storage["Service"]) => Storage["Service"]
 }
 

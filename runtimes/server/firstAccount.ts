@@ -1,7 +1,9 @@
 import { Effect, Option, type Redacted } from "effect"
 import type { AccountRefusal } from "../../core/accounts/AccountRefusal.ts"
 import type { Accounts } from "../../core/accounts/Accounts.ts"
+import { normaliseEmail } from "../../core/accounts/Email.ts"
 import { ensureOwner, makeSetUpLink } from "../../core/accounts/firstOwner.ts"
+import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { type Settings, WrongSettings } from "./Settings.ts"
 import { complaint } from "./Variable.ts"
 
@@ -19,13 +21,23 @@ const complaintOf = ({ reason }: AccountRefusal, least: number): string => {
 }
 
 /** Makes the first account, or the link that makes it. None: there is an account, and nothing to be said. */
-export const firstAccount = Effect.fnUntraced(function* (settings: Settings, accounts: Accounts["Service"]) {
+export const firstAccount = Effect.fnUntraced(function* (
+  settings: Settings,
+  accounts: Accounts["Service"],
+  note: (event: AuditEvent) => Effect.Effect<void>
+) {
   if (Option.isNone(settings.firstOwner)) return yield* makeSetUpLink(accounts, settings.workspace)
   const made = yield* ensureOwner(accounts, settings.workspace, settings.firstOwner.value).pipe(
     Effect.catchTag("AccountRefusal", (refusal) =>
       Effect.fail(new WrongSettings({ complaints: [complaintOf(refusal, accounts.policy.passwordLength)] }))
     )
   )
-  if (made === "made") yield* Effect.logInfo("the first account was made, from OWNER_EMAIL")
+  if (made === "made") {
+    yield* Effect.logInfo("the first account was made, from OWNER_EMAIL")
+    const email = normaliseEmail(settings.firstOwner.value.email)
+    const account = Option.isNone(email) ? undefined : yield* accounts.book.byEmail(settings.workspace.id, email.value)
+    const change = { _tag: "AccountChanged", change: "opened", by: "OWNER_EMAIL" } as const
+    if (account !== undefined) yield* note({ ...change, account: account.id })
+  }
   return Option.none<Redacted.Redacted<string>>()
 })

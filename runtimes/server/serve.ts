@@ -1,21 +1,23 @@
 import { Context, Effect, Layer, ManagedRuntime, Option } from "effect"
 import { Accounts } from "../../core/accounts/Accounts.ts"
-import { finishRemovals } from "../../core/accounts/removal.ts"
+import { finishRemovals, tellRevoked } from "../../core/accounts/removal.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { accessLog } from "../accessLog.ts"
+import type { OnHangUp } from "../observe/audit/auditStream.ts"
 import { routeOf } from "../observe/routePattern.ts"
 import { serveWith } from "../Serve.ts"
 import { shed } from "../shed.ts"
 import { application, type Onlookers } from "./application.ts"
-import { auditLog } from "./auditLog.ts"
+import { auditOf } from "./auditOf.ts"
 import { banner } from "./banner.ts"
 import { findSealKeys } from "./findSealKeys.ts"
 import { firstAccount } from "./firstAccount.ts"
 import { housekeeping } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
 import { type LogFormat, logging } from "./logging.ts"
+import { noteAs } from "./noteAs.ts"
 import { readSettings, type Settings } from "./Settings.ts"
 
 /** What the platform knows of the program's surroundings. */
@@ -24,6 +26,8 @@ export interface Surroundings {
   /** Whether somebody reads the log as it is written. */
   readonly interactive: boolean
   readonly print: (text: string) => void
+  /** Whether somebody may ask for files to be opened anew (SIGHUP). */
+  readonly onHangUp?: OnHangUp
 }
 
 /** Loaded only where it is wanted: what is off costs nothing. */
@@ -40,11 +44,11 @@ const whereMetered = ({ observe, requestTimeout, shutdownTimeout }: Settings) =>
 const running = Effect.fnUntraced(function* (
   settings: Settings,
   log: Layer.Layer<never>,
-  { listen, print }: Surroundings
+  { listen, onHangUp, print }: Surroundings
 ) {
   const keys = yield* findSealKeys(settings)
   const metering = yield* whereMetered(settings)
-  const plain: Onlookers = { audit: auditLog }
+  const plain: Onlookers = { audit: auditOf(settings.observe.audit, onHangUp) }
   const onlookers = metering === undefined ? plain : metering.onlookers(plain)
   const runtime = yield* Effect.acquireRelease(
     // Requests log as the server does.
@@ -54,7 +58,8 @@ const running = Effect.fnUntraced(function* (
   const services = yield* runtime.contextEffect
   const { parts, routes } = Context.get(services, Tessera)
   const accounts = Context.get(services, Accounts)
-  const setUpLink = yield* firstAccount(settings, accounts)
+  const note = noteAs(parts.audit, settings.workspace.id, "server")
+  const setUpLink = yield* firstAccount(settings, accounts, note)
   // Before the storage is closed, and after the last request: what was used is noted.
   yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
 
@@ -74,12 +79,19 @@ const running = Effect.fnUntraced(function* (
     shutdownTimeout: settings.shutdownTimeout
   })
   if (metering !== undefined) yield* metering.expose(listen)
-  print(banner(settings, port, keys, setUpLink))
+  const said = banner(settings, port, keys, setUpLink)
+  // Where standard output is the audit stream, it holds nothing else.
+  if (settings.observe.audit._tag === "Stream") process.stderr.write(said)
+  else print(said)
   return yield* housekeeping({
     storage: Context.get(services, Storage),
     usage: parts.usage,
     limits: Context.get(services, LimitSharing),
-    finishRemovals: finishRemovals(accounts, parts.grants, settings.workspace.id)
+    finishRemovals: finishRemovals(
+      accounts,
+      tellRevoked(parts.grants, (grant, why) => note({ _tag: "GrantRevoked", grant, why })),
+      settings.workspace.id
+    )
   })
 })
 

@@ -1,0 +1,82 @@
+import { closeSync } from "node:fs"
+import { Effect, Layer } from "effect"
+import { Audit } from "../../../core/ports/Audit.ts"
+import { complaint } from "../../server/Variable.ts"
+import { WrongSettings } from "../../server/WrongSettings.ts"
+import type { AuditTarget } from "../ObserveSettings.ts"
+import { type AuditLine, lineOf } from "./AuditLine.ts"
+import { type LineWriterOptions, makeLineWriter, openAppending } from "./LineWriter.ts"
+
+/** Calls this whenever somebody asks for new files, until the answer is called. */
+export type OnHangUp = (act: () => void) => () => void
+
+/** In characters: some ten thousand events. */
+const room = 4 * 1024 * 1024
+const retryMillis = 1000
+/** How long a shutdown waits for a disk. */
+const patience = "3 seconds"
+
+const lostLine = (count: number): string =>
+  JSON.stringify({
+    time: new Date().toISOString(),
+    workspace: "",
+    requestId: "server",
+    event: "EventsLost",
+    count
+  } satisfies AuditLine)
+
+const failures = { EACCES: "may not be written", ENOENT: "has no folder", EISDIR: "is a folder" } as const
+
+const isKnown = (code: string): code is keyof typeof failures => code in failures
+
+const refusedFile = (path: string, thrown: unknown): WrongSettings => {
+  // Errors of the system carry their code beside what the language knows of them.
+  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown failure"
+  const why = isKnown(code) ? failures[code] : `can't be opened (${code})`
+  return new WrongSettings({ complaints: [complaint("AUDIT", `a file that can be appended to, and ${path} ${why}`)] })
+}
+
+const openFile = (path: string) =>
+  Effect.tryPromise({ try: () => openAppending(path), catch: (thrown) => refusedFile(path, thrown) })
+
+/** A sink whose troubles are told in the log, and are nobody else's. */
+const writing = (file: number, place: string, files: Pick<LineWriterOptions, "close" | "open">, onHangUp?: OnHangUp) =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context<never>()
+    const say: LineWriterOptions["say"] = ({ code, over }) => {
+      const told = over
+        ? Effect.logWarning(`${place} is written again`)
+        : Effect.logError(
+            `${place} can't be written: ${code}. Events wait, as far as there is room, and nobody else does`
+          )
+      Effect.runForkWith(context)(told)
+    }
+    const writer = makeLineWriter(file, { ...files, say, lostLine, room, retryMillis })
+    const flush = Effect.promise(writer.flush).pipe(
+      Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(Number.NaN) }),
+      Effect.flatMap((lost) =>
+        lost === 0 ? Effect.void : Effect.logError(`${place} could not be finished`, { eventsLost: lost })
+      )
+    )
+    yield* Effect.addFinalizer(() => flush)
+    const forget = onHangUp?.(writer.reopen)
+    if (forget !== undefined) yield* Effect.addFinalizer(() => Effect.sync(forget))
+    return Audit.of({ record: (entry) => Effect.sync(() => writer.write(JSON.stringify(lineOf(entry)))) })
+  })
+
+/** Audit events as lines of JSON, in a file of their own or on one of the streams that the process was given. */
+export const auditStream = (
+  target: Exclude<AuditTarget, { readonly _tag: "Log" | "Off" }>,
+  onHangUp?: OnHangUp
+): Layer.Layer<Audit, WrongSettings> => {
+  if (target._tag === "Stream") {
+    const files = { open: () => Promise.resolve(target.file), close: () => undefined }
+    return Layer.effect(Audit, writing(target.file, "the audit stream", files))
+  }
+  const { path } = target
+  const files = { open: () => openAppending(path), close: closeSync }
+  return Layer.effect(
+    Audit,
+    Effect.flatMap(openFile(path), (file) => writing(file, `the audit file ${path}`, files, onHangUp))
+  )
+}

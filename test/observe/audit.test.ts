@@ -1,0 +1,279 @@
+import { describe, expect, test } from "bun:test"
+import { mkdtempSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Schema } from "effect"
+import { AuditLine } from "../../runtimes/observe/audit/AuditLine.ts"
+import { type LineWriterOptions, makeLineWriter, openAppending } from "../../runtimes/observe/audit/LineWriter.ts"
+import { owner } from "../given/server.ts"
+import { postToken, register, Visitor } from "../given/serverVisitor.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
+import { command } from "../runtimes/given/tessera.ts"
+import { ended, inFolder, started } from "./given/serving.ts"
+
+const decode = Schema.decodeUnknownSync(AuditLine, { onExcessProperty: "error" })
+
+/** The events of a stream; a line that is not as it is documented fails right here. */
+const eventsIn = (text: string): ReadonlyArray<AuditLine> =>
+  text === ""
+    ? []
+    : text
+        .replace(/\n$/, "")
+        .split("\n")
+        .map((line) => decode(JSON.parse(line)))
+
+const redirectUri = "http://127.0.0.1:8080/callback"
+
+type Json = Readonly<Record<string, string>>
+
+// What the endpoints answer; a wrong shape fails what follows.
+const jsonOf = async (answer: Response) => (await answer.json()) as Json
+
+/** Everything that a person, an application and an owner may do, and every secret that was handed out meanwhile. */
+const wholeLife = async (url: string) => {
+  const secrets = new Set<string>([owner.password, "not the password", owner.email])
+  const kept = (...texts: ReadonlyArray<string | undefined>) => {
+    for (const text of texts) if (text !== undefined) secrets.add(text)
+  }
+  const client = await register(url, { client_name: "App", redirect_uris: [redirectUri] })
+  kept(String(client.client_secret), String(client.registration_access_token))
+  const by = { client_id: client.client_id, client_secret: String(client.client_secret) }
+  const visitor = new Visitor(url)
+  await visitor.submit("/login", { email: owner.email, password: "not the password" })
+  const authorize = `${url}/oauth/authorize?${new URLSearchParams({
+    response_type: "code",
+    client_id: client.client_id,
+    redirect_uri: redirectUri,
+    state: "st"
+  })}`
+  const back = await visitor.decide(authorize)
+  const code = back.searchParams.get("code") ?? "no code"
+  kept(code, ...visitor.cookies.values())
+  const redeem = { ...by, grant_type: "authorization_code", code, redirect_uri: redirectUri }
+  const first = await jsonOf(await postToken(url, redeem))
+  const second = await jsonOf(
+    await postToken(url, { ...by, grant_type: "refresh_token", refresh_token: first.refresh_token ?? "" })
+  )
+  kept(first.access_token, first.refresh_token, second.access_token, second.refresh_token)
+  await postToken(url, redeem)
+  await postToken(url, { ...by, client_secret: "x".repeat(43), grant_type: "client_credentials" })
+  await fetch(`${url}/oauth/register/${client.client_id}`, {
+    method: "DELETE",
+    headers: { authorization: `Bearer ${client.registration_access_token}` }
+  })
+  await visitor.submit("/settings/profile", { action: "password", current_password: "not the password" })
+  await visitor.submit("/settings/keys", { action: "create", name: "A key", expires: "never" })
+  await visitor.submit("/logout", {})
+  return { client: client.client_id, code, secrets }
+}
+
+const ownerGiven = { OWNER_EMAIL: owner.email, OWNER_PASSWORD: owner.password }
+
+describe("the audit file", () => {
+  test("tells everything that happened, a line each, and no secret; moves where it is told to", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = { ...ownerGiven, AUDIT: "./audit.jsonl", ACCESS_LOG: "on" }
+        const server = yield* started(cwd, env)
+        const file = join(cwd, "audit.jsonl")
+        const { client, secrets } = yield* Effect.promise(() => wholeLife(server.url))
+        const made = yield* command(["key", "create", "--name", "By hand", "--json"], { cwd, env })
+        // What the command prints; a wrong shape fails what follows.
+        const key = JSON.parse(made.stdout) as { readonly id: string; readonly key: string }
+        secrets.add(key.key)
+        const added = yield* command(["user", "add", "bob@example.com"], { cwd, env, input: "a good long password\n" })
+        expect(added.status).toBe(0)
+
+        expect(
+          yield* pollUntil(
+            Effect.sync(() => readFileSync(file, "utf8").includes("SignedOut")),
+            5000
+          )
+        ).toBe(true)
+        const events = eventsIn(readFileSync(file, "utf8"))
+        const of = <E extends AuditLine["event"]>(event: E) => events.filter((line) => line.event === event)
+        expect(events.map(({ event }) => event)).toEqual([
+          "AccountChanged",
+          "ClientRegistered",
+          "SignInFailed",
+          "SignedIn",
+          "ConsentGiven",
+          "TokensIssued",
+          "TokensIssued",
+          "GrantRevoked",
+          "Refused",
+          "Refused",
+          "ClientDeleted",
+          "AccountRefused",
+          "KeyCreated",
+          "SignedOut",
+          "KeyCreated",
+          "AccountChanged"
+        ])
+        expect(of("AccountChanged")).toMatchObject([
+          { change: "opened", actor: "OWNER_EMAIL", requestId: "server" },
+          { change: "opened", actor: "command line", requestId: "command line" }
+        ])
+        const [consent] = of("ConsentGiven")
+        const [account] = of("SignedIn").map((line) => (line.event === "SignedIn" ? line.account : ""))
+        expect(consent).toMatchObject({ client, actor: account, workspace: "default", scope: "api" })
+        const grant = consent?.event === "ConsentGiven" ? consent.grant : "none"
+        expect(of("SignInFailed")).toMatchObject([{ reason: "wrong_password", account }])
+        expect(of("TokensIssued")).toMatchObject([
+          { client, grant, grantType: "authorization_code" },
+          { client, grant, grantType: "refresh_token" }
+        ])
+        expect(of("GrantRevoked")).toMatchObject([{ grant, reason: "code_replayed" }])
+        expect(of("Refused")).toMatchObject([
+          { endpoint: "/oauth/token", refusal: "InvalidGrant", reason: "code_replayed" },
+          { endpoint: "/oauth/token", refusal: "InvalidClient", reason: "bad_secret" }
+        ])
+        expect(of("AccountRefused")).toMatchObject([{ account, change: "password", reason: "wrong_password" }])
+        expect(of("KeyCreated")).toMatchObject([{ actor: account }, { actor: "command line", grant: key.id }])
+        expect((statSync(file).mode & 0o777).toString(8)).toBe("600")
+
+        renameSync(file, `${file}.1`)
+        server.child.process.kill("SIGHUP")
+        expect(
+          yield* pollUntil(
+            Effect.sync(() => statSync(file, { throwIfNoEntry: false }) !== undefined),
+            5000
+          )
+        ).toBe(true)
+        yield* Effect.promise(() => register(server.url, { client_name: "Late", redirect_uris: [redirectUri] }))
+        expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+        expect(eventsIn(readFileSync(file, "utf8")).map(({ event }) => event)).toEqual(["ClientRegistered"])
+        expect(eventsIn(readFileSync(`${file}.1`, "utf8"))).toEqual(events)
+        expect((statSync(file).mode & 0o777).toString(8)).toBe("600")
+
+        const said = [readFileSync(`${file}.1`, "utf8"), readFileSync(file, "utf8"), server.child.stderr()].join("\n")
+        expect(secrets.size).toBeGreaterThan(10)
+        for (const secret of secrets) {
+          expect(said).not.toContain(secret)
+          expect(said).not.toContain(encodeURIComponent(secret))
+        }
+        expect(server.child.stderr()).toContain('"message":"refused"')
+        expect(server.child.stderr()).not.toContain("TokensIssued")
+      })
+    ))
+
+  test("that can't be written stops nobody, and is said once", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const server = yield* started(cwd, { AUDIT: "/dev/full" })
+        for (let turn = 0; turn < 3; turn++) {
+          yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
+        }
+        yield* Effect.promise(() => server.child.says(/the audit file \/dev\/full can't be written: ENOSPC/))
+        expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+        expect(server.child.stderr().match(/can't be written/g)?.length).toBe(1)
+        expect(server.child.stderr()).toMatch(/"eventsLost":3,.*could not be finished/)
+      })
+    ))
+
+  test.each([
+    [
+      "./nowhere/audit.jsonl",
+      "AUDIT: expected a file that can be appended to, and ./nowhere/audit.jsonl has no folder"
+    ],
+    ["stdot", "AUDIT: expected log, off, stdout, or the path of a file with a slash in it, such as ./audit.jsonl"]
+  ])("can't be %s, and the start says so", (AUDIT, complaint) =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const { status, stderr } = yield* command(["serve"], { cwd, env: { AUDIT } })
+        expect([stderr.trim(), status]).toEqual([complaint, 2])
+      })
+    )
+  )
+})
+
+describe("the audit stream on standard output", () => {
+  test("has it to itself, and leaves it to the answers of commands", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = { AUDIT: "stdout" }
+        const server = yield* started(cwd, env)
+        yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
+        const made = yield* command(["key", "create", "--name", "K", "--json"], { cwd, env })
+        expect(Object.keys(JSON.parse(made.stdout))).toContain("key")
+        expect(eventsIn(made.stderr)).toMatchObject([{ event: "KeyCreated", actor: "command line" }])
+        expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+        expect(eventsIn(server.child.stdout()).map(({ event }) => event)).toEqual(["ClientRegistered"])
+        expect(server.child.stderr()).toContain("listening on")
+      })
+    ))
+})
+
+const writerIn = (own: Partial<LineWriterOptions> = {}) => {
+  const path = join(mkdtempSync(join(tmpdir(), "lines-")), "lines")
+  const said: Array<string> = []
+  const options: LineWriterOptions = {
+    open: () => openAppending(path),
+    close: () => undefined,
+    say: ({ code, over }) => said.push(over ? "over" : code),
+    lostLine: (count) => `lost ${count}`,
+    room: 1000,
+    retryMillis: 1,
+    ...own
+  }
+  const lines = () => readFileSync(path, "utf8").split("\n").slice(0, -1)
+  return { path, said, options, lines }
+}
+
+describe("a writer of lines", () => {
+  test("goes on where it was after a failure, loses only what finds no room, and says how much", async () => {
+    let broken = true
+    const { path, said, options, lines } = writerIn({
+      room: 10,
+      open: () => (broken ? Promise.reject(Object.assign(new Error(), { code: "EIO" })) : openAppending(path))
+    })
+    writeFileSync(path, "")
+    // Open for reading alone, so that every write fails as on a broken disk.
+    const writer = makeLineWriter(openSync(path, "r"), options)
+    writer.write("one")
+    expect(
+      await Effect.runPromise(
+        pollUntil(
+          Effect.sync(() => said.length > 0),
+          5000
+        )
+      )
+    ).toBe(true)
+    for (const line of ["two", "three", "four", "five"]) writer.write(line)
+    expect(lines()).toEqual([])
+    broken = false
+    expect(
+      await Effect.runPromise(
+        pollUntil(
+          Effect.sync(() => lines().length > 2),
+          5000
+        )
+      )
+    ).toBe(true)
+    writer.write("six")
+    expect(await writer.flush()).toBe(0)
+    expect(lines()).toEqual(["one", "two", "three", "lost 2", "six"])
+    expect(said).toEqual(["EBADF", "over"])
+  })
+
+  test("keeps the order of what comes at once", async () => {
+    const { path, options, lines } = writerIn({ room: 1_000_000 })
+    const writer = makeLineWriter(await openAppending(path), options)
+    const all = Array.from({ length: 2000 }, (_, at) => `line ${at}`)
+    for (const [at, line] of all.entries()) {
+      writer.write(line)
+      if (at % 500 === 0) await Promise.resolve()
+    }
+    expect(await writer.flush()).toBe(0)
+    expect(lines()).toEqual(all)
+  })
+
+  test("counts at the end what it could not write", async () => {
+    const { path, options } = writerIn({ open: () => Promise.reject(new Error("gone")) })
+    writeFileSync(path, "")
+    const writer = makeLineWriter(openSync(path, "r"), options)
+    writer.write("one")
+    writer.write("two")
+    expect(await writer.flush()).toBe(2)
+  })
+})
