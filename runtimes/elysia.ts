@@ -1,6 +1,8 @@
 import { Elysia } from "elysia"
 import type { Route } from "../core/http/Route.ts"
-import { fetchHandler } from "./fetch.ts"
+import type { Mount } from "./embed/Mount.ts"
+import { serveNative } from "./embed/nativeRequest.ts"
+import { type FetchHandler, fetchHandler } from "./fetch.ts"
 import type { Serve } from "./Serve.ts"
 
 export { type Serve, serveWith } from "./Serve.ts"
@@ -24,12 +26,18 @@ const patternsOf = (route: Pick<Route, "path" | "match">, prefix: string): Reado
   placed(route.path, prefix).flatMap((path) => spread[route.match].map((rest) => path + rest))
 
 /**
- * A plugin for an app of one's own. Elysia must leave body, path and query alone: two parsers are two opinions on what a
+ * A plugin for an app of one's own: `app.use(tessera(auth))`, at its root, whatever the issuer's path is. Elysia must leave body, path and query alone: two parsers are two opinions on what a
  * repeated parameter means.
  */
-export const tessera = (serve: Serve, options: ElysiaOptions) => {
-  const handle = fetchHandler(serve)
-  const { peer = (_request, socketPeer) => socketPeer, prefix = "", routes } = options
+export function tessera(auth: Mount, options?: Pick<ElysiaOptions, "peer">): Elysia
+export function tessera(serve: Serve, options: ElysiaOptions): Elysia
+export function tessera(served: Serve | Mount, options: Partial<ElysiaOptions> = {}): Elysia {
+  const { routes = [], serve, prefix = "" } = typeof served === "function" ? { ...options, serve: served } : served
+  const { peer = (_request, socketPeer) => socketPeer } = options
+  const handle: FetchHandler =
+    typeof served === "function"
+      ? fetchHandler(serve)
+      : (request, peerOf) => fetchHandler(serveNative(serve, request))(request, peerOf)
   const plugin = new Elysia({ name: "tessera", seed: prefix })
   let server: Elysia["server"] = null
   plugin.onStart((app) => {

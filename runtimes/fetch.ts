@@ -2,6 +2,7 @@ import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import type { Serve } from "./Serve.ts"
 
+export { type FetchMount, fetchMount, type HonoMount, honoMount } from "./fetch/mount.ts"
 export { type Serve, serveWith } from "./Serve.ts"
 
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
@@ -96,7 +97,7 @@ const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
   return new TextDecoder().decode(bytes)
 }
 
-const toResponse = ({ status, headers, body }: HttpResponse): Response =>
+export const toResponse = ({ status, headers, body }: HttpResponse): Response =>
   new Response(body === "" ? null : body, {
     status,
     // Nobody changes the pairs: the type of the platform only fails to say so.

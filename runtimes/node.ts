@@ -6,6 +6,9 @@ import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 import { turnedAway } from "./turnedAway.ts"
 
+export { type ConnectMount, connectMount } from "./node/connect.ts"
+export { type FastifyMount, fastifyMount } from "./node/fastify.ts"
+export { type KoaMount, koaMount } from "./node/koa.ts"
 export { type Serve, serveWith } from "./Serve.ts"
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
@@ -13,6 +16,10 @@ export type NodeListener = (request: IncomingMessage, response: ServerResponse) 
 export interface NodeOptions {
   /** The caller's address, from a source that the caller can't write. Without this: the socket's. */
   readonly peer?: (request: IncomingMessage) => string | undefined
+  /** What was asked for, where a router has taken something off it. Without this: the request's own `url`. */
+  readonly url?: (request: IncomingMessage) => string | undefined
+  /** A body that somebody else has read already, or why it can't be had. Without this, and for `undefined`: unread. */
+  readonly body?: (request: IncomingMessage) => string | HttpResponse | undefined
   /** Asked for each answer: whether the connection may be used again. */
   readonly keepAlive?: () => boolean
 }
@@ -137,7 +144,7 @@ export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListe
   const peer = options.peer ?? socketPeer
   return (request, response) => {
     const respond = (answer: HttpResponse) => write(request, response, answer, options.keepAlive?.() ?? true)
-    const target = readTarget(request.url ?? "")
+    const target = readTarget(options.url?.(request) ?? request.url ?? "")
     if (target === undefined) return respond(turnedAway(noTarget))
     const bare = request.method === "GET" || request.method === "HEAD"
     const answer = (body: string) => {
@@ -146,7 +153,10 @@ export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListe
       else respond(answered)
     }
     if (!hasBody(request)) return answer("")
-    readBody(request, (read) => (typeof read === "string" ? answer(read) : respond(read)))
+    const answerRead = (read: string | HttpResponse) => (typeof read === "string" ? answer(read) : respond(read))
+    const given = options.body?.(request)
+    if (given === undefined) readBody(request, answerRead)
+    else answerRead(given)
   }
 }
 

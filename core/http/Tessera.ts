@@ -37,6 +37,8 @@ export interface TesseraOptions {
   readonly policy: Policy
   /** What a host adds to the protocol: its own accounts, settings, resources. They come before the protocol's. */
   readonly routes?: (parts: Parts) => ReadonlyArray<Route>
+  /** Paths that are left out of the table: a host has its own health checks, and no need of the example. */
+  readonly without?: ReadonlyArray<string>
 }
 
 /** A guarded call: who it is, or the answer that sends them for a token. */
@@ -94,7 +96,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     limiter
   }
 
-  const routes: ReadonlyArray<Route> = [...(options.routes?.(parts) ?? []), ...protocolRoutes(parts, () => routes)]
+  const routes: ReadonlyArray<Route> = [
+    ...(options.routes?.(parts) ?? []),
+    ...protocolRoutes(parts, () => routes)
+  ].filter(({ path }) => options.without?.includes(path) !== true)
   const find = routeTable(routes)
 
   const newRequestId = () => Hex.encode(entropy.bytes(requestIdLength))

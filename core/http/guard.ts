@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
-import { covers, type Resource } from "../rules/Resource.ts"
+import { covers } from "../rules/Resource.ts"
 import { isWithin } from "../rules/Scope.ts"
 import type { Grants } from "../server/Grants.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -28,16 +28,17 @@ export const readBearer = (
 }
 
 /** The path is put behind the origin, never resolved against it: two slashes at its start are no other host. */
-const isFor = (resource: Resource | null, path: string, workspace: Workspace): boolean =>
-  resource === null || covers(resource, new URL(new URL(workspace.issuer).origin + path).href)
+const isFor = (resource: string | null, path: string, base: string): boolean =>
+  resource === null || covers(resource, new URL(new URL(base).origin + path).href)
 
-const admit = (
-  workspace: Workspace,
-  request: HttpRequest,
+/** `base`: an address on the host where the path is. */
+export const admit = <P extends { readonly resource: string | null; readonly scope: ReadonlyArray<string> }>(
+  base: string,
+  path: string,
   needs: Needs,
-  principal: Principal
-): Result.Result<Principal, InvalidToken | InsufficientScope> => {
-  if (!isFor(principal.resource, request.path, workspace)) {
+  principal: P
+): Result.Result<P, InvalidToken | InsufficientScope> => {
+  if (!isFor(principal.resource, path, base)) {
     return Result.fail(new InvalidToken({ reason: "other_resource" }))
   }
   return isWithin(needs.scopes, principal.scope)
@@ -56,6 +57,6 @@ export const guard = (
   return Result.isFailure(text)
     ? Effect.fail(text.failure)
     : Effect.flatMapEager(grants.check(workspace.id, text.success), (principal) =>
-        Effect.fromResult(admit(workspace, request, needs, principal))
+        Effect.fromResult(admit(workspace.issuer, request.path, needs, principal))
       )
 }

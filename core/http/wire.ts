@@ -95,8 +95,12 @@ export const oauthError = (fault: Refusal | StorageUnavailable): HttpResponse =>
 const quoted = (text: string): string => `"${text.replace(/["\\]/g, "")}"`
 
 /** RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. */
-export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavailable): HttpResponse => {
-  const metadata = `resource_metadata=${quoted(endpointUrl(workspace, "/.well-known/oauth-protected-resource"))}`
+export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavailable): HttpResponse =>
+  bearerRefusal(endpointUrl(workspace, "/.well-known/oauth-protected-resource"), fault)
+
+/** The same for a resource server of its own, whose metadata stands elsewhere. */
+export const bearerRefusal = (metadataUrl: string, fault: Refusal | StorageUnavailable): HttpResponse => {
+  const metadata = `resource_metadata=${quoted(metadataUrl)}`
   if (fault._tag === "TokenRequired") {
     return { ...empty(401, [["www-authenticate", `Bearer ${metadata}`], ...noStore]), body: "" }
   }

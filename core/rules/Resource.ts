@@ -38,5 +38,5 @@ export const narrowResource = (
 }
 
 /** Whether a token for `audience` may be used at the URL `at` (without its query). */
-export const covers = (audience: Resource | null, at: string): boolean =>
+export const covers = (audience: string | null, at: string): boolean =>
   audience === null || isBelow(withoutEndSlash(at), audience)

@@ -1,1 +1,11 @@
+/** `tessera`: the core by name, and an authorization server in one call for hosts that write promises. */
 export * from "../../core/index.ts"
+export type { PageOf, Paging } from "./Administration.ts"
+export type { ApiKey, ApiKeysApi, NewApiKey } from "./apiKeys.ts"
+export { BadOption } from "./BadOption.ts"
+export type { ClientMetadata, ClientsApi, NewClient, RegisteredClient } from "./clients.ts"
+export { createTessera, type EmbeddedTessera } from "./createTessera.ts"
+export type { GrantsApi, UserGrant } from "./grants.ts"
+export type { HostPeople, HostPerson, HostRequest } from "./HostPeople.ts"
+export type { Mount } from "./Mount.ts"
+export type { CreateOptions, Extra, LifetimeOptions, ScopeOption } from "./Options.ts"

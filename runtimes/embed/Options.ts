@@ -1,0 +1,113 @@
+import type { Clock, Duration, Layer, Redacted } from "effect"
+import type { Parts } from "../../core/http/Parts.ts"
+import type { Route } from "../../core/http/Route.ts"
+import type { Theme } from "../../core/pages/Theme.ts"
+import type { AuditEntry } from "../../core/ports/Audit.ts"
+import type { Storage } from "../../core/ports/Storage.ts"
+import type { HostPeople } from "./HostPeople.ts"
+
+/** A scope that applications can be granted. */
+export interface ScopeOption {
+  /** As applications ask for it: `orders:read`. */
+  readonly name: string
+  /** What it lets an application do, in words for the consent page: "See your orders". */
+  readonly meaning: string
+  /** Speaks of a person, so an application acting for itself can't have it. Default: `false`. */
+  readonly needsUser?: boolean
+  /** Granted where an application asks for no scope at all. Default: `false`. */
+  readonly byDefault?: boolean
+}
+
+/** How long things last: milliseconds, or words such as `"90 seconds"` or `"30 days"`. */
+export interface LifetimeOptions {
+  /** An authorization code. Default: `"60 seconds"`. */
+  readonly code?: Duration.Input
+  /** An access token. Default: `"1 hour"`. */
+  readonly access?: Duration.Input
+  /** A refresh token that nobody uses. Default: `"30 days"`. */
+  readonly refreshIdle?: Duration.Input
+  /** A grant, however often it is refreshed. Default: `"180 days"`. */
+  readonly refreshMax?: Duration.Input
+  /** How long a spent refresh token still gets the same successor; 0 turns it off. Default: `"60 seconds"`. */
+  readonly refreshGrace?: Duration.Input
+  /** How long a person may take over the consent page. Default: `"15 minutes"`. */
+  readonly consent?: Duration.Input
+}
+
+/** What else Tessera can serve. `settings` are the pages where people look after their applications. */
+export const extras = ["settings", "home", "health", "example"] as const
+export type Extra = (typeof extras)[number]
+
+export const logLevels = ["all", "problems", "none"] as const
+
+export interface CreateOptions {
+  /** Where the authorization server is found, without a slash at the end: `https://shop.example`, or a path of it. */
+  readonly issuer: string
+
+  /** What people read on the pages. Default: the host name of `issuer`. */
+  readonly name?: string
+
+  /**
+   * Where records live: `sqlite.layer({ path })`, or another layer of `tessera/storage/…`, or an implementation of your
+   * own. It is opened by the first request that needs it, or by `ready()`.
+   */
+  readonly storage: Layer.Layer<Storage, unknown> | Storage["Service"]
+
+  /**
+   * The seal keys, as text (several separated by commas) or as a list: the first seals, all of them open.
+   * `npx tessera seal-keys new` makes one. Whoever has them and your database can make tokens.
+   */
+  readonly keys: string | Redacted.Redacted<string> | ReadonlyArray<string>
+
+  /** Your people: who is signed in, where to sign in, what applications may learn of them. */
+  readonly owner: HostPeople
+
+  /** The scopes that there are. Default: `api` (the default scope) and `profile`. */
+  readonly scopes?: ReadonlyArray<ScopeOption>
+
+  /** How long codes, tokens and grants last. Default: see each. */
+  readonly lifetimes?: LifetimeOptions
+
+  /** Who may register an application by RFC 7591: anybody, whoever has this token, or nobody. Default: `"open"`. */
+  readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
+
+  /** Asks PKCE of confidential applications too; public ones always need it. Default: `false`. */
+  readonly requirePkce?: boolean
+
+  /** Slows floods down: by application, grant, account, and only last by address. Default: `true`. */
+  readonly rateLimits?: boolean
+
+  /** Colour, name and logo of the pages. Default: Tessera's own. */
+  readonly theme?: typeof Theme.Encoded
+
+  /**
+   * Told of every grant, refusal, revocation and change, as it happens. It is not waited for, and what it throws is
+   * logged. Default: nobody is told.
+   */
+  readonly audit?: (entry: AuditEntry) => unknown
+
+  /**
+   * What is served beside the protocol: `settings` (the pages where people look after their applications and owners
+   * after keys and applications, under `/settings`), `home` (a page at `/` that leads there), `health` (`/healthz`,
+   * `/readyz`), `example` (the resource `/rest/companies`). Default: nothing.
+   */
+  readonly extras?: ReadonlyArray<Extra>
+
+  /** Routes of your own that are served like Tessera's, before them. Default: none. */
+  readonly routes?: (parts: Parts) => ReadonlyArray<Route>
+
+  /**
+   * Removes what has expired and notes what was used, every minute or so, on timers that keep no process alive.
+   * Where there can be no timers, turn it off and call `housekeep()`. Default: `true`.
+   */
+  readonly housekeeping?: boolean
+
+  /** What is logged, to the console: everything, problems only, or nothing. Default: `"problems"`. */
+  readonly log?: (typeof logLevels)[number]
+
+  /** The key under which records stand, where several servers share a store. Default: `"main"`. */
+  readonly workspace?: string
+
+  /** For tests: Effect's `TestClock`, say. Default: the system's clock. */
+  readonly clock?: Clock.Clock
+}

@@ -1,0 +1,36 @@
+import { Clock, Effect } from "effect"
+import type { Parts } from "../../core/http/Parts.ts"
+import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
+import { housekeeping, sweepAll } from "../server/housekeeping.ts"
+import type { LateStorage } from "./lateStorage.ts"
+import { quietClock } from "./quietClock.ts"
+
+export interface ChoresOptions {
+  readonly parts: Parts
+  readonly late: LateStorage
+  readonly limits: LimitSharing["Service"]
+}
+
+/** How long closing waits for the store to take what was noted. */
+const patience = "5 seconds"
+
+/** What the server does when nobody asks. A host's people are its own, so there are no removals to finish. */
+export const choresOf = ({ late, limits, parts }: ChoresOptions) => {
+  const { storage, usage } = parts
+  const finishRemovals = Effect.void
+  return {
+    /** Begins when the storage is open: chores are no reason to open it. Keeps no process alive, by the real clock. */
+    always: (given: Clock.Clock | undefined) =>
+      Effect.clockWith((clock) =>
+        Effect.andThen(late.opened, housekeeping({ finishRemovals, limits, storage, usage })).pipe(
+          Effect.provideService(Clock.Clock, given ?? quietClock(clock))
+        )
+      ),
+    once: Effect.andThen(sweepAll(storage), usage.flush).pipe(Effect.andThen(limits.share), Effect.asVoid),
+    last: usage.flush.pipe(
+      Effect.timeout(patience),
+      Effect.catch((cause) => Effect.logWarning("last uses could not be noted while closing", cause)),
+      Effect.asVoid
+    )
+  }
+}

@@ -1,0 +1,118 @@
+import { Effect, Option, Redacted } from "effect"
+import type { AuthMethod, Client, GrantType } from "../../core/client/Client.ts"
+import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
+import { readClientId } from "../../core/rules/Id.ts"
+import { deleteClient } from "../../core/server/deleteClient.ts"
+import { registerClient } from "../../core/server/registerClient.ts"
+import { type Administration, by, limitOf, note, type PageOf, type Paging } from "./Administration.ts"
+
+/** A registered application. */
+export interface RegisteredClient {
+  readonly id: string
+  /** What it calls itself; its id where it gave no name. */
+  readonly name: string
+  readonly redirectUris: ReadonlyArray<string>
+  readonly grantTypes: ReadonlyArray<GrantType>
+  readonly authMethod: AuthMethod
+  /** The most that it may be granted. */
+  readonly scopes: ReadonlyArray<string>
+  /** `itself`: by registering. `owner`: by somebody of yours, who answers for it. */
+  readonly madeBy: Client["madeBy"]
+  readonly disabled: boolean
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | undefined
+}
+
+/** As RFC 7591 calls them: `client_name`, `redirect_uris`, `grant_types`, `token_endpoint_auth_method`, `scope` … */
+export type ClientMetadata = RegistrationRequest
+
+export interface NewClient {
+  readonly client: RegisteredClient
+  /** Shown this once; `undefined` where the client is a public one. */
+  readonly secret: string | undefined
+}
+
+/** Promises reject with the tagged errors of the core: `StorageUnavailable`, `Contended`, and what `register` names. */
+export interface ClientsApi {
+  /** Rejects with `InvalidClientMetadata` or `InvalidRedirectUri` where the registration endpoint would refuse it. */
+  readonly register: (metadata: ClientMetadata) => Promise<NewClient>
+  readonly list: (paging?: Paging) => Promise<PageOf<RegisteredClient>>
+  readonly get: (id: string) => Promise<RegisteredClient | undefined>
+  /** Refuses the client and all its tokens, until it is enabled again. `false`: there is no such client. */
+  readonly disable: (id: string) => Promise<boolean>
+  readonly enable: (id: string) => Promise<boolean>
+  /** With it goes all that it was granted. `false`: there is no such client. */
+  readonly delete: (id: string) => Promise<boolean>
+}
+
+export const clientsApi = (administration: Administration): ClientsApi => {
+  const { parts, run, workspace } = administration
+
+  const told = (client: Client) =>
+    Effect.map(parts.usage.lastUse("client", workspace.id, client.id), (lastUse): RegisteredClient => {
+      const at = Option.getOrUndefined(lastUse)
+      return {
+        id: client.id,
+        name: client.about.client_name ?? client.id,
+        redirectUris: client.redirectUris,
+        grantTypes: client.grantTypes,
+        authMethod: client.credential._tag === "Public" ? "none" : client.credential.method,
+        scopes: client.scope,
+        madeBy: client.madeBy,
+        disabled: client.disabled,
+        createdAt: new Date(client.createdAt),
+        lastUsedAt: at === undefined ? undefined : new Date(at)
+      }
+    })
+
+  const switched = (id: string, disabled: boolean) =>
+    Effect.gen(function* () {
+      const clientId = readClientId(id)
+      if (Option.isNone(clientId)) return false
+      const client = yield* parts.clients.setDisabled(workspace.id, clientId.value, disabled)
+      if (client === undefined) return false
+      yield* note(administration, { _tag: "ClientChanged", client: id, change: disabled ? "disabled" : "enabled", by })
+      return true
+    })
+
+  return {
+    register: (metadata) =>
+      run(
+        Effect.gen(function* () {
+          // Held to what is asked of a client that registers itself.
+          const registration = yield* Effect.fromResult(readRegistration(JSON.stringify(metadata)))
+          const made = yield* registerClient(parts, workspace.id, registration, "owner")
+          yield* note(administration, { _tag: "ClientRegistered", client: made.client.id })
+          const secret = Option.getOrUndefined(Option.map(made.secret, Redacted.value))
+          return { client: yield* told(made.client), secret }
+        })
+      ),
+    list: (paging = {}) =>
+      run(
+        Effect.gen(function* () {
+          const page = yield* parts.clients.list(workspace.id, { after: paging.after, limit: limitOf(paging) })
+          return { items: yield* Effect.forEach(page.values, told), next: page.next }
+        })
+      ),
+    get: (id) =>
+      run(
+        Effect.gen(function* () {
+          const clientId = readClientId(id)
+          const client = Option.isNone(clientId) ? undefined : yield* parts.clients.find(workspace.id, clientId.value)
+          return client === undefined ? undefined : yield* told(client)
+        })
+      ),
+    disable: (id) => run(switched(id, true)),
+    enable: (id) => run(switched(id, false)),
+    delete: (id) =>
+      run(
+        Effect.gen(function* () {
+          const clientId = readClientId(id)
+          if (Option.isNone(clientId)) return false
+          if ((yield* deleteClient(parts, workspace.id, clientId.value)) === "unknown") return false
+          yield* note(administration, { _tag: "ClientDeleted", client: id, by })
+          return true
+        })
+      )
+  }
+}

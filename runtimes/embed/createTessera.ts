@@ -1,0 +1,173 @@
+import { Clock, Context, Effect, Layer, ManagedRuntime, References, Result } from "effect"
+import type { Parts } from "../../core/http/Parts.ts"
+import { routeTable } from "../../core/http/RouteTable.ts"
+import { Tessera } from "../../core/http/Tessera.ts"
+import { LimitSharing, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import { Audit } from "../../core/ports/Audit.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { Limiter } from "../../core/ports/Limiter.ts"
+import { Pages } from "../../core/ports/Pages.ts"
+import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { settingsRoutes } from "../../core/settings/routes.ts"
+import { Keys } from "../../core/token/KeyRing.ts"
+import { pathBelow } from "../../core/workspace/pathBelow.ts"
+import { basePath } from "../../core/workspace/Workspace.ts"
+import { type FetchHandler, fetchHandler } from "../fetch.ts"
+import type { Guard } from "../guard/Guard.ts"
+import { localGuard } from "../guard/localGuard.ts"
+import { serveWith } from "../Serve.ts"
+import { type ApiKeysApi, apiKeysApi } from "./apiKeys.ts"
+import { choresOf } from "./chores.ts"
+import { type ClientsApi, clientsApi } from "./clients.ts"
+import { type GrantsApi, grantsApi } from "./grants.ts"
+import { hostOwner } from "./hostOwner.ts"
+import { type LateStorage, lateStorage } from "./lateStorage.ts"
+import type { Mount } from "./Mount.ts"
+import { serveNative } from "./nativeRequest.ts"
+import type { CreateOptions, Extra } from "./Options.ts"
+import { type Read, readOptions } from "./readOptions.ts"
+
+/** An authorization server inside a host's own process. Nothing in it waits for `ready()`. */
+export interface EmbeddedTessera extends Mount {
+  /** Answers a web `Request`. What is not Tessera's gets 404: ask `owns` first, or use a mount of `tessera/runtime/…`. */
+  readonly handle: (request: Request, peer?: () => string | undefined) => Promise<Response>
+  /** Who calls one of your own routes, or the 401, 403 or 503 to answer with. */
+  readonly guard: Guard
+  /** What people allowed applications. */
+  readonly grants: GrantsApi
+  /** The applications. */
+  readonly clients: ClientsApi
+  /** The workspace's own keys. */
+  readonly apiKeys: ApiKeysApi
+  readonly issuer: string
+  /** Opens the storage now, not with the first request that needs it, and rejects where that fails. */
+  readonly ready: () => Promise<void>
+  /** One round of the chores, for hosts without timers: removes what has expired, notes what was used. */
+  readonly housekeep: () => Promise<void>
+  /** Stops the chores, keeps what was noted, closes the storage. What comes later is answered with 503. */
+  readonly close: () => Promise<void>
+}
+
+const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
+
+const registrationLayer = (registration: Read["registration"]) => {
+  if (registration === "open") return RegistrationPolicy.layerOpen
+  return registration === "closed" ? RegistrationPolicy.layerClosed : RegistrationPolicy.layerToken(registration)
+}
+
+/** A host's function cannot fail a request: it isn't waited for, and what it throws is logged. */
+const auditLayer = (audit: CreateOptions["audit"]) =>
+  audit === undefined
+    ? Audit.layerNone
+    : Layer.succeed(Audit, {
+        record: (entry) =>
+          Effect.asVoid(
+            Effect.forkDetach(
+              Effect.tryPromise({ try: async () => audit(entry), catch: (cause) => cause }).pipe(
+                Effect.catch((cause) => Effect.logError("audit failed", cause))
+              ),
+              { startImmediately: true }
+            )
+          )
+      })
+
+const settingsPaths = ["/settings", "/settings/apps", "/settings/keys", "/settings/clients"]
+
+const leftOut: { readonly [extra in Extra]: ReadonlyArray<string> } = {
+  settings: settingsPaths,
+  home: ["/"],
+  health: ["/healthz", "/readyz"],
+  example: ["/rest/companies"]
+}
+
+const logLevel = { all: "Info", problems: "Warn", none: "None" } as const
+
+/** The store, and whether it is open yet. */
+class Late extends Context.Service<Late, LateStorage>()("tessera/runtimes/embed/Late") {}
+
+/** The same layers that a host composes who writes Effect. None of them waits for anything. */
+const layerOf = (options: CreateOptions, read: Read) => {
+  const wanted = options.extras ?? []
+  const without = Object.entries(leftOut).flatMap(([extra, paths]) =>
+    wanted.some((one) => one === extra) ? [] : paths
+  )
+  const clock = options.clock === undefined ? Layer.empty : Layer.succeed(Clock.Clock, options.clock)
+  const late = Layer.effect(Late, lateStorage(read.storage))
+  const storage = Layer.effect(
+    Storage,
+    Effect.map(Late, ({ storage }) => storage)
+  )
+  const settings = (parts: Parts) =>
+    wanted.includes("settings") || wanted.includes("home") ? settingsRoutes(parts, { accountsElsewhere: true }) : []
+  return Tessera.layer({
+    policy: read.policy,
+    routes: (parts) => [...(options.routes?.(parts) ?? []), ...settings(parts)],
+    without
+  }).pipe(
+    Layer.provideMerge(options.rateLimits === false ? noLimits : sharedLimiter),
+    Layer.provideMerge(storage),
+    Layer.provideMerge(late),
+    Layer.provide([
+      Entropy.layer,
+      Keys.layer(read.ring),
+      hostOwner(options.owner),
+      auditLayer(options.audit),
+      registrationLayer(read.registration),
+      Pages.layer(read.theme),
+      Workspaces.layerOne(read.workspace)
+    ]),
+    Layer.provideMerge(clock),
+    Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, logLevel[options.log ?? "problems"]))
+  )
+}
+
+/**
+ * An authorization server for a host that writes promises. Made at once, without waiting; throws `BadOption`, which
+ * names the option, and nothing else.
+ */
+export const createTessera = (options: CreateOptions): EmbeddedTessera => {
+  const checked = readOptions(options)
+  if (Result.isFailure(checked)) throw checked.failure
+  const read = checked.success
+  const { workspace } = read
+
+  const runtime = ManagedRuntime.make(layerOf(options, read))
+  const tessera = runtime.runSync(Tessera)
+  const { parts, routes } = tessera
+  const run = <A, E>(effect: Effect.Effect<A, E>) => runtime.runPromise(effect)
+  const administration = { parts, workspace, run }
+
+  const late = runtime.runSync(Late)
+  const chores = choresOf({ parts, late, limits: runtime.runSync(LimitSharing) })
+  if (options.housekeeping !== false) runtime.runFork(chores.always(options.clock))
+
+  const serve = serveWith(runtime)
+  const answer: FetchHandler = (request, peer) => fetchHandler(serveNative(serve, request))(request, peer)
+  const find = routeTable(routes)
+
+  return {
+    serve,
+    routes,
+    prefix: basePath(workspace.issuer),
+    owns: (path) => {
+      const below = pathBelow(workspace, path)
+      return below !== undefined && find(below) !== undefined
+    },
+    handle: async (request, peer) => answer(request, peer),
+    guard: localGuard((request, needs) => run(tessera.guard(request, needs))),
+    grants: grantsApi(administration),
+    clients: clientsApi(administration),
+    apiKeys: apiKeysApi(administration),
+    issuer: workspace.issuer,
+    ready: async () => {
+      await run(late.open)
+    },
+    housekeep: () => run(chores.once),
+    close: async () => {
+      if (late.isOpen()) await run(chores.last)
+      await runtime.dispose()
+    }
+  }
+}

@@ -1,0 +1,112 @@
+import { Effect, Option, Schema } from "effect"
+import type { Grant } from "../../core/grant/Grant.ts"
+import { grantMark } from "../../core/ports/Audit.ts"
+import { UserId } from "../../core/rules/Id.ts"
+import { currentInstant, hasPassed, type Instant, later } from "../../core/rules/Instant.ts"
+import type { Policy } from "../../core/rules/Policy.ts"
+import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
+import { type Administration, limitOf, note, type PageOf, type Paging } from "./Administration.ts"
+
+/** What a person allowed an application. */
+export interface UserGrant {
+  /** Good for `revoke`, and for nothing else. */
+  readonly id: string
+  readonly client: { readonly id: string; readonly name: string }
+  readonly scopes: ReadonlyArray<string>
+  /** What it is bound to, where it is not good for all of the API. */
+  readonly resource: string | undefined
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | undefined
+}
+
+export interface GrantsApi {
+  /** The applications that a person lets in. A page may hold fewer than its limit and still have a `next`. */
+  readonly list: (user: string, paging?: Paging) => Promise<PageOf<UserGrant>>
+  /** With everything that was ever issued from it, at the next check. `false`: this person has no such grant. */
+  readonly revoke: (user: string, id: string) => Promise<boolean>
+  /** All of a person's, as when they leave; how many there were. */
+  readonly revokeAll: (user: string) => Promise<number>
+}
+
+type Connected = Extract<Grant, { readonly _tag: "Pending" | "Active" }>
+
+/** Whether anything that it issued, or may yet, could open a door. */
+const isLive =
+  (policy: Policy, now: Instant) =>
+  (grant: Grant): grant is Connected => {
+    if (grant._tag === "Pending") return !hasPassed(grant.codeExpiresAt, now)
+    return grant._tag === "Active" && !hasPassed(later(grant.refresh.expiresAt, policy.accessTtl), now)
+  }
+
+const readUser = Schema.decodeUnknownOption(UserId)
+
+const everybodys: GrantList = () => Effect.succeed({ values: [], next: undefined })
+
+const batch = 100
+
+export const grantsApi = (administration: Administration): GrantsApi => {
+  const { parts, run, workspace } = administration
+
+  const grantsOf = (user: string): GrantList => {
+    const id = readUser(user)
+    return Option.isNone(id) ? everybodys : (page) => parts.grants.ofUser(workspace.id, id.value, page)
+  }
+
+  const told = (grant: Connected) =>
+    Effect.gen(function* () {
+      const client = yield* parts.clients.find(workspace.id, grant.client)
+      // Without its client nothing that it issued is accepted.
+      if (client === undefined) return []
+      const at = Option.getOrUndefined(yield* parts.usage.lastUse("grant", workspace.id, grant.id))
+      const shown: UserGrant = {
+        id: grantMark(grant.id),
+        client: { id: client.id, name: client.about.client_name ?? client.id },
+        scopes: grant.scope,
+        resource: grant.resource ?? undefined,
+        createdAt: new Date(grant.createdAt),
+        lastUsedAt: at === undefined ? undefined : new Date(at)
+      }
+      return [shown]
+    })
+
+  const revoke = (grant: Grant) =>
+    Effect.gen(function* () {
+      const outcome = yield* parts.grants.revokeGrant(workspace.id, grant.id, "by_user")
+      if (outcome !== "revoked") return false
+      yield* note(administration, { _tag: "GrantRevoked", grant: grantMark(grant.id), why: "by_user" })
+      return true
+    })
+
+  return {
+    list: (user, paging = {}) =>
+      run(
+        Effect.gen(function* () {
+          const now = yield* currentInstant
+          const page = yield* grantsOf(user)({ after: behindMark(paging.after), limit: limitOf(paging) })
+          const items = yield* Effect.forEach(page.values.filter(isLive(parts.policy, now)), told)
+          return { items: items.flat(), next: cursorOf(page.next) }
+        })
+      ),
+    revoke: (user, id) =>
+      run(
+        Effect.gen(function* () {
+          const grant = yield* findMarked(grantsOf(user), id)
+          return grant === undefined ? false : yield* revoke(grant)
+        })
+      ),
+    revokeAll: (user) =>
+      run(
+        Effect.gen(function* () {
+          const list = grantsOf(user)
+          let count = 0
+          let after: string | undefined
+          do {
+            const page = yield* list({ after, limit: batch })
+            for (const grant of page.values) if (yield* revoke(grant)) count++
+            after = page.next
+          } while (after !== undefined)
+          return count
+        })
+      )
+  }
+}

@@ -1,0 +1,67 @@
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+
+/** A store that is opened when it is first needed, so that a server can be made, and mounted, without waiting. */
+export interface LateStorage {
+  readonly storage: Storage["Service"]
+  /** Opens it now; fails as the store's own layer does. What failed is tried again by whoever needs it next. */
+  readonly open: Effect.Effect<Storage["Service"], unknown>
+  readonly isOpen: () => boolean
+  /** Resolves once it was opened, by whomever. */
+  readonly opened: Effect.Effect<void>
+}
+
+export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect<LateStorage, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const outer = yield* Scope.Scope
+    const context = yield* Effect.context<never>()
+    const opened = yield* Deferred.make<void>()
+    let ready: Storage["Service"] | undefined
+    let opening: Fiber.Fiber<Storage["Service"], unknown> | undefined
+
+    const build = Effect.gen(function* () {
+      // A scope for each try: what a failed one had taken is given back at once.
+      const scope = yield* Scope.fork(outer)
+      const built = yield* Effect.exit(Layer.buildWithScope(Layer.fresh(given), scope))
+      if (Exit.isFailure(built)) {
+        yield* Scope.close(scope, built)
+        return yield* Effect.failCause(built.cause)
+      }
+      const storage = Context.get(built.value, Storage)
+      ready = storage
+      yield* Deferred.succeed(opened, undefined)
+      return storage
+    })
+
+    const open = Effect.suspend(() => {
+      if (ready !== undefined) return Effect.succeed(ready)
+      if (opening !== undefined) return Fiber.join(opening)
+      // On its own: a browser that goes away takes nothing with it that others wait for.
+      const fiber = Effect.runForkWith(context)(build)
+      opening = fiber
+      fiber.addObserver(() => {
+        opening = undefined
+      })
+      return Fiber.join(fiber)
+    })
+
+    const needed = Effect.catchCause(open, (cause) =>
+      Effect.andThen(
+        Effect.logError("the storage could not be opened", cause),
+        Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "the storage could not be opened" }))
+      )
+    )
+
+    const later = <A, E>(use: (storage: Storage["Service"]) => Effect.Effect<A, E>) =>
+      ready === undefined ? Effect.flatMap(needed, use) : use(ready)
+
+    const storage: Storage["Service"] = {
+      get: (key) => later((storage) => storage.get(key)),
+      insert: (record) => later((storage) => storage.insert(record)),
+      replace: (expected, record) => later((storage) => storage.replace(expected, record)),
+      remove: (key) => later((storage) => storage.remove(key)),
+      list: (listing) => later((storage) => storage.list(listing)),
+      sweep: (before, limit) => later((storage) => storage.sweep(before, limit))
+    }
+    return { storage, open, isOpen: () => ready !== undefined, opened: Deferred.await(opened) }
+  })

@@ -1,0 +1,178 @@
+import { Duration, Layer, Option, Redacted, Result, Schema } from "effect"
+import { Theme } from "../../core/pages/Theme.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { ScopeRegistry } from "../../core/rules/Scope.ts"
+import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
+import { parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { type BadOption, badOption } from "./BadOption.ts"
+import { type CreateOptions, extras, type LifetimeOptions, logLevels, type ScopeOption } from "./Options.ts"
+
+/** The options, checked. */
+export interface Read {
+  readonly workspace: Workspace
+  readonly ring: KeyRing
+  readonly storage: Layer.Layer<Storage, unknown>
+  readonly policy: Policy
+  readonly theme: Theme | undefined
+  readonly registration: "open" | "closed" | Redacted.Redacted<string>
+}
+
+type Checked<A> = Result.Result<A, BadOption>
+
+const bad = (option: string, why: string): Result.Result<never, BadOption> => Result.fail(badOption(option, why))
+
+const names: { readonly [name in keyof Required<CreateOptions>]: true } = {
+  issuer: true,
+  name: true,
+  storage: true,
+  keys: true,
+  owner: true,
+  scopes: true,
+  lifetimes: true,
+  registration: true,
+  requirePkce: true,
+  rateLimits: true,
+  theme: true,
+  audit: true,
+  extras: true,
+  routes: true,
+  housekeeping: true,
+  log: true,
+  workspace: true,
+  clock: true
+}
+
+const knownNames = (options: object): Checked<void> => {
+  const stranger = Object.keys(options).find((name) => !Object.hasOwn(names, name))
+  return stranger === undefined ? Result.succeed(undefined) : bad(stranger, "is no option")
+}
+
+const workspaceOf = (options: CreateOptions): Checked<Workspace> =>
+  Result.gen(function* () {
+    const issuer = parseIssuer(options.issuer)
+    if (Result.isFailure(issuer)) {
+      return yield* bad(
+        "issuer",
+        "has to be an https URL (or http on this machine) without query, fragment or slash at the end"
+      )
+    }
+    const id = Schema.decodeUnknownOption(WorkspaceId)(options.workspace ?? "main")
+    if (Option.isNone(id)) return yield* bad("workspace", "has to be 1 to 64 letters, digits, _ or -")
+    const name = options.name ?? new URL(issuer.success).host
+    if (typeof name !== "string" || name.trim() === "")
+      return yield* bad("name", "has to be a text that people can read")
+    return { id: id.value, issuer: issuer.success, name }
+  })
+
+const ringOf = (keys: CreateOptions["keys"] | undefined): Checked<KeyRing> => {
+  const text = Redacted.isRedacted(keys) ? Redacted.value(keys) : Array.isArray(keys) ? keys.join(",") : keys
+  if (typeof text !== "string" || text.trim() === "") {
+    return bad("keys", "is empty: `npx tessera seal-keys new` makes a key")
+  }
+  return Result.mapError(parseKeyRing(Redacted.make(text)), ({ message }) =>
+    badOption("keys", `is refused: ${message}`)
+  )
+}
+
+const verbs = ["get", "insert", "replace", "remove", "list", "sweep"] as const
+
+const isLayer = (storage: CreateOptions["storage"] | undefined): storage is Read["storage"] => Layer.isLayer(storage)
+
+const storageOf = (storage: CreateOptions["storage"] | undefined): Checked<Read["storage"]> => {
+  if (isLayer(storage)) return Result.succeed(storage)
+  if (typeof storage !== "object" || storage === null) {
+    return bad("storage", "has to be a layer of tessera/storage/…, or an object with the verbs of Storage")
+  }
+  const missing = verbs.find((verb) => typeof storage[verb] !== "function")
+  return missing === undefined
+    ? Result.succeed(Layer.succeed(Storage, storage))
+    : bad("storage", `lacks the verb ${missing}`)
+}
+
+const millisOf = (
+  name: keyof LifetimeOptions,
+  given: Duration.Input | undefined,
+  otherwise: number
+): Checked<number> => {
+  if (given === undefined) return Result.succeed(otherwise)
+  const millis = Option.map(Duration.fromInput(given), Duration.toMillis)
+  return Option.isSome(millis) && Number.isFinite(millis.value) && millis.value >= 0
+    ? Result.succeed(Math.floor(millis.value))
+    : bad(`lifetimes.${name}`, 'has to be milliseconds, or words such as "90 seconds"')
+}
+
+const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<ScopeRegistry> => {
+  if (scopes === undefined) return Result.succeed(standardPolicy.scopes)
+  if (!Array.isArray(scopes)) return bad("scopes", "has to be a list")
+  const read = Schema.decodeUnknownOption(ScopeRegistry)(
+    scopes.map(({ byDefault = false, meaning, name, needsUser = false }) => ({ byDefault, meaning, name, needsUser }))
+  )
+  if (Option.isNone(read))
+    return bad("scopes", "has to be a list of at least one { name, meaning }, names without space")
+  const all = read.value.map(({ name }) => name)
+  const twice = all.find((name, index) => all.indexOf(name) !== index)
+  return twice === undefined ? Result.succeed(read.value) : bad("scopes", `names ${twice} twice`)
+}
+
+const policyOf = (options: CreateOptions): Checked<Policy> =>
+  Result.gen(function* () {
+    const { lifetimes = {} } = options
+    return {
+      ...standardPolicy,
+      codeTtl: yield* millisOf("code", lifetimes.code, standardPolicy.codeTtl),
+      accessTtl: yield* millisOf("access", lifetimes.access, standardPolicy.accessTtl),
+      refreshIdleTtl: yield* millisOf("refreshIdle", lifetimes.refreshIdle, standardPolicy.refreshIdleTtl),
+      refreshMaxTtl: yield* millisOf("refreshMax", lifetimes.refreshMax, standardPolicy.refreshMaxTtl),
+      refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace),
+      consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
+      requirePkce: options.requirePkce ?? standardPolicy.requirePkce,
+      scopes: yield* registryOf(options.scopes)
+    }
+  })
+
+const registrationOf = (registration: CreateOptions["registration"] = "open"): Checked<Read["registration"]> => {
+  if (registration === "open" || registration === "closed") return Result.succeed(registration)
+  const token: unknown = Object(registration).token
+  const text = Redacted.isRedacted(token) ? Redacted.value(token) : token
+  return typeof text === "string" && text.trim().length >= 16
+    ? Result.succeed(Redacted.make(text, { label: "registration token" }))
+    : bad("registration", 'has to be "open", "closed" or { token } with a token of at least 16 characters')
+}
+
+const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {
+  if (theme === undefined) return Result.succeed(undefined)
+  const read = Schema.decodeUnknownResult(Theme)(theme)
+  return Result.isSuccess(read)
+    ? Result.succeed(read.success)
+    : bad("theme", `is refused: ${read.failure.message.replaceAll(/\s+/g, " ")}`)
+}
+
+const restOf = (options: CreateOptions): Checked<void> => {
+  const { audit, extras: wanted = [], log = "problems", owner, routes } = options
+  if (typeof owner !== "object" || owner === null) return bad("owner", "has to say who your people are")
+  if (typeof owner.signedIn !== "function") return bad("owner.signedIn", "has to be a function")
+  if (typeof owner.signInAt !== "function") return bad("owner.signInAt", "has to be a function")
+  if (owner.profile !== undefined && typeof owner.profile !== "function") {
+    return bad("owner.profile", "has to be a function")
+  }
+  if (audit !== undefined && typeof audit !== "function") return bad("audit", "has to be a function")
+  if (routes !== undefined && typeof routes !== "function") return bad("routes", "has to be a function")
+  if (!Array.isArray(wanted) || !wanted.every((extra) => extras.includes(extra))) {
+    return bad("extras", `has to be a list of ${extras.join(", ")}`)
+  }
+  return logLevels.includes(log) ? Result.succeed(undefined) : bad("log", `has to be one of ${logLevels.join(", ")}`)
+}
+
+/** What the types say, and what they cannot say: for callers without them, and for values from an environment. */
+export const readOptions = (options: CreateOptions): Checked<Read> =>
+  Result.gen(function* () {
+    yield* knownNames(options)
+    const workspace = yield* workspaceOf(options)
+    const ring = yield* ringOf(options.keys)
+    const storage = yield* storageOf(options.storage)
+    yield* restOf(options)
+    const policy = yield* policyOf(options)
+    const theme = yield* themeOf(options.theme)
+    return { workspace, ring, storage, policy, theme, registration: yield* registrationOf(options.registration) }
+  })

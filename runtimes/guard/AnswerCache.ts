@@ -1,0 +1,107 @@
+import type { Caller } from "./Caller.ts"
+import type { Answer } from "./introspect.ts"
+
+interface Entry {
+  /** `undefined`: the token is good for nothing. */
+  readonly caller: Caller | undefined
+  readonly until: number
+}
+
+/** So many entries, by name; the one that was not asked for for longest makes room. */
+class Recent {
+  readonly #entries = new Map<string, Entry>()
+  readonly #most: number
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get(name: string, now: number): Entry | undefined {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return undefined
+    this.#entries.delete(name)
+    if (entry.until <= now) return undefined
+    this.#entries.set(name, entry)
+    return entry
+  }
+
+  set(name: string, entry: Entry): void {
+    this.#entries.delete(name)
+    if (this.#entries.size >= this.#most) {
+      const oldest = this.#entries.keys().next()
+      if (oldest.done !== true) this.#entries.delete(oldest.value)
+    }
+    this.#entries.set(name, entry)
+  }
+
+  delete(name: string): void {
+    this.#entries.delete(name)
+  }
+
+  deleteWhere(drop: (entry: Entry) => boolean): void {
+    for (const [name, entry] of this.#entries) if (drop(entry)) this.#entries.delete(name)
+  }
+
+  clear(): void {
+    this.#entries.clear()
+  }
+}
+
+export interface Lifetimes {
+  readonly ttl: number
+  readonly negativeTtl: number
+  readonly maxEntries: number
+}
+
+/**
+ * What was answered about tokens lately, by the hash of each. Good and bad ones are kept apart: nobody can push the good
+ * ones out by making others up.
+ */
+export class AnswerCache {
+  readonly #good: Recent
+  readonly #bad: Recent
+  readonly #lifetimes: Lifetimes
+
+  constructor(lifetimes: Lifetimes) {
+    this.#lifetimes = lifetimes
+    this.#good = new Recent(lifetimes.maxEntries)
+    this.#bad = new Recent(lifetimes.maxEntries)
+  }
+
+  get size(): number {
+    return this.#good.size + this.#bad.size
+  }
+
+  get(name: string, now: number): Entry | undefined {
+    return this.#good.get(name, now) ?? this.#bad.get(name, now)
+  }
+
+  /** `askedAt`: the answer may be older than its arrival, and counts from the moment that it was asked for. */
+  keep(name: string, { caller, maxAge }: Answer, askedAt: number, now: number): void {
+    this.delete(name)
+    const { negativeTtl, ttl } = this.#lifetimes
+    const lasts = Math.min(caller === undefined ? negativeTtl : ttl, maxAge ?? Number.POSITIVE_INFINITY)
+    const until = Math.min(askedAt + lasts, caller?.expiresAt ?? Number.POSITIVE_INFINITY)
+    if (until <= now) return
+    if (caller === undefined) this.#bad.set(name, { caller, until })
+    else this.#good.set(name, { caller, until })
+  }
+
+  delete(name: string): void {
+    this.#good.delete(name)
+    this.#bad.delete(name)
+  }
+
+  deleteWhere(drop: (caller: Caller) => boolean): void {
+    this.#good.deleteWhere(({ caller }) => caller !== undefined && drop(caller))
+  }
+
+  clear(): void {
+    this.#good.clear()
+    this.#bad.clear()
+  }
+}

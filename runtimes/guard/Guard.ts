@@ -1,0 +1,13 @@
+/** `tessera/guard`: what stands before the routes of a resource server. */
+export type { ApiKeyCaller, Caller, UserCaller, WorkspaceCaller } from "./Caller.ts"
+export type { Check, Checked, Guard, GuardedCall } from "./Check.ts"
+export { elysiaGuard } from "./elysia.ts"
+export { expressGuard } from "./express.ts"
+export { fastifyGuard } from "./fastify.ts"
+export { fetchGuard } from "./fetch.ts"
+export { type GuardVariables, honoGuard } from "./hono.ts"
+export { koaGuard } from "./koa.ts"
+export { localGuard } from "./localGuard.ts"
+export { principalOf } from "./principalOf.ts"
+export { BadGuardOption, type RemoteGuardOptions } from "./RemoteGuardOptions.ts"
+export { type RemoteGuard, remoteGuard } from "./remoteGuard.ts"

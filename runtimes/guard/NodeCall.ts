@@ -1,0 +1,24 @@
+import { readTarget } from "../requestTarget.ts"
+import type { GuardedCall } from "./Check.ts"
+
+/** What Node's requests have, and those of the frameworks that stand on it. */
+export interface NodeCall {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  /** What the address was before a router took a prefix off it. */
+  readonly originalUrl?: string | undefined
+  readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
+  readonly headersDistinct?: { readonly [name: string]: ReadonlyArray<string> | undefined }
+}
+
+export const guardedCall = (request: NodeCall): GuardedCall => ({
+  method: request.method ?? "GET",
+  path: readTarget(request.originalUrl ?? request.url ?? "")?.path ?? "/",
+  headers: {
+    // Node's `headers` drops the second of two; the other platforms join them.
+    get: (name) => {
+      const sent = request.headersDistinct?.[name] ?? request.headers[name]
+      return typeof sent === "string" ? sent : sent?.join(", ")
+    }
+  }
+})

@@ -1,0 +1,120 @@
+import { type Clock, Duration, Option, Redacted, Result, Schema } from "effect"
+import { isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
+
+/** What `remoteGuard` was given and cannot start with. `message` names the option, and never holds a secret's value. */
+export class BadGuardOption extends Schema.TaggedError<BadGuardOption>()("BadGuardOption", {
+  option: Schema.String,
+  message: Schema.String
+}) {}
+
+export interface CacheOptions {
+  /** How many tokens are remembered; those not seen for longest make room. Default: 10,000. */
+  readonly maxEntries?: number
+  /**
+   * How long an answer is believed, counted from when it was asked for: **the longest that a revoked token goes on
+   * working here**. 0 asks every time. Default: `"5 seconds"`.
+   */
+  readonly ttl?: Duration.Input
+  /** The same for a token that is good for nothing. Never more than `ttl`. Default: `"1 second"`. */
+  readonly negativeTtl?: Duration.Input
+}
+
+/** Why nobody could say what a token is. No token and no key is in it. */
+export type IntrospectionFailure =
+  | { readonly _tag: "Unreachable"; readonly cause: unknown }
+  | { readonly _tag: "TimedOut" }
+  /** 401 and 403: the API key is not, or no longer, good. */
+  | { readonly _tag: "Status"; readonly status: number }
+  | { readonly _tag: "Unreadable" }
+
+export interface RemoteGuardOptions {
+  /** The authorization server, as its metadata calls it: `https://auth.example`. */
+  readonly issuer: string
+  /** An API key of the workspace: only whoever has one may ask about all tokens. */
+  readonly apiKey: string | Redacted.Redacted<string>
+  /** The address of this resource server: a token that is bound to a resource has to cover what is called here. */
+  readonly resource: string
+  /** Where this resource server's RFC 9728 metadata is. Default: the authorization server's own. */
+  readonly resourceMetadata?: string
+  /** Where to ask. Default: `/oauth/introspect` of `issuer`. */
+  readonly introspectionEndpoint?: string
+  /** What is remembered, and for how long. */
+  readonly cache?: CacheOptions
+  /** How long an answer is waited for. Default: `"3 seconds"`. */
+  readonly timeout?: Duration.Input
+  /** Told when nobody could say what a token is, and so a caller was sent away with 503. Default: nobody is told. */
+  readonly onFailure?: (failure: IntrospectionFailure) => void
+  /** Default: the platform's own. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
+  /** For tests: Effect's `TestClock`, say. Default: the system's clock. */
+  readonly clock?: Clock.Clock
+}
+
+/** The options, checked. Times in milliseconds. */
+export interface Read {
+  readonly issuer: string
+  readonly apiKey: Redacted.Redacted<string>
+  readonly resource: string
+  readonly resourceMetadata: string
+  readonly endpoint: string
+  readonly maxEntries: number
+  readonly ttl: number
+  readonly negativeTtl: number
+  readonly timeout: number
+}
+
+type Checked<A> = Result.Result<A, BadGuardOption>
+
+const bad = (option: string, why: string): Result.Result<never, BadGuardOption> =>
+  Result.fail(new BadGuardOption({ option, message: `remoteGuard: ${option} ${why}` }))
+
+/** Tokens and the API key go there: nobody in between may read them. */
+const secureUrl = (option: string, text: string): Checked<URL> => {
+  if (!URL.canParse(text)) return bad(option, "is no URL")
+  const url = new URL(text)
+  const secure = url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname))
+  return secure && url.username === "" && url.password === ""
+    ? Result.succeed(url)
+    : bad(option, "has to be https, or http on this machine, without a user in it")
+}
+
+const millisOf = (option: string, given: Duration.Input): Checked<number> => {
+  const millis = Option.getOrUndefined(Option.map(Duration.fromInput(given), Duration.toMillis))
+  return millis !== undefined && Number.isFinite(millis) && millis >= 0
+    ? Result.succeed(Math.floor(millis))
+    : bad(option, 'has to be milliseconds, or words such as "5 seconds"')
+}
+
+const metadataOf = (issuer: URL): string => {
+  const path = issuer.pathname === "/" ? "" : issuer.pathname
+  return `${issuer.origin}/.well-known/oauth-protected-resource${path}`
+}
+
+export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
+  Result.gen(function* () {
+    const issuer = yield* secureUrl("issuer", options.issuer)
+    if (Result.isFailure(parseIssuer(options.issuer))) {
+      return yield* bad("issuer", "has to be written without query, fragment or slash at the end")
+    }
+    const { apiKey, cache = {} } = options
+    const key = Redacted.isRedacted(apiKey) ? Redacted.value(apiKey) : apiKey
+    if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) return yield* bad("apiKey", "is empty, or no key")
+    const resource = yield* secureUrl("resource", options.resource)
+    const endpoint = options.introspectionEndpoint ?? `${options.issuer}/oauth/introspect`
+    const ttl = yield* millisOf("cache.ttl", cache.ttl ?? "5 seconds")
+    const { maxEntries = 10_000 } = cache
+    if (!Number.isInteger(maxEntries) || maxEntries < 1) return yield* bad("cache.maxEntries", "has to be at least 1")
+    const timeout = yield* millisOf("timeout", options.timeout ?? "3 seconds")
+    if (timeout === 0) return yield* bad("timeout", "has to be more than 0")
+    return {
+      issuer: options.issuer,
+      apiKey: Redacted.make(key, { label: "API key" }),
+      resource: resource.href,
+      resourceMetadata: options.resourceMetadata ?? metadataOf(issuer),
+      endpoint: (yield* secureUrl("introspectionEndpoint", endpoint)).href,
+      maxEntries,
+      ttl,
+      negativeTtl: Math.min(ttl, yield* millisOf("cache.negativeTtl", cache.negativeTtl ?? "1 second")),
+      timeout
+    }
+  })

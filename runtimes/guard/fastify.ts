@@ -1,0 +1,32 @@
+import type { Needs } from "../../core/http/guard.ts"
+import type { Guard } from "./Check.ts"
+import { guardedCall, type NodeCall } from "./NodeCall.ts"
+import { admit } from "./principalOf.ts"
+
+interface FastifyRequest {
+  readonly raw: NodeCall
+  readonly originalUrl: string
+}
+
+interface FastifyReply {
+  readonly code: (status: number) => unknown
+  readonly header: (name: string, value: string) => unknown
+  readonly send: (body: string) => unknown
+}
+
+/** A hook, `onRequest` or `preHandler`: `app.get("/orders", { onRequest: fastifyGuard(guard, needs) }, handler)`. */
+export const fastifyGuard =
+  (guard: Guard, needs: Needs) =>
+  async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const { headers, method } = request.raw
+    const call = guardedCall({ method, headers, originalUrl: request.originalUrl })
+    const checked = await guard.check(call, needs)
+    if (checked._tag === "Admitted") {
+      admit(request, checked.principal)
+      return undefined
+    }
+    reply.code(checked.response.status)
+    for (const [name, value] of checked.response.headers) reply.header(name, value)
+    reply.send(checked.response.body)
+    return reply
+  }

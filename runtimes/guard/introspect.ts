@@ -1,0 +1,105 @@
+import { Effect, Redacted, Schema } from "effect"
+import type { Caller } from "./Caller.ts"
+import type { IntrospectionFailure, Read } from "./RemoteGuardOptions.ts"
+
+/** What the authorization server says of a token. */
+export interface Answer {
+  /** `undefined`: good for nothing here. */
+  readonly caller: Caller | undefined
+  /** The longest that the answer may be kept, in milliseconds, where the server says so. */
+  readonly maxAge: number | undefined
+}
+
+/** RFC 7662 §2.2, and `principal`, by which Tessera tells the three kinds of caller apart. */
+const Active = Schema.Struct({
+  active: Schema.Literal(true),
+  iss: Schema.optionalKey(Schema.String),
+  sub: Schema.String,
+  client_id: Schema.optionalKey(Schema.String),
+  scope: Schema.optionalKey(Schema.String),
+  token_type: Schema.optionalKey(Schema.String),
+  exp: Schema.optionalKey(Schema.Finite),
+  aud: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
+  principal: Schema.Literals(["User", "Workspace", "ApiKey"])
+})
+type Active = typeof Active.Type
+
+const Inactive = Schema.Struct({ active: Schema.Literal(false) })
+
+const decode = Schema.decodeUnknownOption(Schema.Union([Inactive, Active]))
+
+const callerOf = (issuer: string, active: Active): Caller | undefined => {
+  // A refresh token is live, and not for bearing: it has no type. Somebody else's tokens are not ours to take.
+  if (active.token_type?.toLowerCase() !== "bearer") return undefined
+  if (active.iss !== undefined && active.iss !== issuer) return undefined
+  const audience = typeof active.aud === "string" ? [active.aud] : (active.aud ?? [])
+  // Tessera binds a token to one resource, and one for several is none of its own.
+  if (audience.length > 1) return undefined
+  const common = {
+    issuer,
+    scope: (active.scope ?? "").split(" ").filter((name) => name !== ""),
+    resource: audience[0] ?? null
+  }
+  const { client_id: client, exp, sub } = active
+  if (active.principal === "ApiKey")
+    return { _tag: "ApiKey", expiresAt: exp === undefined ? null : exp * 1000, ...common }
+  if (client === undefined || exp === undefined) return undefined
+  const expiresAt = exp * 1000
+  return active.principal === "User"
+    ? { _tag: "User", user: sub, client, expiresAt, ...common }
+    : { _tag: "Workspace", client, expiresAt, ...common }
+}
+
+/** RFC 9111 §5.2.2.1. `no-store` speaks to caches on the way, and Tessera always says it. */
+const maxAgeOf = (response: Response): number | undefined => {
+  const seconds = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(response.headers.get("cache-control") ?? "")?.[1]
+  return seconds === undefined ? undefined : Number(seconds) * 1000
+}
+
+const unreachable = (cause: unknown): IntrospectionFailure => ({ _tag: "Unreachable", cause })
+
+/** RFC 7662 §2.1: one question. */
+export const introspect = (
+  options: Read,
+  ask: (url: string, init: RequestInit) => Promise<Response>,
+  token: string
+): Effect.Effect<Answer, IntrospectionFailure> =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const response = await ask(options.endpoint, {
+        method: "POST",
+        headers: {
+          accept: "application/json",
+          authorization: `Bearer ${Redacted.value(options.apiKey)}`,
+          "content-type": "application/x-www-form-urlencoded"
+        },
+        body: new URLSearchParams({ token, token_type_hint: "access_token" }).toString(),
+        // Wherever it led, the token and the key have no business there.
+        redirect: "manual",
+        signal
+      })
+      return { response, text: await response.text() }
+    },
+    catch: unreachable
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: options.timeout,
+      orElse: () => Effect.fail<IntrospectionFailure>({ _tag: "TimedOut" })
+    }),
+    Effect.flatMap(({ response, text }): Effect.Effect<Answer, IntrospectionFailure> => {
+      if (response.status !== 200) return Effect.fail({ _tag: "Status", status: response.status })
+      const decoded = decode(parseJson(text))
+      if (decoded._tag === "None") return Effect.fail({ _tag: "Unreadable" })
+      const answer = decoded.value
+      const caller = answer.active ? callerOf(options.issuer, answer) : undefined
+      return Effect.succeed({ caller, maxAge: maxAgeOf(response) })
+    })
+  )
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

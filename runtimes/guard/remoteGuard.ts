@@ -1,0 +1,124 @@
+import { Clock, Effect, Result } from "effect"
+import { secretJson } from "../../core/http/answer.ts"
+import { admit, type Needs, readBearer } from "../../core/http/guard.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { bearerRefusal } from "../../core/http/wire.ts"
+import { InvalidToken } from "../../core/rules/Refusal.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { AnswerCache } from "./AnswerCache.ts"
+import type { Caller } from "./Caller.ts"
+import { type Check, type Guard, guardOf } from "./Check.ts"
+import { type Answer, introspect } from "./introspect.ts"
+import { type IntrospectionFailure, type RemoteGuardOptions, readOptions } from "./RemoteGuardOptions.ts"
+
+/** A guard over an authorization server in another process. */
+export interface RemoteGuard extends Guard {
+  /** The token was revoked, or turned away elsewhere: ask anew. */
+  readonly forget: (token: string) => void
+  /** The same for all tokens of a person, a client …, for hosts that hear of revocations. */
+  readonly forgetWhere: (revoked: (caller: Caller) => boolean) => void
+  readonly clear: () => void
+}
+
+type Outcome = Result.Result<Caller | undefined, IntrospectionFailure>
+
+interface Flight {
+  readonly askedAt: number
+  readonly outcome: Promise<Outcome>
+}
+
+/** No token of Tessera's comes near it, and nobody else's is asked about. */
+const longestToken = 4096
+
+/** Nobody could say, so nobody is admitted. */
+const notNow: HttpResponse = secretJson(
+  503,
+  { error: "temporarily_unavailable", error_description: "The token could not be checked. Try again." },
+  [["retry-after", "2"]]
+)
+
+const refuse = (response: HttpResponse) => ({ _tag: "Refused", response }) as const
+
+/**
+ * RFC 7662: asks the authorization server what a token is, and remembers the answer for a few seconds. Throws
+ * `BadGuardOption`, which names the option, and nothing else.
+ */
+export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
+  const checked = readOptions(options)
+  if (Result.isFailure(checked)) throw checked.failure
+  const read = checked.success
+  const clock = options.clock ?? Effect.runSync(Clock.Clock)
+  const fetchIt = options.fetch ?? ((url, init) => fetch(url, init))
+  const cache = new AnswerCache(read)
+  const flights = new Map<string, Flight>()
+
+  const report = (failure: IntrospectionFailure) =>
+    Effect.try({ try: () => options.onFailure?.(failure), catch: (cause) => cause }).pipe(
+      Effect.catch((cause) => Effect.logError("onFailure failed", cause))
+    )
+
+  const asking = (token: string): Promise<Result.Result<Answer, IntrospectionFailure>> =>
+    introspect(read, fetchIt, token).pipe(
+      Effect.tapError(report),
+      Effect.result,
+      Effect.provideService(Clock.Clock, clock),
+      Effect.runPromise
+    )
+
+  const ask = (name: string, token: string, now: number): Promise<Outcome> => {
+    const flying = flights.get(name)
+    // Whoever joins believes an answer that was asked for earlier, so it is held to the same bound as the cache.
+    if (flying !== undefined && now < flying.askedAt + read.ttl) return flying.outcome
+    const outcome = asking(token).then((answered) => {
+      // Forgotten meanwhile, or asked anew: this answer is for those who wait for it, and for nobody after them.
+      if (flights.get(name) === flight) {
+        flights.delete(name)
+        if (Result.isSuccess(answered)) {
+          cache.keep(name, answered.success, now, clock.currentTimeMillisUnsafe())
+        }
+      }
+      return Result.map(answered, ({ caller }) => caller)
+    })
+    const flight: Flight = { askedAt: now, outcome }
+    flights.set(name, flight)
+    return outcome
+  }
+
+  const refusal = (fault: Parameters<typeof bearerRefusal>[1]) => refuse(bearerRefusal(read.resourceMetadata, fault))
+
+  const check: Check = async (call, needs: Needs) => {
+    const text = readBearer(call.headers.get("authorization"))
+    if (Result.isFailure(text)) return refusal(text.failure)
+    const token = text.success
+    if (token.length > longestToken) return refusal(new InvalidToken({ reason: "malformed" }))
+    const name = digestOf(token)
+    const now = clock.currentTimeMillisUnsafe()
+    const known = cache.get(name, now)
+    const outcome = known === undefined ? await ask(name, token, now) : Result.succeed(known.caller)
+    if (Result.isFailure(outcome)) return refuse(notNow)
+    const caller = outcome.success
+    if (caller === undefined) return refusal(new InvalidToken({ reason: "unknown" }))
+    if (caller.expiresAt !== null && caller.expiresAt <= clock.currentTimeMillisUnsafe()) {
+      return refusal(new InvalidToken({ reason: "expired" }))
+    }
+    const admitted = admit(read.resource, call.path, needs, caller)
+    return Result.isSuccess(admitted) ? { _tag: "Admitted", principal: admitted.success } : refusal(admitted.failure)
+  }
+
+  return Object.assign(guardOf(check), {
+    forget: (token: string) => {
+      const name = digestOf(token)
+      flights.delete(name)
+      cache.delete(name)
+    },
+    forgetWhere: (revoked: (caller: Caller) => boolean) => {
+      // Who they are about is not known yet.
+      flights.clear()
+      cache.deleteWhere(revoked)
+    },
+    clear: () => {
+      flights.clear()
+      cache.clear()
+    }
+  })
+}

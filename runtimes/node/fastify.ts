@@ -1,0 +1,30 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Mount } from "../embed/Mount.ts"
+import { serveNative } from "../embed/nativeRequest.ts"
+import { nodeListener } from "../node.ts"
+import { isOurs, type MountOptions } from "./connect.ts"
+
+interface FastifyRequest {
+  readonly raw: IncomingMessage
+  readonly originalUrl: string
+}
+
+interface FastifyReply {
+  readonly raw: ServerResponse
+  readonly hijack: () => unknown
+}
+
+export type FastifyMount = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
+
+/**
+ * A Fastify hook: `app.addHook("onRequest", fastifyMount(auth))`, on the root instance, whatever the issuer's path is.
+ * It comes before Fastify reads a body.
+ */
+export const fastifyMount =
+  (mount: Mount, options: MountOptions = {}): FastifyMount =>
+  (request, reply, done) => {
+    const { originalUrl } = request
+    if (!isOurs(mount, originalUrl)) return done()
+    reply.hijack()
+    nodeListener(serveNative(mount.serve, request), { ...options, url: () => originalUrl })(request.raw, reply.raw)
+  }

@@ -1,0 +1,35 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Mount } from "../embed/Mount.ts"
+import { serveNative } from "../embed/nativeRequest.ts"
+import { nodeListener } from "../node.ts"
+import { bodyRead } from "./bodyRead.ts"
+import { isOurs, type MountOptions } from "./connect.ts"
+
+interface KoaContext {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly originalUrl: string
+  /** What a body parser leaves behind. */
+  readonly request: { readonly body?: unknown; readonly rawBody?: unknown }
+  respond?: boolean | undefined
+}
+
+export type KoaMount = (context: KoaContext, next: () => Promise<unknown>) => Promise<void>
+
+/** Koa middleware: `app.use(koaMount(auth))`, before body parsers, whatever the issuer's path is. */
+export const koaMount =
+  (mount: Mount, options: MountOptions = {}): KoaMount =>
+  async (context, next) => {
+    const { originalUrl, req, res } = context
+    if (!isOurs(mount, originalUrl)) {
+      await next()
+      return
+    }
+    // Koa's way of leaving an answer to somebody else.
+    context.respond = false
+    nodeListener(serveNative(mount.serve, context), {
+      ...options,
+      url: () => originalUrl,
+      body: () => bodyRead(req, context.request.rawBody, context.request.body)
+    })(req, res)
+  }
