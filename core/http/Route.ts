@@ -1,4 +1,5 @@
 import type { GrantType } from "../client/Client.ts"
+import type { Contract } from "../openapi/contract/Contract.ts"
 import type { Endpoint } from "./Call.ts"
 
 /** How a refusal is told: as OAuth's JSON, as a protected resource's challenge, or as a page for a person. */
@@ -13,6 +14,8 @@ export interface Route {
   readonly errors: ErrorForm
   /** Any origin may call it from a browser, without credentials. */
   readonly cors: boolean
+  /** What the methods take and answer, for the OpenAPI document; pages have none. */
+  readonly contracts?: { readonly [method in "GET" | "POST" | "PUT" | "DELETE"]?: Contract }
   /** The member of the RFC 8414 metadata that names it. */
   readonly metadata?: string
   /** What can be had there, for the metadata. */

@@ -21,6 +21,7 @@ import { Keys } from "../token/KeyRing.ts"
 import { pathBelow } from "../workspace/pathBelow.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { secretJson } from "./answer.ts"
+import { answerFault, broken } from "./answerFault.ts"
 import type { Call, Endpoint } from "./Call.ts"
 import { allowedMethods, corsHeaders, preflight } from "./cors.ts"
 import { faultPage } from "./faultPage.ts"
@@ -224,19 +225,6 @@ const wrongMethod = (parts: Parts, call: Call, route: Route): HttpResponse => {
   return { ...response, headers: [...response.headers, ["allow", allowedMethods(route)]] }
 }
 
-const answerFault = (parts: Parts, call: Call, route: Route, fault: Refusal | StorageUnavailable): HttpResponse => {
-  switch (route.errors) {
-    case "oauth":
-      return fault._tag === "InvalidToken" || fault._tag === "TokenRequired"
-        ? bearerError(call.workspace, fault)
-        : oauthError(fault)
-    case "bearer":
-      return bearerError(call.workspace, fault)
-    case "page":
-      return faultPage(parts.pages, call, fault)
-  }
-}
-
 /** A refusal is told by its row of the table. Anything else is a fault of ours: logged whole, told as nothing. */
 const answerFailure = Effect.fnUntraced(function* (
   parts: Parts,
@@ -247,14 +235,15 @@ const answerFailure = Effect.fnUntraced(function* (
   const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (fault !== undefined) {
     yield* refused(parts.audit, call, fault)
-    return answerFault(parts, call, route, fault)
+    return answerFault(parts.pages, call, route.errors, fault)
   }
-  if (Cause.hasInterrupts(cause)) return withStatus(503, "temporarily_unavailable", "The server is shutting down.")
+  if (Cause.hasInterrupts(cause)) return shuttingDown
   yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.endpoint }, cause)
-  return withStatus(500, "server_error", "Something went wrong on our side.")
+  return broken
 })
 
-const withStatus = (status: number, error: string, description: string): HttpResponse =>
-  status === 503
-    ? secretJson(status, { error, error_description: description }, [["retry-after", "1"]])
-    : secretJson(status, { error, error_description: description })
+const shuttingDown = secretJson(
+  503,
+  { error: "temporarily_unavailable", error_description: "The server is shutting down." },
+  [["retry-after", "1"]]
+)

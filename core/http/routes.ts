@@ -1,4 +1,19 @@
 import { grantTypes } from "../client/Client.ts"
+import { authorizeContract } from "../openapi/contract/authorize.ts"
+import { companiesContract } from "../openapi/contract/companies.ts"
+import { livenessContract, readinessContract } from "../openapi/contract/health.ts"
+import { introspectContract } from "../openapi/contract/introspect.ts"
+import { openApiContract, resourceMetadataContract, serverMetadataContract } from "../openapi/contract/metadata.ts"
+import {
+  deleteRegistrationContract,
+  readRegistrationContract,
+  registerContract,
+  updateRegistrationContract
+} from "../openapi/contract/register.ts"
+import { revokeContract } from "../openapi/contract/revoke.ts"
+import { tokenContract } from "../openapi/contract/token.ts"
+import { userinfoByPostContract, userinfoContract } from "../openapi/contract/userinfo.ts"
+import { openApiEndpoint, openApiPath } from "../openapi/openApiEndpoint.ts"
 import { authorizeEndpoint } from "./authorize.ts"
 import { companiesEndpoint } from "./companies.ts"
 import { consentEndpoint, consentMissingEndpoint } from "./consent.ts"
@@ -25,6 +40,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: "/.well-known/oauth-authorization-server",
     match: "suffix",
     methods: { GET: authorizationServerEndpoint(parts, all) },
+    contracts: { GET: serverMetadataContract },
     errors: "oauth",
     cors: true
   },
@@ -32,6 +48,15 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: protectedResourcePath,
     match: "suffix",
     methods: { GET: protectedResourceEndpoint(parts) },
+    contracts: { GET: resourceMetadataContract },
+    errors: "oauth",
+    cors: true
+  },
+  {
+    path: openApiPath,
+    match: "exact",
+    methods: { GET: openApiEndpoint(parts, all) },
+    contracts: { GET: openApiContract },
     errors: "oauth",
     cors: true
   },
@@ -39,6 +64,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: registerPath,
     match: "exact",
     methods: { POST: registerEndpoint(parts) },
+    contracts: { POST: registerContract },
     errors: "oauth",
     cors: true,
     metadata: "registration_endpoint"
@@ -51,6 +77,11 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
       PUT: updateRegistrationEndpoint(parts),
       DELETE: deleteRegistrationEndpoint(parts)
     },
+    contracts: {
+      GET: readRegistrationContract,
+      PUT: updateRegistrationContract,
+      DELETE: deleteRegistrationContract
+    },
     errors: "bearer",
     cors: true
   },
@@ -58,6 +89,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: "/oauth/authorize",
     match: "exact",
     methods: { GET: authorizeEndpoint(parts) },
+    contracts: { GET: authorizeContract },
     errors: "page",
     cors: false,
     metadata: "authorization_endpoint"
@@ -66,6 +98,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: "/oauth/token",
     match: "exact",
     methods: { POST: tokenEndpoint(parts) },
+    contracts: { POST: tokenContract },
     errors: "oauth",
     cors: true,
     metadata: "token_endpoint",
@@ -75,6 +108,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: "/oauth/revoke",
     match: "exact",
     methods: { POST: revokeEndpoint(parts) },
+    contracts: { POST: revokeContract },
     errors: "oauth",
     cors: true,
     metadata: "revocation_endpoint"
@@ -83,6 +117,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: "/oauth/introspect",
     match: "exact",
     methods: { POST: introspectEndpoint(parts) },
+    contracts: { POST: introspectContract },
     errors: "oauth",
     cors: false,
     metadata: "introspection_endpoint"
@@ -91,6 +126,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: "/oauth/userinfo",
     match: "exact",
     methods: { GET: userinfoEndpoint(parts), POST: userinfoEndpoint(parts) },
+    contracts: { GET: userinfoContract, POST: userinfoByPostContract },
     errors: "bearer",
     cors: true,
     metadata: "userinfo_endpoint"
@@ -99,6 +135,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     path: "/rest/companies",
     match: "exact",
     methods: { GET: companiesEndpoint(parts) },
+    contracts: { GET: companiesContract },
     errors: "bearer",
     cors: true
   },
@@ -109,6 +146,20 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     errors: "page",
     cors: false
   },
-  { path: "/healthz", match: "exact", methods: { GET: livenessEndpoint }, errors: "oauth", cors: false },
-  { path: "/readyz", match: "exact", methods: { GET: readinessEndpoint(parts) }, errors: "oauth", cors: false }
+  {
+    path: "/healthz",
+    match: "exact",
+    methods: { GET: livenessEndpoint },
+    contracts: { GET: livenessContract },
+    errors: "oauth",
+    cors: false
+  },
+  {
+    path: "/readyz",
+    match: "exact",
+    methods: { GET: readinessEndpoint(parts) },
+    contracts: { GET: readinessContract },
+    errors: "oauth",
+    cors: false
+  }
 ]

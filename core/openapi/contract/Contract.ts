@@ -9,8 +9,7 @@ import type { Workspace } from "../../workspace/Workspace.ts"
 export type Fault = Refusal | StorageUnavailable
 
 /** A class of faults: its fields say which faults of its kind there can be. */
-export interface FaultClass<F extends Fault = Fault> {
-  new (...fields: never): F
+export interface FaultClass<F extends Fault = Fault> extends Schema.Decoder<F> {
   readonly fields: Schema.Struct.Fields
 }
 
@@ -29,9 +28,6 @@ export interface Answer {
   readonly body?: Schema.Top
 }
 
-/** A schema whose members have names: parameters, a form, a JSON object. */
-export type Shape = Schema.Top
-
 /**
  * What an endpoint takes and what it may answer. The endpoint is typed by it: it reads no parameter and comes to no
  * fault that is not in here. The OpenAPI document is written from the same value.
@@ -44,9 +40,9 @@ export interface Contract {
   readonly description?: string
   /** The one segment, or the first of several, that follows the route's path. */
   readonly below?: { readonly name: string; readonly schema: Schema.Top; readonly description: string }
-  readonly query?: Shape
-  readonly form?: Shape
-  readonly json?: Shape
+  readonly query?: Schema.Top
+  readonly form?: Schema.Top
+  readonly json?: Schema.Top
   readonly callers: ReadonlyArray<Caller>
   readonly answers: ReadonlyArray<Answer>
   readonly faults: ReadonlyArray<FaultClass>
@@ -54,7 +50,7 @@ export interface Contract {
   readonly spares?: (fault: Fault) => boolean
 }
 
-export type FaultOf<C extends Contract> = InstanceType<C["faults"][number]>
+export type FaultOf<C extends Contract> = C["faults"][number]["Type"]
 
 /** An endpoint that keeps a contract. */
 export type EndpointOf<C extends Contract> = (call: Call) => Effect.Effect<HttpResponse, FaultOf<C>>

@@ -1,0 +1,18 @@
+import { Effect } from "effect"
+import { json } from "../http/answer.ts"
+import { remembered } from "../http/metadata.ts"
+import type { Parts } from "../http/Parts.ts"
+import type { Route } from "../http/Route.ts"
+import type { EndpointOf } from "./contract/Contract.ts"
+import { forAWhile, type openApiContract } from "./contract/metadata.ts"
+import { openApiDocument } from "./openApiDocument.ts"
+
+export const openApiPath = "/openapi.json"
+
+export const openApiEndpoint = (
+  parts: Parts,
+  routes: () => ReadonlyArray<Route>
+): EndpointOf<typeof openApiContract> => {
+  const document = remembered((workspace) => json(200, openApiDocument(parts, routes(), workspace), forAWhile))
+  return (call) => Effect.succeed(document(call.workspace))
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from "bun:test"
+import { Validator } from "@seriousme/openapi-schema-validator"
+import { Effect, Redacted, Schema } from "effect"
+import { accountRoutes } from "../../core/accounts/routes.ts"
+import { json } from "../../core/http/answer.ts"
+import type { Route } from "../../core/http/Route.ts"
+import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
+import { settingsRoutes } from "../../core/settings/routes.ts"
+import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { header, jsonOf } from "../given/flow.ts"
+import { inWorld, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+
+const documentOf = (world: World, target = "/openapi.json", host?: string) =>
+  Effect.map(world.send("GET", target, host === undefined ? {} : { host }), jsonOf)
+
+/** Held against the schema that the OpenAPI Initiative publishes, by a validator that is not ours. */
+const faultsOf = (document: Record<string, unknown>) =>
+  Effect.map(
+    Effect.promise(() => new Validator().validate(structuredClone(document))),
+    ({ errors, valid }) => (valid ? [] : (errors ?? "not valid"))
+  )
+
+const nested = { id: WorkspaceId.make("nested"), issuer: Issuer.make("https://shared.example/t/a"), name: "Nested" }
+const otherScopes = ScopeRegistry.make([
+  { name: ScopeName.make("read"), meaning: "Read", needsUser: false, byDefault: true },
+  { name: ScopeName.make("me"), meaning: "Know you", needsUser: true, byDefault: false }
+])
+
+const configurations: Readonly<Record<string, WorldOptions>> = {
+  "as it comes": {},
+  "with registration closed": { registration: RegistrationPolicy.layerClosed },
+  "with a registration token": { registration: RegistrationPolicy.layerToken(Redacted.make("0123456789abcdef")) },
+  "with an issuer that has a path": { workspaces: [nested] },
+  "with other scopes": { policy: { scopes: otherScopes } }
+}
+
+/** The methods of a document, as `get /path`. */
+const operationsOf = (document: Record<string, unknown>): ReadonlyArray<string> =>
+  Object.entries(Object(document.paths)).flatMap(([path, item]) =>
+    Object.keys(Object(item))
+      .filter((name) => /^(?:get|put|post|delete)$/.test(name))
+      .map((method) => `${method} ${path}`)
+  )
+
+describe("the OpenAPI document", () => {
+  for (const [name, options] of Object.entries(configurations)) {
+    test(`is valid ${name}`, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const target = options.workspaces === undefined ? "/openapi.json" : "/t/a/openapi.json"
+            const document = yield* documentOf(world, target, "shared.example")
+            expect(document.openapi).toMatch(/^3\.1\./)
+            expect(yield* faultsOf(document)).toEqual([])
+          }),
+        options
+      ))
+  }
+
+  test("would not be valid with a mistake in it", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { info: _, ...nameless } = yield* documentOf(world)
+        expect(yield* faultsOf(nameless)).not.toEqual([])
+      })
+    ))
+
+  test("may be read by any origin, and kept for a while", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const response = yield* world.send("GET", "/openapi.json")
+        expect(response.status).toBe(200)
+        expect(header(response, "content-type")).toBe("application/json")
+        expect(header(response, "cache-control")).toBe("public, max-age=300")
+        expect(header(response, "access-control-allow-origin")).toBe("*")
+      })
+    ))
+
+  test("has every line of the table of routes but the pages, and no other", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        // What draws pages needs no accounts to be looked at.
+        const accounts = Object.create(null)
+        const pages = [...accountRoutes(world.parts, accounts), ...settingsRoutes(world.parts)]
+        const document = yield* documentOf(world)
+        const expected = [...pages, ...world.routes]
+          .filter(({ errors, path }) => errors !== "page" || path === "/oauth/authorize")
+          .flatMap((route) =>
+            Object.keys(route.methods).flatMap((method) => {
+              const below = route.path === "/oauth/register" ? "client_id" : "resource_path"
+              const at = `${method.toLowerCase()} ${route.path}`
+              if (route.match === "exact") return [at]
+              return route.match === "below" ? [`${at}/{${below}}`] : [at, `${at}/{${below}}`]
+            })
+          )
+        expect(expected.length).toBeGreaterThan(15)
+        expect(operationsOf(document).toSorted()).toEqual(expected.toSorted())
+      })
+    ))
+
+  test("names every operation once, and every schema where one is used", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const text = JSON.stringify(yield* documentOf(world))
+        const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id)
+        expect(new Set(ids).size).toBe(ids.length)
+        const { components } = JSON.parse(text)
+        for (const [, kind = "", name = ""] of text.matchAll(/"#\/components\/([a-z]+)\/([^"]+)"/gi)) {
+          expect(components[kind]).toHaveProperty([name])
+        }
+      })
+    ))
+})
+
+describe("the OpenAPI document follows the configuration:", () => {
+  const read = (name: keyof typeof configurations, target?: string, host?: string) =>
+    inWorld((world) => documentOf(world, target, host), configurations[name])
+
+  test("a closed registration is not offered", async () => {
+    expect(operationsOf(await read("as it comes"))).toContain("post /oauth/register")
+    const closed = operationsOf(await read("with registration closed"))
+    expect(closed).not.toContain("post /oauth/register")
+    expect(closed).toContain("get /oauth/register/{client_id}")
+  })
+
+  test("the flows have the scopes of the registry, at real addresses", async () => {
+    expect(await read("with other scopes")).toMatchObject({
+      components: {
+        securitySchemes: {
+          oauth2: {
+            flows: {
+              authorizationCode: {
+                authorizationUrl: `${theWorkspace.issuer}/oauth/authorize`,
+                tokenUrl: `${theWorkspace.issuer}/oauth/token`,
+                refreshUrl: `${theWorkspace.issuer}/oauth/token`,
+                scopes: { read: "Read", me: "Know you" }
+              },
+              clientCredentials: { tokenUrl: `${theWorkspace.issuer}/oauth/token`, scopes: { read: "Read" } }
+            }
+          }
+        }
+      }
+    })
+  })
+
+  test("the server is the issuer, and well-known documents lie where RFC 8414 has them", async () => {
+    const document = await read("with an issuer that has a path", "/t/a/openapi.json", "shared.example")
+    expect(document.servers).toEqual([{ url: nested.issuer }])
+    const paths = Object(document.paths)
+    expect(Object.keys(paths)).toContain("/oauth/token")
+    for (const name of ["oauth-authorization-server", "oauth-protected-resource"]) {
+      expect(paths[`/.well-known/${name}/t/a`]?.servers).toEqual([{ url: "https://shared.example" }])
+    }
+  })
+
+  test("a route of the host's own stands in it, where it says what it does", () => {
+    const own: Route = {
+      path: "/orders",
+      match: "exact",
+      methods: { GET: () => Effect.succeed(json(200, { orders: 3 })) },
+      contracts: {
+        GET: {
+          id: "orders",
+          heading: "Shop",
+          summary: "How many orders there are",
+          callers: [{ shows: "apiKey" }],
+          answers: [
+            { description: "So many.", like: () => json(200, {}), body: Schema.Struct({ orders: Schema.Int }) }
+          ],
+          faults: []
+        }
+      },
+      errors: "bearer",
+      cors: true
+    }
+    const silent: Route = { ...own, path: "/silent", contracts: {} }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const document = yield* documentOf(world)
+          expect(yield* faultsOf(document)).toEqual([])
+          expect(document).toMatchObject({
+            paths: { "/orders": { get: { operationId: "orders", security: [{ apiKey: [] }], tags: ["Shop"] } } }
+          })
+          expect(document.paths).not.toHaveProperty(["/silent"])
+        }),
+      { routes: () => [own, silent] }
+    )
+  })
+})
