@@ -11,6 +11,7 @@ import { letThrough, throwawayFolder } from "../harness/throwawayFolder.ts"
 import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
 import { app } from "../runtimes/given/app.ts"
 import { type Send, sendTo } from "../runtimes/given/wire.ts"
+import { playEverywhere } from "../runtimes/playEverywhere.ts"
 import { scripts } from "../runtimes/transcript.ts"
 import { type Binary, builtBinary, emptyFolder, run, start } from "./given/binary.ts"
 
@@ -46,40 +47,39 @@ const onStage = (stage: Binary, prefix: string) =>
     return sendTo(Number(port))
   })
 
-/** The scripts that asked for routes which only the stage has. */
+/** The scripts that asked for routes which only the stage has. Each begins with its title. */
 const needStage = new Set<string>()
 
-const watching =
-  (title: string, send: Send): Send =>
-  (sent) => {
-    if (/\/test\/(?!reseed)/.test(sent.target)) needStage.add(title)
+const watching = (send: Send): Send => {
+  let title = ""
+  return (sent) => {
+    const [, begun] = /\/test\/reseed\?(.+)$/.exec(sent.target) ?? []
+    if (begun !== undefined) title = decodeURIComponent(begun)
+    else if (sent.target.includes("/test/")) needStage.add(title)
     return send(sent)
   }
+}
 
-describe("the transcript over the core and its listener, compiled", () => {
-  let stage: Binary
-  beforeAll(async () => {
-    stage = await inFile(compiledStage)
-  }, 60_000)
+let stage: Binary | undefined
 
-  for (const prefix of ["", "/auth"]) {
-    describe(prefix === "" ? "at the root" : `below ${prefix}`, () => {
-      let source: Send
-      let compiled: Send
-      beforeAll(async () => {
-        source = await inFile(fromSource(prefix))
-        compiled = await inFile(onStage(stage, prefix))
-      })
+const compiled = (prefix: string) =>
+  Effect.gen(function* () {
+    stage ??= yield* Scope.provide(compiledStage, scope)
+    const send = yield* onStage(stage, prefix)
+    return watching(send)
+  })
 
-      for (const { run: play, title } of scripts) {
-        test(`${title}: not a byte differs`, async () => {
-          const answers = await play({ send: watching(title, compiled), prefix })
-          expect(answers).toEqual([...(await play({ send: source, prefix }))])
-        })
-      }
-    })
-  }
-})
+const has = ["own", "wire", "stray"] as const
+
+playEverywhere(
+  ["", "/auth"].flatMap((prefix) => {
+    const place = prefix && `, below ${prefix}`
+    return [
+      { name: `Bun.serve${place}`, prefix, has, start: () => fromSource(prefix) },
+      { name: `the core and its listener, compiled${place}`, prefix, has, start: () => compiled(prefix) }
+    ]
+  })
+)
 
 const person = { email: "zoe@northwind.example", password: "correct horse battery staple" }
 
