@@ -24,7 +24,7 @@ export type { ErrorForm, Route } from "./http/Route.ts"
 // The server
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./http/Tessera.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
-export { Theme } from "./pages/Theme.ts"
+export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
 // The ports: what a host provides
 export { Audit, type AuditEntry, type AuditEvent } from "./ports/Audit.ts"
 export { Entropy } from "./ports/Entropy.ts"

@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
-import type { Theme } from "../pages/Theme.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { PasswordHasher } from "../ports/PasswordHasher.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
@@ -42,7 +41,6 @@ export interface Here {
 
 export interface AccountsOptions {
   readonly policy?: Partial<AccountPolicy>
-  readonly theme?: Theme
   /** `false` only where load is tested. */
   readonly throttled?: boolean
 }
@@ -52,7 +50,6 @@ export class Accounts extends Context.Service<
   Accounts,
   {
     readonly policy: AccountPolicy
-    readonly theme: Theme | undefined
     readonly book: AccountBook
     readonly sessions: Sessions
     readonly links: Links
@@ -138,7 +135,6 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
 
   return Accounts.of({
     policy,
-    theme: options.theme,
     book,
     sessions,
     links: makeLinks(storage, entropy),

@@ -5,9 +5,7 @@ import type { HttpResponse } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
 import { takeOfAddress } from "../http/takeOfAddress.ts"
-import { page } from "../pages/answer.ts"
 import { type LoginPage, loginPage } from "../pages/Login.ts"
-import { placeOf } from "../pages/Place.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { readClientId } from "../rules/Id.ts"
@@ -35,16 +33,14 @@ const sentBy = Effect.fnUntraced(function* (
 
 const draw = Effect.fnUntraced(function* (
   parts: Parts,
-  accounts: Accounts["Service"],
   call: Call,
   status: number,
   model: Omit<LoginPage, "csrf" | "forClient">
 ): Effect.fn.Return<HttpResponse, StorageUnavailable> {
   const { csrf, headers } = drawForm(parts, call)
-  const place = placeOf(call.workspace, accounts.theme)
   const forClient = yield* sentBy(parts, call, model.returnTo)
-  const document = loginPage(place, { ...model, csrf, ...(forClient === undefined ? {} : { forClient }) })
-  return page(status, document, { place, headers })
+  const whole = { ...model, csrf, ...(forClient === undefined ? {} : { forClient }) }
+  return parts.pages.show(call.workspace, status, (place) => loginPage(place, whole), headers)
 })
 
 /** Also for who is signed in already: "not you?" leads here. */
@@ -53,9 +49,9 @@ export const loginFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): 
     const asked = readParameters(call.request.query).parameters.get("return_to")
     const here = yield* accounts.here(call.workspace, call.request)
     const returnTo = safeReturnTo(call.workspace, asked)
-    if (here._tag === "None") return yield* draw(parts, accounts, call, 200, { returnTo })
+    if (here._tag === "None") return yield* draw(parts, call, 200, { returnTo })
     const text = `You are signed in as ${here.value.account.email}. Sign in below to change to another account.`
-    return yield* draw(parts, accounts, call, 200, { returnTo, notice: { kind: "done", text } })
+    return yield* draw(parts, call, 200, { returnTo, notice: { kind: "done", text } })
   })
 
 /** The same words, whichever of the two was wrong. */
@@ -70,12 +66,12 @@ export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endp
       yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
       const problem =
         "This page was open for too long, you signed in in another tab, or your browser keeps no cookies. Please sign in again."
-      return yield* draw(parts, accounts, call, 403, { returnTo, problem, ...(email === "" ? {} : { email }) })
+      return yield* draw(parts, call, 403, { returnTo, problem, ...(email === "" ? {} : { email }) })
     }
     const password = form.get("password") ?? ""
     if (email === "" || password === "") {
       const problem = "Enter your email and your password."
-      return yield* draw(parts, accounts, call, 400, { returnTo, problem, ...(email === "" ? {} : { email }) })
+      return yield* draw(parts, call, 400, { returnTo, problem, ...(email === "" ? {} : { email }) })
     }
     yield* takeOfAddress(parts.limiter, call, allowances.signIn)
     const { request, workspace, now } = call
@@ -92,5 +88,5 @@ export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endp
     if (outcome._tag === "SignedIn") return yield* welcome(parts, accounts, call, outcome, returnTo)
     const { _tag, ...failing } = outcome
     yield* note(parts, call, { _tag: "SignInFailed", ...failing })
-    return yield* draw(parts, accounts, call, 403, { returnTo, email, problem: wrong })
+    return yield* draw(parts, call, 403, { returnTo, email, problem: wrong })
   })

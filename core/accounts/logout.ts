@@ -3,8 +3,6 @@ import type { Call, Endpoint } from "../http/Call.ts"
 import { readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
-import { page } from "../pages/answer.ts"
-import { placeOf } from "../pages/Place.ts"
 import { signedOutPage } from "../pages/SignedOut.ts"
 import { signOutPage } from "../pages/SignOut.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
@@ -17,20 +15,20 @@ import { note } from "./welcome.ts"
  * Only a cookie that came along is taken away. A form on another site brings none, though its answer may set and clear
  * them: else anybody's page could sign a person out.
  */
-const signedOut = (accounts: Accounts["Service"], call: Call): HttpResponse => {
-  const place = placeOf(call.workspace, accounts.theme)
+const signedOut = (parts: Parts, call: Call): HttpResponse => {
   const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
-  return page(200, signedOutPage(place), { place, headers: brought ? [clearSessionCookie(call.workspace)] : [] })
+  return parts.pages.show(call.workspace, 200, signedOutPage, brought ? [clearSessionCookie(call.workspace)] : [])
 }
 
 /** A link alone signs nobody out: an image on another site could be that link. */
 export const logoutFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
   Effect.fnUntraced(function* (call) {
     const here = yield* accounts.here(call.workspace, call.request)
-    if (Option.isNone(here)) return signedOut(accounts, call)
-    const place = placeOf(call.workspace, accounts.theme)
+    if (Option.isNone(here)) return signedOut(parts, call)
     const csrf = csrfField(parts.keys.current(), call.workspace.id, here.value.session.id)
-    return page(200, signOutPage(place, { account: here.value.account.email, csrf }), { place })
+    return parts.pages.show(call.workspace, 200, (place) =>
+      signOutPage(place, { account: here.value.account.email, csrf })
+    )
   })
 
 export const logoutEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
@@ -38,12 +36,12 @@ export const logoutEndpoint = (parts: Parts, accounts: Accounts["Service"]): End
     const form = yield* Effect.fromResult(readForm(call.request))
     const here = yield* accounts.here(call.workspace, call.request)
     const secret = readSessionCookie(call.workspace, call.request)
-    if (Option.isNone(here) || Option.isNone(secret)) return signedOut(accounts, call)
+    if (Option.isNone(here) || Option.isNone(secret)) return signedOut(parts, call)
     const { session, account } = here.value
     if (!isCsrfField(parts.keys.current(), call.workspace.id, session.id, form.get("csrf") ?? "")) {
       return yield* new ForgedForm({ reason: "csrf" })
     }
     yield* accounts.sessions.end(call.workspace.id, secret.value)
     yield* note(parts, call, { _tag: "SignedOut", account: account.id })
-    return signedOut(accounts, call)
+    return signedOut(parts, call)
   })

@@ -4,9 +4,7 @@ import type { Call, Endpoint } from "../http/Call.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
-import { page } from "../pages/answer.ts"
 import type { Notice } from "../pages/Notice.ts"
-import { placeOf } from "../pages/Place.ts"
 import { type InviteRow, type MemberRow, type MembersPage, membersPage } from "../pages/settings/Members.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { UserId } from "../rules/Id.ts"
@@ -57,6 +55,7 @@ const inviteRow = ({ id, email, role, createdAt, expiresAt }: Invitation): Invit
 })
 
 const draw = Effect.fnUntraced(function* (
+  parts: Parts,
   accounts: Accounts["Service"],
   inside: Inside,
   status: number,
@@ -71,7 +70,6 @@ const draw = Effect.fnUntraced(function* (
     after: undefined,
     limit: invitationsShown
   })
-  const place = placeOf(call.workspace, accounts.theme)
   const text = call.request.method === "POST" ? undefined : done.get(asked.get("done") ?? "")
   const notice = model.notice ?? (text === undefined ? undefined : ({ kind: "done", text } as const))
   const visitor = {
@@ -81,7 +79,7 @@ const draw = Effect.fnUntraced(function* (
     now: call.now,
     ...(notice === undefined ? {} : { notice })
   }
-  const document = membersPage(place, visitor, {
+  const page: MembersPage = {
     members: listed.values.filter((account) => account._tag === "Active").map((account) => memberRow(account, inside)),
     paging: { isContinued: after !== undefined, ...(listed.next === undefined ? {} : { nextCursor: listed.next }) },
     invites: links.values
@@ -90,12 +88,12 @@ const draw = Effect.fnUntraced(function* (
       .map(inviteRow),
     ...(model.made === undefined ? {} : { made: model.made }),
     ...(model.form === undefined ? {} : { form: model.form })
-  })
-  return page(status, document, { place })
+  }
+  return parts.pages.show(call.workspace, status, (place) => membersPage(place, visitor, page))
 })
 
 export const membersEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
-  insidePage(parts, accounts, "owners", (inside) => draw(accounts, inside, 200, {}))
+  insidePage(parts, accounts, "owners", (inside) => draw(parts, accounts, inside, 200, {}))
 
 const doneAt = ({ call }: Inside, what: "withdraw" | "remove") =>
   seeOther(`${basePath(call.workspace.issuer)}/settings/members?done=${what}`)
@@ -110,7 +108,7 @@ const invite = Effect.fnUntraced(function* (
   const { workspace, now } = call
   const role = form.get("role") === "owner" ? "owner" : "member"
   const typed = form.get("email")?.trim() ?? ""
-  const again = (problem: string) => draw(accounts, inside, 400, { form: { email: typed, role, problem } })
+  const again = (problem: string) => draw(parts, accounts, inside, 400, { form: { email: typed, role, problem } })
   const email = typed === "" ? null : Option.getOrUndefined(normaliseEmail(typed))
   if (email === undefined) return yield* again("This is not an email address.")
   if (email !== null && (yield* accounts.book.byEmail(workspace.id, email)) !== undefined) {
@@ -137,7 +135,7 @@ const invite = Effect.fnUntraced(function* (
     expiresAt: link.expiresAt,
     ...(email === null ? {} : { email })
   }
-  return yield* draw(accounts, inside, 200, { made })
+  return yield* draw(parts, accounts, inside, 200, { made })
 })
 
 const notOpen = "This invitation was not open any more. If it was used, you see below who has joined."
@@ -151,7 +149,7 @@ const withdraw = Effect.fnUntraced(function* (
   const { call, here } = inside
   const id = form.get("id")
   const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : undefined
-  const late = draw(accounts, inside, 409, { notice: { kind: "problem", text: notOpen } })
+  const late = draw(parts, accounts, inside, 409, { notice: { kind: "problem", text: notOpen } })
   if (link?._tag !== "Invitation") return yield* late
   // First the account that it could open, so that a form on its way opens none.
   const unused = yield* accounts.book.block(call.workspace.id, link.account, call.now)
@@ -195,7 +193,7 @@ const remove = Effect.fnUntraced(function* (
       ...(isUserId(id) ? { account: id } : {})
     })
     const { text } = problemOf(removed.failure, accounts.policy.passwordLength)
-    return yield* draw(accounts, inside, 409, { notice: { kind: "problem", text } })
+    return yield* draw(parts, accounts, inside, 409, { notice: { kind: "problem", text } })
   }
   yield* note(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
   return doneAt(inside, "remove")

@@ -6,10 +6,8 @@ import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
 import { takeOfAddress } from "../http/takeOfAddress.ts"
 import { acceptInvitePage } from "../pages/AcceptInvite.ts"
-import { page } from "../pages/answer.ts"
 import { linkSpent } from "../pages/CommonErrors.ts"
 import type { NewAccount, NewAccountProblems } from "../pages/NewAccount.ts"
-import { placeOf } from "../pages/Place.ts"
 import { setUpPage } from "../pages/SetUp.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -63,9 +61,9 @@ const draw = (
   typed: Typed
 ): HttpResponse => {
   const { csrf, headers } = drawForm(parts, call)
-  const place = placeOf(call.workspace, accounts.theme)
   const model: NewAccount = { csrf, token, passwordLength: accounts.policy.passwordLength, ...typed }
-  if (link._tag === "SetUp") return page(status, setUpPage(place, model), { place, headers })
+  if (link._tag === "SetUp")
+    return parts.pages.show(call.workspace, status, (place) => setUpPage(place, model), headers)
   const invitation = {
     ...model,
     ...(link.email === null ? {} : { email: link.email }),
@@ -73,7 +71,7 @@ const draw = (
     invitedBy: link.invitedBy,
     emailIsGiven: link.email !== null
   }
-  return page(status, acceptInvitePage(place, invitation), { place, headers })
+  return parts.pages.show(call.workspace, status, (place) => acceptInvitePage(place, invitation), headers)
 }
 
 /** The page that a link opens. */

@@ -4,8 +4,6 @@ import type { Endpoint } from "../http/Call.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
-import { page } from "../pages/answer.ts"
-import { placeOf } from "../pages/Place.ts"
 import { type ProfilePage, profilePage } from "../pages/settings/Profile.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { basePath } from "../workspace/Workspace.ts"
@@ -23,12 +21,12 @@ const done: ReadonlyMap<string, string> = new Map([
 ])
 
 const draw = (
+  parts: Parts,
   accounts: Accounts["Service"],
   { call, here, csrf }: Inside,
   status: number,
   model: Partial<ProfilePage>
 ): HttpResponse => {
-  const place = placeOf(call.workspace, accounts.theme)
   const { account } = here
   const text = done.get(readParameters(call.request.query).parameters.get("done") ?? "")
   const visitor = {
@@ -38,17 +36,17 @@ const draw = (
     now: call.now,
     ...(text === undefined || call.request.method === "POST" ? {} : { notice: { kind: "done", text } as const })
   }
-  const document = profilePage(place, visitor, {
+  const profile = {
     ...(account.name === null ? {} : { name: account.name }),
     email: account.email,
     passwordLength: accounts.policy.passwordLength,
     ...model
-  })
-  return page(status, document, { place })
+  }
+  return parts.pages.show(call.workspace, status, (place) => profilePage(place, visitor, profile))
 }
 
 export const profileEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
-  insidePage(parts, accounts, "anybody", (inside) => Effect.sync(() => draw(accounts, inside, 200, {})))
+  insidePage(parts, accounts, "anybody", (inside) => Effect.sync(() => draw(parts, accounts, inside, 200, {})))
 
 const doneAt = ({ call }: Inside, what: "profile" | "password") =>
   `${basePath(call.workspace.issuer)}/settings/profile?done=${what}`
@@ -111,6 +109,12 @@ export const profileFormEndpoint = (parts: Parts, accounts: Accounts["Service"])
         by: id
       })
       const model = { problems: problems(answered.failure, accounts.policy.passwordLength) }
-      return draw(accounts, inside, 400, action === "profile" ? { ...model, name: form.get("name") ?? "" } : model)
+      return draw(
+        parts,
+        accounts,
+        inside,
+        400,
+        action === "profile" ? { ...model, name: form.get("name") ?? "" } : model
+      )
     })
   )

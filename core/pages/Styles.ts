@@ -3,7 +3,7 @@ export const styles = `
 *,*::before,*::after{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
 body{margin:0;min-height:100vh;min-height:100dvh;background:var(--canvas);color:var(--text);
-font:1rem/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif;
+font:1rem/1.5 var(--font);
 overflow-wrap:anywhere;-webkit-font-smoothing:antialiased}
 h1,h2,h3,p,ul,ol,dl,dd,form,fieldset{margin:0;padding:0;border:0}
 h1{font-size:1.5rem;line-height:1.25;font-weight:650;letter-spacing:-.015em;text-wrap:balance}
@@ -15,7 +15,7 @@ a{color:var(--link);text-underline-offset:.18em;text-decoration-thickness:1px}
 a:hover{text-decoration-thickness:2px}
 strong,.name,.host{font-weight:600}
 code,.mono{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Liberation Mono",monospace;font-size:.875em}
-:focus-visible{outline:2px solid var(--focus);outline-offset:2px;border-radius:6px}
+:focus-visible{outline:2px solid var(--focus);outline-offset:2px;border-radius:calc(var(--radius)*.75)}
 .visually-hidden:not(:focus):not(:active){position:absolute;width:1px;height:1px;margin:-1px;padding:0;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .hint,.optional{color:var(--muted);font-size:.875rem;font-weight:400}
 
@@ -25,7 +25,7 @@ code,.mono{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Lib
 .mark-tile{fill:var(--brand)}
 .mark-dots{fill:var(--on-brand)}
 .logo{flex:none;display:block;height:32px;width:auto;max-width:160px}
-.card{width:100%;background:var(--surface);border:1px solid var(--line);border-radius:14px;padding:32px;box-shadow:0 1px 2px rgb(0 0 0/.04),0 12px 32px -16px rgb(0 0 0/.12)}
+.card{width:100%;background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.75);padding:32px;box-shadow:0 1px 2px rgb(0 0 0/.04),0 12px 32px -16px rgb(0 0 0/.12)}
 .card>*+*{margin-top:20px}
 .card>h1+.lead{margin-top:6px}
 .lead{color:var(--muted)}
@@ -39,15 +39,15 @@ code,.mono{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Lib
 .field label,.label{display:block;margin-bottom:6px;font-size:.875rem;font-weight:560}
 .field .hint{margin-top:6px}
 .optional{margin-left:4px}
-input,select{display:block;width:100%;min-height:44px;padding:9px 12px;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:8px;font:inherit;line-height:1.5}
+input,select{display:block;width:100%;min-height:44px;padding:9px 12px;color:var(--text);background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius);font:inherit;line-height:1.5}
 input::placeholder{color:var(--muted);opacity:1}
 input[readonly]{background:var(--sunken)}
-input:focus-visible,select:focus-visible{outline-offset:0;border-color:var(--focus);border-radius:8px}
+input:focus-visible,select:focus-visible{outline-offset:0;border-color:var(--focus);border-radius:var(--radius)}
 input[aria-invalid=true]{border-color:var(--danger);border-width:2px;padding:8px 11px}
 .field-problem{margin-top:6px;color:var(--danger);font-size:.875rem;font-weight:500}
 select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg,transparent 50%,currentColor 50%),linear-gradient(-45deg,transparent 50%,currentColor 50%);background-position:right 20px center,right 14px center;background-size:6px 5px;background-repeat:no-repeat}
 
-.button{display:inline-flex;align-items:center;justify-content:center;min-height:44px;padding:9px 18px;border:1px solid var(--edge);border-radius:8px;background:var(--surface);color:var(--text);font:inherit;font-weight:560;line-height:1.4;text-align:center;text-decoration:none;overflow-wrap:normal;max-width:100%;cursor:pointer}
+.button{display:inline-flex;align-items:center;justify-content:center;min-height:44px;padding:9px 18px;border:1px solid var(--edge);border-radius:var(--radius);background:var(--surface);color:var(--text);font:inherit;font-weight:560;line-height:1.4;text-align:center;text-decoration:none;overflow-wrap:normal;max-width:100%;cursor:pointer}
 .button:hover{background:var(--sunken)}
 .primary{background:var(--brand);border-color:transparent;color:var(--on-brand)}
 .primary:hover{background:var(--brand-hover)}
@@ -57,12 +57,12 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .wide{width:100%}
 .quiet-link{flex:none;font-size:.875rem;padding:12px 0}
 
-.notice{padding:12px 14px;border-radius:8px;border:1px solid transparent;font-size:.9375rem}
+.notice{padding:12px 14px;border-radius:var(--radius);border:1px solid transparent;font-size:.9375rem}
 .notice-problem{background:var(--danger-wash);color:var(--danger);border-color:var(--danger)}
 .notice-done{background:var(--good-wash);color:var(--good);border-color:var(--good)}
 .notice-caution{background:var(--notice-wash);color:var(--notice)}
 
-.terms{border:1px solid var(--line);border-radius:10px}
+.terms{border:1px solid var(--line);border-radius:calc(var(--radius)*1.25)}
 .terms>div{display:grid;grid-template-columns:108px minmax(0,1fr) auto;gap:0 16px;align-items:center;min-height:48px;padding:8px 14px}
 .terms>div+div{border-top:1px solid var(--line)}
 .terms dt{color:var(--muted);font-size:.875rem}
@@ -74,13 +74,13 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .permissions li{display:flex;gap:12px}
 .permissions .hint{display:block;margin-top:2px}
 .tick{flex:none;width:8px;height:14px;margin:3px 4px 0 5px;border:solid var(--good);border-width:0 2px 2px 0;transform:rotate(42deg)}
-.scope{padding:1px 6px;border-radius:5px;background:var(--sunken);color:var(--muted);white-space:nowrap}
+.scope{padding:1px 6px;border-radius:calc(var(--radius)*.625);background:var(--sunken);color:var(--muted);white-space:nowrap}
 .card>.decide{margin-top:28px}
 .decide{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,8rem),1fr));gap:12px}
 
-.fold{border:1px solid var(--line);border-radius:10px}
+.fold{border:1px solid var(--line);border-radius:calc(var(--radius)*1.25)}
 summary{cursor:pointer}
-.fold>summary{padding:11px 14px;font-size:.9375rem;font-weight:560;border-radius:10px}
+.fold>summary{padding:11px 14px;font-size:.9375rem;font-weight:560;border-radius:calc(var(--radius)*1.25)}
 .fold-body{padding:0 14px 14px;font-size:.9375rem}
 .fold-body>*+*{margin-top:12px}
 .facts{display:grid;gap:10px}
@@ -92,11 +92,11 @@ summary{cursor:pointer}
 .who{display:flex;align-items:center;gap:14px;min-width:0}
 .who-name{color:var(--muted);font-size:.875rem;min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
 .small{min-height:36px;padding:5px 12px;font-size:.875rem;border-color:var(--line)}
-.skip{position:absolute;left:16px;top:-80px;z-index:3;padding:12px 16px;background:var(--surface);border:1px solid var(--edge);border-radius:8px}
+.skip{position:absolute;left:16px;top:-80px;z-index:3;padding:12px 16px;background:var(--surface);border:1px solid var(--edge);border-radius:var(--radius)}
 .skip:focus{top:12px}
 .frame{display:grid;grid-template-columns:200px minmax(0,1fr);gap:48px;max-width:1040px;margin:0 auto;padding:40px 24px 96px}
 .sections ul{display:grid;gap:2px;position:sticky;top:24px}
-.sections a{display:flex;align-items:center;min-height:40px;padding:6px 12px;border-radius:8px;color:var(--muted);text-decoration:none;font-size:.9375rem;font-weight:500}
+.sections a{display:flex;align-items:center;min-height:40px;padding:6px 12px;border-radius:var(--radius);color:var(--muted);text-decoration:none;font-size:.9375rem;font-weight:500}
 .sections a:hover{background:var(--sunken);color:var(--text)}
 .sections a[aria-current]{background:var(--surface);color:var(--text);box-shadow:0 0 0 1px var(--line),0 1px 2px rgb(0 0 0/.05);font-weight:600}
 .content{outline:0}
@@ -104,7 +104,7 @@ summary{cursor:pointer}
 .heading h1{font-size:1.625rem}
 .heading .lead{margin-top:6px;max-width:60ch}
 .content section>h2{margin-bottom:12px}
-.panel{background:var(--surface);border:1px solid var(--line);border-radius:12px}
+.panel{background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.5)}
 .padded{padding:24px}
 .form-actions{display:flex;margin-top:20px}
 .inline-form{display:grid;grid-template-columns:minmax(0,1.6fr) minmax(0,1fr);gap:16px}
@@ -132,7 +132,7 @@ summary{cursor:pointer}
 .confirm>summary{list-style:none}
 .confirm>summary::-webkit-details-marker{display:none}
 .confirm[open]>summary{background:var(--sunken)}
-.confirm-body{position:absolute;right:0;top:calc(100% + 8px);z-index:2;width:300px;padding:16px;background:var(--surface);border:1px solid var(--edge);border-radius:12px;box-shadow:0 12px 32px -8px rgb(0 0 0/.28);font-size:.9375rem}
+.confirm-body{position:absolute;right:0;top:calc(100% + 8px);z-index:2;width:300px;padding:16px;background:var(--surface);border:1px solid var(--edge);border-radius:calc(var(--radius)*1.5);box-shadow:0 12px 32px -8px rgb(0 0 0/.28);font-size:.9375rem}
 .confirm-body .button{margin-top:14px}
 .plain{font-weight:560}
 .search label{display:block;margin-bottom:6px;font-size:.875rem;font-weight:560}

@@ -4,13 +4,17 @@ import { render } from "./Html.ts"
 import { shell } from "./Layout.ts"
 import type { Place } from "./Place.ts"
 import { stylesheetOf } from "./stylesheet.ts"
-import type { Theme } from "./Theme.ts"
+import type { Logo, Theme } from "./Theme.ts"
+
+/** As the policy names it: one address, not all of its host. */
+const imageSource = (logo: Logo | undefined): ReadonlyArray<string> =>
+  logo === undefined ? [] : logo.startsWith("/") ? ["'self'"] : logo.startsWith("data:") ? [] : [logo]
 
 const policy = (document: Document, theme: Theme): string =>
   [
     "default-src 'none'",
     `style-src ${stylesheetOf(theme).source}`,
-    theme.logo?.startsWith("/") === true ? "img-src data: 'self'" : "img-src data:",
+    `img-src ${[...new Set(["data:", ...[theme.logo, theme.dark?.logo].flatMap(imageSource)])].join(" ")}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
     ...(document.formsEnd === "here" ? ["form-action 'self'"] : [])

@@ -19,9 +19,15 @@ const harmless = /^(?:$|#|\/(?![/\\])|https?:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*
 /** A URL that a link or a form may have; anything else leads nowhere. */
 export const safeUrl = (url: string): string => (harmless.test(url) && !/[\s\p{Cc}]/u.test(url) ? url : "#")
 
-const harmlessImage = /^(?:data:image\/(?:png|svg\+xml|webp|jpeg|gif);base64,[A-Za-z0-9+/=]+|\/(?![/\\])[\x21-\x7e]*)$/
+/** The path of an address holds nothing that means something in a policy or between two sources: no `;`, `,` or quote. */
+const path = String.raw`\/(?![/\\])[A-Za-z0-9._~!$&()*+=:@%/-]*`
+const host = String.raw`(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9](?::\d{1,5})?`
 
-/** A picture from this server, or one that is carried along. A client's logo is neither. */
+const harmlessImage = new RegExp(
+  String.raw`^(?:data:image\/(?:png|svg\+xml|webp|jpeg|gif);base64,[A-Za-z0-9+/=]+|${path}|https:\/\/${host}${path})$`
+)
+
+/** A picture of the host's: carried along, from this server, or from one address. A client's logo is none of them. */
 export const isSafeImage = (url: string): boolean => harmlessImage.test(url)
 
 export const safeImage = (url: string): string => (isSafeImage(url) ? url : "data:,")

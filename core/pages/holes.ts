@@ -16,7 +16,7 @@ const step = (state: State, character: string): State => {
   }
 }
 
-const startsImage = /\ssrc=["']$/i
+const startsImage = /(?:\s(?:src|srcset)|\srel="icon" href)=["']$/i
 const startsUrl = /\s(?:href|action|formaction)=["']$/i
 
 const scan = (strings: TemplateStringsArray): ReadonlyArray<HoleKind> => {

@@ -1,6 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { Base64 } from "effect/encoding"
-import { darkPalette, lightPalette, type Palette } from "./Palette.ts"
+import { familiesOf } from "./Font.ts"
+import { darkPalette, lightPalette, type Palette, schemeOf } from "./Palette.ts"
 import { styles } from "./Styles.ts"
 import type { Theme } from "./Theme.ts"
 
@@ -17,11 +18,15 @@ const variables = (palette: Palette): string =>
     .map(([name, colour]) => `--${kebab(name)}:${colour};`)
     .join("")
 
+const scheme = (palette: Palette): string => `color-scheme:${schemeOf(palette)};${variables(palette)}`
+
 const make = (theme: Theme): Stylesheet => {
+  const [bright, dim] = [lightPalette(theme), darkPalette(theme)]
+  const shape = `--radius:${theme.radius ?? 8}px;--font:${familiesOf(theme.font)};`
   const css = [
-    `:root{color-scheme:light dark;${variables(lightPalette(theme.brand))}}`,
-    `@media (prefers-color-scheme:dark){:root{${variables(darkPalette(theme.brand))}}}`,
-    `@media print{:root{color-scheme:light;${variables(lightPalette(theme.brand))}}}`,
+    `:root{${scheme(bright)}${shape}}`,
+    `@media (prefers-color-scheme:dark){:root{${scheme(dim)}}}`,
+    `@media print{:root{${scheme(lightPalette({}))}}}`,
     styles
   ].join("\n")
   return { css, source: `'sha256-${Base64.encode(sha256(new TextEncoder().encode(css)))}'` }

@@ -40,11 +40,24 @@ describe("html", () => {
     for (const to of refused) expect(link(to)).toBe(`<a href="#">x</a>`)
   })
 
-  test("a picture comes with the page or from this server", () => {
+  test("a picture comes with the page, from this server, or from one address", () => {
     const picture = (src: string): string => render(html`<img src="${src}" alt="">`)
     expect(picture("data:image/png;base64,AAAA")).toContain(`src="data:image/png;base64,AAAA"`)
     expect(picture("/logo.svg")).toContain(`src="/logo.svg"`)
-    for (const src of ["https://a.example/x.png", "//a.example/x.png", "data:text/html;base64,AAAA"]) {
+    expect(picture("https://cdn.example.com/a/logo.svg")).toContain(`src="https://cdn.example.com/a/logo.svg"`)
+    const refused = [
+      "http://a.example/x.png",
+      "//a.example/x.png",
+      "https://a.example/x.png?v=1",
+      "https://a.example/x;script-src *",
+      "https://a.example/x, https://b.example/y",
+      "https://ada:b@a.example/x.png",
+      "https://a.example",
+      "https://a.example//b",
+      "https://-a.example/x",
+      "data:text/html;base64,AAAA"
+    ]
+    for (const src of refused) {
       expect(picture(src)).toContain(`src="data:,"`)
     }
   })

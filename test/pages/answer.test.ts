@@ -39,7 +39,7 @@ describe("the policy", () => {
   })
 
   test("a theme of somebody else has a hash of its own that fits too", () => {
-    const theme: Theme = { brand: Colour.make("#ff6600"), logo: Logo.make("/brand/logo.svg") }
+    const theme: Theme = { accent: Colour.make("#ff6600"), logo: Logo.make("/brand/logo.svg") }
     const answer = answerOf("login", theme)
     const policy = header(answer, "content-security-policy") ?? ""
     expect(policy).toContain(`style-src ${sourceOfStyle(answer.body)};`)

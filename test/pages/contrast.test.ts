@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Colour, contrast } from "../../core/pages/Colour.ts"
-import { darkPalette, lightPalette, type Palette } from "../../core/pages/Palette.ts"
+import { darkPalette, lightPalette, type Palette, schemeOf } from "../../core/pages/Palette.ts"
 import { defaultTheme } from "../../core/pages/Theme.ts"
 import { seeded } from "./seeded.ts"
 
@@ -57,8 +57,8 @@ describe("contrast", () => {
   })
 
   test("the colours that we ship are AA, light and dark", () => {
-    check(lightPalette(defaultTheme.brand), "light")
-    check(darkPalette(defaultTheme.brand), "dark")
+    check(lightPalette(defaultTheme), "light")
+    check(darkPalette(defaultTheme), "dark")
   })
 
   test("so they are with any brand colour", () => {
@@ -74,15 +74,44 @@ describe("contrast", () => {
     )
     for (const text of [...extremes, ...drawn]) {
       const brand = Colour.make(text)
-      check(lightPalette(brand), `light, brand ${text}, seed ${seed}`)
-      check(darkPalette(brand), `dark, brand ${text}, seed ${seed}`)
+      check(lightPalette({ accent: brand }), `light, brand ${text}, seed ${seed}`)
+      check(darkPalette({ accent: brand }), `dark, brand ${text}, seed ${seed}`)
     }
+  })
+
+  test("so they are on any background, with any text and any accent", () => {
+    const seed = 20261121
+    const random = seeded(seed)
+    const colour = () => {
+      const value = Math.floor(random() * 0x1000000)
+      return Colour.make(`#${value.toString(16).padStart(6, "0")}`)
+    }
+    // The greys where black and white are read equally well are the hardest, so every grey is tried.
+    const greys = Array.from({ length: 256 }, (_, level) =>
+      Colour.make(`#${level.toString(16).padStart(2, "0").repeat(3)}`)
+    )
+    const backgrounds = [...greys, ...Array.from({ length: 400 }, colour)]
+    for (const background of backgrounds) {
+      const tones = { background, accent: colour(), ...(random() < 0.5 ? { text: colour() } : {}) }
+      const because = `${JSON.stringify(tones)}, seed ${seed}`
+      check(lightPalette(tones), `light ${because}`)
+      check(darkPalette({ dark: tones }), `dark ${because}`)
+      expect(lightPalette(tones).canvas).toBe(background)
+    }
+  })
+
+  test("a background and a text that can be read are kept as they are, and the dark page is its own", () => {
+    const [background, text] = [Colour.make("#fff8ef"), Colour.make("#3b2a1a")]
+    expect(lightPalette({ background, text })).toMatchObject({ canvas: background, text })
+    expect(darkPalette({ background, text })).toEqual(darkPalette(defaultTheme))
+    expect(schemeOf(lightPalette({ background }))).toBe("light")
+    expect(schemeOf(lightPalette({ background: Colour.make("#10131a") }))).toBe("dark")
   })
 
   test("a brand that can be read is kept as it is", () => {
     const brand = Colour.make("#0b6e4f")
-    expect(lightPalette(brand).brand).toBe(brand)
-    expect(lightPalette(brand).link).toBe(brand)
+    expect(lightPalette({ accent: brand }).brand).toBe(brand)
+    expect(lightPalette({ accent: brand }).link).toBe(brand)
   })
 
   test("nothing but #rrggbb is a colour, so a theme cannot write style rules", () => {

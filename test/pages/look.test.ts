@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { Result } from "effect"
 import type { Browser, Page } from "playwright-core"
+import { readTheme, type ThemeOptions } from "../../core/pages/Theme.ts"
 import { gallery } from "./gallery.ts"
 import { launchBrowser } from "./launchBrowser.ts"
 import { servePages } from "./servePages.ts"
@@ -85,6 +87,48 @@ describe.each([...looks])("$name", (look) => {
     if (look.judged) expect(await violationsOf(tab)).toEqual([])
     expect(complaints).toEqual([])
   })
+})
+
+const logo = (fill: string) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 32" width="120" height="32"><path fill="${fill}" d="M2 30 16 2l14 28zM40 8h76v6H40zm0 10h52v6H40z"/></svg>`
+
+/** Somebody's own colours, each in a way that is hard to draw: warm and square, dark by day, in the middle of the greys. */
+const themes: Readonly<Record<string, ThemeOptions>> = {
+  warm: {
+    name: "Northwind Traders",
+    accent: "#b4451f",
+    background: "#fff8ef",
+    text: "#3b2a1a",
+    logo: logo("#b4451f"),
+    dark: { accent: "#ffb38a", background: "#1c140d", text: "#f7ead9", logo: logo("#ffb38a") },
+    radius: 2,
+    font: "Georgia, serif"
+  },
+  "always-dark": { accent: "#ffd400", background: "#0b1020", text: "#dfe7ff", radius: 20 },
+  middling: { accent: "#808080", background: "#767676", text: "#777777", dark: { background: "#777777" } }
+}
+
+const themed: ReadonlyArray<readonly [theme: string, name: string, look: (typeof looks)[number]["name"]]> = [
+  ["warm", "consent", "light"],
+  ["warm", "settings-keys", "narrow-dark"],
+  ["always-dark", "login-problem", "light"],
+  ["middling", "consent", "light"],
+  ["middling", "settings-keys", "narrow-dark"]
+]
+
+test.each([...themed])("in the theme %s, %s can be read (%s)", async (theme, name, lookName) => {
+  const served = servePages("about:blank", Result.getOrThrow(readTheme(themes[theme] ?? {})))
+  const { colorScheme, height, width } = looks.find((look) => look.name === lookName) ?? looks[0]
+  const tab = await browser.newPage({ colorScheme, viewport: { width, height }, reducedMotion: "reduce" })
+  const complaints: Array<string> = []
+  tab.on("console", (message) => complaints.push(message.text()))
+  await tab.goto(served.at(name))
+  await tab.screenshot({ path: join(screenshots, `theme-${theme}-${name}.${lookName}.png`), fullPage: true })
+  expect(await widthOf(tab)).toBe(width)
+  expect(await violationsOf(tab)).toEqual([])
+  expect(complaints).toEqual([])
+  await tab.close()
+  await served.stop()
 })
 
 test("axe is there and finds what is wrong", async () => {

@@ -6,7 +6,7 @@ export interface Tag {
   readonly within: ReadonlyArray<string>
 }
 
-const voidElements = new Set(["meta", "link", "input", "br", "img", "wbr"])
+const voidElements = new Set(["meta", "link", "input", "br", "img", "source", "wbr"])
 
 const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#96": "`" }
 

@@ -1,10 +1,11 @@
 import { page } from "../../core/pages/answer.ts"
+import { defaultTheme, type Theme } from "../../core/pages/Theme.ts"
 import { gallery, placeFor } from "./gallery.ts"
 
 /** The gallery on loopback, each page with its own headers; what is posted goes on to `afterPost`. */
-export const servePages = (afterPost = "about:blank") => {
-  const documents = gallery()
-  const place = placeFor((text) => text)
+export const servePages = (afterPost = "about:blank", theme: Theme = defaultTheme) => {
+  const documents = gallery((text) => text, theme)
+  const place = placeFor((text) => text, theme)
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
