@@ -8,6 +8,7 @@ import { explain } from "./explain.ts"
 import { health } from "./health.ts"
 import { key } from "./key.ts"
 import { migrate } from "./migrate.ts"
+import { openapi } from "./openapi.ts"
 import { sealKeys } from "./sealKeys.ts"
 import { sweep } from "./sweep.ts"
 import { user } from "./user.ts"
@@ -26,5 +27,17 @@ export const tessera = (surroundings: Surroundings) =>
     Command.withDescription(
       "An OAuth 2.0 authorization server. It is configured by the environment: DATABASE_URL, BASE_URL and so on, as the README has them. Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 not found, 4 refused by a rule."
     ),
-    Command.withSubcommands([serving(surroundings), client, key, user, sealKeys, sweep, doctor, health, migrate, copy])
+    Command.withSubcommands([
+      serving(surroundings),
+      client,
+      key,
+      user,
+      sealKeys,
+      sweep,
+      doctor,
+      health,
+      openapi,
+      migrate,
+      copy
+    ])
   )
