@@ -1,4 +1,4 @@
-import { Elysia } from "elysia"
+import { Elysia, NotFoundError } from "elysia"
 import type { Route } from "../core/http/Route.ts"
 import type { Mount } from "./embed/Mount.ts"
 import { serveNative } from "./embed/nativeRequest.ts"
@@ -26,8 +26,8 @@ const patternsOf = (route: Pick<Route, "path" | "match">, prefix: string): Reado
   placed(route.path, prefix).flatMap((path) => spread[route.match].map((rest) => path + rest))
 
 /**
- * A plugin for an app of one's own: `app.use(tessera(auth))`, at its root, whatever the issuer's path is. Elysia must leave body, path and query alone: two parsers are two opinions on what a
- * repeated parameter means.
+ * A plugin for an app of one's own: `app.use(tessera(auth))`, at its root, whatever the issuer's path is. Elysia must
+ * leave body, path and query alone: two parsers are two opinions on what a repeated parameter means.
  */
 export function tessera(auth: Mount, options?: Pick<ElysiaOptions, "peer">): Elysia
 export function tessera(serve: Serve, options: ElysiaOptions): Elysia
@@ -43,7 +43,11 @@ export function tessera(served: Serve | Mount, options: Partial<ElysiaOptions> =
   plugin.onStart((app) => {
     server = app.server
   })
-  const answer = (request: Request) => handle(request, () => peer(request, server?.requestIP(request)?.address))
+  const answer = (request: Request) => {
+    // Elysia takes a path with a slash at its end for the one without it. That one is the app's, as everywhere else.
+    if (typeof served !== "function" && !served.owns(new URL(request.url).pathname)) throw new NotFoundError()
+    return handle(request, () => peer(request, server?.requestIP(request)?.address))
+  }
   // An app that is not compiled (`aot: false`) parses every body, but for what is mounted.
   const hook = { parse: "none", config: { mount: answer } } as const
   for (const pattern of new Set(routes.flatMap((route) => patternsOf(route, prefix)))) {

@@ -12,6 +12,7 @@ interface FastifyRequest {
 interface FastifyReply {
   readonly raw: ServerResponse
   readonly hijack: () => unknown
+  readonly getHeaders: () => { readonly [name: string]: number | string | ReadonlyArray<string> | undefined }
 }
 
 export type FastifyMount = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
@@ -25,6 +26,10 @@ export const fastifyMount =
   (request, reply, done) => {
     const { originalUrl } = request
     if (!isOurs(mount, originalUrl)) return done()
+    // What the app's other hooks have put on every answer, such as a policy or an id, is on this one too.
+    for (const [name, value] of Object.entries(reply.getHeaders())) {
+      if (value !== undefined) reply.raw.setHeader(name, value)
+    }
     reply.hijack()
     nodeListener(serveNative(mount.serve, request), { ...options, url: () => originalUrl })(request.raw, reply.raw)
   }

@@ -27,9 +27,14 @@ export const koaMount =
     }
     // Koa's way of leaving an answer to somebody else.
     context.respond = false
-    nodeListener(serveNative(mount.serve, context), {
+    const listener = nodeListener(serveNative(mount.serve, context), {
       ...options,
       url: () => originalUrl,
       body: () => bodyRead(req, context.request.rawBody, context.request.body)
-    })(req, res)
+    })
+    // What comes before this in the app waits as for any answer, and finds its status: not a 404 that it would fill.
+    await new Promise<void>((resolve) => {
+      res.once("close", resolve)
+      listener(req, res)
+    })
   }

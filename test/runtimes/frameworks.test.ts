@@ -2,13 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { node } from "../harness/given.ts"
+import { elysiaApp } from "./frameworks/elysia.ts"
 import { embedded } from "./frameworks/embedded.ts"
 import { honoApp } from "./frameworks/hono.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
 import { type Send, type Sent, sendTo } from "./given/wire.ts"
 import { type Candidate, playEverywhere } from "./playEverywhere.ts"
-import { limit } from "./transcript.ts"
+import { limit, scripts } from "./transcript.ts"
 
 interface Started {
   readonly name: string
@@ -51,12 +52,19 @@ const honoOnBun = (issuer: string) =>
     (server) => Effect.promise(() => server.stop(true))
   ).pipe(Effect.map(({ port = 0 }) => sendTo(port)))
 
+const elysiaOnBun = (issuer: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => elysiaApp(await embedded(issuer)).listen({ port: 0, hostname: "127.0.0.1" })),
+    (app) => Effect.promise(() => app.stop(true))
+  ).pipe(Effect.map(({ server }) => sendTo(server?.port ?? 0)))
+
 const applications: ReadonlyArray<Omit<Candidate, "prefix">> = [
-  { name: "Express 5", has: ["wire", "stray"], adds: ["x-powered-by"], start: onNode("Express 5") },
+  { name: "Express 5", has: ["wire", "stray"], adds: ["x-mine", "x-powered-by"], start: onNode("Express 5") },
   // Fastify's router answers for a `%` that escapes nothing before any hook is asked.
-  { name: "Fastify 5", has: ["wire"], start: onNode("Fastify 5") },
-  { name: "Hono, on Node", has: ["wire", "stray"], start: onNode("Hono, on Node") },
-  { name: "Hono, on Bun", has: ["wire", "stray"], start: honoOnBun },
+  { name: "Fastify 5", has: ["wire"], adds: ["x-mine"], start: onNode("Fastify 5") },
+  { name: "Hono, on Node", has: ["wire", "stray"], adds: ["x-mine"], start: onNode("Hono, on Node") },
+  { name: "Hono, on Bun", has: ["wire", "stray"], adds: ["x-mine"], start: honoOnBun },
+  { name: "Elysia", has: ["wire", "stray"], adds: ["x-mine"], start: elysiaOnBun },
   { name: "Koa", has: ["wire", "stray"], adds: ["x-mine"], start: onNode("Koa") }
 ]
 
@@ -104,3 +112,40 @@ for (const { name, prefix, start } of candidates) {
     })
   })
 }
+
+for (const name of ["Express 5", "Koa"]) {
+  test(`a cookie that the app sets before Tessera answers stays beside its cookies, in ${name}`, async () => {
+    const send = await Effect.runPromise(onNode(name)(issuerAt("")))
+    const { headers } = await send({ method: "GET", target: "/test/cookies?cookie" })
+    const cookies = headers.filter(([written]) => written === "set-cookie").map(([, value]) => value.split(";", 1)[0])
+    expect(cookies).toEqual(["mine=1", "a=1", "b=2"])
+  })
+}
+
+describe("bodies that the app has read before", () => {
+  const start = async () => Effect.runPromise(onNode("Express 5, parsers first")(issuerAt("")))
+  const flows = ["a client, from its registration to its end", "the whole code flow", "client credentials, by Basic"]
+
+  for (const script of scripts.filter(({ title }) => flows.includes(title))) {
+    test(`are taken as they were parsed: ${script.title}`, async () => {
+      expect(await script.run({ send: await start(), prefix: "" })).not.toEqual([])
+    })
+  }
+
+  test("keep a parameter that came twice, and what is too large", async () => {
+    const send = await start()
+    const form = ["content-type", "application/x-www-form-urlencoded"] as const
+    const post = { method: "POST", target: "/oauth/token", headers: [form] } as const
+    const twice = await send({ ...post, body: "grant_type=client_credentials&client_id=a&client_id=b" })
+    expect([twice.status, JSON.parse(twice.body)]).toMatchObject([400, { error: "invalid_request" }])
+    const large = await send({ ...post, body: `grant_type=${"a".repeat(limit)}` })
+    expect(large.status).toBe(413)
+  })
+
+  test("are refused aloud where nobody can tell any more what was sent", async () => {
+    const send = await start()
+    const form = ["content-type", "application/x-www-form-urlencoded"] as const
+    const nested = await send({ method: "POST", target: "/oauth/token", headers: [form], body: "a[b]=c" })
+    expect([nested.status, nested.body]).toEqual([500, expect.stringContaining("before body parsers")])
+  })
+})

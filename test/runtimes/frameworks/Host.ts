@@ -1,12 +1,12 @@
 import type { Server } from "node:http"
-import type { Embedded } from "./embedded.ts"
+import type { Mount } from "../../../runtimes/embed/Mount.ts"
 
 /**
  * Somebody's own application, with Tessera beside routes of its own, on a free port. All of them have the same ones:
  * `GET /` is "home", `GET /users/:id` the id, `POST /own` tells its JSON or its form again as JSON, and what is nowhere
  * is answered with 404 and "my own 404".
  */
-export type Host = (tessera: Embedded) => Promise<number>
+export type Host = (tessera: Mount) => Promise<number>
 
 export const portOf = (server: Server): number => {
   const address = server.address()

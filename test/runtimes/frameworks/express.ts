@@ -1,16 +1,32 @@
 import { createServer } from "node:http"
 import express from "express"
-import { middleware } from "./draft.ts"
+import type { Mount } from "../../../runtimes/embed/Mount.ts"
+import { connectMount } from "../../../runtimes/node.ts"
 import { type Host, portOf } from "./Host.ts"
 
-export const onExpress: Host = (tessera) => {
-  const app = express()
-  app.get("/", (_, response) => void response.send("home"))
-  app.use(middleware(tessera))
-  app.use(express.json(), express.urlencoded({ extended: true }))
-  app.post("/own", (request, response) => void response.json(request.body))
-  app.get("/users/:id", (request, response) => void response.send(request.params.id))
-  app.use((_, response) => void response.status(404).send("my own 404"))
+const listening = (app: express.Express): Promise<number> => {
   const server = createServer(app)
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(portOf(server))))
 }
+
+const parsers = [express.json(), express.urlencoded({ extended: true })]
+
+const expressApp = (inFront: ReadonlyArray<express.RequestHandler>, behind: ReadonlyArray<express.RequestHandler>) => {
+  const app = express()
+  app.use((request, response, next) => {
+    response.set("x-mine", "1")
+    if (request.query.cookie !== undefined) response.cookie("mine", "1")
+    next()
+  })
+  app.get("/", (_, response) => void response.send("home"))
+  app.use(...inFront, ...behind)
+  app.post("/own", (request, response) => void response.json(request.body))
+  app.get("/users/:id", (request, response) => void response.send(request.params.id))
+  app.use((_, response) => void response.status(404).send("my own 404"))
+  return app
+}
+
+export const onExpress: Host = (tessera) => listening(expressApp([connectMount(tessera)], parsers))
+
+/** As many apps have it that were there before: bodies are read before anybody asks what they are. */
+export const onExpressParsed: Host = (tessera: Mount) => listening(expressApp(parsers, [connectMount(tessera)]))

@@ -1,13 +1,14 @@
 import fastify from "fastify"
-import { middleware } from "./draft.ts"
+import { fastifyMount } from "../../../runtimes/node.ts"
 import { type Host, portOf } from "./Host.ts"
 
 export const onFastify: Host = async (tessera) => {
   const app = fastify()
-  const mount = middleware(tessera)
-  app.addHook("onRequest", (request, reply, done) => {
-    mount(request.raw, reply.raw, done)
+  app.addHook("onRequest", (_, reply, done) => {
+    reply.header("x-mine", "1")
+    done()
   })
+  app.addHook("onRequest", fastifyMount(tessera))
   app.get("/", () => "home")
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body))))

@@ -1,15 +1,15 @@
 import { Hono } from "hono"
-import { fetchHandler } from "../../../runtimes/fetch.ts"
-import type { Embedded } from "./embedded.ts"
+import type { Mount } from "../../../runtimes/embed/Mount.ts"
+import { honoMount } from "../../../runtimes/fetch.ts"
 
-export const honoApp = (tessera: Embedded): Hono => {
+export const honoApp = (tessera: Mount): Hono => {
   const app = new Hono()
-  const handle = fetchHandler(tessera.serve)
-  app.get("/", (c) => c.text("home"))
   app.use(async (c, next) => {
-    if (!tessera.owns(new URL(c.req.raw.url).pathname)) return next()
-    return handle(c.req.raw, () => "127.0.0.1")
+    await next()
+    c.header("x-mine", "1")
   })
+  app.get("/", (c) => c.text("home"))
+  app.use(honoMount(tessera, { peer: () => "127.0.0.1" }))
   app.post("/own", async (c) =>
     c.json(c.req.header("content-type") === "application/json" ? await c.req.json() : await c.req.parseBody())
   )

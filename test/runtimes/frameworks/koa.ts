@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import Koa from "koa"
-import { middleware } from "./draft.ts"
+import { koaMount } from "../../../runtimes/node.ts"
 import { type Host, portOf } from "./Host.ts"
 
 /** Reads every body that gets this far, as the parsers do that people put in front of their routes. */
@@ -13,30 +13,23 @@ const parsed = async (context: Koa.Context): Promise<unknown> => {
 
 export const onKoa: Host = (tessera) => {
   const app = new Koa()
-  const mount = middleware(tessera)
   app.use(async (context, next) => {
     context.set("x-mine", "1")
+    if (context.query.cookie !== undefined) context.cookies.set("mine", "1", { httpOnly: false })
     await next()
+    // A way to a 404 page that many apps have.
+    if (context.status === 404) {
+      context.status = 404
+      context.body = "my own 404"
+    }
   })
-  app.use(
-    (context, next) =>
-      new Promise<void>((resolve, reject) => {
-        context.respond = false
-        context.res.once("close", resolve)
-        mount(context.req, context.res, () => {
-          context.respond = true
-          next().then(resolve, reject)
-        })
-      })
-  )
+  app.use(koaMount(tessera))
   app.use(async (context) => {
     const body = context.method === "POST" ? await parsed(context) : undefined
     if (context.path === "/") context.body = "home"
     else if (context.path === "/own") context.body = body
     else if (context.path.startsWith("/users/")) context.body = context.path.slice("/users/".length)
-    else context.throw(404, "my own 404")
   })
-  app.silent = true
   const server = createServer(app.callback())
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(portOf(server))))
 }

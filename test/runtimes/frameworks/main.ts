@@ -1,5 +1,5 @@
 import { embedded } from "./embedded.ts"
-import { onExpress } from "./express.ts"
+import { onExpress, onExpressParsed } from "./express.ts"
 import { onFastify } from "./fastify.ts"
 import type { Host } from "./Host.ts"
 import { onHono } from "./honoOnNode.ts"
@@ -8,6 +8,7 @@ import { onKoa } from "./koa.ts"
 /** Every application that runs on Node, for each issuer that it was given. Says where they are, as JSON, in one line. */
 const hosts: Readonly<Record<string, Host>> = {
   "Express 5": onExpress,
+  "Express 5, parsers first": onExpressParsed,
   "Fastify 5": onFastify,
   "Hono, on Node": onHono,
   Koa: onKoa
