@@ -1,0 +1,16 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { builtPackage } from "./given/builtPackage.ts"
+import { publicTypes } from "./given/publicTypes.ts"
+
+const folder = join(import.meta.dir, "api")
+
+const write = Effect.gen(function* () {
+  const built = yield* builtPackage
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder)
+  for (const [name, text] of publicTypes(built)) writeFileSync(join(folder, name), text)
+})
+
+await Effect.runPromise(Effect.scoped(write))
