@@ -33,13 +33,13 @@ const typeCheck = (changed: object) => {
   return run(node(), [join(root, "node_modules/typescript/bin/tsc"), "-p", "."])
 }
 
-/** What `consumer/play.ts` sees when all is well, anywhere. */
-const played = {
+/** What `consumer/play.ts` sees when all is well, anywhere: of layers, and of `createTessera`. */
+const played = Array.from({ length: 2 }, () => ({
   registered: 201,
   token: [200, "Bearer"],
   orders: [200, { orders: [], of: "Workspace" }],
   forged: 401
-}
+}))
 
 const entriesIn = (manifest: { readonly exports: Readonly<Record<string, object>> }) =>
   Object.keys(manifest.exports).filter((name) => name !== "./package.json")
@@ -102,6 +102,7 @@ describe("the entries without a platform", () => {
     expect(plain()).toEqual([
       "tessera",
       "tessera/testing",
+      "tessera/guard",
       "tessera/runtime/bun",
       "tessera/runtime/fetch",
       "tessera/storage/memory"

@@ -7,10 +7,10 @@ import { publicTypes } from "./given/publicTypes.ts"
 const folder = join(import.meta.dir, "api")
 
 const write = Effect.gen(function* () {
-  const built = yield* builtPackage
+  const types = publicTypes(yield* builtPackage)
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder)
-  for (const [name, text] of publicTypes(built)) writeFileSync(join(folder, name), text)
+  for (const [name, text] of types) writeFileSync(join(folder, name), text)
 })
 
 await Effect.runPromise(Effect.scoped(write))

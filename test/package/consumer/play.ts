@@ -1,10 +1,11 @@
-import type { Layer } from "effect"
-import type { Storage } from "tessera"
-import { serverOver } from "./server.ts"
+export interface Server {
+  readonly issuer: string
+  readonly handle: (request: Request) => Promise<Response>
+  readonly close: () => Promise<void>
+}
 
 /** An application that registers, gets a token of its own, and calls a guarded resource: what each step answered. */
-export const play = async (storage: Layer.Layer<Storage>) => {
-  const { close, handle, issuer } = serverOver(storage)
+export const play = async ({ close, handle, issuer }: Server) => {
   const post = (path: string, body: BodyInit, type?: string) =>
     handle(
       new Request(issuer + path, {

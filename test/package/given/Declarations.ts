@@ -23,6 +23,9 @@ const comments = /^[ \t]*\/\*\*[\s\S]*?\*\/[ \t]*\n/gm
 const declaring =
   /^(export )?(?:declare )?(?:abstract )?(?:const|let|function|class|interface|type|enum|namespace) ([\w$]+)/
 
+/** What a file says about names that are not its own, for all who load it. */
+export const augmenting = "declare global"
+
 const statementsOf = (text: string): ReadonlyArray<string> =>
   text
     .replace(comments, "")
@@ -58,7 +61,7 @@ export const readDeclarations = (file: string): Declarations => {
     for (const [name, alias] of pairsOf(clause)) names.set(alias, { file: from, name })
   }
   const declare = (statement: string) => {
-    const [, open, name] = declaring.exec(statement) ?? []
+    const [, open, name = statement.startsWith(augmenting) ? augmenting : undefined] = declaring.exec(statement) ?? []
     if (name === undefined) throw new Error(`${file} has a statement that nobody understands: ${statement}`)
     declared.set(name, [...(declared.get(name) ?? []), statement])
     if (open !== undefined) exported.set(name, { file, name })

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join, relative } from "node:path"
-import { type Declarations, mentionedIn, type Place, readDeclarations } from "./Declarations.ts"
+import { augmenting, type Declarations, mentionedIn, type Place, readDeclarations } from "./Declarations.ts"
 
 const byKey = <A>(map: ReadonlyMap<string, A>) => [...map].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
 
@@ -42,6 +42,7 @@ export const publicTypes = (folder: string): ReadonlyMap<string, string> => {
     const all = [...base, ...statements]
     const mentioned = all.flatMap((statement) => mentionedIn(file, declarations, statement))
     waiting.push(...mentioned.filter((place) => place.name !== `${name}_base`).map(origin))
+    if (declarations.declared.has(augmenting)) waiting.push({ file, name: augmenting })
     return all.map(withoutPaths).join("\n")
   }
   /** A name and what it is; a name for a whole module is its exports. */

@@ -1,6 +1,7 @@
 import { Effect, Layer, ManagedRuntime, Option } from "effect"
 import * as T from "tessera"
 import { fetchHandler, serveWith } from "tessera/runtime/fetch"
+import type { Server } from "./play.ts"
 
 const issuer = "https://auth.example.com"
 
@@ -10,8 +11,8 @@ const nobody = Layer.succeed(T.ResourceOwner, {
   profile: () => Effect.succeed(Option.none())
 })
 
-/** An authorization server over a store that somebody else brings, and a resource of its own behind the guard. */
-export const serverOver = (storage: Layer.Layer<T.Storage>) => {
+/** For whoever writes Effect: an authorization server of layers, and a resource of its own behind the guard. */
+export const ofLayers = (storage: Layer.Layer<T.Storage>): Server => {
   const workspace = { id: T.WorkspaceId.make("main"), issuer: T.Issuer.make(issuer), name: "Northwind" }
   const runtime = ManagedRuntime.make(
     T.Tessera.layer({ policy: T.standardPolicy }).pipe(

@@ -1,0 +1,21 @@
+import { type CreateOptions, createTessera } from "tessera"
+import { fetchGuard } from "tessera/guard"
+import type { Server } from "./play.ts"
+
+/** For whoever writes promises: the same in one call. */
+export const inOneCall = (storage: CreateOptions["storage"]): Server => {
+  const auth = createTessera({
+    issuer: "https://auth.example.com",
+    storage,
+    keys: "A".repeat(43),
+    owner: { signedIn: () => undefined, signInAt: () => "/sign-in" }
+  })
+  const orders = fetchGuard(auth.guard, { scopes: ["api"] }, (_request, principal) =>
+    Response.json({ orders: [], of: principal._tag })
+  )
+  return {
+    issuer: auth.issuer,
+    handle: (request) => (request.url === `${auth.issuer}/orders` ? orders(request) : auth.handle(request)),
+    close: auth.close
+  }
+}
