@@ -1,7 +1,8 @@
 import { Effect, Option, Redacted } from "effect"
-import type { AuthMethod, Client, GrantType } from "../../core/client/Client.ts"
+import { type AuthMethod, type Client, displayName, type GrantType, isKnown } from "../../core/client/Client.ts"
 import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { readClientId } from "../../core/rules/Id.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
 import { type Administration, by, limitOf, note, type PageOf, type Paging } from "./Administration.ts"
@@ -53,7 +54,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       const at = Option.getOrUndefined(lastUse)
       return {
         id: client.id,
-        name: client.about.client_name ?? client.id,
+        name: displayName(client),
         redirectUris: client.redirectUris,
         grantTypes: client.grantTypes,
         authMethod: client.credential._tag === "Public" ? "none" : client.credential.method,
@@ -91,7 +92,9 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       run(
         Effect.gen(function* () {
           const page = yield* parts.clients.list(workspace.id, { after: paging.after, limit: limitOf(paging) })
-          return { items: yield* Effect.forEach(page.values, told), next: page.next }
+          const now = yield* currentInstant
+          const known = page.values.filter((client) => isKnown(client, now))
+          return { items: yield* Effect.forEach(known, told), next: page.next }
         })
       ),
     get: (id) =>
@@ -99,7 +102,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         Effect.gen(function* () {
           const clientId = readClientId(id)
           const client = Option.isNone(clientId) ? undefined : yield* parts.clients.find(workspace.id, clientId.value)
-          return client === undefined ? undefined : yield* told(client)
+          return client !== undefined && isKnown(client, yield* currentInstant) ? yield* told(client) : undefined
         })
       ),
     disable: (id) => run(switched(id, true)),

@@ -8,7 +8,7 @@ import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
-import { Storage } from "../../core/ports/Storage.ts"
+import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { settingsRoutes } from "../../core/settings/routes.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
@@ -136,7 +136,11 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
   const runtime = ManagedRuntime.make(layerOf(options, read))
   const tessera = runtime.runSync(Tessera)
   const { parts, routes } = tessera
-  const run = <A, E>(effect: Effect.Effect<A, E>) => runtime.runPromise(effect)
+  let closed = false
+  const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> =>
+    closed
+      ? Promise.reject(new StorageUnavailable({ outcome: "not_done", message: "the server is closed" }))
+      : runtime.runPromise(effect)
   const administration = { parts, workspace, run }
 
   const late = runtime.runSync(Late)
@@ -166,7 +170,8 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     },
     housekeep: () => run(chores.once),
     close: async () => {
-      if (late.isOpen()) await run(chores.last)
+      if (late.isOpen() && !closed) await run(chores.last)
+      closed = true
       await runtime.dispose()
     }
   }

@@ -1,4 +1,5 @@
 import { Effect, Option, Schema } from "effect"
+import { displayName } from "../../core/client/Client.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/ports/Audit.ts"
 import { UserId } from "../../core/rules/Id.ts"
@@ -60,7 +61,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       const at = Option.getOrUndefined(yield* parts.usage.lastUse("grant", workspace.id, grant.id))
       const shown: UserGrant = {
         id: grantMark(grant.id),
-        client: { id: client.id, name: client.about.client_name ?? client.id },
+        client: { id: client.id, name: displayName(client) },
         scopes: grant.scope,
         resource: grant.resource ?? undefined,
         createdAt: new Date(grant.createdAt),

@@ -135,9 +135,10 @@ const registrationOf = (registration: CreateOptions["registration"] = "open"): C
   if (registration === "open" || registration === "closed") return Result.succeed(registration)
   const token: unknown = Object(registration).token
   const text = Redacted.isRedacted(token) ? Redacted.value(token) : token
-  return typeof text === "string" && text.trim().length >= 16
+  // What a header can carry (RFC 6750 §2.1), and nobody guesses.
+  return typeof text === "string" && /^[A-Za-z0-9._~+/-]{16,}=*$/.test(text)
     ? Result.succeed(Redacted.make(text, { label: "registration token" }))
-    : bad("registration", 'has to be "open", "closed" or { token } with a token of at least 16 characters')
+    : bad("registration", 'has to be "open", "closed" or { token } with at least 16 characters of base64 or its like')
 }
 
 const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {

@@ -1,0 +1,190 @@
+import { describe, expect, test } from "bun:test"
+import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
+
+const needs = { scopes: ["api"] }
+const orders = `${issuer}/orders`
+
+const failure = (promise: Promise<unknown>) =>
+  promise.then(
+    () => "it did not fail",
+    (error) => error
+  )
+
+describe("clients", () => {
+  test("are registered with a secret that is shown once, found, listed page by page", () =>
+    withHost({}, async ({ clients }) => {
+      const made = await clients.register({ client_name: "App", redirect_uris: [redirectUri], scope: "api" })
+      expect(made.secret).toStartWith("tsr_cs_")
+      expect(made.client).toMatchObject({
+        name: "App",
+        redirectUris: [redirectUri],
+        grantTypes: ["authorization_code", "refresh_token"],
+        authMethod: "client_secret_basic",
+        scopes: ["api"],
+        madeBy: "owner",
+        disabled: false,
+        lastUsedAt: undefined
+      })
+      expect(made.client.createdAt).toBeInstanceOf(Date)
+      const open = { redirect_uris: [redirectUri], token_endpoint_auth_method: "none" as const }
+      const unnamed = await clients.register(open)
+      expect(unnamed.secret).toBeUndefined()
+      expect(unnamed.client.name).toBe(unnamed.client.id)
+      expect(await clients.get(made.client.id)).toEqual(made.client)
+      const first = await clients.list({ limit: 1 })
+      const second = await clients.list({ limit: 1, after: first.next })
+      const ids = [...first.items, ...second.items].map(({ id }) => id)
+      expect(ids).toEqual([made.client.id, unnamed.client.id].toSorted())
+      expect(JSON.stringify(await clients.list())).not.toContain(made.secret ?? "nothing")
+    }))
+
+  test("that the endpoint would refuse are refused, by a tagged error", () =>
+    withHost({}, async ({ clients }) => {
+      const bad = await failure(clients.register({ redirect_uris: ["javascript:alert(1)"] }))
+      expect(bad).toMatchObject({ _tag: "InvalidRedirectUri" })
+      const none = await failure(clients.register({ grant_types: ["password"] }))
+      expect(none).toMatchObject({ _tag: "InvalidClientMetadata" })
+    }))
+
+  test("that are disabled, or deleted, have no token that works", () =>
+    withHost({}, async (auth) => {
+      const { client, token } = await machine(auth)
+      const access = await token()
+      const admitted = async () => (await auth.guard(bearer(orders, access), needs))._tag
+      expect(await admitted()).toBe("Admitted")
+      expect(await auth.clients.disable(client.id)).toBe(true)
+      expect(await admitted()).toBe("Refused")
+      expect((await auth.clients.get(client.id))?.disabled).toBe(true)
+      expect(await auth.clients.enable(client.id)).toBe(true)
+      expect(await admitted()).toBe("Admitted")
+      expect(await auth.clients.delete(client.id)).toBe(true)
+      expect(await admitted()).toBe("Refused")
+      for (const gone of [client.id, "no id at all"]) {
+        expect(await auth.clients.get(gone)).toBeUndefined()
+        expect(await auth.clients.disable(gone)).toBe(false)
+        expect(await auth.clients.enable(gone)).toBe(false)
+        expect(await auth.clients.delete(gone)).toBe(false)
+      }
+    }))
+})
+
+describe("API keys", () => {
+  test("are shown once, work, are listed without the key, and end at once", () =>
+    withHost({}, async (auth) => {
+      const made = await auth.apiKeys.create({ name: "Backup" })
+      expect(made).toMatchObject({ name: "Backup", expiresAt: undefined })
+      expect(made.key).toStartWith(made.prefix)
+      const checked = await auth.guard(bearer(orders, made.key), needs)
+      expect(checked).toMatchObject({
+        _tag: "Admitted",
+        principal: { _tag: "ApiKey", issuer, scope: ["api", "profile"] }
+      })
+      const { items } = await auth.apiKeys.list()
+      expect(items).toHaveLength(1)
+      expect(items[0]).toMatchObject({ id: made.id, name: "Backup" })
+      expect(items[0]?.lastUsedAt).toBeInstanceOf(Date)
+      expect(JSON.stringify(items)).not.toContain(made.key)
+      expect(await auth.apiKeys.revoke(made.id)).toBe(true)
+      expect((await auth.guard(bearer(orders, made.key), needs))._tag).toBe("Refused")
+      expect(await auth.apiKeys.revoke(made.id)).toBe(false)
+      expect(await auth.apiKeys.revoke("none")).toBe(false)
+      expect((await auth.apiKeys.list()).items).toEqual([])
+    }))
+
+  test("end when they say", async () => {
+    const { clock, wait } = await testClock()
+    await withHost({ clock }, async (auth) => {
+      const { key } = await auth.apiKeys.create({ name: "Short", expiresIn: "1 minute" })
+      await wait(59_999)
+      expect((await auth.guard(bearer(orders, key), needs))._tag).toBe("Admitted")
+      expect((await auth.apiKeys.list()).items).toHaveLength(1)
+      await wait(1)
+      expect((await auth.guard(bearer(orders, key), needs))._tag).toBe("Refused")
+      expect((await auth.apiKeys.list()).items).toEqual([])
+    })
+  })
+
+  test("are refused where they cannot be", () =>
+    withHost({}, async ({ apiKeys }) => {
+      for (const asked of [{ name: " " }, { name: "a".repeat(101) }, { name: "a\nb" }, { name: "a", expiresIn: 0 }]) {
+        expect(await failure(apiKeys.create(asked))).toMatchObject({ _tag: "BadOption" })
+      }
+    }))
+
+  test("come page by page", () =>
+    withHost({}, async ({ apiKeys }) => {
+      for (const name of ["a", "b", "c"]) await apiKeys.create({ name })
+      const names: Array<string> = []
+      let after: string | undefined
+      do {
+        const page = await apiKeys.list({ limit: 1, after })
+        names.push(...page.items.map(({ name }) => name))
+        after = page.next
+      } while (after !== undefined)
+      expect(names.toSorted()).toEqual(["a", "b", "c"])
+    }))
+})
+
+describe("grants", () => {
+  test("are a person's own: listed with their applications, revoked one by one or all at once", () =>
+    withHost({}, async (auth) => {
+      const first = await letIn(auth, "ada")
+      const second = await letIn(auth, "ada", "api profile")
+      const others = await letIn(auth, "bob")
+      const works = async (access: string) => (await auth.guard(bearer(orders, access), needs))._tag === "Admitted"
+      const { items } = await auth.grants.list("ada")
+      expect(items.map(({ client, scopes }) => [client.id, ...scopes]).toSorted()).toEqual(
+        [
+          [first.client.id, "api"],
+          [second.client.id, "api", "profile"]
+        ].toSorted()
+      )
+      const mine = items.find(({ client }) => client.id === first.client.id)
+      // Somebody else's list does not hold it.
+      expect(await auth.grants.revoke("bob", mine?.id ?? "")).toBe(false)
+      expect(await works(first.access)).toBe(true)
+      expect(await auth.grants.revoke("ada", mine?.id ?? "")).toBe(true)
+      expect(await works(first.access)).toBe(false)
+      expect(await works(second.access)).toBe(true)
+      expect(await auth.grants.revoke("ada", mine?.id ?? "")).toBe(false)
+      expect(await auth.grants.revokeAll("ada")).toBe(1)
+      expect(await auth.grants.revokeAll("ada")).toBe(0)
+      expect(await works(second.access)).toBe(false)
+      expect(await works(others.access)).toBe(true)
+      expect((await auth.grants.list("ada")).items).toEqual([])
+      expect((await auth.grants.list("nobody here")).items).toEqual([])
+    }))
+
+  test("that were revoked on the way are no reason to miss the others: a page says what follows", () =>
+    withHost({}, async (auth) => {
+      for (let count = 0; count < 3; count++) await letIn(auth, "ada")
+      const [one] = (await auth.grants.list("ada")).items
+      await auth.grants.revoke("ada", one?.id ?? "")
+      let found = 0
+      let after: string | undefined
+      do {
+        const page = await auth.grants.list("ada", { limit: 1, after })
+        found += page.items.length
+        after = page.next
+      } while (after !== undefined)
+      expect(found).toBe(2)
+    }))
+
+  test("have no id that opens anything", () =>
+    withHost({}, async (auth) => {
+      const { access } = await letIn(auth, "ada")
+      const checked = await auth.guard(bearer(orders, access), needs)
+      if (checked._tag === "Refused") throw new Error("it was refused")
+      expect(Object.keys(checked.principal).toSorted()).toEqual([
+        "_tag",
+        "client",
+        "expiresAt",
+        "issuer",
+        "resource",
+        "scope",
+        "user"
+      ])
+      const [grant] = (await auth.grants.list("ada")).items
+      expect(grant?.id).toHaveLength(8)
+    }))
+})

@@ -1,0 +1,269 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Layer, Option } from "effect"
+import * as memory from "../../adapters/memory/Memory.ts"
+import { type AuditEntry, type CreateOptions, Storage, StorageUnavailable } from "../../runtimes/embed/tessera.ts"
+import { fetchMount } from "../../runtimes/fetch.ts"
+import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
+
+const at = (path: string, init?: RequestInit) => new Request(`${issuer}${path}`, init)
+
+/** A layer that says how often it was opened and closed, and fails as often as it is told to. */
+const watchedStorage = (failures = 0) => {
+  const seen = { opened: 0, closed: 0 }
+  const layer = Layer.effect(
+    Storage,
+    Effect.gen(function* () {
+      seen.opened++
+      yield* Effect.addFinalizer(() => Effect.sync(() => seen.closed++))
+      if (seen.opened <= failures) {
+        return yield* new StorageUnavailable({ outcome: "not_done", message: "the door is locked" })
+      }
+      return yield* Storage
+    })
+  ).pipe(Layer.provide(memory.layer))
+  return { layer, seen }
+}
+
+describe("made in one call", () => {
+  test("it answers the protocol, and nothing that is not its own", () =>
+    withHost({}, async (auth) => {
+      const metadata = await auth.handle(at("/.well-known/oauth-authorization-server"))
+      expect(metadata.status).toBe(200)
+      expect(await metadata.json()).toMatchObject({ issuer, token_endpoint: `${issuer}/oauth/token` })
+      expect((await auth.handle(at("/orders"))).status).toBe(404)
+    }))
+
+  test("nothing of a host's own is in its way: no home page, health check, settings or example, unless asked for", async () => {
+    const paths = ["/", "/healthz", "/readyz", "/settings", "/settings/apps", "/settings/keys", "/rest/companies"]
+    await withHost({}, async (auth) => {
+      for (const path of paths) expect(auth.owns(path)).toBe(false)
+      expect(auth.routes.some(({ path }) => path.startsWith("/settings") || path.startsWith("/rest"))).toBe(false)
+      for (const path of ["/oauth/token", "/consent", "/oauth/register/abc", "/.well-known/oauth-protected-resource"]) {
+        expect(auth.owns(path)).toBe(true)
+      }
+    })
+    await withHost({ extras: ["settings", "home", "health", "example"] }, async (auth) => {
+      for (const path of paths) expect(auth.owns(path)).toBe(true)
+    })
+    await withHost({ extras: ["home"] }, async (auth) => {
+      expect(auth.owns("/")).toBe(true)
+      expect(auth.owns("/settings/apps")).toBe(false)
+    })
+  })
+
+  test("below a path, it owns that path's and the well-known ones of RFC 8414", () =>
+    withHost({ issuer: `${issuer}/auth` }, async (auth) => {
+      expect(auth.prefix).toBe("/auth")
+      expect(auth.owns("/auth/oauth/token")).toBe(true)
+      expect(auth.owns("/.well-known/oauth-authorization-server/auth")).toBe(true)
+      expect(auth.owns("/oauth/token")).toBe(false)
+      expect(auth.owns("/authentic/oauth/token")).toBe(false)
+      expect(auth.owns("/auth/orders")).toBe(false)
+      expect((await auth.handle(at("/.well-known/oauth-authorization-server/auth"))).status).toBe(200)
+    }))
+
+  test("a mount over `fetch` leaves to the app what is the app's", () =>
+    withHost({}, async (auth) => {
+      const mount = fetchMount(auth)
+      expect(mount(at("/orders"))).toBeUndefined()
+      expect((await mount(at("/oauth/token", { method: "POST" })))?.status).toBe(400)
+    }))
+
+  test("a host's own routes come along", async () => {
+    const routes: CreateOptions["routes"] = () => [
+      {
+        path: "/extra",
+        match: "exact",
+        methods: { GET: () => Effect.succeed({ status: 200, headers: [], body: "extra" }) },
+        errors: "oauth",
+        cors: false
+      }
+    ]
+    await withHost({ routes }, async (auth) => {
+      expect(await (await auth.handle(at("/extra"))).text()).toBe("extra")
+    })
+  })
+
+  test("options reach what they are about: scopes, lifetimes, registration, PKCE, name", async () => {
+    const over: Partial<CreateOptions> = {
+      name: "Northwind",
+      scopes: [
+        { name: "orders:read", meaning: "See your orders", byDefault: true },
+        { name: "orders:write", meaning: "Change your orders" }
+      ],
+      lifetimes: { access: "5 minutes" },
+      registration: "closed",
+      requirePkce: true
+    }
+    await withHost(over, async (auth) => {
+      const metadata = await (await auth.handle(at("/.well-known/oauth-authorization-server"))).json()
+      expect(metadata).toMatchObject({ scopes_supported: ["orders:read", "orders:write"] })
+      expect(metadata).not.toHaveProperty("registration_endpoint")
+      const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+      const asked = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri })
+      const refused = await auth.handle(at(`/oauth/authorize?${asked}`, { headers: { cookie: "session=ada" } }))
+      expect(new URL(refused.headers.get("location") ?? "").searchParams.get("error")).toBe("invalid_request")
+      asked.set("code_challenge", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
+      asked.set("code_challenge_method", "S256")
+      const page = await (
+        await auth.handle(at(`/oauth/authorize?${asked}`, { headers: { cookie: "session=ada" } }))
+      ).text()
+      expect(page).toContain("Northwind")
+      expect(page).toContain("See your orders")
+      const { token } = await machine(auth)
+      const checked = await auth.guard(bearer(`${issuer}/orders`, await token()), { scopes: ["orders:read"] })
+      expect(checked._tag).toBe("Admitted")
+    })
+  })
+
+  test("registration with a token takes that token, and no other", () =>
+    withHost({ registration: { token: "initial-access-token" } }, async (auth) => {
+      const register = (token: string) =>
+        auth.handle(
+          at("/oauth/register", {
+            method: "POST",
+            headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+            body: JSON.stringify({ redirect_uris: [redirectUri] })
+          })
+        )
+      expect((await register("another-access-token")).status).toBe(401)
+      expect((await register("initial-access-token")).status).toBe(201)
+    }))
+})
+
+describe("its storage", () => {
+  test("is opened by the first request that needs it, once for all, and closed with it", async () => {
+    const { layer, seen } = watchedStorage()
+    await withHost({ storage: layer }, async (auth) => {
+      await auth.handle(at("/.well-known/oauth-authorization-server"))
+      expect(seen.opened).toBe(0)
+      await Promise.all([auth.clients.list(), auth.clients.list(), auth.apiKeys.list()])
+      expect(seen).toEqual({ opened: 1, closed: 0 })
+    })
+    expect(seen).toEqual({ opened: 1, closed: 1 })
+  })
+
+  test("is opened by `ready`, which rejects with what the store says", async () => {
+    const { layer, seen } = watchedStorage(1)
+    await withHost({ storage: layer }, async (auth) => {
+      expect(await auth.ready().catch((error) => error)).toMatchObject({ message: "the door is locked" })
+      // What the failed try had taken is given back, and the next one may succeed.
+      expect(seen).toEqual({ opened: 1, closed: 1 })
+      await auth.ready()
+      expect(seen).toEqual({ opened: 2, closed: 1 })
+    })
+  })
+
+  test("that cannot be opened is 503 to a request, and tried again by the next", async () => {
+    const { layer } = watchedStorage(1)
+    await withHost({ storage: layer }, async (auth) => {
+      const ask = () => auth.guard(bearer(`${issuer}/orders`, `tsr_ak_${"A".repeat(70)}`), { scopes: [] })
+      const introspect = () =>
+        auth.handle(
+          at("/oauth/introspect", {
+            method: "POST",
+            headers: { "content-type": "application/x-www-form-urlencoded" },
+            body: `client_id=${"A".repeat(22)}&client_secret=x&token=y`
+          })
+        )
+      const away = await introspect()
+      expect(away.status).toBe(503)
+      expect(away.headers.get("retry-after")).toBe("2")
+      expect((await introspect()).status).toBe(401)
+      expect(await ask()).toMatchObject({ _tag: "Refused" })
+    })
+  })
+
+  test("may be the verbs themselves", async () => {
+    const storage = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+    await withHost({ storage }, async (auth) => {
+      const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+      const kept = await Effect.runPromise(storage.get({ workspace: "main", kind: "client", id: client.id }))
+      expect(Option.isSome(kept)).toBe(true)
+    })
+  })
+
+  test("once closed, everything is refused and nothing is thrown in passing", async () => {
+    let kept: Parameters<Parameters<typeof withHost>[1]>[0] | undefined
+    await withHost({}, async (auth) => {
+      kept = auth
+      await auth.ready()
+    })
+    if (kept === undefined) throw new Error("there was none")
+    expect((await kept.handle(at("/oauth/token", { method: "POST" }))).status).toBe(503)
+    const checked = await kept.guard(bearer(`${issuer}/orders`, "abc"), { scopes: [] })
+    expect(checked._tag === "Refused" ? checked.response.status : 200).toBe(503)
+    expect(await kept.clients.list().catch((error) => error)).toMatchObject({ _tag: "StorageUnavailable" })
+    await kept.close()
+  })
+})
+
+describe("its chores", () => {
+  test("begin when the storage is open, and remove what has expired", async () => {
+    const { clock, wait } = await testClock()
+    const storage = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+    await withHost({ clock, storage }, async (auth) => {
+      const made = await auth.apiKeys.create({ name: "Soon gone", expiresIn: "1 minute" })
+      const held = () =>
+        Effect.runPromise(storage.list({ workspace: "main", kind: "grant", owner: "keys", after: undefined, limit: 9 }))
+      expect((await held()).records.length).toBe(1)
+      expect(made.expiresAt).toEqual(new Date(made.createdAt.getTime() + 60_000))
+      // A day longer than it was good for, and a round of the chores.
+      await wait(24 * 60 * 60_000 + 5 * 60_000)
+      expect((await held()).records.length).toBe(0)
+    })
+  })
+
+  test("are left alone where they are turned off, and done by hand", async () => {
+    const { clock, wait } = await testClock()
+    const storage = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+    await withHost({ clock, storage, housekeeping: false }, async (auth) => {
+      await auth.apiKeys.create({ name: "Soon gone", expiresIn: "1 minute" })
+      const held = () =>
+        Effect.runPromise(storage.list({ workspace: "main", kind: "grant", owner: "keys", after: undefined, limit: 9 }))
+      await wait(24 * 60 * 60_000 + 5 * 60_000)
+      expect((await held()).records.length).toBe(1)
+      await auth.housekeep()
+      expect((await held()).records.length).toBe(0)
+    })
+  })
+
+  test("closing notes what was used", async () => {
+    const storage = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+    await withHost({ storage }, async (auth) => {
+      const { key } = await auth.apiKeys.create({ name: "Used" })
+      await auth.guard(bearer(`${issuer}/orders`, key), { scopes: [] })
+    })
+    await withHost({ storage }, async (auth) => {
+      expect((await auth.apiKeys.list()).items[0]?.lastUsedAt).toBeInstanceOf(Date)
+    })
+  })
+})
+
+describe("its audit", () => {
+  test("hears of grants, refusals, revocations and changes; what it throws hurts nobody", async () => {
+    const heard: Array<AuditEntry["event"]["_tag"]> = []
+    const audit = ({ event }: AuditEntry) => {
+      heard.push(event._tag)
+      throw new Error("the host's own trouble")
+    }
+    await withHost({ audit }, async (auth) => {
+      const { access } = await letIn(auth, "ada")
+      expect((await auth.guard(bearer(`${issuer}/orders`, access), { scopes: ["api"] }))._tag).toBe("Admitted")
+      await auth.guard(bearer(`${issuer}/orders`, "nonsense"), { scopes: ["api"] })
+      const [grant] = (await auth.grants.list("ada")).items
+      await auth.grants.revoke("ada", grant?.id ?? "")
+      const { id } = await auth.apiKeys.create({ name: "Key" })
+      await auth.apiKeys.revoke(id)
+    })
+    expect(heard).toEqual([
+      "ClientRegistered",
+      "ConsentGiven",
+      "TokensIssued",
+      "Refused",
+      "GrantRevoked",
+      "KeyCreated",
+      "KeyRevoked"
+    ])
+  })
+})

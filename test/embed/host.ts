@@ -1,0 +1,125 @@
+import { Effect, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as memory from "../../adapters/memory/Memory.ts"
+import { type CreateOptions, createTessera, type EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
+import { hiddenFields } from "../given/flow.ts"
+import { t0 } from "../given/World.ts"
+
+export const aKey = "A".repeat(43)
+export const redirectUri = "https://app.example/callback"
+
+/** Ada is signed in with the cookie `session=ada`, and so is everybody else with a name in lower case. */
+export const people: CreateOptions["owner"] = {
+  signedIn: ({ headers }) => {
+    const name = /(?:^|; )session=([a-z]+)/.exec(headers.get("cookie") ?? "")?.[1]
+    return name === undefined ? undefined : { user: name, session: `session of ${name}` }
+  },
+  signInAt: (returnTo) => `/sign-in?return_to=${encodeURIComponent(returnTo)}`,
+  profile: async (user) => (user === "gone" ? undefined : { name: user.toUpperCase() })
+}
+
+export const issuer = "http://127.0.0.1:3000"
+
+export const options = (over: Partial<CreateOptions> = {}): CreateOptions => ({
+  issuer,
+  storage: memory.layer,
+  keys: aKey,
+  owner: people,
+  log: "none",
+  ...over
+})
+
+/** A clock in the test's hand. */
+export const testClock = async () => {
+  const clock = await Effect.runPromise(Scope.provide(TestClock.make({ warningDelay: "1 hour" }), Scope.makeUnsafe()))
+  await Effect.runPromise(clock.setTime(t0))
+  return {
+    clock,
+    /** Milliseconds later, with everything done that was to be done by then. */
+    wait: (millis: number) => Effect.runPromise(clock.adjust(millis))
+  }
+}
+
+/** A host that is closed again, whatever comes of the test. */
+export const withHost = async (over: Partial<CreateOptions>, body: (auth: EmbeddedTessera) => Promise<void>) => {
+  const auth = createTessera(options(over))
+  try {
+    await body(auth)
+  } finally {
+    await auth.close()
+  }
+}
+
+const formed = (fields: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}) => ({
+  method: "POST",
+  headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+  body: new URLSearchParams(fields).toString()
+})
+
+/** A machine of the workspace's own, and the tokens that it gets. */
+export const machine = async (auth: EmbeddedTessera) => {
+  const { client, secret } = await auth.clients.register({
+    client_name: "Machine",
+    grant_types: ["client_credentials"],
+    token_endpoint_auth_method: "client_secret_post"
+  })
+  const token = async (resource?: string): Promise<string> => {
+    const response = await auth.handle(
+      new Request(
+        `${auth.issuer}/oauth/token`,
+        formed({
+          grant_type: "client_credentials",
+          client_id: client.id,
+          client_secret: secret ?? "",
+          ...(resource === undefined ? {} : { resource })
+        })
+      )
+    )
+    // The shape is RFC 6749's; where it is not, what reads it fails.
+    const { access_token } = (await response.json()) as { readonly access_token: string }
+    return access_token
+  }
+  const revoke = (token: string) =>
+    auth.handle(
+      new Request(`${auth.issuer}/oauth/revoke`, formed({ token, client_id: client.id, client_secret: secret ?? "" }))
+    )
+  return { client, secret: secret ?? "", token, revoke }
+}
+
+/** What a person does who lets an application in, at the consent page and back. */
+export const letIn = async (auth: EmbeddedTessera, person: string, scope = "api") => {
+  const { client, secret } = await auth.clients.register({
+    client_name: "App",
+    redirect_uris: [redirectUri],
+    token_endpoint_auth_method: "client_secret_post"
+  })
+  const cookie = `session=${person}`
+  const asked = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri, scope })
+  const page = await auth.handle(new Request(`${auth.issuer}/oauth/authorize?${asked}`, { headers: { cookie } }))
+  const fields = hiddenFields(await page.text())
+  const answer = await auth.handle(
+    new Request(`${auth.issuer}/consent`, formed({ ...fields, decision: "approve" }, { cookie, origin: auth.issuer }))
+  )
+  const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? ""
+  const response = await auth.handle(
+    new Request(
+      `${auth.issuer}/oauth/token`,
+      formed({
+        grant_type: "authorization_code",
+        code,
+        redirect_uri: redirectUri,
+        client_id: client.id,
+        client_secret: secret ?? ""
+      })
+    )
+  )
+  // The shape is RFC 6749's; where it is not, what reads it fails.
+  const { access_token, refresh_token } = (await response.json()) as {
+    readonly access_token: string
+    readonly refresh_token: string
+  }
+  return { client, access: access_token, refresh: refresh_token }
+}
+
+export const bearer = (url: string, token: string): Request =>
+  new Request(url, { headers: { authorization: `Bearer ${token}` } })

@@ -1,0 +1,94 @@
+import { describe, expect, test } from "bun:test"
+import { Redacted } from "effect"
+import { BadOption, type CreateOptions, createTessera } from "../../runtimes/embed/tessera.ts"
+import { aKey, options, people } from "./host.ts"
+
+/** What callers without types can pass, and values from an environment. */
+const refusal = (over: object): BadOption => {
+  try {
+    // Wrong on purpose: the types would not let it through.
+    createTessera({ ...options(), ...over } as CreateOptions)
+  } catch (error) {
+    if (error instanceof BadOption) return error
+    throw error
+  }
+  throw new Error("it was not refused")
+}
+
+const secret = "do-not-tell-anybody-about-this"
+
+const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
+  ["issuer", { issuer: undefined }],
+  ["issuer", { issuer: "https://shop.example/" }],
+  ["issuer", { issuer: "http://shop.example" }],
+  ["issuer", { issuer: "https://shop.example?a=b" }],
+  ["name", { name: " " }],
+  ["workspace", { workspace: "a b" }],
+  ["keys", { keys: undefined }],
+  ["keys", { keys: "" }],
+  ["keys", { keys: secret }],
+  ["keys", { keys: [aKey, secret] }],
+  ["keys", { keys: [aKey, aKey] }],
+  ["keys", { keys: Redacted.make(secret) }],
+  ["storage", { storage: undefined }],
+  ["storage", { storage: "sqlite:here" }],
+  ["storage", { storage: { get: () => undefined } }],
+  ["owner", { owner: undefined }],
+  ["owner.signedIn", { owner: { signInAt: people.signInAt } }],
+  ["owner.signInAt", { owner: { signedIn: people.signedIn } }],
+  ["owner.profile", { owner: { ...people, profile: {} } }],
+  ["scopes", { scopes: [] }],
+  ["scopes", { scopes: [{ name: "with space", meaning: "Do things" }] }],
+  ["scopes", { scopes: [{ name: "a", meaning: "" }] }],
+  [
+    "scopes",
+    {
+      scopes: [
+        { name: "a", meaning: "A" },
+        { name: "a", meaning: "B" }
+      ]
+    }
+  ],
+  ["lifetimes.access", { lifetimes: { access: "soon" } }],
+  ["lifetimes.refreshGrace", { lifetimes: { refreshGrace: Number.POSITIVE_INFINITY } }],
+  ["registration", { registration: "sometimes" }],
+  ["registration", { registration: { token: "short" } }],
+  ["registration", { registration: { token: `${secret} with spaces` } }],
+  ["registration", { registration: null }],
+  ["theme", { theme: { brand: "no colour" } }],
+  ["audit", { audit: {} }],
+  ["routes", { routes: [] }],
+  ["extras", { extras: ["kitchen"] }],
+  ["log", { log: "loud" }],
+  ["issuers", { issuers: [] }]
+]
+
+describe("an option that cannot be", () => {
+  for (const [index, [option, over]] of wrong.entries()) {
+    test(`is refused by its name: ${option} (${index + 1})`, () => {
+      const error = refusal(over)
+      expect(error._tag).toBe("BadOption")
+      expect(error.option).toBe(option)
+      expect(error.message).toStartWith(`createTessera: ${option} `)
+    })
+  }
+
+  test("is never told with a secret", () => {
+    for (const [, over] of wrong) {
+      const error = refusal(over)
+      expect(`${error.message} ${JSON.stringify(error)} ${error.stack}`).not.toContain(secret)
+    }
+  })
+})
+
+describe("keys", () => {
+  for (const [form, keys] of [
+    ["text", `${aKey},${"B".repeat(42)}A`],
+    ["a list", [aKey, `${"B".repeat(42)}A`]],
+    ["a secret that is wrapped", Redacted.make(aKey)]
+  ] as const) {
+    test(`may be ${form}`, async () => {
+      await createTessera(options({ keys })).close()
+    })
+  }
+})

@@ -1,0 +1,339 @@
+import { describe, expect, test } from "bun:test"
+import type { Guard } from "../../runtimes/guard/Guard.ts"
+import { bearer, letIn, machine } from "../embed/host.ts"
+import { withRemote } from "./remote.ts"
+
+const needs = { scopes: ["api"] }
+
+const statusOf = async (guard: Guard, url: string, token?: string, scopes = needs) => {
+  const checked = await guard(token === undefined ? new Request(url) : bearer(url, token), scopes)
+  return checked._tag === "Admitted" ? 200 : checked.response.status
+}
+
+const { promise: forever } = Promise.withResolvers<never>()
+
+describe("a guard in another process", () => {
+  test("admits each of the three kinds of caller, in the words of the guard in the same process", () =>
+    withRemote({}, async ({ auth, guard, resource }) => {
+      const { access } = await letIn(auth, "ada", "api profile")
+      const { token } = await machine(auth)
+      const { key } = await auth.apiKeys.create({ name: "Script" })
+      const ending = await auth.apiKeys.create({ name: "Script that ends", expiresIn: "1 day" })
+      for (const text of [access, await token(), await token(`${resource}/orders`), key, ending.key]) {
+        const request = () => bearer(`${resource}/orders`, text)
+        const here = await auth.guard(request(), needs)
+        expect(here._tag).toBe("Admitted")
+        expect(await guard(request(), needs)).toEqual(here)
+      }
+    }))
+
+  test("refuses in the very words of the guard in the same process", () =>
+    withRemote({}, async ({ auth, guard, resource }) => {
+      const { access } = await letIn(auth, "ada")
+      const { token } = await machine(auth)
+      const requests: ReadonlyArray<[() => Request, number, typeof needs]> = [
+        [() => new Request(`${resource}/orders`), 401, needs],
+        [() => new Request(`${resource}/orders`, { headers: { authorization: "Basic abc" } }), 401, needs],
+        [() => bearer(`${resource}/orders`, "two tokens"), 401, needs],
+        [() => bearer(`${resource}/orders`, "forged"), 401, needs],
+        [() => bearer(`${resource}/orders`, `${access.slice(0, -1)}${access.endsWith("A") ? "B" : "A"}`), 401, needs],
+        [() => bearer(`${resource}/orders`, access), 403, { scopes: ["api", "profile"] }]
+      ]
+      const elsewhere = await token(`${resource}/invoices`)
+      for (const [request, status, wants] of [
+        ...requests,
+        [() => bearer(`${resource}/orders`, elsewhere), 401, needs] as const
+      ]) {
+        const here = await auth.guard(request(), wants)
+        const there = await guard(request(), wants)
+        if (here._tag === "Admitted" || there._tag === "Admitted") throw new Error("it was admitted")
+        expect(there.response.status).toBe(status)
+        expect(here.response.status).toBe(status)
+        for (const name of ["www-authenticate", "cache-control", "pragma", "content-type"]) {
+          expect([name, there.response.headers.get(name)]).toEqual([name, here.response.headers.get(name)])
+        }
+        expect(await there.response.text()).toBe(await here.response.text())
+      }
+    }))
+
+  test("says where its own metadata is, if it has some", () =>
+    withRemote({ resourceMetadata: "https://api.example/.well-known/oauth-protected-resource" }, async ({ guard }) => {
+      const checked = await guard(new Request("https://api.example/orders"), needs)
+      expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
+        'Bearer resource_metadata="https://api.example/.well-known/oauth-protected-resource"'
+      )
+    }))
+
+  test("asks nobody where there is no token, or none that could be one", () =>
+    withRemote({}, async ({ guard, line, resource }) => {
+      expect(await statusOf(guard, resource)).toBe(401)
+      expect(await statusOf(guard, resource, "a".repeat(5000))).toBe(401)
+      expect(line.asked).toBe(0)
+    }))
+
+  test("takes no refresh token, live as it is", () =>
+    withRemote({}, async ({ auth, guard, resource }) => {
+      const { refresh } = await letIn(auth, "ada")
+      expect(await statusOf(guard, resource, refresh)).toBe(401)
+    }))
+
+  test("takes no token of another server's, nor one that is for several", () =>
+    withRemote({}, async ({ guard, line, resource }) => {
+      const active = { active: true, sub: "a", client_id: "c", exp: 4e9, token_type: "Bearer", principal: "User" }
+      const answer = async (over: object) => {
+        line.instead = async () => Response.json({ ...active, scope: "api", iss: resource, ...over })
+        guard.clear()
+        return statusOf(guard, `${resource}/orders`, "token")
+      }
+      expect(await answer({})).toBe(200)
+      expect(await answer({ iss: "https://elsewhere.example" })).toBe(401)
+      expect(await answer({ aud: [resource] })).toBe(200)
+      expect(await answer({ aud: [resource, "https://elsewhere.example"] })).toBe(401)
+      expect(await answer({ aud: "https://elsewhere.example" })).toBe(401)
+      expect(await answer({ aud: `${resource}/ord` })).toBe(401)
+      expect(await answer({ exp: 1 })).toBe(401)
+      expect(await answer({ token_type: undefined })).toBe(401)
+      expect(await answer({ scope: undefined })).toBe(403)
+    }))
+})
+
+describe("what it remembers", () => {
+  test("is believed for `ttl`, from when it was asked for: no revoked token works longer", () =>
+    withRemote({ cache: { ttl: "5 seconds" } }, async ({ auth, guard, line, resource, wait }) => {
+      const { revoke, token } = await machine(auth)
+      const access = await token()
+      expect(await statusOf(guard, resource, access)).toBe(200)
+      await revoke(access)
+      await wait(4999)
+      expect(await statusOf(guard, resource, access)).toBe(200)
+      expect(line.asked).toBe(1)
+      await wait(1)
+      expect(await statusOf(guard, resource, access)).toBe(401)
+      expect(line.asked).toBe(2)
+    }))
+
+  test("is nothing where `ttl` is 0: each check is a question, and a revocation counts at once", () =>
+    withRemote({ cache: { ttl: 0 } }, async ({ auth, guard, line, resource }) => {
+      const { revoke, token } = await machine(auth)
+      const access = await token()
+      for (const asked of [1, 2, 3]) {
+        expect(await statusOf(guard, resource, access)).toBe(200)
+        expect(line.asked).toBe(asked)
+      }
+      await revoke(access)
+      expect(await statusOf(guard, resource, access)).toBe(401)
+    }))
+
+  test("never outlives the token", () =>
+    withRemote(
+      { cache: { ttl: "1 hour" }, host: { lifetimes: { access: "10 seconds" } } },
+      async ({ auth, guard, line, resource, wait }) => {
+        const access = await (await machine(auth)).token()
+        expect(await statusOf(guard, resource, access)).toBe(200)
+        await wait(9999)
+        expect(await statusOf(guard, resource, access)).toBe(200)
+        expect(line.asked).toBe(1)
+        await wait(1)
+        expect(await statusOf(guard, resource, access)).toBe(401)
+      }
+    ))
+
+  test("is shorter for what was turned away", () =>
+    withRemote({ cache: { ttl: "5 seconds", negativeTtl: "1 second" } }, async ({ guard, line, resource, wait }) => {
+      for (let count = 0; count < 3; count++) expect(await statusOf(guard, resource, "forged")).toBe(401)
+      expect(line.asked).toBe(1)
+      await wait(1000)
+      expect(await statusOf(guard, resource, "forged")).toBe(401)
+      expect(line.asked).toBe(2)
+    }))
+
+  test("is shorter where the server says so, and never longer", () =>
+    withRemote({ cache: { ttl: "5 seconds" } }, async ({ guard, line, resource, wait }) => {
+      const answer = { active: true, sub: "a", client_id: "c", exp: 4e9, token_type: "Bearer", principal: "User" }
+      const hinted = (hint: string) => async () =>
+        Response.json({ ...answer, scope: "api", iss: resource }, { headers: { "cache-control": hint } })
+      line.instead = hinted("private, max-age=2")
+      expect(await statusOf(guard, resource, "one")).toBe(200)
+      await wait(1999)
+      expect(await statusOf(guard, resource, "one")).toBe(200)
+      expect(line.asked).toBe(1)
+      await wait(1)
+      expect(await statusOf(guard, resource, "one")).toBe(200)
+      expect(line.asked).toBe(2)
+      line.instead = hinted("max-age=3600")
+      expect(await statusOf(guard, resource, "two")).toBe(200)
+      await wait(5000)
+      expect(await statusOf(guard, resource, "two")).toBe(200)
+      expect(line.asked).toBe(4)
+    }))
+
+  test("is one question for all who ask at once", () =>
+    withRemote({}, async ({ auth, guard, line, resource }) => {
+      const { key } = await auth.apiKeys.create({ name: "Herd" })
+      const herd = Array.from({ length: 100 }, () => statusOf(guard, resource, key))
+      expect(new Set(await Promise.all(herd))).toEqual(new Set([200]))
+      expect(line.asked).toBe(1)
+    }))
+
+  test("joins nobody to a question that is older than `ttl`", () =>
+    withRemote({ cache: { ttl: "1 second" }, timeout: "1 minute" }, async ({ auth, guard, line, resource, wait }) => {
+      const { revoke, token } = await machine(auth)
+      const access = await token()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      line.gate = promise
+      const answered = line.answered()
+      const early = statusOf(guard, resource, access)
+      await answered
+      await wait(1000)
+      await revoke(access)
+      line.gate = undefined
+      expect(await statusOf(guard, resource, access)).toBe(401)
+      resolve()
+      expect(await early).toBe(200)
+      // What came late is nobody's truth any more.
+      expect(await statusOf(guard, resource, access)).toBe(401)
+      expect(line.asked).toBe(2)
+    }))
+
+  test("is forgotten by token, by caller, or as a whole, and what is under way is not remembered then", () =>
+    withRemote({ cache: { ttl: "1 hour" } }, async ({ auth, guard, line, resource }) => {
+      const { client, revoke, token } = await machine(auth)
+      const forget: ReadonlyArray<(access: string) => void> = [
+        (access) => guard.forget(access),
+        () => guard.forgetWhere((caller) => caller._tag === "Workspace" && caller.client === client.id),
+        () => guard.clear()
+      ]
+      for (const forgetting of forget) {
+        const access = await token()
+        expect(await statusOf(guard, resource, access)).toBe(200)
+        await revoke(access)
+        expect(await statusOf(guard, resource, access)).toBe(200)
+        forgetting(access)
+        expect(await statusOf(guard, resource, access)).toBe(401)
+
+        const other = await token()
+        const { promise, resolve } = Promise.withResolvers<void>()
+        line.gate = promise
+        const answered = line.answered()
+        const under = statusOf(guard, resource, other)
+        await answered
+        await revoke(other)
+        line.gate = undefined
+        forgetting(other)
+        resolve()
+        expect(await under).toBe(200)
+        expect(await statusOf(guard, resource, other)).toBe(401)
+      }
+      const kept = await token()
+      await statusOf(guard, resource, kept)
+      const { asked } = line
+      guard.forgetWhere(() => false)
+      expect(await statusOf(guard, resource, kept)).toBe(200)
+      expect(line.asked).toBe(asked)
+    }))
+
+  test("is bounded, and made-up tokens push no good one out", () =>
+    withRemote(
+      { cache: { ttl: "1 hour", negativeTtl: "1 hour", maxEntries: 3 } },
+      async ({ auth, guard, line, resource }) => {
+        const { token } = await machine(auth)
+        const tokens = [await token(), await token(), await token(), await token()]
+        const askedFor = async (text: string | undefined) => {
+          const before = line.asked
+          await statusOf(guard, resource, text)
+          return line.asked - before
+        }
+        for (const text of tokens.slice(0, 3)) expect(await askedFor(text)).toBe(1)
+        for (let count = 0; count < 10; count++) expect(await askedFor(`made-up-${count}`)).toBe(1)
+        for (const text of tokens.slice(0, 3)) expect(await askedFor(text)).toBe(0)
+        // One more than fits: the one that was not asked for for longest makes room.
+        expect(await askedFor(tokens[3])).toBe(1)
+        expect(await askedFor(tokens[1])).toBe(0)
+        expect(await askedFor(tokens[0])).toBe(1)
+        expect(await askedFor("made-up-9")).toBe(0)
+        expect(await askedFor("made-up-0")).toBe(1)
+      }
+    ))
+})
+
+describe("while nobody can say", () => {
+  const troubles: ReadonlyArray<readonly [string, (init: RequestInit) => Promise<Response>, object]> = [
+    ["the server is away", () => Promise.reject(new TypeError("fetch failed")), { _tag: "Unreachable" }],
+    ["the server has trouble", async () => new Response("no", { status: 500 }), { _tag: "Status", status: 500 }],
+    ["the key is not good", async () => Response.json({}, { status: 401 }), { _tag: "Status", status: 401 }],
+    [
+      "it is sent elsewhere",
+      async () => new Response(null, { status: 307, headers: { location: "https://elsewhere.example" } }),
+      { _tag: "Status", status: 307 }
+    ],
+    ["the answer is no JSON", async () => new Response("<html>"), { _tag: "Unreadable" }],
+    ["the answer says nothing", async () => Response.json({}), { _tag: "Unreadable" }],
+    ["the answer says too little", async () => Response.json({ active: true }), { _tag: "Unreadable" }],
+    ["the answer is not quite yes", async () => Response.json({ active: "true" }), { _tag: "Unreadable" }]
+  ]
+  for (const [trouble, instead, failure] of troubles) {
+    test(`nobody is admitted, 503 says when to come again: ${trouble}`, () =>
+      withRemote({}, async ({ auth, failures, guard, line, resource }) => {
+        const access = await (await machine(auth)).token()
+        line.instead = instead
+        const checked = await guard(bearer(resource, access), needs)
+        if (checked._tag === "Admitted") throw new Error("it was admitted")
+        expect(checked.response.status).toBe(503)
+        expect(checked.response.headers.get("retry-after")).toBe("2")
+        expect(checked.response.headers.get("cache-control")).toBe("no-store")
+        expect(failures).toMatchObject([failure])
+        expect(JSON.stringify(failures)).not.toContain(access)
+        // Failures are not remembered.
+        line.instead = undefined
+        expect(await statusOf(guard, resource, access)).toBe(200)
+      }))
+  }
+
+  test("a server that does not answer in time is one that can't say, and is not waited for", () =>
+    withRemote({ timeout: "3 seconds" }, async ({ failures, guard, line, resource, wait }) => {
+      let aborted = false
+      line.instead = (init) => {
+        init.signal?.addEventListener("abort", () => {
+          aborted = true
+        })
+        return forever
+      }
+      const checked = statusOf(guard, resource, "token")
+      await wait(3000)
+      expect(await checked).toBe(503)
+      expect(failures).toEqual([{ _tag: "TimedOut" }])
+      expect(aborted).toBe(true)
+    }))
+
+  test("what is remembered still holds, and no longer than it would", () =>
+    withRemote({ cache: { ttl: "5 seconds" } }, async ({ auth, guard, line, resource, wait }) => {
+      const access = await (await machine(auth)).token()
+      expect(await statusOf(guard, resource, access)).toBe(200)
+      line.instead = () => Promise.reject(new TypeError("fetch failed"))
+      await wait(4999)
+      expect(await statusOf(guard, resource, access)).toBe(200)
+      await wait(1)
+      expect(await statusOf(guard, resource, access)).toBe(503)
+    }))
+
+  test("a revoked API key of its own is told to the operator", () =>
+    withRemote({}, async ({ auth, failures, guard, resource }) => {
+      const [own] = (await auth.apiKeys.list()).items
+      await auth.apiKeys.revoke(own?.id ?? "")
+      expect(await statusOf(guard, resource, "token")).toBe(503)
+      expect(failures).toEqual([{ _tag: "Status", status: 401 }])
+    }))
+
+  test("an operator's function that throws changes nothing", () =>
+    withRemote(
+      {
+        onFailure: () => {
+          throw new Error("the host's own trouble, which is logged")
+        }
+      },
+      async ({ guard, line, resource }) => {
+        line.instead = () => Promise.reject(new TypeError("fetch failed"))
+        expect(await statusOf(guard, resource, "token")).toBe(503)
+      }
+    ))
+})
