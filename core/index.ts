@@ -29,7 +29,7 @@ export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
 export { Audit, type AuditEntry, type AuditEvent } from "./ports/Audit.ts"
 export { Entropy } from "./ports/Entropy.ts"
 export { type Allowance, Limiter, type LimitKey } from "./ports/Limiter.ts"
-export { Pages } from "./ports/Pages.ts"
+export { type OwnPages, Pages } from "./ports/Pages.ts"
 export { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 export { type Profile, ResourceOwner, type SignedIn } from "./ports/ResourceOwner.ts"
 export {

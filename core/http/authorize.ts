@@ -20,6 +20,9 @@ const loneSurrogate = /\p{Surrogate}/gu
 export const comeBackTo = ({ request: { path, query } }: Call): string =>
   (query === "" ? path : `${path}?${query}`).replace(loneSurrogate, "\ufffd")
 
+const consentPageFor = (page: string, query: string): string =>
+  `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(query.replace(loneSurrogate, "\ufffd"))}`
+
 const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
   switch (next._tag) {
     case "Page":
@@ -29,36 +32,33 @@ const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
     case "NeedsLogin":
       return seeOther(parts.owner.signInAt(call.workspace, comeBackTo(call)))
     case "NeedsConsent":
-      return parts.pages.consent(
-        call.workspace,
-        consentModel(
-          parts,
-          call,
-          next.request,
-          next.signedIn,
-          next.form,
-          parts.owner.signInAt(call.workspace, comeBackTo(call))
-        )
-      )
+      return parts.pages.consentAt === undefined
+        ? parts.pages.consent(call.workspace, consentModel(parts, call, next, comeBackTo(call)))
+        : seeOther(consentPageFor(parts.pages.consentAt, call.request.query))
   }
 }
 
 const refusalOf = (next: Interaction) =>
   next._tag === "Page" ? next.refusal : next._tag === "Redirect" ? next.returned.refusal : undefined
 
+/** What a request comes to, for somebody who asks no more often than they may. */
+export const asked = Effect.fnUntraced(function* (parts: Parts, call: Call) {
+  yield* takeOfAddress(parts.limiter, call, allowances.authorize)
+  const next = yield* interaction(parts, call)
+  if (next._tag === "NeedsConsent") {
+    yield* parts.limiter.take({
+      allowance: allowances.account,
+      workspace: call.workspace.id,
+      of: next.signedIn.user
+    })
+  }
+  const refusal = refusalOf(next)
+  if (refusal !== undefined) yield* refused(parts.audit, call, refusal)
+  return next
+})
+
 /** RFC 6749 §3.1. */
-export const authorizeEndpoint = (parts: Parts): EndpointOf<typeof authorizeContract> =>
-  Effect.fnUntraced(function* (call) {
-    yield* takeOfAddress(parts.limiter, call, allowances.authorize)
-    const next = yield* interaction(parts, call)
-    if (next._tag === "NeedsConsent") {
-      yield* parts.limiter.take({
-        allowance: allowances.account,
-        workspace: call.workspace.id,
-        of: next.signedIn.user
-      })
-    }
-    const refusal = refusalOf(next)
-    if (refusal !== undefined) yield* refused(parts.audit, call, refusal)
-    return draw(parts, call, next)
-  })
+export const authorizeEndpoint =
+  (parts: Parts): EndpointOf<typeof authorizeContract> =>
+  (call) =>
+    Effect.map(asked(parts, call), (next) => draw(parts, call, next))

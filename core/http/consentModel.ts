@@ -1,19 +1,16 @@
 import type { ConsentPage } from "../pages/Consent.ts"
-import type { SignedIn } from "../ports/ResourceOwner.ts"
-import type { AuthorizationRequest } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
+import type { Interaction } from "./interaction.ts"
 import type { Parts } from "./Parts.ts"
 
 const isEverything = (resource: string, call: Call): boolean => resource === call.workspace.issuer
 
-/** All that a person has to know to say yes or no. */
+/** All that a person has to know to say yes or no. `comeBackTo` is the authorization request, for who is somebody else. */
 export const consentModel = (
   parts: Parts,
   call: Call,
-  request: AuthorizationRequest,
-  signedIn: SignedIn,
-  form: Pick<ConsentPage, "csrf" | "ticket" | "request">,
-  switchAccount: string
+  { form, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
+  comeBackTo: string
 ): ConsentPage => ({
   client: {
     id: request.client.id,
@@ -27,7 +24,7 @@ export const consentModel = (
     .map((scope) => ({ scope: scope.name, words: scope.meaning, byDefault: request.scopeByDefault })),
   ...(request.resource === null || isEverything(request.resource, call) ? {} : { resource: request.resource }),
   account: signedIn.label,
-  switchAccount,
+  switchAccount: (parts.owner.switchAt ?? parts.owner.signInAt)(call.workspace, comeBackTo),
   ...form,
   now: call.now
 })

@@ -17,6 +17,7 @@ import { openApiEndpoint, openApiPath } from "../openapi/openApiEndpoint.ts"
 import { authorizeEndpoint } from "./authorize.ts"
 import { companiesEndpoint } from "./companies.ts"
 import { consentEndpoint, consentMissingEndpoint } from "./consent.ts"
+import { consentElsewhere } from "./consentElsewhere.ts"
 import { consentPath } from "./consentPath.ts"
 import { livenessEndpoint, readinessEndpoint } from "./health.ts"
 import { introspectEndpoint } from "./introspect.ts"
@@ -146,6 +147,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     errors: "page",
     cors: false
   },
+  ...consentElsewhere(parts),
   {
     path: "/healthz",
     match: "exact",

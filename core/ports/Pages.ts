@@ -5,6 +5,7 @@ import { type ConsentPage, consentPage } from "../pages/Consent.ts"
 import { type ConsentAnsweredPage, consentAnsweredPage } from "../pages/ConsentAnswered.ts"
 import type { Document } from "../pages/Document.ts"
 import { type ErrorPage, errorPage } from "../pages/ErrorPage.ts"
+import { ownPage } from "../pages/ownPage.ts"
 import { type Place, placeOf } from "../pages/Place.ts"
 import type { Theme } from "../pages/Theme.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -14,6 +15,11 @@ export class Pages extends Context.Service<
   Pages,
   {
     readonly consent: (workspace: Workspace, model: ConsentPage) => HttpResponse
+    /**
+     * Where the host's own consent page is, if it is elsewhere: a path of the issuer's origin, or a URL. It is opened
+     * with the authorization request as `request`, asks for the model and posts the answer (`http/consentElsewhere.ts`).
+     */
+    readonly consentAt?: string
     readonly consentAnswered: (workspace: Workspace, model: ConsentAnsweredPage) => HttpResponse
     readonly error: (workspace: Workspace, status: number, model: ErrorPage) => HttpResponse
     /** Any other page of ours, in the workspace's place and colours. */
@@ -25,18 +31,31 @@ export class Pages extends Context.Service<
     ) => HttpResponse
   }
 >()("tessera/core/ports/Pages") {
-  /** Tessera's own, in the colours of a theme. */
-  static readonly layer = (theme?: Theme) => {
+  /** Tessera's own, in the colours of a theme, but for those that the host has of its own. */
+  static readonly layer = (theme?: Theme, own: OwnPages = {}) => {
     const show: Pages["Service"]["show"] = (workspace, status, draw, headers = []) => {
       const place = placeOf(workspace, theme)
       return page(status, draw(place), { place, headers })
     }
+    const { consent, consentAnswered, consentAt, error } = own
     return Layer.succeed(Pages, {
       show,
-      consent: (workspace, model) => show(workspace, 200, (place) => consentPage(place, model)),
+      ...(consentAt === undefined ? {} : { consentAt }),
+      consent: (workspace, model) =>
+        consent === undefined
+          ? show(workspace, 200, (place) => consentPage(place, model))
+          : ownPage(consent(workspace, model)),
       consentAnswered: (workspace, model) =>
-        show(workspace, model.answer.state === "expired" ? 400 : 200, (place) => consentAnsweredPage(place, model)),
-      error: (workspace, status, model) => show(workspace, status, (place) => errorPage(place, model))
+        consentAnswered === undefined
+          ? show(workspace, model.answer.state === "expired" ? 400 : 200, (place) => consentAnsweredPage(place, model))
+          : ownPage(consentAnswered(workspace, model)),
+      error: (workspace, status, model) =>
+        error === undefined
+          ? show(workspace, status, (place) => errorPage(place, model))
+          : ownPage(error(workspace, status, model))
     })
   }
 }
+
+/** The pages that a host draws itself, or has elsewhere. */
+export type OwnPages = Partial<Pick<Pages["Service"], "consent" | "consentAnswered" | "consentAt" | "error">>

@@ -32,8 +32,13 @@ export class ResourceOwner extends Context.Service<
       workspace: Workspace,
       request: HttpRequest
     ) => Effect.Effect<Option.Option<SignedIn>, StorageUnavailable>
-    /** Where to send the browser to sign in (and choose another account), so that it comes back to `returnTo`. */
+    /** Where to send the browser to sign in, so that it comes back to `returnTo`: a path of the issuer's origin. */
     readonly signInAt: (workspace: Workspace, returnTo: string) => string
+    /**
+     * Where somebody goes who wants to be somebody else, and comes back from in the same way. Needed where `signInAt`
+     * sends whoever is signed in straight back; without it, `signInAt`.
+     */
+    readonly switchAt?: (workspace: Workspace, returnTo: string) => string
     /** Nobody, once the person has left the workspace. */
     readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
   }

@@ -34,6 +34,7 @@ export interface WorldOptions {
   readonly registration?: Layer.Layer<RegistrationPolicy>
   readonly routes?: TesseraOptions["routes"]
   readonly limiter?: Layer.Layer<Limiter>
+  readonly pages?: Layer.Layer<Pages>
   readonly seed?: string
 }
 
@@ -108,7 +109,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
     Layer.succeed(ResourceOwner, people(new Set(["gone"]))),
     options.registration ?? RegistrationPolicy.layerOpen,
-    Pages.layer(),
+    options.pages ?? Pages.layer(),
     options.limiter ?? Limiter.layerNone,
     options.workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(options.workspaces)
   )

@@ -1,0 +1,144 @@
+import { Effect, Option, Result } from "effect"
+import type { ConsentAnsweredPage } from "../pages/ConsentAnswered.ts"
+import { type AuditEvent, grantMark } from "../ports/Audit.ts"
+import { allowances } from "../ports/allowances.ts"
+import type { SignedIn } from "../ports/ResourceOwner.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { GrantId } from "../rules/Id.ts"
+import { AccessDenied, ForgedForm, type Refusal } from "../rules/Refusal.ts"
+import { formatScopes } from "../rules/Scope.ts"
+import type { Approval } from "../server/Grants.ts"
+import { isCsrfField } from "../token/csrf.ts"
+import { openTicket, wasShown } from "../token/Ticket.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import { type AuthorizationRequest, readAuthorizationRequest, returnRefusal, returnTo } from "./authorizationRequest.ts"
+import type { Call } from "./Call.ts"
+import { readForm } from "./form.ts"
+import type { Parts } from "./Parts.ts"
+import { refused } from "./refused.ts"
+import { shownTerms, ticketBinding } from "./ticketBinding.ts"
+
+/** What the answer to a consent page came to: data, for whoever tells the person. */
+export type ConsentDecision =
+  | { readonly _tag: "SignIn"; readonly at: string }
+  | { readonly _tag: "Return"; readonly to: string }
+  | { readonly _tag: "Answered"; readonly page: ConsentAnsweredPage }
+
+const back = (to: string): ConsentDecision => ({ _tag: "Return", to })
+
+const note = (parts: Parts, call: Call, event: AuditEvent) =>
+  parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
+
+const answered = (request: AuthorizationRequest, answer: ConsentAnsweredPage["answer"]): ConsentDecision => ({
+  _tag: "Answered",
+  page: { client: request.client.about.client_name, answer }
+})
+
+const withCode = (call: Call, request: AuthorizationRequest, code: string): string =>
+  returnTo(request, call.workspace.issuer, [["code", code]])
+
+/** A second click, the back button, a reload: what the first answer came to, and never a second grant. */
+const again = (
+  call: Call,
+  request: AuthorizationRequest,
+  approval: Exclude<Approval, { readonly _tag: "None" }>
+): ConsentDecision => {
+  switch (approval._tag) {
+    case "Waiting":
+      return answered(request, { state: "waiting", continueTo: withCode(call, request, approval.code) })
+    case "Used":
+      return answered(request, { state: "used" })
+    case "Expired":
+      return answered(request, { state: "expired" })
+  }
+}
+
+const approve = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  request: AuthorizationRequest,
+  signedIn: SignedIn,
+  grant: GrantId
+) {
+  const approved = {
+    client: request.client.id,
+    user: signedIn.user,
+    redirectUri: request.target,
+    challenge: request.challenge,
+    scope: request.scope,
+    resource: request.resource
+  }
+  const begun = yield* Effect.result(parts.grants.begin(call.workspace.id, approved, grant))
+  if (Result.isSuccess(begun)) {
+    yield* note(parts, call, {
+      _tag: "ConsentGiven",
+      client: request.client.id,
+      user: signedIn.user,
+      scope: formatScopes(request.scope),
+      grant: grantMark(grant)
+    })
+    return back(withCode(call, request, begun.success))
+  }
+  if (begun.failure._tag !== "Conflict") return yield* begun.failure
+  const approval = yield* parts.grants.approvalOf(call.workspace.id, grant)
+  return again(call, request, approval._tag === "None" ? { _tag: "Expired" } : approval)
+})
+
+const deny = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  request: AuthorizationRequest,
+  signedIn: SignedIn,
+  grant: GrantId
+) {
+  const approval = yield* parts.grants.approvalOf(call.workspace.id, grant)
+  if (approval._tag === "Used") return again(call, request, approval)
+  // No, after a yes that nobody has made use of yet.
+  if (approval._tag !== "None") {
+    const outcome = yield* parts.grants.revokeGrant(call.workspace.id, grant, "by_user")
+    if (outcome === "revoked") {
+      yield* note(parts, call, { _tag: "GrantRevoked", grant: grantMark(grant), why: "by_user", by: signedIn.user })
+    }
+  }
+  yield* note(parts, call, { _tag: "ConsentDenied", client: request.client.id, user: signedIn.user })
+  return back(returnRefusal({ path: request, refusal: new AccessDenied() }, call.workspace.issuer))
+})
+
+/** The answer to a consent page. The request is read anew: nothing in the form is believed but what the ticket seals. */
+export const consentDecision = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call
+): Effect.fn.Return<ConsentDecision, Refusal | StorageUnavailable> {
+  const form = yield* Effect.fromResult(readForm(call.request))
+  const query = form.get("request")
+  const ticket = form.get("ticket")
+  const decision = form.get("decision")
+  if (query === undefined || ticket === undefined || (decision !== "approve" && decision !== "deny")) {
+    return yield* new ForgedForm({ reason: "field_missing" })
+  }
+  const here = yield* parts.owner.current(call.workspace, call.request)
+  if (Option.isNone(here)) {
+    const authorize = `${basePath(call.workspace.issuer)}/oauth/authorize?${query}`
+    return { _tag: "SignIn", at: parts.owner.signInAt(call.workspace, authorize) }
+  }
+  const { session, user } = here.value
+  yield* parts.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: user })
+  const sealer = parts.keys.current()
+  if (!isCsrfField(sealer, call.workspace.id, session, form.get("csrf") ?? "")) {
+    return yield* new ForgedForm({ reason: "csrf" })
+  }
+  const opened = openTicket(sealer, call.workspace.id, ticket, ticketBinding(here.value, query), call.now)
+  if (Result.isFailure(opened) && opened.failure === "ticket") return yield* new ForgedForm({ reason: "ticket" })
+  const read = yield* readAuthorizationRequest(parts, call, query)
+  if (Result.isFailure(read)) {
+    yield* refused(parts.audit, call, read.failure.refusal)
+    return back(returnRefusal(read.failure, call.workspace.issuer))
+  }
+  const request = read.success
+  if (Result.isFailure(opened)) {
+    yield* refused(parts.audit, call, new ForgedForm({ reason: "expired" }))
+    return answered(request, { state: "expired" })
+  }
+  if (!wasShown(opened.success, shownTerms(request))) return yield* new ForgedForm({ reason: "ticket" })
+  return yield* (decision === "approve" ? approve : deny)(parts, call, request, here.value, opened.success.grant)
+})

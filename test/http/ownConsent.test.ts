@@ -1,0 +1,270 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { Pages } from "../../core/ports/Pages.ts"
+import {
+  authorizeTarget,
+  form,
+  formHeaders,
+  header,
+  hiddenFields,
+  jsonOf,
+  registerClient,
+  returned,
+  type TestClient,
+  text
+} from "../given/flow.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+const elsewhere = { pages: Pages.layer(undefined, { consentAt: "https://app.example.com/allow?from=auth" }) }
+const beside = { pages: Pages.layer(undefined, { consentAt: "/allow" }) }
+
+/** What the host's page does: it is opened by the redirect, and asks with the query that it was opened with. */
+const openPage = Effect.fnUntraced(function* (
+  world: World,
+  client: TestClient,
+  { as = "alice", fields = {}, origin }: { as?: string; fields?: Record<string, string>; origin?: string } = {}
+) {
+  const sent = yield* world.send("GET", authorizeTarget(client, fields), { as })
+  expect(sent.status).toBe(303)
+  const page = new URL(text(header(sent, "location")), world.workspace.issuer)
+  const request = page.searchParams.get("request") ?? ""
+  return yield* world.send("GET", `/consent/model?${form({ request })}`, {
+    as,
+    ...(origin === undefined ? {} : { headers: { origin } })
+  })
+})
+
+// The model says so; a wrong shape fails where it is posted.
+const fieldsOf = (model: HttpResponse) => jsonOf(model).form as Readonly<Record<string, string>>
+
+const post = (world: World, fields: Readonly<Record<string, string>>, as?: string) =>
+  world.send("POST", "/consent/answer", {
+    headers: formHeaders,
+    body: form(fields),
+    ...(as === undefined ? {} : { as })
+  })
+
+describe("a consent page of the host's own, elsewhere", () => {
+  test("is opened with the request, byte for byte, and told all that ours shows", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { client_name: "Led\u202eger" })
+          const target = authorizeTarget(client, { state: "a b&c=d/é+%", scope: "profile" })
+          const sent = yield* world.send("GET", target, { as: "alice" })
+          const page = new URL(text(header(sent, "location")))
+          expect([page.origin + page.pathname, page.searchParams.get("from")]).toEqual([
+            "https://app.example.com/allow",
+            "auth"
+          ])
+          expect(page.searchParams.get("request")).toBe(target.slice(target.indexOf("?") + 1))
+          const told = yield* openPage(world, client, { fields: { scope: "profile" } })
+          expect(jsonOf(told)).toEqual({
+            state: "consent",
+            client: {
+              id: client.id,
+              name: "Led ger",
+              returnsTo: { kind: "site", host: "app.example.org" },
+              registeredItself: true,
+              registeredAt: expect.any(Number)
+            },
+            scopes: [{ scope: "profile", words: expect.any(String), byDefault: false }],
+            account: "alice@example.com",
+            switchAccount: expect.stringMatching(/^\/login\?return_to=%2Foauth%2Fauthorize%3F/),
+            form: { csrf: expect.any(String), ticket: expect.any(String), request: expect.any(String) }
+          })
+          expect(header(told, "cache-control")).toBe("no-store")
+        }),
+      elsewhere
+    ))
+
+  test("posts the answer, and is told where the browser goes; a second time the same, a code never twice", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const fields = { ...fieldsOf(yield* openPage(world, client)), decision: "approve" }
+          const done = jsonOf(yield* post(world, fields, "alice"))
+          expect(done.state).toBe("done")
+          const code = new URL(text(done.continueTo)).searchParams.get("code") ?? "no code"
+          const again = jsonOf(yield* post(world, fields, "alice"))
+          expect(again).toEqual({ state: "waiting", continueTo: text(done.continueTo) })
+          const redeemed = yield* world.send("POST", "/oauth/token", {
+            headers: formHeaders,
+            body: form({
+              grant_type: "authorization_code",
+              code,
+              redirect_uri: client.redirectUri,
+              client_id: client.id,
+              client_secret: client.secret,
+              code_verifier: "a-code-verifier-of-at-least-43-characters-~._"
+            })
+          })
+          expect(redeemed.status).toBe(200)
+          expect(jsonOf(yield* post(world, fields, "alice"))).toEqual({ state: "used" })
+        }),
+      beside
+    ))
+
+  test("posts no, and the client is told", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const fields = { ...fieldsOf(yield* openPage(world, client)), decision: "deny" }
+          const done = jsonOf(yield* post(world, fields, "alice"))
+          expect(new URL(text(done.continueTo)).searchParams.get("error")).toBe("access_denied")
+        }),
+      beside
+    ))
+
+  test("learns nothing for who is not signed in, a broken request or an unknown client", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const ask = (request: string, as?: string) =>
+            world.send("GET", `/consent/model?${form({ request })}`, as === undefined ? {} : { as })
+          const query = authorizeTarget(client).split("?")[1] ?? ""
+          const nobody = jsonOf(yield* ask(query))
+          expect(nobody.state).toBe("sign_in")
+          expect(decodeURIComponent(text(nobody.continueTo))).toBe(`/login?return_to=/oauth/authorize?${query}`)
+          const broken = jsonOf(yield* ask(`${query}&scope=unknown`, "alice"))
+          expect(broken.state).toBe("refused")
+          expect(new URL(text(broken.continueTo)).searchParams.get("error")).toBe("invalid_scope")
+          for (const request of ["", "client_id=nobody", `${query}&client_id=x`]) {
+            const refused = yield* ask(request, "alice")
+            expect([refused.status, jsonOf(refused).error]).toEqual([400, "invalid_request"])
+          }
+        }),
+      beside
+    ))
+
+  test("answers for its own session, person and request alone", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const own = fieldsOf(yield* openPage(world, client))
+          const bobs = fieldsOf(yield* openPage(world, client, { as: "bob" }))
+          const other = fieldsOf(yield* openPage(world, client, { fields: { scope: "profile" } }))
+          const forged: ReadonlyArray<readonly [as: string, fields: Readonly<Record<string, string>>]> = [
+            ["bob", own],
+            ["bob", { ...own, csrf: bobs.csrf ?? "" }],
+            ["alice", { ...own, csrf: "" }],
+            ["alice", { ...own, ticket: other.ticket ?? "" }],
+            ["alice", { ...own, request: `${own.request}&scope=profile` }],
+            ["alice", { ...own, request: `${own.request}&response_type=token` }]
+          ]
+          for (const [as, fields] of forged) {
+            const answer = yield* post(world, { ...fields, decision: "approve" }, as)
+            expect([answer.status, jsonOf(answer).error]).toEqual([403, "access_denied"])
+          }
+          expect((yield* post(world, { ...own, decision: "maybe" }, "alice")).status).toBe(403)
+          const signedOut = jsonOf(yield* post(world, { ...own, decision: "approve" }))
+          expect(signedOut.state).toBe("sign_in")
+          expect(world.audit.filter(({ event }) => event._tag === "ConsentGiven")).toEqual([])
+        }),
+      beside
+    ))
+
+  test("of another origin may read, and no other origin may", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const allowed = Effect.fnUntraced(function* (origin: string) {
+            const told = yield* openPage(world, client, { origin })
+            expect(header(told, "vary")).toBe("Origin")
+            return [header(told, "access-control-allow-origin"), header(told, "access-control-allow-credentials")]
+          })
+          expect(yield* allowed("https://app.example.com")).toEqual(["https://app.example.com", "true"])
+          const strangers = [
+            "https://evil.example",
+            "null",
+            "https://app.example.com.evil.example",
+            "http://app.example.com"
+          ]
+          for (const origin of [...strangers, "https://auth.example.com"]) {
+            expect(yield* allowed(origin)).toEqual([undefined, undefined])
+          }
+          const refused = yield* world.send("POST", "/consent/answer", {
+            as: "alice",
+            headers: { ...formHeaders, origin: "https://app.example.com" },
+            body: form({ decision: "approve" })
+          })
+          expect([refused.status, header(refused, "access-control-allow-origin")]).toEqual([
+            403,
+            "https://app.example.com"
+          ])
+        }),
+      elsewhere
+    ))
+
+  test("beside the issuer is read by no other origin; and without one there is nothing to ask", () =>
+    Promise.all([
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const told = yield* openPage(world, yield* registerClient(world), { origin: "https://evil.example" })
+            expect(told.headers.filter(([name]) => name.startsWith("access-control"))).toEqual([])
+          }),
+        beside
+      ),
+      inWorld((world) =>
+        Effect.gen(function* () {
+          expect((yield* world.send("GET", "/consent/model", { as: "alice" })).status).toBe(404)
+          expect((yield* world.send("POST", "/consent/answer", { as: "alice" })).status).toBe(404)
+        })
+      )
+    ]))
+})
+
+describe("a consent page that the host draws", () => {
+  const drawn = Pages.layer(undefined, {
+    consent: (workspace, { account, csrf, request, ticket }) => ({
+      status: 200,
+      headers: [
+        ["Content-Type", "text/html; charset=utf-8"],
+        ["X-Frame-Options", "ALLOWALL"],
+        ["Cache-Control", "public, max-age=60"],
+        ["Content-Security-Policy", "default-src 'self'"]
+      ],
+      body: `<h1>${workspace.name}: ${account}</h1><form method="post" action="/consent">${Object.entries({
+        csrf,
+        ticket,
+        request: request.replaceAll("&", "&amp;")
+      })
+        .map(([name, value]) => `<input type="hidden" name="${name}" value="${value}">`)
+        .join("")}</form>`
+    })
+  })
+
+  test("works as ours does, and is not framed or stored, whatever it says", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const page = yield* world.send("GET", authorizeTarget(client), { as: "alice" })
+          expect(page.body).toStartWith("<h1>Example: alice@example.com</h1>")
+          const all = (name: string) => page.headers.filter(([written]) => written === name).map(([, value]) => value)
+          expect(all("content-type")).toEqual(["text/html; charset=utf-8"])
+          expect(all("x-frame-options")).toEqual(["DENY"])
+          expect(all("cache-control")).toEqual(["no-store"])
+          expect(all("referrer-policy")).toEqual(["no-referrer"])
+          expect(all("x-content-type-options")).toEqual(["nosniff"])
+          expect(all("content-security-policy")).toEqual([
+            "default-src 'self'",
+            "frame-ancestors 'none'; base-uri 'none'"
+          ])
+          const answer = yield* world.send("POST", "/consent", {
+            as: "alice",
+            headers: formHeaders,
+            body: form({ ...hiddenFields(page.body), decision: "approve" })
+          })
+          expect(returned(answer).get("code")).not.toBeNull()
+        }),
+      { pages: drawn }
+    ))
+})
