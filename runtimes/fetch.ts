@@ -1,4 +1,5 @@
-import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
+import { SharedAnswer } from "../core/http/finish.ts"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import type { Serve } from "./Serve.ts"
 
@@ -41,24 +42,27 @@ class WebRequest implements HttpRequest {
 }
 
 /** `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. */
-export const fetchHandler =
-  (serve: Serve): FetchHandler =>
-  (request, peer) => {
+export const fetchHandler = (serve: Serve): FetchHandler => {
+  const answer = (request: Request, body: string, peer: PeerOf | undefined) => {
     const { headers, method } = request
-    const bare = method === "GET" || method === "HEAD"
-    const answer = (body: string) => {
-      const response = serve(new WebRequest(request, headers, bare ? "" : body, peer))
-      return response instanceof Promise ? response.then(toResponse) : toResponse(response)
-    }
-    const answerRead = (read: Read) => (typeof read === "string" ? answer(read) : toResponse(read))
+    const isBare = method === "GET" || method === "HEAD"
+    const response = serve(new WebRequest(request, headers, isBare ? "" : body, peer))
+    return response instanceof Promise ? response.then(toResponse) : toResponse(response)
+  }
+  const answerRead = (reading: Promise<Read>, request: Request, peer: PeerOf | undefined) =>
+    reading.then((read) => (typeof read === "string" ? answer(request, read, peer) : toResponse(read)))
+
+  return (request, peer) => {
+    const { headers, method } = request
     const length = headers.get("content-length")
     if (length !== null) {
       if (Number(length) > bodyLimit) return toResponse(tooLarge())
-      return length === "0" ? answer("") : readShort(request).then(answerRead)
+      return length === "0" ? answer(request, "", peer) : answerRead(readShort(request), request, peer)
     }
-    if (bare && !headers.has("transfer-encoding")) return answer("")
-    return request.body === null ? answer("") : readLong(request.body).then(answerRead)
+    if ((method === "GET" || method === "HEAD") && !headers.has("transfer-encoding")) return answer(request, "", peer)
+    return request.body === null ? answer(request, "", peer) : answerRead(readLong(request.body), request, peer)
   }
+}
 
 /** A body, or the answer to a request whose body is not to be had. */
 type Read = string | HttpResponse
@@ -97,9 +101,26 @@ const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
   return new TextDecoder().decode(bytes)
 }
 
-export const toResponse = ({ status, headers, body }: HttpResponse): Response =>
-  new Response(body === "" ? null : body, {
-    status,
-    // Nobody changes the pairs: the type of the platform only fails to say so.
-    headers: headers as Array<[string, string]>
-  })
+/** Making a `Headers` of pairs costs more than copying one, and most answers share theirs. */
+const prepared = new WeakMap<HeaderPairs, Headers>()
+
+const prepare = (pairs: HeaderPairs): Headers => {
+  const known = prepared.get(pairs)
+  if (known !== undefined) return known
+  const headers = new Headers(asInit(pairs))
+  prepared.set(pairs, headers)
+  return headers
+}
+
+/** Nobody changes the pairs: the type of the platform only fails to say so. */
+const asInit = (pairs: HeaderPairs) => pairs as Array<[string, string]>
+
+export const toResponse = (answer: HttpResponse): Response => {
+  const { body, status } = answer
+  if (!(answer instanceof SharedAnswer)) {
+    return new Response(body === "" ? null : body, { status, headers: asInit(answer.headers) })
+  }
+  const response = new Response(body, { status, headers: prepare(answer.common) })
+  response.headers.set("x-request-id", answer.requestId)
+  return response
+}

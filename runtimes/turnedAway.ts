@@ -1,5 +1,5 @@
 import { Hex } from "effect/encoding"
-import { corsHeaders } from "../core/http/cors.ts"
+import { corsHeaders } from "../core/http/commonHeaders.ts"
 import type { HttpResponse } from "../core/http/Http.ts"
 
 const requestIdLength = 8

@@ -1,5 +1,4 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, Option } from "effect"
-import { Hex } from "effect/encoding"
 import type { Principal } from "../grant/Principal.ts"
 import { Audit } from "../ports/Audit.ts"
 import { Entropy } from "../ports/Entropy.ts"
@@ -9,6 +8,7 @@ import { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../ports/ResourceOwner.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import { Workspaces } from "../ports/Workspaces.ts"
+import { hexOf } from "../rules/Hex.ts"
 import { instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { NoSuchRoute, type Refusal } from "../rules/Refusal.ts"
@@ -23,8 +23,9 @@ import type { Workspace } from "../workspace/Workspace.ts"
 import { secretJson } from "./answer.ts"
 import { answerFault, broken } from "./answerFault.ts"
 import type { Call, Endpoint } from "./Call.ts"
-import { allowedMethods, corsHeaders, preflight } from "./cors.ts"
+import { allowedMethods, preflight } from "./cors.ts"
 import { faultPage } from "./faultPage.ts"
+import { finish, withRequestId } from "./finish.ts"
 import { guard, type Needs } from "./guard.ts"
 import type { HttpRequest, HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
@@ -103,7 +104,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   ].filter(({ path }) => options.without?.includes(path) !== true)
   const find = routeTable(routes)
 
-  const newRequestId = () => Hex.encode(entropy.bytes(requestIdLength))
+  const newRequestId = () => hexOf(entropy.bytes(requestIdLength))
 
   const answer = (request: HttpRequest): Effect.Effect<HttpResponse> => {
     const requestId = newRequestId()
@@ -178,36 +179,6 @@ const endpointOf = (route: Route, method: string): Endpoint | undefined => {
       return undefined
   }
 }
-
-const withRequestId = (requestId: string, response: HttpResponse): HttpResponse => ({
-  ...response,
-  headers: [...response.headers, ["x-request-id", requestId]]
-})
-
-/** What every answer carries. */
-const finish = (
-  requestId: string,
-  request: HttpRequest,
-  route: Route | undefined,
-  response: HttpResponse
-): HttpResponse => {
-  const headers = [...response.headers]
-  headers.push(["x-request-id", requestId])
-  if (!response.headers.some(isNoSniffing)) headers.push(noSniffing)
-  if (route?.cors === true) headers.push(...corsHeaders)
-  if (request.method !== "HEAD") return { status: response.status, headers, body: response.body }
-  headers.push(lengthOf(response.body))
-  return { status: response.status, headers, body: "" }
-}
-
-const noSniffing = ["x-content-type-options", "nosniff"] as const
-
-const isNoSniffing = ([name]: HttpResponse["headers"][number]): boolean => name === noSniffing[0]
-
-/** RFC 9110 §8.6: a HEAD's length is that of the body which a GET would have. No runtime can know it any more. */
-const lengthOf = (body: string) => ["content-length", String(utf8.encode(body).length)] as const
-
-const utf8 = new TextEncoder()
 
 const nowhere = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
 

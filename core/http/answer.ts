@@ -1,3 +1,4 @@
+import { shared } from "./commonHeaders.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 
 /** A value on its way to JSON, which leaves out what is undefined. */
@@ -11,18 +12,38 @@ export const noStore: HeaderPairs = [
   ["pragma", "no-cache"]
 ]
 
-const secretJsonHeaders: HeaderPairs = [jsonType, ...noStore]
+/** What does not change for a while, and is nobody's secret. */
+export const forAWhile: HeaderPairs = [["cache-control", "public, max-age=300"]]
 
-export const json = (status: number, value: unknown, headers: HeaderPairs = []): HttpResponse => ({
+const jsonHeaders = shared([jsonType])
+const secretJsonHeaders = shared([jsonType, ...noStore])
+const lastingJsonHeaders = shared([jsonType, ...forAWhile])
+
+const jsonHeadersWith = (headers: HeaderPairs): HeaderPairs => {
+  switch (headers) {
+    case none:
+      return jsonHeaders
+    case noStore:
+      return secretJsonHeaders
+    case forAWhile:
+      return lastingJsonHeaders
+    default:
+      return [jsonType, ...headers]
+  }
+}
+
+const none: HeaderPairs = []
+
+export const json = (status: number, value: unknown, headers: HeaderPairs = none): HttpResponse => ({
   status,
-  headers: headers.length === 0 ? [jsonType] : [jsonType, ...headers],
+  headers: jsonHeadersWith(headers),
   body: JSON.stringify(value)
 })
 
 /** JSON that holds, or speaks of, a token or a registration. */
-export const secretJson = (status: number, value: unknown, headers: HeaderPairs = []): HttpResponse => ({
+export const secretJson = (status: number, value: unknown, headers: HeaderPairs = none): HttpResponse => ({
   status,
-  headers: headers.length === 0 ? secretJsonHeaders : [...secretJsonHeaders, ...headers],
+  headers: headers === none ? secretJsonHeaders : [...secretJsonHeaders, ...headers],
   body: JSON.stringify(value)
 })
 

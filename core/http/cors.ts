@@ -1,12 +1,7 @@
 import { empty } from "./answer.ts"
-import type { HeaderPairs, HttpResponse } from "./Http.ts"
+import { corsHeaders } from "./commonHeaders.ts"
+import type { HttpResponse } from "./Http.ts"
 import type { Route } from "./Route.ts"
-
-/** Any origin, never with credentials: what these endpoints answer depends on what the script itself sends. */
-export const corsHeaders: HeaderPairs = [
-  ["access-control-allow-origin", "*"],
-  ["access-control-expose-headers", "WWW-Authenticate, Retry-After, X-Request-Id"]
-]
 
 export const allowedMethods = (route: Route): string => {
   const methods = Object.keys(route.methods)

@@ -1,16 +1,15 @@
 import { Effect } from "effect"
 import { authMethods } from "../client/Client.ts"
 import type { EndpointOf } from "../openapi/contract/Contract.ts"
-import {
-  forAWhile,
-  type ResourceMetadata,
-  type resourceMetadataContract,
-  type serverMetadataContract
+import type {
+  ResourceMetadata,
+  resourceMetadataContract,
+  serverMetadataContract
 } from "../openapi/contract/metadata.ts"
 import { allScopes } from "../rules/Scope.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
-import { json } from "./answer.ts"
+import { forAWhile, json } from "./answer.ts"
 import type { Call } from "./Call.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"

@@ -1,10 +1,6 @@
 import { Schema } from "effect"
-import { json } from "../../http/answer.ts"
-import type { HeaderPairs } from "../../http/Http.ts"
+import { forAWhile, json } from "../../http/answer.ts"
 import type { Contract } from "./Contract.ts"
-
-/** For documents that change with the configuration only. */
-export const forAWhile: HeaderPairs = [["cache-control", "public, max-age=300"]]
 
 const Address = Schema.String.annotate({ format: "uri" })
 const endpoint = Schema.optionalKey(Address)
