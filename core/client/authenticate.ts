@@ -1,4 +1,4 @@
-import { Redacted, Result } from "effect"
+import { Result } from "effect"
 import type { ClientId } from "../rules/Id.ts"
 import { InvalidClient } from "../rules/Refusal.ts"
 import { type Digest, digestOf, sameDigest } from "../rules/Secret.ts"
@@ -8,7 +8,8 @@ import type { AuthMethod, Client } from "./Client.ts"
 export interface Presented {
   readonly id: ClientId
   readonly method: AuthMethod
-  readonly secret: Redacted.Redacted<string> | undefined
+  /** Of the secret that was shown. The text itself goes no further than where it was read. */
+  readonly digest: Digest | undefined
 }
 
 declare const proof: unique symbol
@@ -31,7 +32,7 @@ export const authenticate = (
   const refuse = (reason: InvalidClient["reason"]) => Result.fail(new InvalidClient({ reason, triedHeader }))
 
   const expected = client?.credential._tag === "Secret" ? client.credential.digest : nobody
-  const shown = presented.secret === undefined ? undefined : digestOf(Redacted.value(presented.secret))
+  const shown = presented.digest
   const matches = shown !== undefined && sameDigest(shown, expected)
 
   if (client === undefined) return refuse("unknown")

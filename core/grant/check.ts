@@ -29,28 +29,25 @@ const alive = (
 /** What an access token is worth now. The token says who it claims to be; the grant has the last word. */
 export const checkAccess = (
   workspace: WorkspaceId,
-  grant: Grant | undefined,
+  found: Grant | undefined,
   client: Client | undefined,
   token: AccessToken,
   now: Instant
 ): Result.Result<UserPrincipal | WorkspacePrincipal, InvalidToken> => {
   if (hasPassed(token.expiresAt, now)) return refuse("expired")
-  const found = alive(grant, client, now)
-  if (Result.isFailure(found)) return Result.fail(found.failure)
-  const live = found.success
+  const known = alive(found, client, now)
+  if (Result.isFailure(known)) return Result.fail(known.failure)
+  const live = known.success
   if (isDead(live.access, token)) return refuse("revoked")
   const scope = token.scope ?? live.scope
   if (!isWithin(scope, live.scope)) return refuse("revoked")
-  const common = {
-    workspace,
-    scope,
-    grant: live.id,
-    client: live.client,
-    resource: token.resource ?? live.resource,
-    expiresAt: token.expiresAt
-  }
+  const { id: grant, client: by, subject } = live
+  const resource = token.resource ?? live.resource
+  const { expiresAt } = token
   return Result.succeed(
-    live.subject._tag === "User" ? { _tag: "User", user: live.subject.id, ...common } : { _tag: "Workspace", ...common }
+    subject._tag === "User"
+      ? { _tag: "User", user: subject.id, workspace, scope, grant, client: by, resource, expiresAt }
+      : { _tag: "Workspace", workspace, scope, grant, client: by, resource, expiresAt }
   )
 }
 

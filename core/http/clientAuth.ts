@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Result } from "effect"
+import { Effect, Option, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { type AuthenticatedClient, authenticate, type Presented } from "../client/authenticate.ts"
 import { isKnown } from "../client/Client.ts"
@@ -8,6 +8,7 @@ import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { readClientId } from "../rules/Id.ts"
 import { InvalidClient, InvalidRequest, type TooManyRequests } from "../rules/Refusal.ts"
+import { digestOf } from "../rules/Secret.ts"
 import type { Call } from "./Call.ts"
 import type { Parts } from "./Parts.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
@@ -39,8 +40,6 @@ const readBasic = (header: string): Result.Result<{ readonly id: string; readonl
     ? Result.succeed({ id: id.value, secret: secret.value })
     : Result.fail(unreadable)
 }
-
-const hide = (secret: string) => Redacted.make(secret, { label: "client secret" })
 
 /** What the request says about its sender, by one method only (RFC 6749 §2.3). */
 export const readPresented = (
@@ -76,7 +75,11 @@ const presented = (
   const id = readClientId(text)
   return Option.isNone(id)
     ? Result.fail(new InvalidClient({ reason: "unknown", triedHeader: method === "client_secret_basic" }))
-    : Result.succeed({ id: id.value, method, secret: secret === undefined || secret === "" ? undefined : hide(secret) })
+    : Result.succeed({
+        id: id.value,
+        method,
+        digest: secret === undefined || secret === "" ? undefined : digestOf(secret)
+      })
 }
 
 type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable

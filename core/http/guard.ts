@@ -56,7 +56,8 @@ export const guard = (
   const text = readBearer(request.headers.get("authorization"))
   return Result.isFailure(text)
     ? Effect.fail(text.failure)
-    : Effect.flatMapEager(grants.check(workspace.id, text.success), (principal) =>
-        Effect.fromResult(admit(workspace.issuer, request.path, needs, principal))
-      )
+    : Effect.flatMapEager(grants.check(workspace.id, text.success), (principal) => {
+        const admitted = admit(workspace.issuer, request.path, needs, principal)
+        return Result.isSuccess(admitted) ? Effect.succeed(admitted.success) : Effect.fail(admitted.failure)
+      })
 }

@@ -1,10 +1,10 @@
 import { Effect } from "effect"
-import { json } from "../http/answer.ts"
+import { forAWhile, json } from "../http/answer.ts"
 import { remembered } from "../http/metadata.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { Route } from "../http/Route.ts"
 import type { EndpointOf } from "./contract/Contract.ts"
-import { forAWhile, type openApiContract } from "./contract/metadata.ts"
+import type { openApiContract } from "./contract/metadata.ts"
 import { openApiDocument } from "./openApiDocument.ts"
 
 export const openApiPath = "/openapi.json"

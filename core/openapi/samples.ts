@@ -1,6 +1,6 @@
 import { secretJson } from "../http/answer.ts"
 import { answerFault, broken } from "../http/answerFault.ts"
-import { corsHeaders } from "../http/cors.ts"
+import { corsHeaders } from "../http/commonHeaders.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Route } from "../http/Route.ts"
 import { oauthError } from "../http/wire.ts"

@@ -15,6 +15,8 @@ import { transact } from "./transact.ts"
 
 /** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
 export interface Clients {
+  /** As it was a moment ago, where it is at hand; asks nobody. */
+  readonly atHand: (workspace: WorkspaceId, id: ClientId) => Client | undefined
   /** May be as old as the policy's `clientStaleness`, where another process changed it; never where this one did. */
   readonly find: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<Client | undefined, StorageUnavailable>
   readonly add: (workspace: WorkspaceId, client: Client) => Effect.Effect<void, Conflict | StorageUnavailable>
@@ -80,9 +82,12 @@ export const makeClients = (
       return next === client ? answer(client) : answerAndKeep(next, next)
     }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
 
+  const atHand: Clients["atHand"] = (workspace, id) => recent.get(cacheKey(workspace, id), instantOf(clock))
+
   return {
+    atHand,
     find: (workspace, id) => {
-      const client = recent.get(cacheKey(workspace, id), instantOf(clock))
+      const client = atHand(workspace, id)
       return client === undefined ? read(workspace, id) : Effect.succeed(client)
     },
     add: (workspace, client) => records.insert(workspace, client, "add"),

@@ -170,24 +170,43 @@ export const makeGrants = (
     return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), digestOf(text), now))
   })
 
-  const checkAccessText = (workspace: WorkspaceId, text: string, now: Instant) => {
+  /** What `judge` makes of a token's grant and that grant's client. */
+  const judged = <A, E>(
+    workspace: WorkspaceId,
+    id: GrantId,
+    judge: (grant: Grant | undefined, client: Client | undefined) => Result.Result<A, E>
+  ): Effect.Effect<A, E | StorageUnavailable> =>
+    Effect.flatMapEager(records.get(workspace, id), (found): Effect.Effect<A, E | StorageUnavailable> => {
+      const grant = Option.getOrUndefined(found)?.value
+      const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
+      const client = clientId === null ? undefined : clients.atHand(workspace, clientId)
+      return clientId === null || client !== undefined
+        ? settled(judge(grant, client))
+        : Effect.flatMapEager(clients.find(workspace, clientId), (read) => settled(judge(grant, read)))
+    })
+
+  const checkAccessText = (
+    workspace: WorkspaceId,
+    text: string,
+    now: Instant
+  ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
     const token = open(keys.current(), workspace, "access", text, now)
-    return Result.isFailure(token)
-      ? Effect.fail(new InvalidToken({ reason: token.failure }))
-      : Effect.flatMapEager(behind(workspace, token.success.grant), ({ grant, client }) =>
-          Effect.fromResult(checkAccess(workspace, grant, client, token.success, now))
-        )
+    if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
+    return judged(workspace, token.success.grant, (grant, client) => {
+      const principal = checkAccess(workspace, grant, client, token.success, now)
+      if (Result.isSuccess(principal)) usage.saw("grant", workspace, principal.success.grant, now)
+      return principal
+    })
   }
 
   const check: Grants["check"] = (workspace, text) => {
     const now = instantOf(clock)
-    const checked: Effect.Effect<Principal, InvalidToken | StorageUnavailable> = isKeyText(text)
-      ? checkKeyText(workspace, text, now)
+    return isKeyText(text)
+      ? Effect.mapEager(checkKeyText(workspace, text, now), (principal) => {
+          usage.saw("grant", workspace, principal.grant, now)
+          return principal
+        })
       : checkAccessText(workspace, text, now)
-    return Effect.mapEager(checked, (principal) => {
-      usage.saw("grant", workspace, principal.grant, now)
-      return principal
-    })
   }
 
   /** What a decision comes to for whoever asked: the tokens, sealed, or the refusal. */
@@ -204,15 +223,6 @@ export const makeGrants = (
         usage.saw("client", workspace, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
-    })
-
-  /** A token's grant, and that grant's client. */
-  const behind = (workspace: WorkspaceId, id: GrantId) =>
-    Effect.flatMapEager(get(workspace, id), (grant) => {
-      const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
-      return clientId === null
-        ? Effect.succeed({ grant, client: undefined })
-        : Effect.mapEager(clients.find(workspace, clientId), (client) => ({ grant, client }))
     })
 
   return {
@@ -280,21 +290,18 @@ export const makeGrants = (
       if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
       const token = opened.success
       if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
-      return Effect.flatMapEager(
-        behind(workspace, token.grant),
-        ({ grant, client }): Effect.Effect<Known, InvalidToken> => {
-          if (token.kind === "access") {
-            const principal = checkAccess(workspace, grant, client, token, now)
-            return Result.isSuccess(principal)
-              ? Effect.succeed({ kind: "access", token, principal: principal.success })
-              : Effect.fail(principal.failure)
-          }
+      return judged(workspace, token.grant, (grant, client): Result.Result<Known, InvalidToken> => {
+        if (token.kind === "refresh") {
           const live = checkRefresh(grant, client, token, now)
           return Result.isSuccess(live)
-            ? Effect.succeed({ kind: "refresh", token, grant: live.success })
-            : Effect.fail(live.failure)
+            ? Result.succeed({ kind: "refresh", token, grant: live.success })
+            : refused(live)
         }
-      )
+        const principal = checkAccess(workspace, grant, client, token, now)
+        return Result.isSuccess(principal)
+          ? Result.succeed({ kind: "access", token, principal: principal.success })
+          : refused(principal)
+      })
     },
     revokeToken: Effect.fnUntracedEager(function* (workspace, by, text) {
       const now = instantOf(clock)
@@ -329,5 +336,10 @@ export const makeGrants = (
     })
   }
 }
+
+const settled = <A, E>(result: Result.Result<A, E>): Effect.Effect<A, E> =>
+  Result.isSuccess(result) ? Effect.succeed(result.success) : Effect.fail(result.failure)
+
+const refused = <E>(failure: Result.Failure<unknown, E>): Result.Result<never, E> => Result.fail(failure.failure)
 
 const refuseUnknown = () => ({ next: undefined, outcome: Result.fail(new InvalidGrant({ reason: "unknown" })) })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Redacted, Result } from "effect"
+import { Result } from "effect"
 import { authenticate, type Presented } from "../../core/client/authenticate.ts"
 import type { Client } from "../../core/client/Client.ts"
 import { InvalidClient } from "../../core/rules/Refusal.ts"
@@ -13,7 +13,7 @@ const confidential = (over: Partial<Client> = {}): Client =>
 const show = (method: Presented["method"], secret?: string): Presented => ({
   id: open.id,
   method,
-  secret: secret === undefined ? undefined : Redacted.make(secret)
+  digest: secret === undefined ? undefined : digestOf(secret)
 })
 const refusal = (reason: InvalidClient["reason"], triedHeader: boolean) =>
   Result.fail(new InvalidClient({ reason, triedHeader }))
