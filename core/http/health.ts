@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { EndpointOf } from "../openapi/contract/Contract.ts"
 import type { livenessContract, readinessContract } from "../openapi/contract/health.ts"
+import { takesWrites } from "../server/takesWrites.ts"
 import { json, noStore } from "./answer.ts"
 import type { Parts } from "./Parts.ts"
 
@@ -8,9 +9,9 @@ import type { Parts } from "./Parts.ts"
 export const livenessEndpoint: EndpointOf<typeof livenessContract> = () =>
   Effect.succeed(json(200, { status: "ok" }, noStore))
 
-/** The process can do its work: the storage answers. */
+/** The process can do its work: the storage answers, and takes what is written. */
 export const readinessEndpoint = (parts: Parts): EndpointOf<typeof readinessContract> =>
   Effect.fnUntraced(function* (call) {
-    yield* parts.storage.get({ workspace: call.workspace.id, kind: "client", id: "readiness" })
+    yield* takesWrites(parts.storage, call.workspace.id)
     return json(200, { status: "ready" }, noStore)
   })

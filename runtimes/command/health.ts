@@ -1,21 +1,28 @@
 import { Console, Effect } from "effect"
-import { Command } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { basePath } from "../../core/workspace/Workspace.ts"
 import { readSettings } from "../server/Settings.ts"
 import { explain } from "./explain.ts"
 import { asked, localOrigin } from "./localServer.ts"
 import { failed } from "./Outcome.ts"
 
-const healthy = Effect.gen(function* () {
+const ready = Flag.Boolean("ready").pipe(
+  Flag.withDescription("Whether its storage answers and takes writes too, for whoever sends requests to it"),
+  Flag.withDefault(false)
+)
+
+const ask = Effect.fnUntraced(function* (whether: "alive" | "ready") {
   const settings = yield* readSettings
-  const ready = `${localOrigin(settings)}${basePath(settings.workspace.issuer)}/readyz`
-  const answer = yield* asked(ready)
-  if (answer === undefined) return yield* failed(`Nobody answers on ${ready}.`)
-  if (answer.status !== 200) return yield* failed(`${ready} answers ${answer.status}.`)
-  yield* Console.log("ready")
+  const path = whether === "ready" ? "/readyz" : "/healthz"
+  const url = `${localOrigin(settings)}${basePath(settings.workspace.issuer)}${path}`
+  const answer = yield* asked(url)
+  if (answer === undefined) return yield* failed(`Nobody answers on ${url}.`)
+  if (answer.status !== 200) return yield* failed(`${url} answers ${answer.status}.`)
+  yield* Console.log(whether)
 })
 
 /** For supervisors that run a program instead of sending a request, as containers do. */
-export const health = Command.make("health", {}, () => Effect.mapError(healthy, explain)).pipe(
-  Command.withDescription("Ask the server on this machine whether it is ready to answer")
-)
+export const health = Command.make("health", { ready }, (given) =>
+  // A restart mends no storage, so who restarts what is not well has to ask for less.
+  Effect.mapError(ask(given.ready ? "ready" : "alive"), explain)
+).pipe(Command.withDescription("Ask the server on this machine whether it is alive"))

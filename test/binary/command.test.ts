@@ -42,8 +42,8 @@ describe("the executable", () => {
         const help = yield* command(["--help"], { cwd })
         expect(help.status).toBe(0)
         const source = readFileSync(join(root, "runtimes/command/tessera.ts"), "utf8")
-        const [, listed = ""] = /withSubcommands\(\[serving\(surroundings\), ([^\]]+)\]/.exec(source) ?? []
-        const names = ["serve", ...listed.split(", ").map((name) => name.replace("sealKeys", "seal-keys"))]
+        const [, listed = ""] = /withSubcommands\(\[\s*serving\(surroundings\),([^\]]+)\]/.exec(source) ?? []
+        const names = ["serve", ...listed.split(",").map((name) => name.trim().replace("sealKeys", "seal-keys"))]
         expect(names.length).toBeGreaterThan(8)
         for (const name of names) expect(help.stdout).toMatch(new RegExp(`^ +${name}\\b`, "m"))
         expect(readFileSync(binary.file).includes(root)).toBe(false)
@@ -84,6 +84,24 @@ describe("the executable", () => {
             stdout: ""
           })
         }
+      })
+    ))
+
+  test("says what a server answers that is not well", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const unwell = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("", { status: 503 }) })
+          ),
+          (server) => Effect.promise(() => server.stop(true))
+        )
+        const env = { PORT: String(unwell.port), BASE_URL: `http://127.0.0.1:${unwell.port}/auth` }
+        expect(yield* command(["health", "--ready"], { cwd, env })).toEqual({
+          status: 1,
+          stdout: "",
+          stderr: `${env.BASE_URL}/readyz answers 503.\n`
+        })
       })
     ))
 
@@ -138,11 +156,16 @@ describe("over every store, from an empty folder", () => {
           expect(before).toEqual({
             status: 1,
             stdout: "",
-            stderr: `Nobody answers on http://127.0.0.1:${port}/readyz.\n`
+            stderr: `Nobody answers on http://127.0.0.1:${port}/healthz.\n`
           })
           const server = yield* start(binary, ["serve"], { cwd, env })
           yield* Effect.promise(() => server.says(/issuer .+\n/))
-          expect(yield* command(["health"], { cwd, env })).toEqual({ status: 0, stdout: "ready\n", stderr: "" })
+          expect(yield* command(["health"], { cwd, env })).toEqual({ status: 0, stdout: "alive\n", stderr: "" })
+          expect(yield* command(["health", "--ready"], { cwd, env })).toEqual({
+            status: 0,
+            stdout: "ready\n",
+            stderr: ""
+          })
           const status = yield* Effect.promise(async () => {
             const url = `http://127.0.0.1:${port}`
             const { client_id, client_secret } = await register(url, {

@@ -173,7 +173,7 @@ describe(`the image's program runs ${inWords[by]}`, () => {
 
   const asItShould = {
     status: 200,
-    healthy: { status: 0, stdout: "ready\n", stderr: "" },
+    healthy: { status: 0, stdout: "alive\n", stderr: "" },
     ended: { status: 0, signal: null }
   }
 

@@ -106,11 +106,37 @@ describe("while the storage does not answer", () => {
       })
     ))
 
-  test("the server is alive and not ready", () =>
+  test("the server is alive and not ready, also where the store takes no writes", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        saysAway(yield* without(world, "get client", world.send("GET", "/readyz")))
-        expect((yield* without(world, "get client", world.send("GET", "/healthz"))).status).toBe(200)
+        const ready = world.send("GET", "/readyz")
+        for (const call of ["get usage", "insert usage"] as const) saysAway(yield* without(world, call, ready))
+        expect((yield* ready).status).toBe(200)
+        for (const call of ["get usage", "replace usage"] as const) {
+          saysAway(yield* without(world, call, ready))
+          expect((yield* without(world, call, world.send("GET", "/healthz"))).status).toBe(200)
+        }
+        expect((yield* ready).status).toBe(200)
+      })
+    ))
+
+  test("any number of questions whether it is ready cost one write in five seconds", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const writes = () => [...world.calls.insert, ...world.calls.replace].filter((kind) => kind === "usage").length
+        const ask = Effect.gen(function* () {
+          const asked = Array.from({ length: 20 }, () => world.send("GET", "/readyz"))
+          const answers = yield* Effect.all(asked, { concurrency: "unbounded" })
+          expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 200))
+        })
+        yield* world.send("GET", "/readyz")
+        yield* TestClock.adjust(4999)
+        yield* ask
+        expect(writes()).toBe(1)
+        yield* TestClock.adjust(1)
+        yield* world.send("GET", "/readyz")
+        yield* ask
+        expect(writes()).toBe(2)
       })
     ))
 

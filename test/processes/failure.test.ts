@@ -197,6 +197,7 @@ const expectReadOnly = Effect.fnUntraced(function* (
   )
   const refused = yield* refresh(first, application, field(tokens, "refresh_token"))
   expect({ status: refused.status, retry: refused.headers.has("retry-after") }).toEqual({ status: 503, retry: true })
+  yield* eventually("not ready", answers(first, "/readyz", 503))
 })
 
 const postgresHarms: ReadonlyArray<Harm> = [
@@ -220,7 +221,7 @@ const postgresHarms: ReadonlyArray<Harm> = [
         tell(
           scene.victim.adminUrl,
           "BEGIN",
-          "LOCK TABLE tessera.grants, tessera.clients IN ACCESS EXCLUSIVE MODE",
+          "LOCK TABLE tessera.grants, tessera.clients, tessera.usages IN ACCESS EXCLUSIVE MODE",
           "SELECT pg_sleep(4)",
           "COMMIT"
         )
