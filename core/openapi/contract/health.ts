@@ -19,6 +19,12 @@ export const readinessContract = {
   heading: "Health",
   summary: "Whether the process can do its work",
   callers: [{ shows: "nothing" }],
-  answers: [{ description: "Its storage answers, and takes what is written.", like: () => json(200, {}, noStore), body: says("ready") }],
+  answers: [
+    {
+      description: "Its storage answers, and takes what is written.",
+      like: () => json(200, {}, noStore),
+      body: says("ready")
+    }
+  ],
   faults: [StorageUnavailable]
 } as const satisfies Contract
