@@ -6,7 +6,7 @@ import { Tessera } from "../core/http/Tessera.ts"
 /** What a runtime asks for every request: the answer itself where nothing had to be waited for. It never throws. */
 export type Serve = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>
 
-const goingAway: HttpResponse = secretJson(
+export const goingAway: HttpResponse = secretJson(
   503,
   { error: "temporarily_unavailable", error_description: "The server is not ready, or is shutting down." },
   [["retry-after", "1"]]

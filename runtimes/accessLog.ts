@@ -11,20 +11,21 @@ export interface Access {
   readonly peer: string | undefined
 }
 
-export const accessLog = (serve: Serve, write: (access: Access) => void): Serve => {
+export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResponse) => void): Serve => {
   return (request: HttpRequest) => {
     const start = performance.now()
     // Asked now: when the answer is there, the connection may be gone.
     const { method, path, peer } = request
     const note = (answer: HttpResponse) => {
-      write({
+      const access = {
         method,
         path,
         status: answer.status,
         milliseconds: Math.round((performance.now() - start) * 10) / 10,
         requestId: answer.headers.find(([name]) => name === "x-request-id")?.[1],
         peer
-      })
+      }
+      write(access, answer)
       return answer
     }
     const answer = serve(request)

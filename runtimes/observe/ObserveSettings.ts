@@ -1,4 +1,4 @@
-import { type Effect, Option } from "effect"
+import { type Effect, Option, Redacted } from "effect"
 import { type Complaint, complaint, optional, readVariable, type Variable, wholeNumber } from "../server/Variable.ts"
 
 /** A listener for whoever asks how the server is; none where nobody is to. */
@@ -14,10 +14,21 @@ export type AuditTarget =
   | { readonly _tag: "Stream"; readonly file: 1 | 2 }
   | { readonly _tag: "File"; readonly path: string }
 
+/** An OpenTelemetry collector. */
+export interface OtlpSettings {
+  /** Without a slash at the end; the paths of OTLP over HTTP come behind it. */
+  readonly endpoint: string
+  readonly headers: Redacted.Redacted<ReadonlyArray<readonly [name: string, value: string]>>
+  readonly serviceName: string
+  /** Which share of requests is traced, where the caller does not say. */
+  readonly share: number
+}
+
 /** How one may look on while the server works. */
 export interface ObserveSettings {
   readonly audit: AuditTarget
   readonly metrics: Option.Option<MetricsSettings>
+  readonly otlp: Option.Option<OtlpSettings>
 }
 
 const readAudit = (given: string): Option.Option<AuditTarget> => {
@@ -34,6 +45,27 @@ const readAudit = (given: string): Option.Option<AuditTarget> => {
   }
 }
 
+type OtlpHeaders = ReadonlyArray<readonly [name: string, value: string]>
+
+const readEndpoint = (given: string): Option.Option<string> => {
+  const url = URL.canParse(given) ? new URL(given) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) return Option.none()
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") return Option.none()
+  return Option.some(url.href.replace(/\/+$/, ""))
+}
+
+const readHeader = (pair: string): Option.Option<readonly [name: string, value: string]> => {
+  const [, name = "", written = ""] = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*([\x20-\x7e]*?)\s*$/.exec(pair) ?? []
+  const value = Option.liftThrowable(decodeURIComponent)(written)
+  const isHeader = name !== "" && Option.isSome(value) && /^[\x20-\x7e]*$/.test(value.value)
+  return isHeader ? Option.some([name.toLowerCase(), value.value]) : Option.none()
+}
+
+const readHeaders = (given: string): Option.Option<Redacted.Redacted<OtlpHeaders>> =>
+  Option.map(Option.all(given.split(",").map(readHeader)), (headers) =>
+    Redacted.make(headers, { label: "OTEL_EXPORTER_OTLP_HEADERS" })
+  )
+
 const variables = {
   audit: {
     name: "AUDIT",
@@ -47,21 +79,54 @@ const variables = {
     read: (given: string) => (/^[A-Za-z0-9.:_-]+$/.test(given) ? Option.some(given) : Option.none()),
     fallback: "127.0.0.1"
   },
-  metricsPort: optional(wholeNumber("METRICS_PORT", 1, 65535, 0))
+  metricsPort: optional(wholeNumber("METRICS_PORT", 1, 65535, 0)),
+  otlpEndpoint: optional({
+    name: "OTEL_EXPORTER_OTLP_ENDPOINT",
+    expected: "an http or https URL without user, query and fragment, such as http://127.0.0.1:4318",
+    read: readEndpoint
+  }),
+  otlpHeaders: {
+    name: "OTEL_EXPORTER_OTLP_HEADERS",
+    expected: "headers such as name=value, separated by commas, with values as URLs have them",
+    read: readHeaders,
+    fallback: Redacted.make<OtlpHeaders>([], { label: "OTEL_EXPORTER_OTLP_HEADERS" })
+  },
+  serviceName: {
+    name: "OTEL_SERVICE_NAME",
+    expected: "a name of at most 255 characters",
+    read: (given: string) => (/^[^\p{Cc}]{1,255}$/u.test(given) ? Option.some(given) : Option.none()),
+    fallback: "tessera"
+  },
+  share: {
+    name: "OTEL_TRACES_SAMPLER_ARG",
+    expected: "a number from 0 to 1",
+    read: (given: string) => (/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/.test(given) ? Option.some(Number(given)) : Option.none()),
+    fallback: 1
+  }
 }
 
 /** Each on its own, to be read together with the server's others. */
 export const observeVariables = {
   audit: readVariable(variables.audit),
   metricsHost: readVariable(variables.metricsHost),
-  metricsPort: readVariable(variables.metricsPort)
+  metricsPort: readVariable(variables.metricsPort),
+  otlpEndpoint: readVariable(variables.otlpEndpoint),
+  otlpHeaders: readVariable(variables.otlpHeaders),
+  serviceName: readVariable(variables.serviceName),
+  share: readVariable(variables.share)
 }
 
 type Given = { readonly [name in keyof typeof observeVariables]: Effect.Success<(typeof observeVariables)[name]> }
 
-export const observeSettings = ({ audit, metricsHost, metricsPort }: Given): ObserveSettings => ({
-  audit,
-  metrics: Option.map(metricsPort, (port) => ({ host: metricsHost, port }))
+export const observeSettings = (given: Given): ObserveSettings => ({
+  audit: given.audit,
+  metrics: Option.map(given.metricsPort, (port) => ({ host: given.metricsHost, port })),
+  otlp: Option.map(given.otlpEndpoint, (endpoint) => ({
+    endpoint,
+    headers: given.otlpHeaders,
+    serviceName: given.serviceName,
+    share: given.share
+  }))
 })
 
 /** What is wrong with two that are right by themselves. */

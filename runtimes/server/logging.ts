@@ -1,26 +1,18 @@
-import { Cause, Layer, Logger, References } from "effect"
-
-const isFields = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { Layer, Logger } from "effect"
+import { entryOf } from "./logEntry.ts"
 
 /** An error tells its own fields, and `JSON` would not tell an ordinary one's message. */
 const plain = (_key: string, value: unknown): unknown =>
   value instanceof Error ? { ...value, message: value.message } : typeof value === "bigint" ? String(value) : value
 
-/** One line of JSON for each entry: the text, and beside it the fields that came along. */
-const formatLine = Logger.make(({ cause, date, fiber, logLevel, message }) => {
-  const parts = Array.isArray(message) ? message : [message]
-  const words = parts.filter((part) => !isFields(part)).map(String)
-  return JSON.stringify(
-    {
-      ...Object.assign({}, ...parts.filter(isFields), fiber.getRef(References.CurrentLogAnnotations)),
-      time: date.toISOString(),
-      level: logLevel,
-      message: words.join(" "),
-      ...(cause.reasons.length === 0 ? {} : { cause: Cause.pretty(cause) })
-    },
-    plain
-  )
+/** One line of JSON for each entry. What JSON can't tell is left out, never the entry. */
+const formatLine = Logger.make((options) => {
+  const { fields, ...told } = entryOf(options)
+  try {
+    return JSON.stringify({ ...fields, ...told }, plain)
+  } catch {
+    return JSON.stringify({ ...told, unreadable: Object.keys(fields) })
+  }
 })
 
 export type LogFormat = "pretty" | "json"

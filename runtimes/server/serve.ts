@@ -6,6 +6,7 @@ import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { accessLog } from "../accessLog.ts"
 import type { OnHangUp } from "../observe/audit/auditStream.ts"
+import type { Tracing } from "../observe/otlp/tracing.ts"
 import { routeOf } from "../observe/routePattern.ts"
 import { serveWith } from "../Serve.ts"
 import { shed } from "../shed.ts"
@@ -41,14 +42,26 @@ const whereMetered = ({ observe, requestTimeout, shutdownTimeout }: Settings) =>
       )
   })
 
+const whereTraced = ({ observe }: Settings) =>
+  Option.match(observe.otlp, {
+    onNone: () => Effect.succeed(undefined),
+    onSome: (to) =>
+      Effect.map(
+        Effect.promise(() => import("../observe/otlp/tracing.ts")),
+        ({ tracing }) => tracing(to)
+      )
+  })
+
 const running = Effect.fnUntraced(function* (
   settings: Settings,
   log: Layer.Layer<never>,
+  tracing: Tracing | undefined,
   { listen, onHangUp, print }: Surroundings
 ) {
   const keys = yield* findSealKeys(settings)
   const metering = yield* whereMetered(settings)
-  const plain: Onlookers = { audit: auditOf(settings.observe.audit, onHangUp) }
+  const audit = auditOf(settings.observe.audit, onHangUp)
+  const plain: Onlookers = tracing === undefined ? { audit } : { audit, storage: tracing.storage }
   const onlookers = metering === undefined ? plain : metering.onlookers(plain)
   const runtime = yield* Effect.acquireRelease(
     // Requests log as the server does.
@@ -63,16 +76,22 @@ const running = Effect.fnUntraced(function* (
   // Before the storage is closed, and after the last request: what was used is noted.
   yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
 
-  const serving = serveWith(runtime)
+  const find = routeOf(routes, settings.workspace)
+  const traced = tracing?.serve(runtime, services, find, serveWith(runtime))
+  const serving = traced?.serve ?? serveWith(runtime)
   const answering =
     metering === undefined
       ? shed(serving, settings.requestsAtOnce)
-      : metering.serve(routeOf(routes, settings.workspace), serving, settings.requestsAtOnce)
+      : metering.serve(find, serving, settings.requestsAtOnce)
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,
     serve: settings.accessLog
-      ? accessLog(answering, (access) => void runtime.runFork(Effect.logInfo("request", access)))
+      ? accessLog(answering, (access, answer) => {
+          const span = traced?.spanOf(answer)
+          const line = Effect.logInfo("request", access)
+          runtime.runFork(span === undefined ? line : Effect.withParentSpan(line, span))
+        })
       : answering,
     trustedProxies: settings.trustedProxies,
     requestTimeout: settings.requestTimeout,
@@ -100,6 +119,12 @@ export const serve = (surroundings: Surroundings) =>
   Effect.gen(function* () {
     const settings = yield* readSettings
     const format: LogFormat = Option.getOrElse(settings.logFormat, () => (surroundings.interactive ? "pretty" : "json"))
-    const log = logging(format)
-    return yield* running(settings, log, surroundings).pipe(Effect.scoped, Effect.provide(log))
-  })
+    const tracing = yield* whereTraced(settings)
+    const plain = logging(format)
+    // Built once, for the server and for its requests.
+    const log = yield* Layer.build(tracing === undefined ? plain : Layer.provideMerge(tracing.layer, plain))
+    return yield* running(settings, Layer.succeedContext(log), tracing, surroundings).pipe(
+      Effect.scoped,
+      Effect.provide(log)
+    )
+  }).pipe(Effect.scoped)

@@ -62,6 +62,8 @@ describe("the README's variables", () => {
       [
         "LOG_FORMAT",
         "METRICS_PORT",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_HEADERS",
         "OWNER_EMAIL",
         "OWNER_PASSWORD",
         "REGISTRATION_TOKEN",
@@ -75,6 +77,7 @@ describe("the README's variables", () => {
       firstOwner,
       logFormat,
       observe.metrics,
+      observe.otlp,
       sealKeys,
       storage.deadline
     ]

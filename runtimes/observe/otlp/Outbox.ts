@@ -1,0 +1,102 @@
+import { type Cause, Effect, Fiber, Queue, Redacted } from "effect"
+import * as HttpClient from "effect/http/HttpClient"
+import { fromWeb } from "effect/http/HttpClientResponse"
+
+/** A batch on its way to the collector. */
+interface Parcel {
+  readonly url: string
+  readonly body: string
+}
+
+export interface OutboxOptions {
+  /** Sent with every batch; they are secrets. */
+  readonly headers: Redacted.Redacted<ReadonlyArray<readonly [name: string, value: string]>>
+  /** Batches that wait at most; what comes on top is dropped and counted. */
+  readonly room: number
+  /** Milliseconds that a collector may take. */
+  readonly timeout: number
+  /** Milliseconds between the first and the second try; twice as long each time, up to 30 seconds. */
+  readonly pause: number
+  /** Milliseconds that the end of the scope waits for what is still here. */
+  readonly patience: number
+}
+
+type Sent = { readonly _tag: "Taken" } | { readonly _tag: "Refused" | "Away"; readonly why: string }
+
+const longestPause = 30_000
+/** What a collector answers that may take the same batch later. */
+const later = [408, 429, 502, 503, 504]
+
+const send = async (parcel: Parcel, { headers, timeout }: OutboxOptions): Promise<Sent> => {
+  try {
+    const answer = await fetch(parcel.url, {
+      method: "POST",
+      headers: [["content-type", "application/json"], ...Redacted.value(headers)].map(([name = "", value = ""]) => [
+        name,
+        value
+      ]),
+      body: parcel.body,
+      // The headers are for this collector, not for wherever it may point to.
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeout)
+    })
+    await answer.arrayBuffer()
+    if (answer.ok) return { _tag: "Taken" }
+    return { _tag: later.includes(answer.status) ? "Away" : "Refused", why: `status ${answer.status}` }
+  } catch (thrown) {
+    return { _tag: "Away", why: thrown instanceof Error ? thrown.name : "unknown failure" }
+  }
+}
+
+/**
+ * A client for effect's exporters that takes every batch at once and sends them one after another, in the background.
+ * A collector that is away or slow costs this much memory and nobody any time; the log says when it begins and when it
+ * is over.
+ */
+export const makeOutbox = Effect.fnUntraced(function* (options: OutboxOptions) {
+  const parcels = yield* Queue.dropping<Parcel, Cause.Done>(options.room)
+  let lost = 0
+  let away = false
+
+  const noted = Effect.fnUntraced(function* (sent: Sent) {
+    if (sent._tag !== "Taken") {
+      if (!away) yield* Effect.logWarning("the telemetry collector does not take what it is sent", { why: sent.why })
+      away = true
+      return
+    }
+    if (!away) return
+    yield* Effect.logInfo("the telemetry collector takes again what it is sent", { batchesLost: lost })
+    away = false
+    lost = 0
+  })
+
+  const deliver = Effect.fnUntraced(function* (parcel: Parcel) {
+    for (let pause = options.pause; ; pause = Math.min(pause * 2, longestPause)) {
+      const sent = yield* Effect.promise(() => send(parcel, options))
+      if (sent._tag === "Refused") lost++
+      yield* noted(sent)
+      if (sent._tag !== "Away") return
+      yield* Effect.sleep(pause)
+    }
+  })
+
+  const sending = yield* Effect.forkScoped(Effect.ignore(Effect.forever(Effect.flatMap(Queue.take(parcels), deliver))))
+  yield* Effect.addFinalizer(() =>
+    Queue.end(parcels).pipe(
+      Effect.andThen(Fiber.await(sending)),
+      Effect.timeoutOrElse({
+        duration: options.patience,
+        orElse: () => Effect.logWarning("the telemetry collector did not take all before the end")
+      })
+    )
+  )
+
+  return HttpClient.make((request) =>
+    Effect.sync(() => {
+      const { body } = request
+      const text = body._tag === "Uint8Array" ? body.text : undefined
+      if (text === undefined || !Queue.offerUnsafe(parcels, { url: request.url, body: text })) lost++
+      return fromWeb(request, new Response(null, { status: 200 }))
+    })
+  )
+})

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test"
+import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
+import { readSettings } from "../../runtimes/server/Settings.ts"
+
+const read = (env: Readonly<Record<string, string>>) =>
+  Effect.runSync(
+    Effect.result(readSettings).pipe(
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord(env))
+    )
+  )
+
+const observing = (env: Readonly<Record<string, string>>) => Result.getOrThrow(read(env)).observe
+
+describe("the settings of whoever looks on", () => {
+  test("are off where nothing is said", () => {
+    expect(observing({})).toEqual({ audit: { _tag: "Log" }, metrics: Option.none(), otlp: Option.none() })
+    expect(observing({ METRICS_HOST: "0.0.0.0", OTEL_SERVICE_NAME: "auth" }).metrics).toEqual(Option.none())
+  })
+
+  test("are what the variables say", () => {
+    const { audit, metrics, otlp } = observing({
+      AUDIT: "/var/log/tessera/audit.jsonl",
+      METRICS_HOST: "::1",
+      METRICS_PORT: "9464",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "https://otlp.example.com/base/",
+      OTEL_EXPORTER_OTLP_HEADERS: "Api-Key=se%2Ccret, x-b = c=d",
+      OTEL_SERVICE_NAME: "auth",
+      OTEL_TRACES_SAMPLER_ARG: "0.25"
+    })
+    expect(audit).toEqual({ _tag: "File", path: "/var/log/tessera/audit.jsonl" })
+    expect(metrics).toEqual(Option.some({ host: "::1", port: 9464 }))
+    const { headers, ...rest } = Option.getOrThrow(otlp)
+    expect(rest).toEqual({ endpoint: "https://otlp.example.com/base", serviceName: "auth", share: 0.25 })
+    expect(Redacted.value(headers)).toEqual([
+      ["api-key", "se,cret"],
+      ["x-b", "c=d"]
+    ])
+    expect(JSON.stringify(otlp)).not.toContain("cret")
+  })
+
+  test.each([
+    ["AUDIT", "stderr"],
+    ["AUDIT", "audit.jsonl"],
+    ["AUDIT", "./folder/"],
+    ["METRICS_HOST", "a b"],
+    ["METRICS_PORT", "0"],
+    ["METRICS_PORT", "off"],
+    ["METRICS_PORT", "3000"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://127.0.0.1:4317"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hunter2@127.0.0.1"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1/?key=hunter2"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "hunter2"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "a=b,"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "a=%0d%0ax: y"],
+    ["OTEL_EXPORTER_OTLP_HEADERS", "a=%zz"],
+    ["OTEL_TRACES_SAMPLER_ARG", "1.5"],
+    ["OTEL_TRACES_SAMPLER_ARG", "half"]
+  ])("say by its name that %s can't be %s", (name, value) => {
+    const wrong = read({ [name]: value })
+    const complaints = Result.isFailure(wrong) ? wrong.failure.complaints : []
+    expect(complaints).toEqual([expect.stringMatching(new RegExp(`^${name}: expected [^\n]+$`))])
+    expect(complaints.join()).not.toContain("hunter2")
+  })
+})
