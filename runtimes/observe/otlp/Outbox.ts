@@ -27,6 +27,12 @@ const longestPause = 30_000
 /** What a collector answers that may take the same batch later. */
 const later = [408, 429, 502, 503, 504]
 
+const whyOf = (thrown: unknown): string => {
+  if (!(thrown instanceof Error)) return "unknown failure"
+  // Errors of the system carry their code beside what the language knows of them; what they say may hold the address.
+  return "code" in thrown && typeof thrown.code === "string" ? thrown.code : thrown.name
+}
+
 const send = async (parcel: Parcel, { headers, timeout }: OutboxOptions): Promise<Sent> => {
   try {
     const answer = await fetch(parcel.url, {
@@ -44,7 +50,7 @@ const send = async (parcel: Parcel, { headers, timeout }: OutboxOptions): Promis
     if (answer.ok) return { _tag: "Taken" }
     return { _tag: later.includes(answer.status) ? "Away" : "Refused", why: `status ${answer.status}` }
   } catch (thrown) {
-    return { _tag: "Away", why: thrown instanceof Error ? thrown.name : "unknown failure" }
+    return { _tag: "Away", why: whyOf(thrown) }
   }
 }
 
