@@ -2,8 +2,9 @@ import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
 import type { EndpointOf, FaultOf, Named, NameOf } from "../openapi/contract/Contract.ts"
 import type { Introspected, introspectContract } from "../openapi/contract/introspect.ts"
+import { grantMark } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { ClientId } from "../rules/Id.ts"
+import type { ClientId, GrantId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { InvalidToken, type TokenRequired } from "../rules/Refusal.ts"
 import type { Resource } from "../rules/Resource.ts"
@@ -58,6 +59,7 @@ const seconds = (millis: number): number => Math.floor(millis / 1000)
 interface Facts {
   readonly principal: Principal["_tag"]
   readonly subject: string
+  readonly grant: GrantId
   readonly client: ClientId | undefined
   readonly scope: Scopes
   readonly resource: Resource | null
@@ -68,14 +70,14 @@ interface Facts {
 
 const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
   if (known.kind === "refresh") {
-    const { client, scope, resource, subject } = known.grant
-    const facts = { client, scope, resource, expiresAt: known.token.expiresAt, bearer: false }
+    const { id: grant, client, scope, resource, subject } = known.grant
+    const facts = { grant, client, scope, resource, expiresAt: known.token.expiresAt, bearer: false }
     return subject._tag === "User"
       ? { principal: "User", subject: subject.id, ...facts }
       : { principal: "Workspace", subject: client, ...facts }
   }
-  const { scope, resource, expiresAt } = known.principal
-  const facts = { scope, resource, expiresAt, bearer: true }
+  const { grant, scope, resource, expiresAt } = known.principal
+  const facts = { grant, scope, resource, expiresAt, bearer: true }
   switch (known.principal._tag) {
     case "User":
       return { principal: "User", subject: known.principal.user, client: known.principal.client, ...facts }
@@ -86,7 +88,10 @@ const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
   }
 }
 
-/** RFC 7662 §2.2, and `principal`: which of the three is calling, for guards in other processes. */
+/**
+ * RFC 7662 §2.2; and for guards in other processes `principal`, which of the three is calling, and `grant`, by which
+ * they know it again in the audit stream.
+ */
 const describe = (call: Call, facts: Facts): Written<Extract<Introspected, { readonly active: true }>> => ({
   active: true,
   iss: call.workspace.issuer,
@@ -96,7 +101,8 @@ const describe = (call: Call, facts: Facts): Written<Extract<Introspected, { rea
   token_type: facts.bearer ? "Bearer" : undefined,
   exp: facts.expiresAt === null ? undefined : seconds(facts.expiresAt),
   aud: facts.resource ?? undefined,
-  principal: facts.principal
+  principal: facts.principal,
+  grant: grantMark(facts.grant)
 })
 
 const inactiveAnswer = secretJson(200, inactive)

@@ -1,7 +1,7 @@
 import type { Clock, Duration, Layer, Redacted } from "effect"
 import type { Parts } from "../../core/http/Parts.ts"
 import type { Route } from "../../core/http/Route.ts"
-import type { Theme } from "../../core/pages/Theme.ts"
+import type { ThemeOptions } from "../../core/pages/Theme.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import type { Storage } from "../../core/ports/Storage.ts"
 import type { HostPeople } from "./HostPeople.ts"
@@ -77,8 +77,8 @@ export interface CreateOptions {
   /** Slows floods down: by application, grant, account, and only last by address. Default: `true`. */
   readonly rateLimits?: boolean
 
-  /** Colour, name and logo of the pages. Default: Tessera's own. */
-  readonly theme?: typeof Theme.Encoded
+  /** Name, logo, colours, corners and font of the pages. Default: Tessera's own. */
+  readonly theme?: ThemeOptions
 
   /**
    * Told of every grant, refusal, revocation and change, as it happens. It is not waited for, and what it throws is

@@ -1,5 +1,5 @@
 import { Duration, Layer, Option, Redacted, Result, Schema } from "effect"
-import { Theme } from "../../core/pages/Theme.ts"
+import { readTheme, type Theme } from "../../core/pages/Theme.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
@@ -143,10 +143,10 @@ const registrationOf = (registration: CreateOptions["registration"] = "open"): C
 
 const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {
   if (theme === undefined) return Result.succeed(undefined)
-  const read = Schema.decodeUnknownResult(Theme)(theme)
-  return Result.isSuccess(read)
-    ? Result.succeed(read.success)
-    : bad("theme", `is refused: ${read.failure.message.replaceAll(/\s+/g, " ")}`)
+  if (typeof theme !== "object" || theme === null) return bad("theme", "has to be an object")
+  return Result.mapError(readTheme(theme), (why) =>
+    badOption("theme", `is refused: ${why.replace(/^theme: /, "").replaceAll(/\s+/g, " ")}`)
+  )
 }
 
 const restOf = (options: CreateOptions): Checked<void> => {

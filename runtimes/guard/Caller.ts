@@ -1,8 +1,11 @@
 import type { Principal } from "../../core/grant/Principal.ts"
+import { grantMark } from "../../core/ports/Audit.ts"
 
 interface Common {
   /** Who issued the token, and so whose API it is for. */
   readonly issuer: string
+  /** What the audit stream calls that which the token came from: good for logs, and for nothing else. */
+  readonly grant: string
   readonly scope: ReadonlyArray<string>
   /** What the token is bound to; `null`: all of the API. */
   readonly resource: string | null
@@ -34,9 +37,9 @@ export interface ApiKeyCaller extends Common {
 /** Who calls, in the same words whether the authorization server is in this process or in another. */
 export type Caller = UserCaller | WorkspaceCaller | ApiKeyCaller
 
-/** What a guard tells of the core's principal: not the grant, whose id is half of a token. */
+/** What a guard tells of the core's principal: of the grant its mark alone, since its id is half of a token. */
 export const callerOf = (issuer: string, principal: Principal): Caller => {
-  const common = { issuer, scope: principal.scope, resource: principal.resource }
+  const common = { issuer, grant: grantMark(principal.grant), scope: principal.scope, resource: principal.resource }
   switch (principal._tag) {
     case "User":
       return {

@@ -10,7 +10,7 @@ export interface Answer {
   readonly maxAge: number | undefined
 }
 
-/** RFC 7662 §2.2, and `principal`, by which Tessera tells the three kinds of caller apart. */
+/** RFC 7662 §2.2; `principal`, by which Tessera tells the three kinds of caller apart, and `grant`, what it calls them. */
 const Active = Schema.Struct({
   active: Schema.Literal(true),
   iss: Schema.optionalKey(Schema.String),
@@ -20,7 +20,8 @@ const Active = Schema.Struct({
   token_type: Schema.optionalKey(Schema.String),
   exp: Schema.optionalKey(Schema.Finite),
   aud: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
-  principal: Schema.Literals(["User", "Workspace", "ApiKey"])
+  principal: Schema.Literals(["User", "Workspace", "ApiKey"]),
+  grant: Schema.String
 })
 type Active = typeof Active.Type
 
@@ -37,6 +38,7 @@ const callerOf = (issuer: string, active: Active): Caller | undefined => {
   if (audience.length > 1) return undefined
   const common = {
     issuer,
+    grant: active.grant,
     scope: (active.scope ?? "").split(" ").filter((name) => name !== ""),
     resource: audience[0] ?? null
   }

@@ -3,11 +3,13 @@ import { secretJson } from "../../core/http/answer.ts"
 import { admit, type Needs, readBearer } from "../../core/http/guard.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { bearerRefusal } from "../../core/http/wire.ts"
+import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { AnswerCache } from "./AnswerCache.ts"
 import type { Caller } from "./Caller.ts"
 import { type Check, type Guard, guardOf } from "./Check.ts"
+import { endedBy } from "./endedBy.ts"
 import { type Answer, introspect } from "./introspect.ts"
 import { type IntrospectionFailure, type RemoteGuardOptions, readOptions } from "./RemoteGuardOptions.ts"
 
@@ -17,6 +19,8 @@ export interface RemoteGuard extends Guard {
   readonly forget: (token: string) => void
   /** The same for all tokens of a person, a client …, for hosts that hear of revocations. */
   readonly forgetWhere: (revoked: (caller: Caller) => boolean) => void
+  /** An event of the authorization server's audit stream, however it got here: what it ended is asked about anew. */
+  readonly hear: (event: AuditEvent) => void
   readonly clear: () => void
 }
 
@@ -105,16 +109,22 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     return Result.isSuccess(admitted) ? { _tag: "Admitted", principal: admitted.success } : refusal(admitted.failure)
   }
 
+  const forgetWhere = (revoked: (caller: Caller) => boolean) => {
+    // Who those under way are about is not known yet.
+    flights.clear()
+    cache.deleteWhere(revoked)
+  }
+
   return Object.assign(guardOf(check), {
     forget: (token: string) => {
       const name = digestOf(token)
       flights.delete(name)
       cache.delete(name)
     },
-    forgetWhere: (revoked: (caller: Caller) => boolean) => {
-      // Who they are about is not known yet.
-      flights.clear()
-      cache.deleteWhere(revoked)
+    forgetWhere,
+    hear: (event: AuditEvent) => {
+      const ended = endedBy(event)
+      if (ended !== undefined) forgetWhere(ended)
     },
     clear: () => {
       flights.clear()

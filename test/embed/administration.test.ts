@@ -179,6 +179,7 @@ describe("grants", () => {
         "_tag",
         "client",
         "expiresAt",
+        "grant",
         "issuer",
         "resource",
         "scope",
@@ -186,5 +187,6 @@ describe("grants", () => {
       ])
       const [grant] = (await auth.grants.list("ada")).items
       expect(grant?.id).toHaveLength(8)
+      expect(checked.principal.grant).toBe(grant?.id ?? "")
     }))
 })

@@ -101,24 +101,26 @@ export const letIn = async (auth: EmbeddedTessera, person: string, scope = "api"
     new Request(`${auth.issuer}/consent`, formed({ ...fields, decision: "approve" }, { cookie, origin: auth.issuer }))
   )
   const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? ""
-  const response = await auth.handle(
-    new Request(
-      `${auth.issuer}/oauth/token`,
-      formed({
-        grant_type: "authorization_code",
-        code,
-        redirect_uri: redirectUri,
-        client_id: client.id,
-        client_secret: secret ?? ""
-      })
+  const redeem = (code: string) =>
+    auth.handle(
+      new Request(
+        `${auth.issuer}/oauth/token`,
+        formed({
+          grant_type: "authorization_code",
+          code,
+          redirect_uri: redirectUri,
+          client_id: client.id,
+          client_secret: secret ?? ""
+        })
+      )
     )
-  )
+  const response = await redeem(code)
   // The shape is RFC 6749's; where it is not, what reads it fails.
   const { access_token, refresh_token } = (await response.json()) as {
     readonly access_token: string
     readonly refresh_token: string
   }
-  return { client, access: access_token, refresh: refresh_token }
+  return { client, code, redeem, access: access_token, refresh: refresh_token }
 }
 
 export const bearer = (url: string, token: string): Request =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import type { AuditEntry } from "../../runtimes/embed/tessera.ts"
 import type { Guard } from "../../runtimes/guard/Guard.ts"
 import { bearer, letIn, machine } from "../embed/host.ts"
 import { withRemote } from "./remote.ts"
@@ -79,7 +80,15 @@ describe("a guard in another process", () => {
 
   test("takes no token of another server's, nor one that is for several", () =>
     withRemote({}, async ({ guard, line, resource }) => {
-      const active = { active: true, sub: "a", client_id: "c", exp: 4e9, token_type: "Bearer", principal: "User" }
+      const active = {
+        active: true,
+        sub: "a",
+        client_id: "c",
+        exp: 4e9,
+        token_type: "Bearer",
+        principal: "User",
+        grant: "g"
+      }
       const answer = async (over: object) => {
         line.instead = async () => Response.json({ ...active, scope: "api", iss: resource, ...over })
         guard.clear()
@@ -149,7 +158,15 @@ describe("what it remembers", () => {
 
   test("is shorter where the server says so, and never longer", () =>
     withRemote({ cache: { ttl: "5 seconds" } }, async ({ guard, line, resource, wait }) => {
-      const answer = { active: true, sub: "a", client_id: "c", exp: 4e9, token_type: "Bearer", principal: "User" }
+      const answer = {
+        active: true,
+        sub: "a",
+        client_id: "c",
+        exp: 4e9,
+        token_type: "Bearer",
+        principal: "User",
+        grant: "g"
+      }
       const hinted = (hint: string) => async () =>
         Response.json({ ...answer, scope: "api", iss: resource }, { headers: { "cache-control": hint } })
       line.instead = hinted("private, max-age=2")
@@ -231,6 +248,37 @@ describe("what it remembers", () => {
       expect(await statusOf(guard, resource, kept)).toBe(200)
       expect(line.asked).toBe(asked)
     }))
+
+  test("ends with what the audit stream says, at once, whoever ended it and how", async () => {
+    const heard: { by: (entry: AuditEntry) => void } = { by: () => undefined }
+    const host = { audit: (entry: AuditEntry) => heard.by(entry) }
+    await withRemote({ cache: { ttl: "1 hour" }, host }, async ({ auth, guard, resource }) => {
+      const endings: ReadonlyArray<readonly [text: string, end: () => Promise<unknown>]> = await Promise.all([
+        machine(auth).then(async ({ revoke, token }) => {
+          const text = await token()
+          return [text, () => revoke(text)] as const
+        }),
+        machine(auth).then(
+          async ({ client, token }) => [await token(), () => auth.clients.disable(client.id)] as const
+        ),
+        machine(auth).then(async ({ client, token }) => [await token(), () => auth.clients.delete(client.id)] as const),
+        auth.apiKeys.create({ name: "Key" }).then(({ id, key }) => [key, () => auth.apiKeys.revoke(id)] as const),
+        letIn(auth, "ada").then(({ access }) => [access, () => auth.grants.revokeAll("ada")] as const),
+        letIn(auth, "bob").then(({ access, code, redeem }) => [access, () => redeem(code)] as const)
+      ])
+      const bystander = (await auth.apiKeys.create({ name: "Bystander" })).key
+      for (const [text, end] of endings) {
+        expect(await statusOf(guard, resource, text)).toBe(200)
+        expect(await statusOf(guard, resource, bystander)).toBe(200)
+        const events: Array<AuditEntry["event"]> = []
+        heard.by = ({ event }) => events.push(event)
+        await end()
+        expect(await statusOf(guard, resource, text)).toBe(200)
+        for (const event of events) guard.hear(event)
+        expect(await statusOf(guard, resource, text)).toBe(401)
+      }
+    })
+  })
 
   test("is bounded, and made-up tokens push no good one out", () =>
     withRemote(

@@ -32,6 +32,12 @@ const makeKey = Effect.fnUntraced(function* (world: World, expiresAt: Instant | 
 const machine = { grant_types: ["authorization_code", "client_credentials"] }
 const inactive = { active: false }
 
+/** What the audit stream calls the grant that was issued last. */
+const lastMark = (world: World) => {
+  const issued = world.audit.map(({ event }) => event).findLast((event) => event._tag === "TokensIssued")
+  return issued?.grant ?? "none was issued"
+}
+
 describe("introspection by a client (RFC 7662)", () => {
   test("tells of its access token: whose it is, how far it reaches, until when", () =>
     inWorld((world) =>
@@ -49,7 +55,8 @@ describe("introspection by a client (RFC 7662)", () => {
           scope: "api profile",
           token_type: "Bearer",
           exp: t0 / 1000 + 3600,
-          principal: "User"
+          principal: "User",
+          grant: lastMark(world)
         })
       })
     ))
@@ -68,7 +75,8 @@ describe("introspection by a client (RFC 7662)", () => {
           scope: "api",
           exp: t0 / 1000 + 30 * 24 * 3600,
           aud: rest,
-          principal: "User"
+          principal: "User",
+          grant: lastMark(world)
         })
       })
     ))
@@ -162,7 +170,9 @@ describe("introspection by a resource server", () => {
           sub: "home",
           scope: "api profile",
           token_type: "Bearer",
-          principal: "ApiKey"
+          principal: "ApiKey",
+          // A key's text begins with its grant's id.
+          grant: key.slice("tsr_ak_".length).slice(0, 8)
         })
         expect(jsonOf(yield* ask(world, { token: brief }, bearing(key))).exp).toBe(t0 / 1000 + 5)
         yield* TestClock.adjust("6 seconds")

@@ -26,7 +26,8 @@ const LiveToken = Schema.Struct({
   aud: Schema.optionalKey(Schema.String.annotate({ description: "The resource that it is for (RFC 8707)." })),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]).annotate({
     description: "Which of the three is calling."
-  })
+  }),
+  grant: Schema.String.annotate({ description: "What the audit stream calls that which the token came from." })
 }).annotate({ identifier: "LiveToken" })
 
 const DeadToken = Schema.Struct({ active: Schema.Literal(false) }).annotate({
