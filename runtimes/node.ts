@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { secretJson } from "../core/http/answer.ts"
-import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
+import { SharedAnswer } from "../core/http/finish.ts"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
@@ -32,6 +33,22 @@ const noTarget: HttpResponse = secretJson(
 
 const socketPeer = (request: IncomingMessage) => request.socket.remoteAddress
 
+/**
+ * Node's `headers` drops the second of two, where the other platforms join them; and it makes an object of them all, of
+ * which a request asks for three or four.
+ */
+const headerOf = (raw: ReadonlyArray<string>, name: string): string | undefined => {
+  let value: string | undefined
+  for (let i = 0; i < raw.length; i += 2) {
+    const candidate = raw[i]
+    if (candidate?.length !== name.length || candidate.toLowerCase() !== name) continue
+    value = value === undefined ? raw[i + 1] : `${value}, ${raw[i + 1]}`
+  }
+  return value
+}
+
+const lengthOf = (request: IncomingMessage): number => Number(headerOf(request.rawHeaders, "content-length") ?? 0)
+
 class NodeRequest implements HttpRequest {
   readonly method: string
   readonly path: string
@@ -50,8 +67,7 @@ class NodeRequest implements HttpRequest {
     this.method = request.method ?? "GET"
     this.path = target.path
     this.query = target.query
-    // Node's `headers` drops the second of two; the other platforms join them.
-    this.headers = { get: (name) => request.headersDistinct[name]?.join(", ") }
+    this.headers = { get: (name) => headerOf(request.rawHeaders, name) }
     this.body = body
     this.#request = request
     this.#peer = peer
@@ -63,11 +79,13 @@ class NodeRequest implements HttpRequest {
 }
 
 const hasBody = (request: IncomingMessage): boolean =>
-  request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0
+  lengthOf(request) > 0 || headerOf(request.rawHeaders, "transfer-encoding") !== undefined
+
+const utf8 = new TextDecoder()
 
 /** Calls `done` once: with the body, or with the answer to a request whose body is not to be had. */
 const readBody = (request: IncomingMessage, done: (read: string | HttpResponse) => void): void => {
-  if (Number(request.headers["content-length"] ?? 0) > bodyLimit) {
+  if (lengthOf(request) > bodyLimit) {
     done(tooLarge())
     return
   }
@@ -84,7 +102,7 @@ const readBody = (request: IncomingMessage, done: (read: string | HttpResponse) 
     if (size <= bodyLimit) chunks.push(chunk)
     else settle(tooLarge)
   })
-  request.on("end", () => settle(() => new TextDecoder().decode(Buffer.concat(chunks))))
+  request.on("end", () => settle(() => utf8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))))
   // Cut off in the middle: there is nobody to answer, and nothing may be done.
   request.on("close", () => settle(unreadable))
   request.on("error", () => settle(unreadable))
@@ -117,16 +135,31 @@ const setEach = (response: ServerResponse, pairs: ReadonlyArray<string>): void =
   }
 }
 
+/** Many answers share one list of headers, which is written out once. */
+const written = new WeakMap<HeaderPairs, ReadonlyArray<string>>()
+
+const writtenOnce = (pairs: HeaderPairs): ReadonlyArray<string> => {
+  const known = written.get(pairs)
+  if (known !== undefined) return known
+  const flat = pairs.flat()
+  written.set(pairs, flat)
+  return flat
+}
+
+const headersOf = (answer: HttpResponse): Array<string> =>
+  answer instanceof SharedAnswer
+    ? [...writtenOnce(answer.common), "x-request-id", answer.requestId]
+    : answer.headers.flat()
+
+const has = (headers: HeaderPairs, wanted: string): boolean => headers.some(([name]) => name === wanted)
+
 const write = (request: IncomingMessage, response: ServerResponse, answer: HttpResponse, keepAlive: boolean): void => {
   if (response.destroyed || response.headersSent) return
-  const headers: Array<string> = []
-  let length = false
-  let close = false
-  for (const [name, value] of answer.headers) {
-    headers.push(name, value)
-    if (name === "content-length") length = true
-    if (name === "connection") close = true
-  }
+  const headers = headersOf(answer)
+  // What is shared says nothing of one answer's length, or of its connection.
+  const shared = answer instanceof SharedAnswer
+  const length = !shared && has(answer.headers, "content-length")
+  const close = !shared && has(answer.headers, "connection")
   if (!length && answer.status !== 204 && answer.status !== 304) {
     headers.push("content-length", String(Buffer.byteLength(answer.body)))
   }
@@ -186,7 +219,7 @@ export const nodeServer = (serve: Serve, options: NodeServerOptions): NodeServer
   )
   // A caller that asks first whether its body is welcome is told by the same rules.
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    if (Number(request.headers["content-length"] ?? 0) <= bodyLimit) response.writeContinue()
+    if (lengthOf(request) <= bodyLimit) response.writeContinue()
     listener(request, response)
   })
   return {
