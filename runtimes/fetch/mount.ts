@@ -1,6 +1,7 @@
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { fetchHandler, type PeerOf } from "../fetch.ts"
+import { type HonoContext, honoPeer } from "./honoPeer.ts"
 
 export interface FetchMountOptions {
   /** The caller's address, from a source that the caller can't write. Default: unknown. */
@@ -24,12 +25,8 @@ export const fetchMount =
   (request) =>
     answer(mount, request, request, () => options.peer?.(request))
 
-interface HonoContext {
-  readonly req: { readonly raw: Request }
-}
-
 export interface HonoMountOptions<C> {
-  /** The caller's address, from a source that the caller can't write. Default: unknown. */
+  /** The caller's address, from a source that the caller can't write. Default: the socket's, on Node, Bun and Deno. */
   readonly peer?: (context: C) => string | undefined
 }
 
@@ -39,7 +36,9 @@ export type HonoMount<C> = (context: C, next: () => Promise<void>) => Promise<Re
 export const honoMount =
   <C extends HonoContext>(mount: Mount, options: HonoMountOptions<C> = {}): HonoMount<C> =>
   async (context, next) => {
-    const answered = answer(mount, context.req.raw, context, () => options.peer?.(context))
+    const answered = answer(mount, context.req.raw, context, () =>
+      options.peer === undefined ? honoPeer(context) : options.peer(context)
+    )
     if (answered !== undefined) return answered
     await next()
     return undefined

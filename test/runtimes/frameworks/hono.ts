@@ -9,7 +9,7 @@ export const honoApp = (tessera: Mount): Hono => {
     c.header("x-mine", "1")
   })
   app.get("/", (c) => c.text("home"))
-  app.use(honoMount(tessera, { peer: () => "127.0.0.1" }))
+  app.use(honoMount(tessera))
   app.post("/own", async (c) =>
     c.json(c.req.header("content-type") === "application/json" ? await c.req.json() : await c.req.parseBody())
   )
