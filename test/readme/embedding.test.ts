@@ -1,129 +1,218 @@
-import { describe, expect, test } from "bun:test"
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { createHash } from "node:crypto"
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Redacted, type Scope } from "effect"
+import { Effect, Exit, Redacted, Scope } from "effect"
 import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
-import { companiesStatus, locationOf, postToken, register, Visitor } from "../given/serverVisitor.ts"
+import { locationOf, postToken, register, Visitor } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, node22 } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
-import { startChild } from "../runtimes/given/Child.ts"
-import { house, readmeBlocks } from "./blocks.ts"
+import { type Child, startChild } from "../runtimes/given/Child.ts"
+import { type Block, blocksOf, house, readmeBlocks } from "./blocks.ts"
 import { withPorts } from "./Ports.ts"
 
-const blocks = ["Embedding", "In Elysia", "In plain Node"].map((heading) => {
-  const [block, ...more] = readmeBlocks().filter((one) => one.under.at(-1) === heading)
-  return { heading, text: block?.text ?? "", more }
-})
-const [authorization, elysia, plainNode] = blocks.map(({ text }) => text)
-
-/** The blocks as files that belong together. In the house, so that `tessera` is this very package. */
-const pasted = (port: number) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const folder = join(house, "test/readme", `pasted-${process.pid}-${port}`)
-      mkdirSync(folder)
-      const files = { "authorization.ts": authorization, "elysia.ts": elysia, "node.ts": plainNode }
-      for (const [name, text = ""] of Object.entries(files)) {
-        writeFileSync(join(folder, name), withPorts(text, { server: port, callback: 0 }))
-      }
-      return folder
-    }),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
-  )
-
-const run = <E>(body: Effect.Effect<void, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
-
-const redirectUri = "https://app.example/callback"
-
-/** Someone with a cookie of the host's own, an application that asks them, and the host's own route behind the guard. */
-const throughIt = async (url: string) => {
-  const client = await register(url, { redirect_uris: [redirectUri], token_endpoint_auth_method: "client_secret_post" })
-  const ask = new URLSearchParams({ response_type: "code", client_id: client.client_id, redirect_uri: redirectUri })
-  const stranger = await new Visitor(url).get(`/oauth/authorize?${ask}`)
-  expect(locationOf(stranger, url).pathname).toBe("/sign-in")
-
-  const ada = new Visitor(url)
-  ada.cookies.set("session", "cookie-of-ada")
-  const back = await ada.decide(`/oauth/authorize?${ask}`)
-  const answer = await postToken(url, {
-    grant_type: "authorization_code",
-    code: back.searchParams.get("code") ?? "",
-    redirect_uri: redirectUri,
-    client_id: client.client_id,
-    client_secret: String(client.client_secret)
-  })
-  // The shape is RFC 6749's; where it is not, what reads it fails.
-  const { access_token } = (await answer.json()) as { readonly access_token: string }
-  expect(await companiesStatus(url, access_token)).toBe(200)
-
-  const orders = await fetch(`${url}/orders`, { headers: { authorization: `Bearer ${access_token}` } })
-  expect(await orders.json()).toEqual({ orders: [], of: "User" })
-  const refused = await fetch(`${url}/orders`, { headers: { authorization: "Bearer forged" } })
-  expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([
-    401,
-    expect.stringContaining("invalid_token")
-  ])
+interface Pasted {
+  readonly heading: string
+  readonly file: string
+  readonly on: "Node" | "Bun"
 }
 
-const answersAt = (url: string) =>
+/** One block for each way to embed, which stands on its own. */
+const ways: ReadonlyArray<Pasted> = [
+  { heading: "In Express 5", file: "express.ts", on: "Node" },
+  { heading: "In Fastify 5", file: "fastify.ts", on: "Node" },
+  { heading: "In Hono", file: "hono.ts", on: "Node" },
+  { heading: "In Koa", file: "koa.ts", on: "Node" },
+  { heading: "In plain Node", file: "node.ts", on: "Node" },
+  { heading: "In Elysia", file: "elysia.ts", on: "Bun" },
+  { heading: "In fetch handlers", file: "fetch.ts", on: "Bun" }
+]
+
+/** For those who write Effect: files that belong together. The second one listens. */
+const layered: Pasted = { heading: "Composing the layers", file: "layers.ts", on: "Node" }
+
+const under = (blocks: ReadonlyArray<Block>, heading: string) => blocks.filter((one) => one.under.at(-1) === heading)
+const wayTo = ({ heading }: Pasted) => under(readmeBlocks(), heading)
+const layers = () => under(blocksOf(readFileSync(join(house, "core/README.md"), "utf8")), layered.heading)
+
+/** The blocks as files, each at a port of its own. In the house, so that `tessera` is this very package. */
+const pasted = Effect.gen(function* () {
+  const folder = join(house, "test/readme", `pasted-${process.pid}`)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => mkdirSync(folder)),
+    () => Effect.sync(() => rmSync(folder, { recursive: true }))
+  )
+  const write = (file: string, text: string) => writeFileSync(join(folder, file), text)
+  const ports = new Map<string, number>()
+  for (const way of [...ways, layered]) {
+    const server = yield* freePort
+    const [first = "", second = ""] = (way === layered ? layers() : wayTo(way)).map(({ text }) =>
+      withPorts(text, { server, callback: 0 })
+    )
+    write(way.file, way === layered ? second : first)
+    if (way === layered) write("authorization.ts", first)
+    ports.set(way.file, server)
+  }
+  for (const platform of ["Node", "Bun"]) {
+    const files = [...ways, layered].filter(({ on }) => on === platform).map(({ file }) => file)
+    write(`all${platform}.ts`, files.map((file) => `import "./${file}"\n`).join(""))
+  }
+  const extending = { extends: "../../../tsconfig.json", include: ["*.ts"] }
+  write("tsconfig.json", JSON.stringify(extending))
+  return { folder, ports }
+})
+
+const isThere = (port: number | undefined) =>
   Effect.promise(() =>
-    fetch(`${url}/readyz`).then(
+    fetch(`http://127.0.0.1:${port}/.well-known/oauth-authorization-server`).then(
       ({ ok }) => ok,
       () => false
     )
   )
 
-const embedded = (program: () => string, args: ReadonlyArray<string>, file: string) =>
-  run(
-    Effect.gen(function* () {
-      const port = yield* freePort
-      const url = `http://127.0.0.1:${port}`
-      const cwd = yield* throwawayFolder("embedded")
-      const folder = yield* pasted(port)
-      const env = { ...plainEnvironment, SEAL_KEYS: Redacted.value(newSealKey()) }
-      const child = yield* startChild(program(), [...args, join(folder, file)], { cwd, env })
-      const there = yield* pollUntil(answersAt(url), 30_000)
-      expect([there, there ? "" : child.stderr()]).toEqual([true, ""])
-      yield* Effect.promise(() => throughIt(url))
-    })
-  )
+const scope = Scope.makeUnsafe()
+const run = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Scope.provide(body, scope))
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+let folder: string
+let ports: ReadonlyMap<string, number>
+let children: ReadonlyMap<Pasted["on"], Child>
+
+beforeAll(
+  () =>
+    run(
+      Effect.gen(function* () {
+        ;({ folder, ports } = yield* pasted)
+        const cwd = yield* throwawayFolder("embedded")
+        const env = { ...plainEnvironment, SEAL_KEYS: Redacted.value(newSealKey()) }
+        // One process for all that run on the same platform: they share nothing but a file of SQLite's.
+        const onNode = ["--experimental-strip-types", join(folder, "allNode.ts")]
+        children = new Map([
+          ["Node", yield* startChild(node22(), onNode, { cwd, env })],
+          ["Bun", yield* startChild(process.execPath, [join(folder, "allBun.ts")], { cwd, env })]
+        ])
+      })
+    ),
+  60_000
+)
+
+const redirectUri = "https://app.example/callback"
+const verifier = "a-code-verifier-of-at-least-43-characters-~._"
+const challenge = createHash("sha256").update(verifier).digest("base64url")
+
+type Tokens = Readonly<Record<"access_token" | "refresh_token" | "scope", string>>
+
+/** A stranger's application, and the person of the host's that it asks. */
+const embedded = async (url: string) => {
+  const { client_id, client_secret } = await register(url, {
+    redirect_uris: [redirectUri],
+    grant_types: ["authorization_code", "client_credentials"],
+    token_endpoint_auth_method: "client_secret_post"
+  })
+  const credentials = { client_id, client_secret: String(client_secret) }
+  const tokens = async (fields: Readonly<Record<string, string>>): Promise<Tokens> => {
+    const answer = await postToken(url, { ...fields, ...credentials })
+    if (answer.status !== 200) throw new Error(`the token request was answered ${await answer.text()}`)
+    // The shape is RFC 6749's; where it is not, what reads it fails.
+    return (await answer.json()) as Tokens
+  }
+  const orders = async (token?: string) => {
+    const headers = token === undefined ? undefined : { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${url}/orders`, headers === undefined ? {} : { headers })
+    return { answer, challenge: answer.headers.get("www-authenticate") ?? "" }
+  }
+  return { credentials, tokens, orders }
+}
+
+type App = Awaited<ReturnType<typeof embedded>>
+
+const signInAndApprove = async (url: string, { credentials, tokens }: App): Promise<Tokens> => {
+  const ask = new URLSearchParams({
+    response_type: "code",
+    client_id: credentials.client_id,
+    redirect_uri: redirectUri,
+    scope: "api profile",
+    state: "s",
+    code_challenge: challenge,
+    code_challenge_method: "S256"
+  })
+  const target = `/oauth/authorize?${ask}`
+  const away = locationOf(await new Visitor(url).get(target), url)
+  expect([away.pathname, away.searchParams.get("return_to")]).toEqual(["/sign-in", target])
+
+  const ada = new Visitor(url)
+  ada.cookies.set("theme", "dark")
+  ada.cookies.set("session", "cookie-of-ada")
+  const consent = await (await ada.get(target)).text()
+  expect(consent.replaceAll("<wbr>", "")).toContain("ada@northwind.example")
+  const back = await ada.decide(target)
+  expect([back.searchParams.get("state"), back.searchParams.get("iss")]).toEqual(["s", url])
+  const code = back.searchParams.get("code") ?? ""
+  return tokens({ grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier })
+}
+
+const throughIt = async (url: string) => {
+  const app = await embedded(url)
+  const { credentials, orders, tokens } = app
+  const first = await signInAndApprove(url, app)
+
+  const stranger = await orders()
+  expect([stranger.answer.status, stranger.challenge]).toEqual([401, expect.stringContaining("resource_metadata=")])
+  const forged = await orders("forged")
+  expect([forged.answer.status, forged.challenge]).toEqual([401, expect.stringContaining('error="invalid_token"')])
+  const admitted = await orders(first.access_token)
+  expect(admitted.answer.status).toBe(200)
+  const { client_id: client } = credentials
+  expect(await admitted.answer.json()).toMatchObject({ caller: { _tag: "User", user: "ada", client } })
+
+  const { refresh_token } = first
+  const narrow = await tokens({ grant_type: "refresh_token", refresh_token, scope: "profile" })
+  const kept = await orders(narrow.access_token)
+  expect([kept.answer.status, kept.challenge]).toEqual([403, expect.stringContaining('error="insufficient_scope"')])
+  expect(kept.challenge).toContain('scope="api"')
+  const second = await tokens({ grant_type: "refresh_token", refresh_token: narrow.refresh_token })
+  expect((await orders(second.access_token)).answer.status).toBe(200)
+  const headers = { authorization: `Bearer ${second.access_token}` }
+  expect(await (await fetch(`${url}/oauth/userinfo`, { headers })).json()).toEqual({ sub: "ada" })
+
+  const own = await tokens({ grant_type: "client_credentials" })
+  const itself = await orders(own.access_token)
+  expect([itself.answer.status, await itself.answer.json()]).toMatchObject([200, { caller: { _tag: "Workspace" } }])
+
+  const revoked = await new Visitor(url).post("/oauth/revoke", { token: second.refresh_token, ...credentials })
+  expect(revoked.status).toBe(200)
+  expect((await orders(second.access_token)).answer.status).toBe(401)
+}
 
 describe("the README's blocks for embedding", () => {
-  test("are one under each heading, of at most 25 lines", () => {
-    for (const { heading, more, text } of blocks) {
-      expect([heading, more]).toEqual([heading, []])
-      expect(text.split("\n").length).toBeWithin(10, 26)
+  test("are one under each heading, of at most 25 lines, with nothing left out", () => {
+    for (const way of ways) {
+      const [block, ...more] = wayTo(way)
+      expect([way.heading, more]).toEqual([way.heading, []])
+      expect(block?.text.split("\n").length).toBeWithin(10, 26)
+      expect(Math.max(...(block?.text ?? "").split("\n").map((line) => line.length))).toBeLessThanOrEqual(120)
+      expect(block?.text).not.toContain('from "./')
     }
+    const lengths = layers().map(({ text }) => text.split("\n").length)
+    expect(lengths).toHaveLength(2)
+    expect(Math.max(...lengths)).toBeWithin(10, 26)
   })
 
-  test(
-    "are type-checked as strictly as the house",
-    () =>
-      run(
-        Effect.gen(function* () {
-          const folder = yield* pasted(yield* freePort)
-          const extending = { extends: "../../../tsconfig.json", include: ["*.ts"] }
-          writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(extending))
-          const tsc = join(house, "node_modules/typescript/bin/tsc")
-          const { status, stdout } = yield* runProgram(node(), [tsc, "-p", folder])
-          expect([stdout, status]).toEqual(["", 0])
-        })
-      ),
-    60_000
-  )
+  test("are type-checked as strictly as the house", async () => {
+    const tsc = join(house, "node_modules/typescript/bin/tsc")
+    const { status, stdout } = await run(runProgram(node(), [tsc, "-p", folder]))
+    expect([stdout, status]).toEqual(["", 0])
+  }, 60_000)
 
-  test(
-    "let a person of the host's in, in Elysia on Bun",
-    () => embedded(() => process.execPath, [], "elysia.ts"),
-    60_000
-  )
-
-  test(
-    "let a person of the host's in, in plain Node",
-    () => embedded(node22, ["--experimental-strip-types"], "node.ts"),
-    60_000
-  )
+  for (const way of [...ways, layered]) {
+    test(`let a person of the host's in: ${way.heading}`, async () => {
+      const port = ports.get(way.file)
+      const there = await run(pollUntil(isThere(port), 30_000))
+      expect([there, there ? "" : children.get(way.on)?.stderr()]).toEqual([true, ""])
+      await throughIt(`http://127.0.0.1:${port}`)
+    }, 60_000)
+  }
 })
