@@ -1,5 +1,6 @@
 /** The public surface of `tessera`: what an embedding host or a property test needs, by name. */
 
+export { safeReturnTo } from "./accounts/returnTo.ts"
 // The decisions: functions, for whoever proves a policy of their own
 export { type AuthenticatedClient, authenticate, type Presented } from "./client/authenticate.ts"
 export { type AuthMethod, Client, type GrantType } from "./client/Client.ts"
@@ -16,6 +17,7 @@ export { type Refresh, refresh } from "./grant/refresh.ts"
 export { revoked, revokeGrant, revokeToken } from "./grant/revoke.ts"
 export type { AuthorizationRequest } from "./http/authorizationRequest.ts"
 export type { Call, Endpoint } from "./http/Call.ts"
+export type { ConsentAsked, ConsentTold } from "./http/consentElsewhere.ts"
 export type { Needs } from "./http/guard.ts"
 export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 export { type Interaction, interaction } from "./http/interaction.ts"
@@ -24,6 +26,8 @@ export type { ErrorForm, Route } from "./http/Route.ts"
 // The server
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./http/Tessera.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
+export { type ConsentPage, clientName } from "./pages/Consent.ts"
+export { type ReturnAddress, returnAddress } from "./pages/ReturnAddress.ts"
 export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
 // The ports: what a host provides
 export { Audit, type AuditEntry, type AuditEvent } from "./ports/Audit.ts"

@@ -29,10 +29,13 @@ const isHonest = (path: string): boolean => {
 
 const circular = ["/login", "/logout"]
 
-/** Where a browser goes after sign-in: a path of this workspace as it was asked for, or the settings. */
-export const safeReturnTo = (workspace: Workspace, text: string | undefined): string => {
+/** Where a browser goes after sign-in: a path of this workspace as it was asked for, or the place that is named instead. */
+export const safeReturnTo = (
+  workspace: Pick<Workspace, "issuer">,
+  text: string | undefined,
+  home = `${basePath(workspace.issuer)}/settings`
+): string => {
   const base = basePath(workspace.issuer)
-  const home = `${base}/settings`
   if (text === undefined || text.length > longest || !plain.test(text)) return home
   const path = text.split("?", 1)[0] ?? ""
   if (!path.startsWith(`${base}/`) || !isHonest(path) || circular.includes(path.slice(base.length))) return home

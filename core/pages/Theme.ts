@@ -56,7 +56,7 @@ const decode = Schema.decodeUnknownResult(Theme, { onExcessProperty: "error" })
 /** The theme, or what is wrong with it: nothing else gets into a page or its style. */
 export const readTheme = (options: ThemeOptions): Result.Result<Theme, string> => {
   const dark = options.dark === undefined ? {} : { dark: withLogo(options.dark) }
-  return Result.mapError(decode(withLogo({ ...options, ...dark })), (error) => `theme: ${error.message}`)
+  return Result.mapError(decode(withLogo({ ...options, ...dark })), ({ message }) => message.replaceAll(/\s+/g, " "))
 }
 
 export const defaultTheme: Theme = {}

@@ -32,6 +32,11 @@ export interface HostPeople {
   /** Your sign-in page, told where to send the browser back to: `/sign-in?return_to=${encodeURIComponent(returnTo)}`. */
   readonly signInAt: (returnTo: string) => string
   /**
+   * Where "Not you?" leads, and comes back from in the same way: a page that lets somebody sign in though they are signed
+   * in already. Default: `signInAt`.
+   */
+  readonly switchAt?: (returnTo: string) => string
+  /**
    * What applications with the scope `profile` learn; `undefined` once the person is gone. Default: that there is
    * somebody with this id.
    */

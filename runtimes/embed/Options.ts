@@ -1,6 +1,8 @@
 import type { Clock, Duration, Layer, Redacted } from "effect"
+import type { HttpResponse } from "../../core/http/Http.ts"
 import type { Parts } from "../../core/http/Parts.ts"
 import type { Route } from "../../core/http/Route.ts"
+import type { ConsentPage } from "../../core/pages/Consent.ts"
 import type { ThemeOptions } from "../../core/pages/Theme.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import type { Storage } from "../../core/ports/Storage.ts"
@@ -77,8 +79,16 @@ export interface CreateOptions {
   /** Slows floods down: by application, grant, account, and only last by address. Default: `true`. */
   readonly rateLimits?: boolean
 
-  /** Name, logo, colours, corners and font of the pages. Default: Tessera's own. */
+  /** Name, logo, colours, font and corners of the pages, light and dark. Default: Tessera's own. */
   readonly theme?: ThemeOptions
+
+  /**
+   * Your own consent page. A function draws it from the core's model, as HTML or as a whole answer: a form that posts
+   * `csrf`, `ticket`, `request` and `decision` (`approve` or `deny`) to `/consent`. A path or a URL is where it is: it is
+   * opened with `?request=…`, reads `/consent/model` with that same query, and posts to `/consent/answer`.
+   * Default: Tessera's own, in your theme.
+   */
+  readonly consentPage?: string | ((model: ConsentPage) => string | HttpResponse)
 
   /**
    * Told of every grant, refusal, revocation and change, as it happens. It is not waited for, and what it throws is

@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer, ManagedRuntime, References, Result } from "effect"
+import { safeReturnTo } from "../../core/accounts/returnTo.ts"
 import type { Parts } from "../../core/http/Parts.ts"
 import { routeTable } from "../../core/http/RouteTable.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
@@ -42,6 +43,11 @@ export interface EmbeddedTessera extends Mount {
   /** The workspace's own keys. */
   readonly apiKeys: ApiKeysApi
   readonly issuer: string
+  /**
+   * For your sign-in page, once somebody is signed in: the way back as it was asked for, if that is a path of the
+   * authorization server, and otherwise `otherwise` ("/" by default). Nobody can make a redirect to elsewhere of it.
+   */
+  readonly returnTo: (asked: string | null | undefined, otherwise?: string) => string
   /** Opens the storage now, not with the first request that needs it, and rejects where that fails. */
   readonly ready: () => Promise<void>
   /** One round of the chores, for hosts without timers: removes what has expired, notes what was used. */
@@ -115,7 +121,7 @@ const layerOf = (options: CreateOptions, read: Read) => {
       hostOwner(options.owner),
       auditLayer(options.audit),
       registrationLayer(read.registration),
-      Pages.layer(read.theme),
+      Pages.layer(read.theme, read.ownPages),
       Workspaces.layerOne(read.workspace)
     ]),
     Layer.provideMerge(clock),
@@ -165,6 +171,7 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     clients: clientsApi(administration),
     apiKeys: apiKeysApi(administration),
     issuer: workspace.issuer,
+    returnTo: (asked, otherwise = "/") => safeReturnTo(workspace, asked ?? undefined, otherwise),
     ready: async () => {
       await run(late.open)
     },

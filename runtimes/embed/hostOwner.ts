@@ -49,6 +49,7 @@ export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
       )
     },
     signInAt: (_workspace, returnTo) => people.signInAt(returnTo),
+    switchAt: (_workspace, returnTo) => (people.switchAt ?? people.signInAt)(returnTo),
     profile: (_workspace, sub) => {
       const { profile } = people
       if (profile === undefined) return Effect.succeedSome<Profile>({ sub })

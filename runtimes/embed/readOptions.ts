@@ -1,10 +1,11 @@
 import { Duration, Layer, Option, Redacted, Result, Schema } from "effect"
 import { readTheme, type Theme } from "../../core/pages/Theme.ts"
+import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
-import { parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type BadOption, badOption } from "./BadOption.ts"
 import { type CreateOptions, extras, type LifetimeOptions, logLevels, type ScopeOption } from "./Options.ts"
 
@@ -15,6 +16,7 @@ export interface Read {
   readonly storage: Layer.Layer<Storage, unknown>
   readonly policy: Policy
   readonly theme: Theme | undefined
+  readonly ownPages: OwnPages
   readonly registration: "open" | "closed" | Redacted.Redacted<string>
 }
 
@@ -34,6 +36,7 @@ const names: { readonly [name in keyof Required<CreateOptions>]: true } = {
   requirePkce: true,
   rateLimits: true,
   theme: true,
+  consentPage: true,
   audit: true,
   extras: true,
   routes: true,
@@ -144,9 +147,32 @@ const registrationOf = (registration: CreateOptions["registration"] = "open"): C
 const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {
   if (theme === undefined) return Result.succeed(undefined)
   if (typeof theme !== "object" || theme === null) return bad("theme", "has to be an object")
-  return Result.mapError(readTheme(theme), (why) =>
-    badOption("theme", `is refused: ${why.replace(/^theme: /, "").replaceAll(/\s+/g, " ")}`)
-  )
+  return Result.mapError(readTheme(theme), (why) => badOption("theme", `is refused: ${why}`))
+}
+
+const isPlace = (page: string, issuer: string): boolean => {
+  if (/^\/(?![/\\])/.test(page)) return URL.canParse(page, issuer)
+  if (!URL.canParse(page)) return false
+  const { hostname, protocol } = new URL(page)
+  return protocol === "https:" || (protocol === "http:" && isLoopbackHost(hostname))
+}
+
+/** A function's HTML becomes an answer; what it throws is the server's own fault, and answered so. */
+const consentPageOf = (page: CreateOptions["consentPage"], { issuer }: Workspace): Checked<OwnPages> => {
+  if (page === undefined) return Result.succeed({})
+  if (typeof page === "function") {
+    return Result.succeed({
+      consent: (_workspace, model) => {
+        const drawn = page(model)
+        return typeof drawn === "string"
+          ? { status: 200, headers: [["content-type", "text/html; charset=utf-8"]], body: drawn }
+          : drawn
+      }
+    })
+  }
+  return typeof page === "string" && !page.includes("#") && isPlace(page, issuer)
+    ? Result.succeed({ consentAt: page })
+    : bad("consentPage", "has to be a function, a path of the issuer's origin, or an https URL without a fragment")
 }
 
 const restOf = (options: CreateOptions): Checked<void> => {
@@ -154,6 +180,9 @@ const restOf = (options: CreateOptions): Checked<void> => {
   if (typeof owner !== "object" || owner === null) return bad("owner", "has to say who your people are")
   if (typeof owner.signedIn !== "function") return bad("owner.signedIn", "has to be a function")
   if (typeof owner.signInAt !== "function") return bad("owner.signInAt", "has to be a function")
+  if (owner.switchAt !== undefined && typeof owner.switchAt !== "function") {
+    return bad("owner.switchAt", "has to be a function")
+  }
   if (owner.profile !== undefined && typeof owner.profile !== "function") {
     return bad("owner.profile", "has to be a function")
   }
@@ -175,5 +204,7 @@ export const readOptions = (options: CreateOptions): Checked<Read> =>
     yield* restOf(options)
     const policy = yield* policyOf(options)
     const theme = yield* themeOf(options.theme)
-    return { workspace, ring, storage, policy, theme, registration: yield* registrationOf(options.registration) }
+    const ownPages = yield* consentPageOf(options.consentPage, workspace)
+    const registration = yield* registrationOf(options.registration)
+    return { workspace, ring, storage, policy, theme, ownPages, registration }
   })
