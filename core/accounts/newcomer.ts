@@ -126,7 +126,8 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
     }
     const account = opened.success
     yield* accounts.links.remove(call.workspace.id, arrival.link.id)
-    yield* note(parts, call, { _tag: "AccountChanged", account: account.id, change: "created", by: account.id })
+    const { id, role } = account
+    yield* note(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
     const secret = yield* accounts.sessions.start(call.workspace.id, account, call.now)
     const goOn = `${basePath(call.workspace.issuer)}/settings`
     return yield* welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, goOn)

@@ -25,7 +25,9 @@ export const refused = (
   if (fault._tag === "StorageUnavailable") return log
   const record = (event: AuditEvent) =>
     audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
-  const told = Effect.andThen(log, record({ _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason }))
-  if (fault._tag !== "InvalidGrant" || fault.ended === undefined) return told
-  return Effect.andThen(record({ _tag: "GrantRevoked", grant: fault.ended, why: fault.reason }), told)
+  const told = () =>
+    Effect.andThen(log, record({ _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason }))
+  if (fault._tag !== "InvalidGrant" || fault.ended === undefined) return told()
+  // The grant first: a sink may take an event at once.
+  return Effect.andThen(record({ _tag: "GrantRevoked", grant: fault.ended, why: fault.reason }), told())
 }

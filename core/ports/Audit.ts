@@ -40,7 +40,14 @@ export type AuditEvent =
     }
   | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: string }
-  | { readonly _tag: "AccountChanged"; readonly account: string; readonly change: string; readonly by: string }
+  | {
+      readonly _tag: "AccountChanged"
+      readonly account: string
+      readonly change: string
+      readonly by: string
+      /** What an account that is new may do. */
+      readonly role?: string
+    }
   | {
       readonly _tag: "AccountRefused"
       readonly change: string

@@ -44,7 +44,7 @@ export const run = async (args: ReadonlyArray<string>, surroundings: Surrounding
   process.on("SIGINT", end)
   process.on("SIGHUP", () => {
     // To whoever keeps files it says that they were moved; else the terminal is gone.
-    if (hangUps.size === 0) end()
+    if (hangUps.size === 0 || surroundings.interactive) end()
     else for (const act of hangUps) act()
   })
   return statusOf(await Effect.runPromise(Fiber.await(fiber)), args.includes("serve"))

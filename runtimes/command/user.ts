@@ -44,7 +44,7 @@ const add = Command.make(
           const role = (yield* hasAccounts(accounts, workspace.id)) ? given.role : "owner"
           const draft = { email: given.email, name: given.name, role, password } as const
           const account = yield* accounts.open(workspace.id, draft)
-          yield* note({ _tag: "AccountChanged", account: account.id, change: "opened", by })
+          yield* note({ _tag: "AccountChanged", account: account.id, change: "opened", by, role })
           yield* print(given.json, described(account), [`${account.email} may sign in, as ${account.role}.`])
         })
       )

@@ -36,7 +36,7 @@ export const firstAccount = Effect.fnUntraced(function* (
     yield* Effect.logInfo("the first account was made, from OWNER_EMAIL")
     const email = normaliseEmail(settings.firstOwner.value.email)
     const account = Option.isNone(email) ? undefined : yield* accounts.book.byEmail(settings.workspace.id, email.value)
-    const change = { _tag: "AccountChanged", change: "opened", by: "OWNER_EMAIL" } as const
+    const change = { _tag: "AccountChanged", change: "opened", by: "OWNER_EMAIL", role: "owner" } as const
     if (account !== undefined) yield* note({ ...change, account: account.id })
   }
   return Option.none<Redacted.Redacted<string>>()

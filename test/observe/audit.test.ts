@@ -111,8 +111,8 @@ describe("the audit file", () => {
           "AccountChanged"
         ])
         expect(of("AccountChanged")).toMatchObject([
-          { change: "opened", actor: "OWNER_EMAIL", requestId: "server" },
-          { change: "opened", actor: "command line", requestId: "command line" }
+          { change: "opened", role: "owner", actor: "OWNER_EMAIL", requestId: "server" },
+          { change: "opened", role: "member", actor: "command line", requestId: "command line" }
         ])
         const [consent] = of("ConsentGiven")
         const [account] = of("SignedIn").map((line) => (line.event === "SignedIn" ? line.account : ""))

@@ -34,7 +34,7 @@ export const AuditLine = Schema.Union([
   line("TokenRevoked", { grant, client }),
   line("KeyCreated", { grant, actor }),
   line("KeyRevoked", { grant, actor }),
-  line("AccountChanged", { account, change: Schema.String, actor }),
+  line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
   line("AccountRefused", { account: Schema.optionalKey(account), change: Schema.String, reason, ...byMaybe }),
   line("SignedIn", { account }),
   line("SignedOut", { account }),
@@ -84,7 +84,13 @@ const told = (event: AuditEvent): Told => {
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }
     case "AccountChanged":
-      return { event: event._tag, account: event.account, change: event.change, actor: event.by }
+      return {
+        event: event._tag,
+        account: event.account,
+        change: event.change,
+        actor: event.by,
+        ...(event.role === undefined ? {} : { role: event.role })
+      }
     case "AccountRefused":
       return {
         event: event._tag,

@@ -61,7 +61,13 @@ const writing = (file: number, place: string, files: Pick<LineWriterOptions, "cl
     yield* Effect.addFinalizer(() => flush)
     const forget = onHangUp?.(writer.reopen)
     if (forget !== undefined) yield* Effect.addFinalizer(() => Effect.sync(forget))
-    return Audit.of({ record: (entry) => Effect.sync(() => writer.write(JSON.stringify(lineOf(entry)))) })
+    return Audit.of({
+      // Taken at once: an effect that is yet to be run would cost every answer with tokens a fiber's turn.
+      record: (entry) => {
+        writer.write(JSON.stringify(lineOf(entry)))
+        return Effect.void
+      }
+    })
   })
 
 /** Audit events as lines of JSON, in a file of their own or on one of the streams that the process was given. */
