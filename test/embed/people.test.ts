@@ -65,6 +65,62 @@ describe("a host's people", () => {
     })
   }
 
+  test("are asked on a page that the host draws, which is never framed, and whose trouble is nobody else's", async () => {
+    const asked = async (consentPage: NonNullable<CreateOptions["consentPage"]>) => {
+      let answer: Response | undefined
+      await withHost({ owner: { ...people, signedIn: () => ada }, consentPage }, async (auth) => {
+        const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+        const fields = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri })
+        answer = await auth.handle(new Request(`${issuer}/oauth/authorize?${fields}`))
+      })
+      if (answer === undefined) throw new Error("nobody answered")
+      return answer
+    }
+    const drawn = await asked(({ client, account }) => `<h1>${client.name}, ${account}?</h1>`)
+    expect([drawn.status, await drawn.text()]).toEqual([200, "<h1>App, ada?</h1>"])
+    expect(drawn.headers.get("content-type")).toBe("text/html; charset=utf-8")
+    expect(drawn.headers.get("content-security-policy")).toContain("frame-ancestors 'none'")
+    expect(drawn.headers.get("x-frame-options")).toBe("DENY")
+
+    const whole = await asked(() => ({ status: 200, headers: [["x-own", "yes"]], body: "<h1>?</h1>" }))
+    expect([whole.headers.get("x-own"), whole.headers.get("x-frame-options")]).toEqual(["yes", "DENY"])
+
+    const elsewhere = await asked("/allow")
+    expect(elsewhere.headers.get("location")).toStartWith("/allow?request=response_type%3Dcode%26")
+
+    const broken = await asked(() => {
+      throw new Error("secret of the template")
+    })
+    expect([broken.status, await broken.text()]).toEqual([500, expect.not.stringContaining("secret")])
+  })
+
+  test("change who they are where the host says, and where it says nothing, at its sign-in", async () => {
+    const link = async (owner: CreateOptions["owner"]) =>
+      /href="([^"]*)">Not you/.exec(await (await authorize({ ...owner, signedIn: () => ada })).text())?.[1]
+    expect(await link(people)).toStartWith("/sign-in?return_to=")
+    expect(await link({ ...people, switchAt: (to) => `/switch?to=${encodeURIComponent(to)}` })).toStartWith(
+      "/switch?to=%2Foauth%2Fauthorize%3F"
+    )
+  })
+
+  test("come back from the sign-in into the authorization server, or to the host's own page", () =>
+    withHost({ issuer: `${issuer}/auth` }, async ({ returnTo }) => {
+      expect(returnTo("/auth/oauth/authorize?client_id=a%20b")).toBe("/auth/oauth/authorize?client_id=a%20b")
+      for (const asked of [
+        null,
+        undefined,
+        "",
+        "/elsewhere",
+        "//evil.example/auth/",
+        "/auth/../evil",
+        "/auth/\\evil"
+      ]) {
+        expect([asked, returnTo(asked)]).toEqual([asked, "/"])
+        expect(returnTo(asked, "/account")).toBe("/account")
+      }
+      expect(returnTo("https://evil.example/auth/oauth/authorize")).toBe("/")
+    }))
+
   test("have a profile where the host tells one, and none once they are gone", async () => {
     const told = async (owner: CreateOptions["owner"], person: string) => {
       let answer: { status: number; body: unknown } | undefined
