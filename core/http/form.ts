@@ -12,48 +12,60 @@ export interface ReadParameters {
   readonly repeated: ReadonlySet<string>
 }
 
-/** What a name or value says: `+` is a space, and `%` begins a byte. Most say just what they are. */
-const plain = (text: string): string | undefined => {
-  if (!text.includes("%")) return text.includes("+") ? text.replaceAll("+", " ") : text
-  try {
-    return decodeURIComponent(text.replaceAll("+", " "))
-  } catch {
-    return undefined
+class Reading {
+  readonly parameters = new Map<string, string>()
+  repeated: Set<string> | undefined
+
+  add(name: string, value: string): void {
+    if (this.parameters.has(name)) this.repeated = (this.repeated ?? new Set()).add(name)
+    // RFC 6749 §3.1: one without a value was not sent.
+    else if (value !== "") this.parameters.set(name, value)
   }
 }
 
-/** The pairs of a form as the URL standard reads them, by its own reader where a text is out of the ordinary. */
-const pairsOf = (text: string): Iterable<readonly [name: string, value: string]> => {
-  // What is not ASCII may hold halves of characters, which only the platform puts right.
-  if (!ascii.test(text)) return new URLSearchParams(text)
-  const pairs: Array<readonly [string, string]> = []
-  for (let start = 0; start <= text.length; ) {
+/** `+` is a space, and `%` begins a byte. */
+const decoded = (text: string): string => decodeURIComponent(text.replaceAll("+", " "))
+
+const asItIs = (text: string): string => text
+
+/** Throws where a text has bytes that are no UTF-8. */
+const readPairs = (text: string, read: (text: string) => string): Reading => {
+  const reading = new Reading()
+  for (let start = 0; start < text.length; ) {
     const ampersand = text.indexOf("&", start)
     const end = ampersand === -1 ? text.length : ampersand
-    if (end > start) {
-      const equals = text.indexOf("=", start)
-      const hasValue = equals !== -1 && equals < end
-      const name = plain(text.slice(start, hasValue ? equals : end))
-      const value = hasValue ? plain(text.slice(equals + 1, end)) : ""
-      if (name === undefined || value === undefined) return new URLSearchParams(text)
-      pairs.push([name, value])
-    }
+    const equals = text.indexOf("=", start)
+    if (equals !== -1 && equals < end) reading.add(read(text.slice(start, equals)), read(text.slice(equals + 1, end)))
+    else if (end > start) reading.add(read(text.slice(start, end)), "")
     start = end + 1
   }
-  return pairs
+  return reading
 }
 
+const readByPlatform = (text: string): Reading => {
+  const reading = new Reading()
+  for (const [name, value] of new URLSearchParams(text)) reading.add(name, value)
+  return reading
+}
+
+const unescaped = /^[\0-$&-*,-\x7f]*$/
 const ascii = /^[\0-\x7f]*$/
 
-/** RFC 6749 §3.1: one without a value was not sent. */
-export const readParameters = (text: string): ReadParameters => {
-  const parameters = new Map<string, string>()
-  let repeated: Set<string> | undefined
-  for (const [name, value] of pairsOf(text)) {
-    if (parameters.has(name)) repeated = (repeated ?? new Set()).add(name)
-    else if (value !== "") parameters.set(name, value)
+/** As the URL standard reads a form: by its own reader where a text is out of the ordinary. */
+const readAny = (text: string): Reading => {
+  if (unescaped.test(text)) return readPairs(text, asItIs)
+  // What is not ASCII may hold halves of characters, which only the platform puts right.
+  if (!ascii.test(text)) return readByPlatform(text)
+  try {
+    return readPairs(text, decoded)
+  } catch {
+    return readByPlatform(text)
   }
-  return { parameters, repeated: repeated ?? none }
+}
+
+export const readParameters = (text: string): ReadParameters => {
+  const { parameters, repeated = none } = readAny(text)
+  return { parameters, repeated }
 }
 
 const none: ReadonlySet<string> = new Set()

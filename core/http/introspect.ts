@@ -118,18 +118,16 @@ export const introspectEndpoint =
       (who): ReturnType<EndpointOf<typeof introspectContract>> => {
         const token = need(form.success, "token")
         if (Result.isFailure(token)) return Effect.fail(token.failure)
-        return parts.grants.examine(call.workspace.id, token.success).pipe(
-          Effect.mapEager((known) => {
-            const facts = factsOf(call.workspace.id, known)
-            return who._tag === "Client" && facts.client !== who.client
-              ? inactiveAnswer
-              : secretJson(200, describe(call, facts))
-          }),
-          Effect.catchEager((fault) =>
-            fault._tag === "StorageUnavailable"
-              ? Effect.fail(fault)
-              : Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
-          )
+        const answered = Effect.mapEager(parts.grants.examine(call.workspace.id, token.success), (known) => {
+          const facts = factsOf(call.workspace.id, known)
+          return who._tag === "Client" && facts.client !== who.client
+            ? inactiveAnswer
+            : secretJson(200, describe(call, facts))
+        })
+        return Effect.catchEager(answered, (fault) =>
+          fault._tag === "StorageUnavailable"
+            ? Effect.fail(fault)
+            : Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
         )
       }
     )
