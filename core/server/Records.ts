@@ -62,7 +62,7 @@ const isObject = (body: Json): body is { readonly [key: string]: Json } =>
   typeof body === "object" && body !== null && !Array.isArray(body)
 
 /** The stored form: the value's own fields, with the version of their form (`_v`) and the write they came by (`_by`). */
-export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): Json => {
+export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): { readonly [key: string]: Json } => {
   // Every value that is kept is made of JSON already: its brands are checks, not wrappers. A law decodes what this
   // encodes for each kind, over random values.
   const fields = value as { readonly [key: string]: Json }
@@ -89,28 +89,38 @@ export const decodeBody = <A>(
   }
 }
 
+/**
+ * What a body says, on the body itself. Bodies are immutable, so one that a store gives back as the very object it was
+ * given need not be read again. No JSON shows it.
+ */
+const read = Symbol("tessera/core/server/Records/read")
+
+interface Written<A> {
+  readonly [read]: { readonly value: A; readonly command: string }
+}
+
+/** Only `recordsOf` puts it there, and a record never changes its kind. */
+const isWritten = <A>(body: unknown): body is Written<A> => typeof body === "object" && body !== null && read in body
+
 /** The view of a kind over a store. */
 export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): Records<A> => {
   const decode = decodeBody(kind)
-  // Bodies are immutable, so one that a store gives back as the very object it was given need not be read again.
-  const known = new WeakMap<object, { readonly value: A; readonly command: string }>()
-
-  const read = (record: StoredRecord): Result.Result<Kept<A>, StorageUnavailable> => {
+  const readRecord = (record: StoredRecord): Result.Result<Kept<A>, StorageUnavailable> => {
     const body = record.body
-    const seen = isObject(body) ? known.get(body) : undefined
-    if (seen !== undefined) return Result.succeed({ value: seen.value, command: seen.command, version: record.version })
+    if (isWritten<A>(body)) {
+      const { command, value } = body[read]
+      return Result.succeed({ value, command, version: record.version })
+    }
     const decoded = decode(body)
     if (Result.isFailure(decoded)) {
       const message = `a ${kind.kind} record ${decoded.failure}`
       return Result.fail(new StorageUnavailable({ outcome: "not_done", message }))
     }
-    if (isObject(body)) known.set(body, decoded.success)
     return Result.succeed({ ...decoded.success, version: record.version })
   }
 
   const write = (workspace: WorkspaceId, value: A, command: string) => {
-    const body = encodeBody(kind, value, command)
-    if (isObject(body)) known.set(body, { value, command })
+    const body = Object.assign(encodeBody(kind, value, command), { [read]: { value, command } })
     return {
       workspace,
       kind: kind.kind,
@@ -125,7 +135,7 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
     get: (workspace, id) =>
       Effect.flatMapEager(storage.get({ workspace, kind: kind.kind, id }), (found) => {
         if (Option.isNone(found)) return Effect.succeed(Option.none())
-        const kept = read(found.value)
+        const kept = readRecord(found.value)
         return Result.isSuccess(kept) ? Effect.succeed(Option.some(kept.success)) : Effect.fail(kept.failure)
       }),
     insert: (workspace, value, command) => storage.insert(write(workspace, value, command)),
@@ -135,7 +145,7 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
       Effect.flatMap(storage.list({ workspace, kind: kind.kind, owner, ...page }), (found) => {
         const values: Array<A> = []
         for (const record of found.records) {
-          const kept = read(record)
+          const kept = readRecord(record)
           if (Result.isFailure(kept)) return Effect.fail(kept.failure)
           values.push(kept.success.value)
         }
