@@ -19,7 +19,7 @@ const linked = Effect.gen(function* () {
   symlinkSync(join(root, "node_modules"), join(built, "node_modules"))
 })
 
-beforeAll(() => Effect.runPromise(Scope.provide(linked, scope)), 120_000)
+beforeAll(() => Effect.runPromise(Scope.provide(linked, scope)), 240_000)
 
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 

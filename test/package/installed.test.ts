@@ -1,17 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { version } from "../../runtimes/command/version.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, node20, node22, node24 } from "../harness/given.ts"
-import { plainEnvironment } from "../harness/runProgram.ts"
+import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { launchBrowser } from "../pages/launchBrowser.ts"
 import { startChild } from "../runtimes/given/Child.ts"
 import { root } from "./given/builtPackage.ts"
 import { compilerOptions, emptyProject } from "./given/emptyProject.ts"
 import { finished } from "./given/finished.ts"
 import { graphOf } from "./given/ModuleGraph.ts"
+
+/** Compilers and npm take seconds where nothing else runs, and a minute where everything does. */
+const aMachineUnderLoad = 240_000
 
 const scope = Scope.makeUnsafe()
 let project = ""
@@ -20,7 +24,7 @@ beforeAll(async () => {
   project = await Effect.runPromise(Scope.provide(emptyProject, scope))
   // As `nodenext` resolves, into `out/`; what is wrong is thrown here.
   await typeCheck({})
-}, 120_000)
+}, aMachineUnderLoad)
 
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
@@ -86,9 +90,55 @@ describe("the package, installed by npm into an empty project", () => {
     expect(files.length).toBeGreaterThan(300)
   })
 
-  test("is type-checked in full, as nodenext and as a bundler resolve", async () => {
-    expect(readdirSync(join(project, "out"))).toContain("entries.js")
-    expect(await typeCheck({ noEmit: true, module: "esnext", moduleResolution: "bundler" })).toBe("")
+  test(
+    "is type-checked in full, as nodenext and as a bundler resolve",
+    async () => {
+      expect(readdirSync(join(project, "out"))).toContain("entries.js")
+      expect(await typeCheck({ noEmit: true, module: "esnext", moduleResolution: "bundler" })).toBe("")
+    },
+    aMachineUnderLoad
+  )
+})
+
+describe("the entries for drivers and frameworks", () => {
+  /** What the compiler says of our declarations and of the file that uses them; others' are not ours to mend. */
+  const complaints = (peers: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      const folder = yield* throwawayFolder("peers")
+      const packages = join(folder, "node_modules")
+      cpSync(join(project, "node_modules/tessera"), join(packages, "tessera"), { recursive: true })
+      for (const name of ["effect", "@noble"]) symlinkSync(join(project, "node_modules", name), join(packages, name))
+      for (const name of peers) symlinkSync(join(root, "node_modules", name), join(packages, name))
+      cpSync(join(import.meta.dir, "withPeers"), folder, { recursive: true })
+      const config = { compilerOptions: { ...compilerOptions, types: ["node"], noEmit: true }, include: ["*.ts"] }
+      writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config))
+      const tsc = join(root, "node_modules/typescript/bin/tsc")
+      const { stdout } = yield* runProgram(node(), [tsc, "-p", "."], { cwd: folder })
+      return stdout.split("\n").filter((line) => /^(?:node_modules\/tessera\/|platforms\.ts)/.test(line))
+    }).pipe(Effect.scoped, Effect.runPromise)
+
+  test(
+    "are type-checked beside those, and say whom they miss",
+    async () => {
+      expect(await complaints(["@types", "elysia", "ioredis", "postgres"])).toEqual([])
+      const without = (await complaints(["@types"])).join("\n")
+      expect(without).toContain("'elysia'")
+      expect(without).toContain("'ioredis'")
+    },
+    aMachineUnderLoad
+  )
+
+  test("are not to be had without", async () => {
+    for (const [entry, driver] of [
+      ["tessera/storage/postgres", "postgres"],
+      ["tessera/storage/redis", "ioredis"],
+      ["tessera/runtime/elysia", "elysia"]
+    ] as const) {
+      const script = `import("${entry}").catch(({ code, message }) => console.log(code, message))`
+      const said = await run(node(), ["--input-type=module", "--eval", script])
+      expect(said).toContain("ERR_MODULE_NOT_FOUND")
+      expect(said).toContain(`'${driver}'`)
+    }
   })
 })
 

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "bun:test"
+import { bodyLimit } from "../../runtimes/bodyLimit.ts"
+import { type BunOptions, bunServe, serveWith } from "../../runtimes/bun.ts"
+import { app } from "./given/app.ts"
+
+const issuer = "http://127.0.0.1:3000"
+
+/** A server as an embedder has it: a route of its own, and all else for Tessera. */
+const withServer = async (options: BunOptions | undefined, body: (url: string) => Promise<void>) => {
+  const runtime = app(issuer)
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    routes: { "/mine": new Response("mine") },
+    ...bunServe(serveWith(runtime), options)
+  })
+  try {
+    await body(`http://127.0.0.1:${server.port}`)
+  } finally {
+    await server.stop(true)
+    await runtime.dispose()
+  }
+}
+
+const peerAt = async (url: string) => (await (await fetch(`${url}/test/echo`)).json()).peer
+
+describe("bunServe", () => {
+  test("answers beside routes of the host's own, and knows the socket's address", () =>
+    withServer(undefined, async (url) => {
+      expect(await (await fetch(`${url}/mine`)).text()).toBe("mine")
+      expect(await peerAt(url)).toBe("127.0.0.1")
+    }))
+
+  test("takes the address that the host says", () =>
+    withServer({ peer: (request, socketPeer) => `${socketPeer} by ${new URL(request.url).hostname}` }, async (url) => {
+      expect(await peerAt(url)).toBe("127.0.0.1 by 127.0.0.1")
+    }))
+
+  test("answers too much as OAuth does, and not as Bun would", () =>
+    withServer(undefined, async (url) => {
+      const response = await fetch(`${url}/oauth/token`, { method: "POST", body: "a".repeat(bodyLimit + 1) })
+      expect([response.status, (await response.json()).error]).toEqual([413, "invalid_request"])
+    }))
+
+  test("counts patience in Bun's seconds", () => {
+    const idle = (requestTimeout?: number) =>
+      bunServe(serveWith(app(issuer)), requestTimeout === undefined ? {} : { requestTimeout }).idleTimeout
+    expect([idle(), idle(1), idle(10_500), idle(3_600_000)]).toEqual([20, 1, 11, 255])
+  })
+})
