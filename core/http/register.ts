@@ -120,9 +120,9 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
   const members = JSON.parse(body) as { readonly [name: string]: unknown }
   const fault = (message: string) => Effect.fail(new InvalidClientMetadata({ message }))
   if (members.client_id !== client.id) return fault("The member client_id is not this client's.")
-  if (typeof members.client_secret !== "string") return Effect.void
+  if (members.client_secret === undefined || members.client_secret === null) return Effect.void
   const digest = client.credential._tag === "Secret" ? client.credential.digest : ""
-  return sameDigest(digestOf(members.client_secret), digest)
+  return typeof members.client_secret === "string" && sameDigest(digestOf(members.client_secret), digest)
     ? Effect.void
     : fault("The member client_secret is not this client's.")
 }

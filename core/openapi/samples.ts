@@ -1,7 +1,7 @@
 import { secretJson } from "../http/answer.ts"
 import { answerFault, broken } from "../http/answerFault.ts"
-import { corsHeaders } from "../http/commonHeaders.ts"
-import type { HttpResponse } from "../http/Http.ts"
+import { corsHeaders, noSniffing } from "../http/commonHeaders.ts"
+import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
 import type { Route } from "../http/Route.ts"
 import { oauthError } from "../http/wire.ts"
 import type { Pages } from "../ports/Pages.ts"
@@ -22,30 +22,23 @@ export interface Surroundings {
 
 const error = (response: HttpResponse): Sampled => ({ response, description: errorDescription(response.status) })
 
-/** What a runtime answers before the core has seen the request, and so without what the core puts on every answer. */
-const overloaded = error(oauthError(new Overloaded()))
-const tooLarge = error(
-  secretJson(413, { error: "invalid_request", error_description: "" }, [
-    ["x-content-type-options", "nosniff"],
-    ["connection", "close"]
-  ])
+/** What every answer carries. */
+const headersOf = (cors: boolean): HeaderPairs => [["x-request-id", ""], ...(cors ? corsHeaders : [])]
+
+/** What a runtime answers, at every path alike, before the core has seen the request. */
+const turnedAway = (response: HttpResponse): Sampled =>
+  error({ ...response, headers: [...response.headers, ...headersOf(true)] })
+
+const overloaded = turnedAway(oauthError(new Overloaded()))
+const tooLarge = turnedAway(
+  secretJson(413, { error: "invalid_request", error_description: "" }, [noSniffing, ["connection", "close"]])
 )
 
-/** What every answer of the core carries. */
+/** What the core answers. */
 const finished = (route: Route, sampled: Sampled): Sampled => {
   const { headers, ...response } = sampled.response
-  return {
-    ...sampled,
-    response: {
-      ...response,
-      headers: [
-        ...headers.filter(([name]) => name !== "x-content-type-options"),
-        ["x-content-type-options", "nosniff"],
-        ["x-request-id", ""],
-        ...(route.cors ? corsHeaders : [])
-      ]
-    }
-  }
+  const others = headers.filter(([name]) => name !== noSniffing[0])
+  return { ...sampled, response: { ...response, headers: [...others, noSniffing, ...headersOf(route.cors)] } }
 }
 
 /** Every answer that an operation may give, made as the server makes it. */

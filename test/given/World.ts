@@ -44,6 +44,8 @@ export interface Sent {
   /** The test's own sign-in: this person's session is sent along. */
   readonly as?: string
   readonly host?: string
+  /** The address that it comes from; without one, nothing is counted by address. */
+  readonly peer?: string
 }
 
 /** A whole authorization server in memory, its clock in the test's hand, and everything that it says kept. */
@@ -152,5 +154,5 @@ export const requestOf = (method: string, target: string, sent: Sent): HttpReque
   const headers = new Headers(sent.headers)
   if (sent.as !== undefined) headers.append("cookie", `person=${sent.as}`)
   if (sent.host !== undefined) headers.set("host", sent.host)
-  return { method, path, query: query.join("?"), headers, body: sent.body ?? "" }
+  return { method, path, query: query.join("?"), headers, body: sent.body ?? "", peer: sent.peer }
 }

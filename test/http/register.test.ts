@@ -300,6 +300,7 @@ describe("looking after a registration (RFC 7592)", () => {
           { ...sound, client_id: undefined },
           { ...sound, client_id: "x" },
           { ...sound, client_secret: "wrong" },
+          { ...sound, client_secret: { of: "another type" } },
           { ...sound, redirect_uris: ["ftp://x"] }
         ]) {
           expect((yield* put(wrong)).status).toBe(400)

@@ -37,6 +37,17 @@ export const ResourceMetadata = Schema.Struct({
 }).annotate({ identifier: "ProtectedResourceMetadata" })
 export type ResourceMetadata = typeof ResourceMetadata.Type
 
+const Members = Schema.Record(Schema.String, Schema.Unknown)
+
+const OpenApi = Schema.Struct({
+  openapi: Schema.String.check(Schema.isPattern(/^3\.1\.\d+$/)),
+  info: Members,
+  servers: Schema.Array(Members),
+  tags: Schema.Array(Members),
+  paths: Members,
+  components: Members
+}).annotate({ identifier: "OpenApi" })
+
 const shared = { heading: "Discovery", callers: [{ shows: "nothing" }], faults: [] } as const
 
 export const serverMetadataContract = {
@@ -72,7 +83,7 @@ export const openApiContract = {
     {
       description: "An OpenAPI 3.1 document.",
       like: () => json(200, {}, forAWhile),
-      body: Schema.Struct({ openapi: Schema.String })
+      body: OpenApi
     }
   ],
   ...shared

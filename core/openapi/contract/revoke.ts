@@ -12,7 +12,7 @@ const RevokeToken = Schema.Struct({
   ...clientFields
 }).annotate({ identifier: "RevokeToken" })
 
-const Revoked = Schema.Struct({}).annotate({
+const Revoked = Schema.Record(Schema.String, Schema.Never).annotate({
   identifier: "Revoked",
   description: "Nothing: the answer is the same whatever the token was."
 })

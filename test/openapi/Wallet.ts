@@ -1,0 +1,87 @@
+import { Effect } from "effect"
+import type { Dice } from "../../core/testing/Dice.ts"
+import {
+  challenge,
+  codeFor,
+  jsonOf,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  text,
+  tokenRequest,
+  verifier
+} from "../given/flow.ts"
+import type { World } from "../given/World.ts"
+
+export const initialToken = "an-initial-access-token"
+
+const sent = { headers: { authorization: `Bearer ${initialToken}` } }
+
+/** Somebody who has all that a request can ask for: the values that no document can hold. */
+export interface Wallet {
+  readonly client: TestClient
+  /** A value of a parameter, or of a credential that the document names; `undefined` for one that needs nothing special. */
+  readonly valueOf: (name: string) => Effect.Effect<string | undefined>
+  readonly tokenFor: (scopes: ReadonlyArray<string>) => Effect.Effect<string>
+}
+
+const kinds = {
+  confidential: { grant_types: ["authorization_code", "client_credentials"] },
+  public: { token_endpoint_auth_method: "none" },
+  codeOnly: {},
+  machine: { grant_types: ["client_credentials"], redirect_uris: [] }
+} as const
+
+export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice) {
+  const kind = dice.pick(["confidential", "confidential", "public", "codeOnly", "machine"] as const)
+  const client = yield* registerClient(world, kinds[kind], sent)
+  const byCode = kind === "machine" ? yield* registerClient(world, {}, sent) : client
+  const key = yield* Effect.orDie(world.parts.grants.createKey(world.workspace.id, { name: "k", expiresAt: null }))
+  const signIn = (scope: string) => signInToApp(world, byCode, { scope })
+  const own = () =>
+    Effect.map(tokenRequest(world, client, { grant_type: "client_credentials" }), (response) =>
+      text(jsonOf(response).access_token)
+    )
+
+  const tokenFor = (scopes: ReadonlyArray<string>) =>
+    kind === "machine" && !scopes.includes("profile")
+      ? own()
+      : Effect.map(signIn(scopes.join(" ")), ({ access }) => access)
+
+  const some = (value: string): Effect.Effect<string | undefined> => Effect.succeed(value)
+  const known = (name: string): Effect.Effect<string | undefined> => {
+    switch (name) {
+      case "client_id":
+        return some(client.id)
+      case "client_secret":
+        return Effect.succeed(client.secret)
+      case "redirect_uri":
+        return some(byCode.redirectUri)
+      case "code":
+        return dice.chance(15) ? some("tsr_ac_nonsense") : codeFor(world, byCode)
+      case "refresh_token":
+        return Effect.map(signIn(dice.pick(["api", "api profile"])), ({ refresh }) => refresh)
+      case "token":
+        return dice.chance(50)
+          ? Effect.map(signIn("api"), (tokens) => dice.pick([tokens.access, tokens.refresh]))
+          : some(dice.pick([world.reveal(key.text), "tsr_at_nonsense"]))
+      case "code_verifier":
+        return some(verifier)
+      case "code_challenge":
+        return some(challenge)
+      case "scope":
+        return some(dice.pick(["api", "profile", "api profile", "api unheard", "unheard"]))
+      case "resource":
+        return some(dice.pick([world.workspace.issuer, `${world.workspace.issuer}/rest`, "https://elsewhere.example/"]))
+      case "apiKey":
+        return some(world.reveal(key.text))
+      case "registrationToken":
+        return some(client.registrationToken)
+      case "initialToken":
+        return some(initialToken)
+      default:
+        return Effect.succeed(undefined)
+    }
+  }
+  return { client, valueOf: known, tokenFor } satisfies Wallet
+})

@@ -1,0 +1,232 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Redacted } from "effect"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { makeDice, seedOfRun } from "../../core/testing/Dice.ts"
+import { bodyLimit } from "../../runtimes/bodyLimit.ts"
+import { fetchHandler } from "../../runtimes/fetch.ts"
+import { shed } from "../../runtimes/shed.ts"
+import { header } from "../given/flow.ts"
+import { inWorld, requestOf, type World } from "../given/World.ts"
+import { seed } from "../laws/runs.ts"
+import { type Document, type Operation, readDocument, variantsOf } from "./Document.ts"
+import { bodyOf, type Drawn, drawRequest, type Mishap, mishapsOf } from "./drawRequest.ts"
+import { declaredBy, type Judge, makeJudge } from "./Judge.ts"
+import { type Limit, makeLimit, sendInTrouble } from "./trouble.ts"
+import { initialToken, openWallet } from "./Wallet.ts"
+
+/** How many requests are made of each operation, for each of the bodies that it may take. */
+const requests = 100
+
+const registrations = {
+  open: RegistrationPolicy.layerOpen,
+  "with a token": RegistrationPolicy.layerToken(Redacted.make(initialToken))
+} as const
+
+interface Stage {
+  readonly world: World
+  readonly document: Document
+  readonly judge: Judge
+  readonly limit: Limit
+}
+
+const onStage = <A>(registration: keyof typeof registrations, body: (stage: Stage) => Effect.Effect<A>): Promise<A> => {
+  const { layer, limit } = makeLimit()
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const document = readDocument((yield* world.send("GET", "/openapi.json")).body)
+        return yield* body({ world, document, judge: makeJudge(document), limit })
+      }),
+    { registration: registrations[registration], limiter: layer }
+  )
+}
+
+const inWords = (operation: Operation, drawn: Drawn, mishap: Mishap | undefined, response: HttpResponse): string =>
+  [
+    `${operation.operationId}, ${mishap ?? "nothing"} wrong: ${drawn.about?.name ?? ""}`,
+    `${drawn.method} ${drawn.target} ${JSON.stringify(drawn.sent)}`,
+    `${response.status} ${JSON.stringify(response.headers)} ${response.body.slice(0, 400)}`,
+    `See it again with TESSERA_SEED=${seed}`
+  ].join("\n")
+
+/** Whether somebody got what they asked for: a browser that is sent back with an error did not. */
+const wasGranted = (response: HttpResponse): boolean =>
+  response.status < 400 && !/[?&]error=/.test(header(response, "location") ?? "")
+
+interface Findings {
+  readonly declared: ReadonlyArray<string>
+  readonly seen: ReadonlySet<string>
+  /** Answers that the document does not declare. */
+  readonly undeclared: ReadonlyArray<string>
+  /** Requests that the document does not allow, and that were granted. */
+  readonly allowedTooMuch: ReadonlyArray<string>
+}
+
+/** Every operation, with requests as they should be and with all kinds of mishaps. */
+const play = (registration: keyof typeof registrations, operations: (operation: Operation) => boolean = () => true) =>
+  onStage(registration, (stage) =>
+    Effect.gen(function* () {
+      const { document, judge, limit, world } = stage
+      const undeclared: Array<string> = []
+      const allowedTooMuch: Array<string> = []
+      for (const [place, operation] of document.operations.filter(operations).entries()) {
+        const [, body] = bodyOf(operation) ?? []
+        const rounds = requests * (body === undefined ? 1 : variantsOf(document, body.schema).length)
+        for (let round = 0; round < rounds; round++) {
+          const dice = makeDice(seedOfRun(seed, place * 1000 + round))
+          const wallet = yield* openWallet(world, dice)
+          // Every second request is as it should be; the others take turns.
+          const possible = mishapsOf(operation)
+          const mishap = round % 2 === 0 ? possible[(round / 2) % possible.length] : undefined
+          const drawn = yield* drawRequest(document, operation, wallet, dice, mishap)
+          const response = yield* sendInTrouble(world, limit, dice, drawn, round)
+          for (const complaint of judge.complaints(operation, response)) {
+            undeclared.push(`${complaint}\n${inWords(operation, drawn, mishap, response)}`)
+          }
+          const forbidden = drawn.fields.some(({ schema, value }) => !judge.allows(schema, value))
+          // What is empty counts as not sent, and then nothing is wrong with it.
+          const isSent = drawn.fields.every(({ value }) => value !== "")
+          if (forbidden && isSent && wasGranted(response)) {
+            allowedTooMuch.push(inWords(operation, drawn, mishap, response))
+          }
+        }
+        for (const complaint of yield* withoutTheCore(stage, operation)) undeclared.push(complaint)
+      }
+      return { declared: declaredBy(document), seen: judge.seen, undeclared, allowedTooMuch } satisfies Findings
+    })
+  )
+
+/** What a runtime answers before the core has seen the request. */
+const withoutTheCore = Effect.fnUntraced(function* ({ judge }: Stage, operation: Operation) {
+  const path = operation.path.replace(/\{[^}]*\}/g, "x")
+  const unheard = () => {
+    throw new Error("the core was asked")
+  }
+  const overloaded = shed(unheard, 0)(requestOf(operation.method, path, {}))
+  const complaints = [...judge.complaints(operation, yield* Effect.promise(async () => overloaded))]
+  if (bodyOf(operation) === undefined) return complaints
+  const large = new Request(`https://auth.example.com${path}`, {
+    method: operation.method,
+    body: "x".repeat(bodyLimit + 1)
+  })
+  const answered = yield* Effect.promise(async () => fetchHandler(unheard)(large))
+  const body = yield* Effect.promise(() => answered.text())
+  return [
+    ...complaints,
+    ...judge.complaints(operation, { status: answered.status, headers: [...answered.headers], body })
+  ]
+})
+
+let played: Promise<ReadonlyArray<Findings>> | undefined
+/** One play for all the tests of this file. */
+const findings = () => {
+  played ??= Promise.all([play("open"), play("with a token", ({ operationId }) => operationId === "registerClient")])
+  return played
+}
+
+const patience = 180_000
+
+describe("the OpenAPI document is true:", () => {
+  test(
+    "requests that are made from it get only the answers that it declares",
+    async () => {
+      expect((await findings()).flatMap(({ undeclared }) => undeclared).slice(0, 3)).toEqual([])
+    },
+    patience
+  )
+
+  test(
+    "it declares no answer and no error that is never given",
+    async () => {
+      const all = await findings()
+      const seen = new Set(all.flatMap((one) => [...one.seen]))
+      const declared = new Set(all.flatMap((one) => one.declared))
+      expect(declared.size).toBeGreaterThan(80)
+      expect([...declared].filter((one) => !seen.has(one))).toEqual([])
+    },
+    patience
+  )
+
+  test(
+    "what it does not allow is refused",
+    async () => {
+      expect((await findings()).flatMap(({ allowedTooMuch }) => allowedTooMuch).slice(0, 3)).toEqual([])
+    },
+    patience
+  )
+
+  test("and an answer that is not as it declares would be found", () =>
+    onStage("open", ({ document, judge, world }) =>
+      Effect.gen(function* () {
+        const operation = document.operations.find(({ operationId }) => operationId === "companies")
+        if (operation === undefined) throw new Error("the document has no companies")
+        const key = yield* Effect.orDie(
+          world.parts.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
+        )
+        const headers = { authorization: `Bearer ${world.reveal(key.text)}` }
+        const right = yield* world.send("GET", "/rest/companies", { headers })
+        const complaints = (change: Partial<HttpResponse>) => judge.complaints(operation, { ...right, ...change })
+        expect(complaints({})).toEqual([])
+        const body = JSON.parse(right.body)
+        const wrong: ReadonlyArray<Partial<HttpResponse>> = [
+          { status: 404 },
+          { status: 403 },
+          { body: "" },
+          { body: JSON.stringify({ ...body, more: 1 }) },
+          { body: JSON.stringify({ ...body, as: { kind: "nobody" } }) },
+          { body: JSON.stringify({ data: [] }) },
+          { headers: [...right.headers, ["x-more", "1"]] },
+          { headers: right.headers.filter(([name]) => name !== "x-request-id") },
+          { headers: right.headers.filter(([name]) => name !== "content-type") },
+          { headers: right.headers.map(([name, value]) => [name, name === "cache-control" ? "public" : value]) },
+          { headers: right.headers.map(([name, value]) => [name, name === "content-type" ? "text/html" : value]) }
+        ]
+        for (const change of wrong) expect([change, complaints(change).length > 0]).toEqual([change, true])
+      })
+    ))
+
+  test(
+    "what it calls required is required, one by one, where the same request is granted with it",
+    () =>
+      onStage("open", ({ document, world }) =>
+        Effect.gen(function* () {
+          const tried: Array<string> = []
+          for (const [place, operation] of document.operations.entries()) {
+            for (const name of requiredOf(document, operation)) {
+              let granted = 0
+              for (let round = 0; round < 60 && granted < 3; round++) {
+                // The same dice draw the same request, once whole and once without.
+                const draw = (mishap: Mishap | undefined) =>
+                  Effect.gen(function* () {
+                    const dice = makeDice(seedOfRun(seed, place * 100 + round))
+                    const wallet = yield* openWallet(world, dice)
+                    return yield* drawRequest(document, operation, wallet, dice, mishap, name)
+                  })
+                const whole = yield* draw(undefined)
+                if (whole.about === undefined) continue
+                const answer = yield* world.send(whole.method, whole.target, whole.sent)
+                if (!wasGranted(answer)) continue
+                granted++
+                const without = yield* draw("absent")
+                const refused = yield* world.send(without.method, without.target, without.sent)
+                if (wasGranted(refused)) throw new Error(inWords(operation, without, "absent", refused))
+              }
+              tried.push(`${operation.operationId} ${name} ${granted > 0 ? "is required" : "was never granted"}`)
+            }
+          }
+          expect(tried).toContain("token code is required")
+          expect(tried.filter((line) => !line.endsWith("is required"))).toEqual([])
+        })
+      ),
+    patience
+  )
+})
+
+const requiredOf = (document: Document, operation: Operation): ReadonlyArray<string> => {
+  const [, body] = bodyOf(operation) ?? []
+  const variants = body === undefined ? [] : variantsOf(document, body.schema)
+  const inBody = variants.flatMap(({ required }) => (Array.isArray(required) ? required.map(String) : []))
+  const inQuery = (operation.parameters ?? []).filter(({ in: where, required }) => where === "query" && required)
+  return [...new Set([...inBody, ...inQuery.map(({ name }) => name)])]
+}
