@@ -1,0 +1,132 @@
+import { describe, expect, test } from "bun:test"
+import { createServer, type RequestListener } from "node:http"
+import express from "express"
+import fastify from "fastify"
+import { Hono } from "hono"
+import Koa from "koa"
+import {
+  expressGuard,
+  fastifyGuard,
+  type Guard,
+  type GuardVariables,
+  honoGuard,
+  koaGuard,
+  principalOf
+} from "../../runtimes/guard/Guard.ts"
+import { bearer, machine } from "../embed/host.ts"
+import { withRemote } from "./remote.ts"
+
+const needs = { scopes: ["api"] }
+
+interface Running {
+  readonly port: number
+  readonly stop: () => Promise<unknown>
+}
+
+type Start = (guard: Guard) => Promise<Running>
+
+const listening = (listener: RequestListener): Promise<Running> => {
+  const server = createServer(listener)
+  return new Promise((resolve) =>
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resolve({
+        port: typeof address === "object" && address !== null ? address.port : 0,
+        stop: () => new Promise((stopped) => server.close(stopped).closeAllConnections())
+      })
+    })
+  )
+}
+
+/** Each has one guarded route, `/api/orders`, behind a router that takes `/api` off. */
+const frameworks: ReadonlyArray<readonly [name: string, start: Start]> = [
+  [
+    "Express",
+    (guard) => {
+      const api = express.Router()
+      api.get("/orders", expressGuard(guard, needs), (request, response) => {
+        expect(principalOf(request)).toBe(request.principal)
+        response.json(request.principal)
+      })
+      return listening(express().use("/api", api))
+    }
+  ],
+  [
+    "Fastify",
+    async (guard) => {
+      const app = fastify({ exposeHeadRoutes: true })
+      await app.register(
+        async (api) => {
+          api.get("/orders", { onRequest: fastifyGuard(guard, needs) }, async (request) => principalOf(request))
+        },
+        { prefix: "/api" }
+      )
+      await app.listen({ port: 0, host: "127.0.0.1" })
+      return { port: Number(new URL(app.listeningOrigin).port), stop: () => app.close() }
+    }
+  ],
+  [
+    "Koa",
+    (guard) => {
+      const app = new Koa()
+      app.use(koaGuard(guard, needs))
+      app.use((context) => {
+        context.body = context.state.principal
+      })
+      return listening(app.callback())
+    }
+  ],
+  [
+    "Hono",
+    async (guard) => {
+      const api = new Hono<{ Variables: GuardVariables }>()
+      api.get("/orders", honoGuard(guard, needs), (context) => context.json(context.get("principal")))
+      const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: new Hono().route("/api", api).fetch })
+      return { port: server.port ?? 0, stop: () => server.stop(true) }
+    }
+  ]
+]
+
+describe("a guarded route", () => {
+  for (const [name, start] of frameworks) {
+    test(`below a router of ${name} answers as the guard itself does, here and over introspection`, () =>
+      withRemote({}, async ({ auth, guard, line, resource }) => {
+        const { token } = await machine(auth)
+        const here = await token(`${resource}/api/orders`)
+        const elsewhere = await token(`${resource}/orders`)
+        for (const one of [auth.guard, guard]) {
+          const app = await start(one)
+          const url = `http://127.0.0.1:${app.port}/api/orders`
+          try {
+            const checked = await one(bearer(`${resource}/api/orders`, here), needs)
+            const admitted = await fetch(bearer(`${url}?page=2`, here))
+            expect(await admitted.json()).toEqual(checked._tag === "Admitted" ? checked.principal : "refused")
+            for (const text of [undefined, "forged", elsewhere]) {
+              const asked = (at: string, method = "GET") =>
+                new Request(at, { method, headers: text === undefined ? {} : { authorization: `Bearer ${text}` } })
+              const expected = await one(asked(`${resource}/api/orders`), needs)
+              if (expected._tag === "Admitted") throw new Error("it was admitted")
+              const refused = await fetch(asked(url))
+              expect(refused.status).toBe(401)
+              expect(await refused.text()).toBe(await expected.response.text())
+              for (const header of ["www-authenticate", "cache-control", "pragma"]) {
+                expect([header, refused.headers.get(header)]).toEqual([header, expected.response.headers.get(header)])
+              }
+              // Fastify adds its charset.
+              const type = expected.response.headers.get("content-type")
+              expect(refused.headers.get("content-type") ?? "").toStartWith(type ?? "")
+              expect((await fetch(asked(url, "HEAD"))).status).toBe(401)
+            }
+            if (one === guard) {
+              line.instead = () => Promise.reject(new TypeError("fetch failed"))
+              guard.clear()
+              const away = await fetch(bearer(url, here))
+              expect([away.status, away.headers.get("retry-after")]).toEqual([503, "2"])
+            }
+          } finally {
+            await app.stop()
+          }
+        }
+      }))
+  }
+})
