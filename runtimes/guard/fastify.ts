@@ -18,8 +18,8 @@ interface FastifyReply {
 export const fastifyGuard =
   (guard: Guard, needs: Needs) =>
   async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const { headers, method } = request.raw
-    const call = guardedCall({ method, headers, originalUrl: request.originalUrl })
+    const { headers, headersDistinct = {}, method } = request.raw
+    const call = guardedCall({ method, headers, headersDistinct, originalUrl: request.originalUrl })
     const checked = await guard.check(call, needs)
     if (checked._tag === "Admitted") {
       admit(request, checked.principal)

@@ -99,6 +99,51 @@ for (const { name, prefix, start } of candidates) {
       expect(await bodyOf({ ...post, headers: [json], body: large })).toBe(large)
     })
 
+    test("the app's own request is found again, with what its middleware put there", async () => {
+      const native = ["x-native", "?"] as const
+      expect(await bodyOf({ method: "GET", target: `${prefix}/oauth/authorize?a=b`, headers: [native] })).toBe("true")
+      const post = { method: "POST", target: `${prefix}/oauth/token`, body: "a=b" } as const
+      expect(await bodyOf({ ...post, headers: [native] })).toBe("true")
+    })
+
+    test("the guard stands before the app's own routes, in whatever router they are", async () => {
+      const metadata = { grant_types: ["client_credentials"], token_endpoint_auth_method: "client_secret_post" }
+      const registered = await bodyOf({
+        method: "POST",
+        target: `${prefix}/oauth/register`,
+        headers: [["content-type", "application/json"]],
+        body: JSON.stringify(metadata)
+      })
+      const { client_id, client_secret } = JSON.parse(registered)
+      const tokenFor = async (more: Readonly<Record<string, string>>): Promise<string> => {
+        const fields = { grant_type: "client_credentials", client_id, client_secret, ...more }
+        const headers = [["content-type", "application/x-www-form-urlencoded"]] as const
+        const body = new URLSearchParams(fields).toString()
+        return JSON.parse(await bodyOf({ method: "POST", target: `${prefix}/oauth/token`, headers, body })).access_token
+      }
+      const orders = async (authorization: ReadonlyArray<string>, method = "GET") => {
+        const headers = authorization.map((value) => ["authorization", value] as const)
+        const { body, headers: told, status } = await send({ method, target: "/shop/orders?page=2", headers })
+        return { status, body, challenge: told.find(([written]) => written === "www-authenticate")?.[1] ?? "" }
+      }
+      const bearer = `Bearer ${await tokenFor({})}`
+      expect(await orders([bearer])).toEqual({ status: 200, body: "Workspace", challenge: "" })
+      expect(await orders([])).toMatchObject({
+        status: 401,
+        challenge: expect.stringMatching(/^Bearer resource_metadata=/)
+      })
+      expect((await orders([], "HEAD")).status).toBe(401)
+      const invalid = { status: 401, challenge: expect.stringContaining('error="invalid_token"') }
+      expect(await orders(["Bearer forged"])).toMatchObject(invalid)
+      // Two are one too many, whichever of them is good.
+      expect(await orders([bearer, "Bearer forged"])).toMatchObject(invalid)
+      if (prefix !== "") return
+      // Bound to a part of the API (RFC 8707): the whole path counts, not what a router has left of it.
+      const bound = async (path: string) => orders([`Bearer ${await tokenFor({ resource: issuerAt(path) })}`])
+      expect((await bound("/shop")).status).toBe(200)
+      expect(await bound("/orders")).toMatchObject(invalid)
+    })
+
     test("what is nobody's is the app's own 404", async () => {
       const elsewhere = prefix === "" ? "/oauth/token/x" : "/oauth/token"
       const paths = ["/nowhere", "/oauth", "/oauth/token/", "/OAuth/token", "/oauth%2Ftoken", "/%6Fauth/token"]

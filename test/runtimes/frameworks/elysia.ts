@@ -1,14 +1,17 @@
 import { Elysia } from "elysia"
 import { tessera } from "../../../runtimes/elysia.ts"
-import type { Mount } from "../../../runtimes/embed/Mount.ts"
+import { elysiaGuard } from "../../../runtimes/guard/Guard.ts"
+import { type Embedded, needs, see } from "./embedded.ts"
 
-export const elysiaApp = (auth: Mount) =>
+export const elysiaApp = ({ guard, mount }: Embedded) =>
   new Elysia()
     .onError(({ code, status }) => (code === "NOT_FOUND" ? status(404, "my own 404") : undefined))
-    .onRequest(({ set }) => {
+    .onRequest(({ request, set }) => {
+      see(request)
       set.headers["x-mine"] = "1"
     })
     .get("/", () => "home")
-    .use(tessera(auth))
+    .use(tessera(mount))
     .post("/own", ({ body }) => body)
     .get("/users/:id", ({ params }) => params.id)
+    .group("/shop", (shop) => shop.resolve(elysiaGuard(guard, needs)).get("/orders", ({ principal }) => principal._tag))

@@ -3,17 +3,42 @@ import { Tessera } from "../../../core/http/Tessera.ts"
 import { pathBelow } from "../../../core/workspace/pathBelow.ts"
 import { basePath, Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import type { Mount } from "../../../runtimes/embed/Mount.ts"
-import { serveWith } from "../../../runtimes/Serve.ts"
+import { nativeOf } from "../../../runtimes/embed/nativeRequest.ts"
+import { type Guard, localGuard } from "../../../runtimes/guard/Guard.ts"
+import { type Serve, serveWith } from "../../../runtimes/Serve.ts"
 import { app } from "../given/app.ts"
 
-/** What an application of a framework mounts: the very core that the transcript is played on elsewhere. */
-export const embedded = async (issuer: string): Promise<Mount> => {
+export interface Embedded {
+  readonly mount: Mount
+  readonly guard: Guard
+}
+
+export const needs = { scopes: ["api"] }
+
+const seen = new WeakSet<object>()
+
+/** The app has had this request in its hands, in the form that its own middleware knows. */
+export const see = (native: object): void => {
+  seen.add(native)
+}
+
+/** Says to whoever asks by a header whether the core can find the app's own request again, with the session on it. */
+const askable =
+  (serve: Serve): Serve =>
+  (request) => {
+    if ((request.headers.get("x-native") ?? undefined) === undefined) return serve(request)
+    const native = nativeOf(request)
+    return { status: 200, headers: [], body: String(typeof native === "object" && native !== null && seen.has(native)) }
+  }
+
+/** The very core that the transcript is played on elsewhere, as an application of a framework mounts it. */
+export const embedded = async (issuer: string): Promise<Embedded> => {
   const runtime = app(issuer)
-  const { routes } = await runtime.runPromise(Tessera)
+  const { guard, routes } = await runtime.runPromise(Tessera)
   const find = routeTable(routes)
   const workspace = { id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Example" }
-  return {
-    serve: serveWith(runtime),
+  const mount: Mount = {
+    serve: askable(serveWith(runtime)),
     routes,
     prefix: basePath(workspace.issuer),
     owns: (path) => {
@@ -21,4 +46,5 @@ export const embedded = async (issuer: string): Promise<Mount> => {
       return below !== undefined && find(below) !== undefined
     }
   }
+  return { mount, guard: localGuard((request, needs) => runtime.runPromise(guard(request, needs))) }
 }

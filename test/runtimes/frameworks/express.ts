@@ -1,7 +1,8 @@
 import { createServer } from "node:http"
 import express from "express"
-import type { Mount } from "../../../runtimes/embed/Mount.ts"
+import { expressGuard } from "../../../runtimes/guard/Guard.ts"
 import { connectMount } from "../../../runtimes/node.ts"
+import { type Embedded, needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
 
 const listening = (app: express.Express): Promise<number> => {
@@ -11,22 +12,27 @@ const listening = (app: express.Express): Promise<number> => {
 
 const parsers = [express.json(), express.urlencoded({ extended: true })]
 
-const expressApp = (inFront: ReadonlyArray<express.RequestHandler>, behind: ReadonlyArray<express.RequestHandler>) => {
+const expressApp = ({ guard }: Embedded, ...handlers: ReadonlyArray<express.RequestHandler>) => {
   const app = express()
   app.use((request, response, next) => {
+    see(request)
     response.set("x-mine", "1")
     if (request.query.cookie !== undefined) response.cookie("mine", "1")
     next()
   })
   app.get("/", (_, response) => void response.send("home"))
-  app.use(...inFront, ...behind)
+  app.use(...handlers)
+  const shop = express.Router().use(expressGuard(guard, needs))
+  shop.get("/orders", (request, response) => void response.send(request.principal?._tag))
+  app.use("/shop", shop)
   app.post("/own", (request, response) => void response.json(request.body))
   app.get("/users/:id", (request, response) => void response.send(request.params.id))
   app.use((_, response) => void response.status(404).send("my own 404"))
   return app
 }
 
-export const onExpress: Host = (tessera) => listening(expressApp([connectMount(tessera)], parsers))
+export const onExpress: Host = (tessera) => listening(expressApp(tessera, connectMount(tessera.mount), ...parsers))
 
 /** As many apps have it that were there before: bodies are read before anybody asks what they are. */
-export const onExpressParsed: Host = (tessera: Mount) => listening(expressApp(parsers, [connectMount(tessera)]))
+export const onExpressParsed: Host = (tessera) =>
+  listening(expressApp(tessera, ...parsers, connectMount(tessera.mount)))

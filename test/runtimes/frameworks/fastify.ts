@@ -1,20 +1,31 @@
 import fastify from "fastify"
+import { fastifyGuard, principalOf } from "../../../runtimes/guard/Guard.ts"
 import { fastifyMount } from "../../../runtimes/node.ts"
+import { needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
 
-export const onFastify: Host = async (tessera) => {
+export const onFastify: Host = async ({ guard, mount }) => {
   const app = fastify()
-  app.addHook("onRequest", (_, reply, done) => {
+  app.addHook("onRequest", (request, reply, done) => {
+    see(request)
     reply.header("x-mine", "1")
     done()
   })
-  app.addHook("onRequest", fastifyMount(tessera))
+  app.addHook("onRequest", fastifyMount(mount))
   app.get("/", () => "home")
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body))))
   )
   app.post("/own", ({ body }) => body)
   app.get<{ Params: { id: string } }>("/users/:id", ({ params }) => params.id)
+  app.register(
+    (shop, _, done) => {
+      shop.addHook("onRequest", fastifyGuard(guard, needs))
+      shop.get("/orders", (request) => principalOf(request)?._tag)
+      done()
+    },
+    { prefix: "/shop" }
+  )
   app.setNotFoundHandler((_, reply) => reply.status(404).send("my own 404"))
   await app.listen({ port: 0, host: "127.0.0.1" })
   return portOf(app.server)

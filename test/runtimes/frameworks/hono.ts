@@ -1,19 +1,26 @@
 import { Hono } from "hono"
-import type { Mount } from "../../../runtimes/embed/Mount.ts"
 import { honoMount } from "../../../runtimes/fetch.ts"
+import { type GuardVariables, honoGuard } from "../../../runtimes/guard/Guard.ts"
+import { type Embedded, needs, see } from "./embedded.ts"
 
-export const honoApp = (tessera: Mount): Hono => {
+export const honoApp = ({ guard, mount }: Embedded): Hono => {
   const app = new Hono()
   app.use(async (c, next) => {
+    see(c)
     await next()
     c.header("x-mine", "1")
   })
   app.get("/", (c) => c.text("home"))
-  app.use(honoMount(tessera))
+  app.use(honoMount(mount))
   app.post("/own", async (c) =>
     c.json(c.req.header("content-type") === "application/json" ? await c.req.json() : await c.req.parseBody())
   )
   app.get("/users/:id", (c) => c.text(c.req.param("id")))
+  const shop = new Hono<{ Variables: GuardVariables }>().use(honoGuard(guard, needs))
+  app.route(
+    "/shop",
+    shop.get("/orders", (c) => c.text(c.get("principal")._tag))
+  )
   app.notFound((c) => c.text("my own 404", 404))
   return app
 }

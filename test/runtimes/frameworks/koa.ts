@@ -1,6 +1,8 @@
 import { createServer } from "node:http"
 import Koa from "koa"
+import { koaGuard } from "../../../runtimes/guard/Guard.ts"
 import { koaMount } from "../../../runtimes/node.ts"
+import { needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
 
 /** Reads every body that gets this far, as the parsers do that people put in front of their routes. */
@@ -11,9 +13,10 @@ const parsed = async (context: Koa.Context): Promise<unknown> => {
   return context.is("json") ? JSON.parse(text) : Object.fromEntries(new URLSearchParams(text))
 }
 
-export const onKoa: Host = (tessera) => {
+export const onKoa: Host = ({ guard, mount }) => {
   const app = new Koa()
   app.use(async (context, next) => {
+    see(context)
     context.set("x-mine", "1")
     if (context.query.cookie !== undefined) context.cookies.set("mine", "1", { httpOnly: false })
     await next()
@@ -23,7 +26,16 @@ export const onKoa: Host = (tessera) => {
       context.body = "my own 404"
     }
   })
-  app.use(koaMount(tessera))
+  app.use(koaMount(mount))
+  const guarded = koaGuard(guard, needs)
+  app.use((context, next) => {
+    if (!context.path.startsWith("/shop/")) return next()
+    // As routers do it: what is behind sees the rest of the path.
+    context.path = context.path.slice("/shop".length)
+    return guarded(context, async () => {
+      if (context.path === "/orders") context.body = context.state.principal._tag
+    })
+  })
   app.use(async (context) => {
     const body = context.method === "POST" ? await parsed(context) : undefined
     if (context.path === "/") context.body = "home"
