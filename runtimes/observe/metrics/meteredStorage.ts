@@ -1,5 +1,5 @@
 import { Effect, Exit } from "effect"
-import { type Conflict, type Kind, kinds, type Storage, type StorageUnavailable } from "../../../core/ports/Storage.ts"
+import type { Conflict, Kind, Storage, StorageUnavailable } from "../../../core/ports/Storage.ts"
 import type { Count, Meters, Spread } from "./Meters.ts"
 
 type Verb = keyof Storage["Service"]
@@ -26,10 +26,17 @@ const callsOf = (meters: Meters, verb: Verb, kind: string): Calls => {
   }
 }
 
-type CallsByKind = ReadonlyMap<Kind, Calls>
-
-const byKind = (meters: Meters, verb: Verb): CallsByKind =>
-  new Map(kinds.map((kind) => [kind, callsOf(meters, verb, kind)]))
+/** A kind's series are made when it is first asked for: most verbs meet few kinds. */
+const byKind = (meters: Meters, verb: Verb): ((kind: Kind) => Calls) => {
+  const made = new Map<Kind, Calls>()
+  return (kind) => {
+    const known = made.get(kind)
+    if (known !== undefined) return known
+    const calls = callsOf(meters, verb, kind)
+    made.set(kind, calls)
+    return calls
+  }
+}
 
 const outcomeOf = <A, E extends Conflict | StorageUnavailable>(calls: Calls, exit: Exit.Exit<A, E>): Count => {
   if (Exit.isSuccess(exit)) return calls.done
@@ -46,10 +53,9 @@ const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> =>
 
 /** What is there at once stays so: the core answers such a request without a fiber's turn. */
 const measured = <A, E extends Conflict | StorageUnavailable>(
-  calls: Calls | undefined,
+  calls: Calls,
   call: () => Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
-  if (calls === undefined) return call()
   const start = performance.now()
   const effect = call()
   if (isDone(effect)) {
@@ -72,11 +78,11 @@ export const meteredStorage = (meters: Meters, below: Storage["Service"]): Stora
   const sweep = callsOf(meters, "sweep", "all")
   const swept = meters.count("tessera_swept_records_total", "Expired records that this process removed.")
   return {
-    get: (key) => measured(get.get(key.kind), () => below.get(key)),
-    insert: (record) => measured(insert.get(record.kind), () => below.insert(record)),
-    replace: (expected, record) => measured(replace.get(record.kind), () => below.replace(expected, record)),
-    remove: (key) => measured(remove.get(key.kind), () => below.remove(key)),
-    list: (listing) => measured(list.get(listing.kind), () => below.list(listing)),
+    get: (key) => measured(get(key.kind), () => below.get(key)),
+    insert: (record) => measured(insert(record.kind), () => below.insert(record)),
+    replace: (expected, record) => measured(replace(record.kind), () => below.replace(expected, record)),
+    remove: (key) => measured(remove(key.kind), () => below.remove(key)),
+    list: (listing) => measured(list(listing.kind), () => below.list(listing)),
     sweep: (before, limit) =>
       Effect.tap(
         measured(sweep, () => below.sweep(before, limit)),
