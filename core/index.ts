@@ -26,6 +26,7 @@ export type { ErrorForm, Route } from "./http/Route.ts"
 // The server
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./http/Tessera.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
+export type { Contract } from "./openapi/contract/Contract.ts"
 export { type ConsentPage, clientName } from "./pages/Consent.ts"
 export { type ReturnAddress, returnAddress } from "./pages/ReturnAddress.ts"
 export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"

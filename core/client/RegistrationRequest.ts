@@ -7,7 +7,8 @@ const plain = Schema.isPattern(/^[^\p{Cc}\p{Cs}]*$/u)
 const Text = Schema.String.check(Schema.isMaxLength(512), plain)
 const WebUri = Schema.String.check(
   Schema.isMaxLength(2048),
-  Schema.isPattern(/^https?:\/\/[^\s]+$/i),
+  // Without a flag, which no JSON Schema could say.
+  Schema.isPattern(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s]+$/),
   plain,
   Schema.makeFilter((text: string) => URL.canParse(text), { expected: "an address" })
 )
