@@ -39,7 +39,7 @@ export const manifest = ({ dependencies, devDependencies, exports, ...checkout }
     type: checkout.type,
     engines: checkout.engines,
     sideEffects: false,
-    files: rooms,
+    files: [...rooms, "CHANGELOG.md"],
     bin: { tessera: "runtimes/node/main.js" },
     exports: {
       ...Object.fromEntries(Object.entries(exports).map(([name, source]) => [name, builtEntry(source)])),
