@@ -37,7 +37,7 @@ export interface LifetimeOptions {
 }
 
 /** What else Tessera can serve. `settings` are the pages where people look after their applications. */
-export const extras = ["settings", "home", "health", "example"] as const
+export const extras = ["settings", "home", "health", "openapi", "example"] as const
 export type Extra = (typeof extras)[number]
 
 export const logLevels = ["all", "problems", "none"] as const
@@ -99,7 +99,8 @@ export interface CreateOptions {
   /**
    * What is served beside the protocol: `settings` (the pages where people look after their applications and owners
    * after keys and applications, under `/settings`), `home` (a page at `/` that leads there), `health` (`/healthz`,
-   * `/readyz`), `example` (the resource `/rest/companies`). Default: nothing.
+   * `/readyz`), `openapi` (the document at `/openapi.json`), `example` (the resource `/rest/companies`).
+   * Default: nothing.
    */
   readonly extras?: ReadonlyArray<Extra>
 

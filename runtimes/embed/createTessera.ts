@@ -4,6 +4,7 @@ import type { Parts } from "../../core/http/Parts.ts"
 import { routeTable } from "../../core/http/RouteTable.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import { LimitSharing, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import { openApiPath } from "../../core/openapi/openApiEndpoint.ts"
 import { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
@@ -85,6 +86,7 @@ const leftOut: { readonly [extra in Extra]: ReadonlyArray<string> } = {
   settings: settingsPaths,
   home: ["/"],
   health: ["/healthz", "/readyz"],
+  openapi: [openApiPath],
   example: ["/rest/companies"]
 }
 

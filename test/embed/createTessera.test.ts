@@ -34,7 +34,16 @@ describe("made in one call", () => {
     }))
 
   test("nothing of a host's own is in its way: no home page, health check, settings or example, unless asked for", async () => {
-    const paths = ["/", "/healthz", "/readyz", "/settings", "/settings/apps", "/settings/keys", "/rest/companies"]
+    const paths = [
+      "/",
+      "/healthz",
+      "/readyz",
+      "/settings",
+      "/settings/apps",
+      "/settings/keys",
+      "/openapi.json",
+      "/rest/companies"
+    ]
     await withHost({}, async (auth) => {
       for (const path of paths) expect(auth.owns(path)).toBe(false)
       expect(auth.routes.some(({ path }) => path.startsWith("/settings") || path.startsWith("/rest"))).toBe(false)
@@ -42,7 +51,7 @@ describe("made in one call", () => {
         expect(auth.owns(path)).toBe(true)
       }
     })
-    await withHost({ extras: ["settings", "home", "health", "example"] }, async (auth) => {
+    await withHost({ extras: ["settings", "home", "health", "openapi", "example"] }, async (auth) => {
       for (const path of paths) expect(auth.owns(path)).toBe(true)
     })
     await withHost({ extras: ["home"] }, async (auth) => {
