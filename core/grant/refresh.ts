@@ -63,8 +63,16 @@ export const refresh = (
 
   if (standing === "retried") return answer(tokensOf(grant, scope.success, resource.success, policy, now, fresh))
   const next: Active = {
-    ...grant,
-    refresh: refreshLine(grant.refresh.generation + 1, grant.endsAt, policy, now, fresh)
+    _tag: "Active",
+    id: grant.id,
+    client: grant.client,
+    subject: grant.subject,
+    scope: grant.scope,
+    resource: grant.resource,
+    createdAt: grant.createdAt,
+    access: grant.access,
+    refresh: refreshLine(grant.refresh.generation + 1, grant.endsAt, policy, now, fresh),
+    endsAt: grant.endsAt
   }
   return answerAndKeep(next, tokensOf(next, scope.success, resource.success, policy, now, fresh))
 }

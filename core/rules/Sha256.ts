@@ -1,5 +1,6 @@
 import { hmac } from "@noble/hashes/hmac.js"
 import { sha256 } from "@noble/hashes/sha2.js"
+import { endsIn } from "./endsIn.ts"
 
 const length = 32
 
@@ -16,16 +17,40 @@ export const sha256Of = (data: Uint8Array): Uint8Array => {
   return result.slice()
 }
 
+export const macLength = length
+
 /** HMAC-SHA-256 under one key, prepared once. */
-export type Mac = (data: Uint8Array) => Uint8Array
+export interface Mac {
+  readonly of: (data: Uint8Array) => Uint8Array
+  /** Writes the MAC of everything before the last 32 bytes into those. */
+  readonly seal: (bytes: Uint8Array) => void
+  /** Whether the last 32 bytes are the MAC of what stands before them, in a time that says nothing of where they differ. */
+  readonly holds: (bytes: Uint8Array) => boolean
+}
 
 export const macUnder = (key: Uint8Array): Mac => {
   const prepared = hmac.create(sha256, key)
   const own = prepared.clone()
-  return (data) => {
+  const digest = (data: Uint8Array) => {
     prepared._cloneInto(own)
     own.update(data)
     own.digestInto(result)
-    return result.slice()
+  }
+  return {
+    of: (data) => {
+      digest(data)
+      return result.slice()
+    },
+    seal: (bytes) => {
+      const start = bytes.length - length
+      digest(bytes.subarray(0, start))
+      for (let i = 0; i < length; i++) bytes[start + i] = result[i] ?? 0
+    },
+    holds: (bytes) => {
+      const start = bytes.length - length
+      if (start < 0) return false
+      digest(bytes.subarray(0, start))
+      return endsIn(bytes, result)
+    }
   }
 }

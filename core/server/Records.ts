@@ -61,12 +61,13 @@ export interface Records<A> {
 const isObject = (body: Json): body is { readonly [key: string]: Json } =>
   typeof body === "object" && body !== null && !Array.isArray(body)
 
+// Every value that is kept is made of JSON already: its brands are checks, not wrappers. A law decodes what is encoded so
+// for each kind, over random values.
+const fieldsOf = <A>(value: A) => value as { readonly [key: string]: Json }
+
 /** The stored form: the value's own fields, with the version of their form (`_v`) and the write they came by (`_by`). */
 export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): { readonly [key: string]: Json } => {
-  // Every value that is kept is made of JSON already: its brands are checks, not wrappers. A law decodes what this
-  // encodes for each kind, over random values.
-  const fields = value as { readonly [key: string]: Json }
-  return { ...fields, _v: kind.version, _by: command }
+  return { ...fieldsOf(value), _v: kind.version, _by: command }
 }
 
 /** Reads a body of this release or of an earlier one. What a later release wrote is refused, never guessed at. */
@@ -120,7 +121,7 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
   }
 
   const write = (workspace: WorkspaceId, value: A, command: string) => {
-    const body = Object.assign(encodeBody(kind, value, command), { [read]: { value, command } })
+    const body = { ...fieldsOf(value), _v: kind.version, _by: command, [read]: { value, command } }
     return {
       workspace,
       kind: kind.kind,

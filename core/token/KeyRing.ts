@@ -59,6 +59,7 @@ export interface Sealer {
   readonly find: (keyId: string) => SealKey | undefined
   /** By its id read as a number, as it stands in a token. */
   readonly findByNumber: (keyId: number) => SealKey | undefined
+  readonly under: (key: SealKey, workspace: string, purpose: SealPurpose) => Mac
   readonly mac: (key: SealKey, workspace: string, purpose: SealPurpose, data: Uint8Array) => Uint8Array
 }
 
@@ -68,7 +69,7 @@ const derivedBy = (key: SealKey, purpose: SealPurpose): ((workspace: string) => 
   return (workspace) => {
     const known = derived.get(workspace)
     if (known !== undefined) return known
-    const made = macUnder(macUnder(Redacted.value(key.bytes))(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
+    const made = macUnder(macUnder(Redacted.value(key.bytes)).of(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
     if (derived.size >= derivedKeys) {
       const oldest = derived.keys().next()
       if (oldest.done !== true) derived.delete(oldest.value)
@@ -98,11 +99,13 @@ export const makeSealer = (ring: KeyRing): Sealer => {
     byKey.set(key, made)
     return made
   }
+  const under: Sealer["under"] = (key, workspace, purpose) => purposesFor(key)[purpose](workspace)
   return {
     first: ring[0],
     find: (keyId) => byId.get(keyId),
     findByNumber: (keyId) => byNumber.get(keyId),
-    mac: (key, workspace, purpose, data) => purposesFor(key)[purpose](workspace)(data)
+    under,
+    mac: (key, workspace, purpose, data) => under(key, workspace, purpose).of(data)
   }
 }
 

@@ -1,10 +1,11 @@
 import { Result } from "effect"
 import { Base64Url, Hex } from "effect/encoding"
+import { endsIn } from "../rules/endsIn.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import { type Digest, digestOf, sameDigest } from "../rules/Secret.ts"
 import { sha256Of } from "../rules/Sha256.ts"
-import { endsIn, instantLength, readInstant, writeNumber } from "./bytes.ts"
+import { instantLength, readInstant, writeNumber } from "./bytes.ts"
 import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
 
 /** What a consent page was drawn for: this session, this person, this very request. */

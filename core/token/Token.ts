@@ -6,7 +6,8 @@ import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
 import { checkedText, checksumLength, hasValidChecksum } from "../rules/Secret.ts"
-import { endsIn, instantLength, readInstant, readNumber, writeNumber } from "./bytes.ts"
+import { macLength } from "../rules/Sha256.ts"
+import { instantLength, readInstant, readNumber, writeNumber } from "./bytes.ts"
 import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
 
 /** A sealed reference to a grant. What it says is true only as long as the grant agrees. */
@@ -49,7 +50,6 @@ const at = { key: 1, kind: 5, grant: 6, number: 22, expiry: 26 } as const
 const headLength = 32
 /** A claim's tag and length. */
 const claimHead = 3
-const macLength = 32
 const serialLength = 8
 const tag = { serial: 1, scope: 2, resource: 3 } as const
 const maxTextLength = 4096
@@ -96,8 +96,7 @@ const write = (token: Token, key: SealKey): Uint8Array => {
 /** The token's text: a pure function of the token, the key and the workspace. */
 export const seal = (sealer: Sealer, workspace: string, token: Token, key: SealKey = sealer.first): string => {
   const bytes = write(token, key)
-  const end = bytes.length - macLength
-  bytes.set(sealer.mac(key, workspace, "token", bytes.subarray(0, end)), end)
+  sealer.under(key, workspace, "token").seal(bytes)
   return checkedText(tokenPrefix[token.kind], bytes)
 }
 
@@ -171,9 +170,8 @@ const unseal = (
   if (bytes[0] !== version) return Result.fail("malformed")
   const key = sealer.findByNumber(readNumber(bytes, at.key, keyIdLength))
   if (key === undefined) return Result.fail("unknown_key")
-  const end = bytes.length - macLength
-  if (!endsIn(bytes, sealer.mac(key, workspace, "token", bytes.subarray(0, end)))) return Result.fail("forged")
-  const token = read(kind, grantIn(text, payloadAt, bytes), bytes, end)
+  if (!sealer.under(key, workspace, "token").holds(bytes)) return Result.fail("forged")
+  const token = read(kind, grantIn(text, payloadAt, bytes), bytes, bytes.length - macLength)
   return token === undefined ? Result.fail("malformed") : Result.succeed(token)
 }
 

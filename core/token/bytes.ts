@@ -22,11 +22,3 @@ export const instantLength = 6
 export const readInstant = (bytes: Uint8Array, at: number): Instant =>
   // 48 bits make a whole number that is exact: an Instant.
   readNumber(bytes, at, instantLength) as Instant
-
-/** Whether `bytes` ends in `end`, found in a time that says nothing about where they differ. */
-export const endsIn = (bytes: Uint8Array, end: Uint8Array): boolean => {
-  const start = bytes.length - end.length
-  let difference = start < 0 ? 1 : 0
-  for (let i = 0; i < end.length; i++) difference |= (bytes[start + i] ?? 0) ^ (end[i] ?? 0)
-  return difference === 0
-}

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
+import { endsIn } from "../../core/rules/endsIn.ts"
 import { macUnder, sha256Of } from "../../core/rules/Sha256.ts"
-import { endsIn, readInstant, readNumber, writeNumber } from "../../core/token/bytes.ts"
+import { readInstant, readNumber, writeNumber } from "../../core/token/bytes.ts"
 
 const bytes = (...values: ReadonlyArray<number>) => new Uint8Array(values)
 
@@ -35,15 +36,30 @@ describe("hashes and MACs", () => {
     expect(held).toEqual(texts.map((text) => new Uint8Array(createHash("sha256").update(text).digest())))
     for (const key of [bytes(1), new Uint8Array(32).fill(7), new Uint8Array(100).fill(8)]) {
       const mac = macUnder(key)
-      const macs = texts.map(mac)
+      const macs = texts.map(mac.of)
       expect(macs).toEqual(texts.map((text) => new Uint8Array(createHmac("sha256", key).update(text).digest())))
     }
   })
 
   test("of several keys do not get in each other's way", () => {
     const [one, two] = [macUnder(bytes(1)), macUnder(bytes(2))]
-    const first = one(bytes(5))
-    expect(two(bytes(5))).not.toEqual(first)
-    expect(one(bytes(5))).toEqual(first)
+    const first = one.of(bytes(5))
+    expect(two.of(bytes(5))).not.toEqual(first)
+    expect(one.of(bytes(5))).toEqual(first)
+  })
+
+  test("are put behind what they are of, and hold for that alone", () => {
+    const mac = macUnder(bytes(1))
+    for (const text of texts) {
+      const sealed = new Uint8Array([...text, ...new Uint8Array(32)])
+      mac.seal(sealed)
+      expect(sealed).toEqual(new Uint8Array([...text, ...mac.of(text)]))
+      expect(mac.holds(sealed)).toBe(true)
+      expect(macUnder(bytes(2)).holds(sealed)).toBe(false)
+      for (let at = 0; at < sealed.length; at++) {
+        expect(mac.holds(sealed.with(at, (sealed[at] ?? 0) ^ 1))).toBe(false)
+      }
+    }
+    expect(mac.holds(new Uint8Array(31))).toBe(false)
   })
 })
