@@ -17,7 +17,7 @@ export const Policy = Schema.Struct({
   consentTtl: Millis,
   /** After this long a client that never completed a flow is forgotten. */
   unusedClientTtl: Millis,
-  /** How long another process may go on with a client that was changed or deleted here. */
+  /** How long another process may go on with a client, or a client's own grant, that was changed or deleted here. */
   clientStaleness: Millis,
   /** Asked of confidential clients too, where it is only recommended. */
   requirePkce: Schema.Boolean,

@@ -56,21 +56,15 @@ export const makeClients = (
   clock: Clock.Clock
 ): Clients => {
   const recent = new Recent<Client>(cachedClients, policy.clientStaleness)
-  /** How often a client was changed here: what was read before the last time is not to be remembered after it. */
-  let changes = 0
-  const forget = (workspace: WorkspaceId, id: ClientId) =>
-    Effect.sync(() => {
-      changes++
-      recent.delete(cacheKey(workspace, id))
-    })
+  const forget = (workspace: WorkspaceId, id: ClientId) => Effect.sync(() => recent.forget(cacheKey(workspace, id)))
 
   const read = (workspace: WorkspaceId, id: ClientId) =>
     Effect.suspend(() => {
-      const before = changes
+      const before = recent.forgotten
       return Effect.map(records.get(workspace, id), (found) => {
         const client = Option.getOrUndefined(found)?.value
         // What is not there is not remembered: made-up ids must neither fill the memory nor hide a client to come.
-        if (client !== undefined && changes === before) recent.set(cacheKey(workspace, id), client, instantOf(clock))
+        if (client !== undefined) recent.remember(cacheKey(workspace, id), client, instantOf(clock), before)
         return client
       })
     })

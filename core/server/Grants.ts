@@ -35,8 +35,8 @@ import type { Keys, Sealer } from "../token/KeyRing.ts"
 import { type AccessToken, open, openAny, type RefreshToken, seal } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
+import { deciding } from "./deciding.ts"
 import type { Listed, Records } from "./Records.ts"
-import { transact } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Tokens as they are handed out. They go into one answer and nowhere else. */
@@ -151,6 +151,8 @@ export const makeGrants = (
 
   const unknown = refuseUnknown()
 
+  const { decide, decideOwn, forget } = deciding(records, entropy, policy)
+
   /**
    * By now the grant is kept, and a code is spent: whoever has to ask again would be taken for a thief. So what cannot be
    * noted of the client is left to its next request.
@@ -229,7 +231,7 @@ export const makeGrants = (
     check,
     begin: Effect.fnUntracedEager(function* (workspace, approved, id) {
       const grant = begin(approved, id, policy, instantOf(clock))
-      const inserted = yield* transact(records, entropy, workspace, id, (found) =>
+      const inserted = yield* decide(workspace, id, (found) =>
         found === undefined
           ? { next: grant, outcome: Result.succeed(grant) }
           : { next: undefined, outcome: Result.fail(new Conflict()) }
@@ -251,7 +253,7 @@ export const makeGrants = (
       const token = open(sealer, workspace, "code", code, now)
       if (Result.isFailure(token)) return Effect.fail(new InvalidGrant({ reason: token.failure }))
       const drawn = fresh(sealer)
-      const decided = transact(records, entropy, workspace, token.success.grant, (grant) =>
+      const decided = decide(workspace, token.success.grant, (grant) =>
         grant === undefined ? unknown : redeem(grant, by, command, policy, now, drawn)
       )
       return handedOut(decided, sealer, workspace, by, now)
@@ -266,7 +268,7 @@ export const makeGrants = (
       const of = `${by.client.id} ${presented.grant}`
       return Effect.flatMapEager(limiter.take({ allowance: allowances.grant, workspace, of }), () => {
         const drawn = fresh(sealer)
-        const decided = transact(records, entropy, workspace, presented.grant, (grant) =>
+        const decided = decide(workspace, presented.grant, (grant) =>
           grant === undefined ? unknown : refresh(grant, by, { ...command, presented }, policy, now, drawn)
         )
         return handedOut(decided, sealer, workspace, by, now)
@@ -276,8 +278,11 @@ export const makeGrants = (
       const now = instantOf(clock)
       const sealer = keys.current()
       const drawn = fresh(sealer)
-      const decided = transact(records, entropy, workspace, by.client.workspaceGrant, (grant) =>
-        clientCredentials(grant, by, command, policy, now, drawn)
+      const decided = decideOwn(
+        workspace,
+        by.client.workspaceGrant,
+        (grant) => clientCredentials(grant, by, command, policy, now, drawn),
+        now
       )
       return handedOut(decided, sealer, workspace, by, now)
     },
@@ -308,26 +313,30 @@ export const makeGrants = (
       const opened = openAny(keys.current(), workspace, text, now)
       if (Result.isFailure(opened) || opened.success.kind === "code") return undefined
       const token = opened.success
-      const outcome = yield* transact(records, entropy, workspace, token.grant, (grant) =>
+      const outcome = yield* decide(workspace, token.grant, (grant) =>
         grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)
       )
       return (yield* Effect.fromResult(outcome)) === "revoked" ? token.grant : undefined
     }),
     revokeGrant: Effect.fnUntracedEager(function* (workspace, id, why, among = () => true) {
       const now = instantOf(clock)
-      const outcome = yield* transact(records, entropy, workspace, id, (grant) =>
+      const outcome = yield* decide(workspace, id, (grant) =>
         grant === undefined || !among(grant) ? answer("unknown" as const) : revokeGrant(grant, why, policy, now)
       )
       return yield* Effect.fromResult(outcome)
     }),
-    removeGrant: (workspace, id) => records.remove(workspace, id),
+    removeGrant: (workspace, id) =>
+      Effect.ensuring(
+        records.remove(workspace, id),
+        Effect.sync(() => forget(workspace, id))
+      ),
     ofUser: (workspace, user, page) => records.list(workspace, userGrants(user), page),
     keys: (workspace, page) => records.list(workspace, keyGrants, page),
     createKey: Effect.fnUntracedEager(function* (workspace, asked) {
       const now = instantOf(clock)
       const id = grantIdOf(entropy.bytes(idLength))
       const made = makeKey(asked, id, entropy.bytes(apiKeySecretLength), policy, now)
-      const outcome = yield* transact(records, entropy, workspace, id, (found) =>
+      const outcome = yield* decide(workspace, id, (found) =>
         found === undefined
           ? { next: made.grant, outcome: Result.succeed(made) }
           : { next: undefined, outcome: Result.fail(new Conflict()) }

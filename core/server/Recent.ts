@@ -11,6 +11,7 @@ interface Entry<A> {
  */
 export class Recent<A> {
   private readonly entries = new Map<string, Entry<A>>()
+  private forgettings = 0
   private readonly most: number
   private readonly keptFor: Millis
 
@@ -24,7 +25,13 @@ export class Recent<A> {
     return entry === undefined || hasPassed(entry.until, now) ? undefined : entry.value
   }
 
-  set(name: string, value: A, now: Instant): void {
+  /** What was read before something was forgotten may be what was forgotten: it is not to be remembered after it. */
+  get forgotten(): number {
+    return this.forgettings
+  }
+
+  remember(name: string, value: A, now: Instant, forgottenBefore: number): void {
+    if (forgottenBefore !== this.forgettings) return
     // Last come, last gone: what is set again goes to the end.
     this.entries.delete(name)
     if (this.entries.size >= this.most) {
@@ -34,7 +41,8 @@ export class Recent<A> {
     this.entries.set(name, { value, until: later(now, this.keptFor) })
   }
 
-  delete(name: string): void {
+  forget(name: string): void {
+    this.forgettings++
     this.entries.delete(name)
   }
 }

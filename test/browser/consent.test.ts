@@ -260,6 +260,8 @@ describe("what people do", () => {
 
 test("with the keyboard alone, from the sign-in to the application", async () => {
   await tab.goto(url())
+  // A browser gives the focus with the first frame that it draws, which may be after the page is there.
+  await tab.locator("input[name=email]:focus").waitFor()
   await tab.keyboard.type(owner.email)
   await tab.keyboard.press("Tab")
   await tab.keyboard.type(owner.password)

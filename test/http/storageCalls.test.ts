@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import type { Calls } from "../given/countingStorage.ts"
 import {
   bearing,
@@ -37,12 +38,29 @@ const warmApp = Effect.fnUntraced(function* (world: World) {
 })
 
 describe("what a request costs the store, once the client is at hand", () => {
-  test("client credentials: one read", () =>
+  test("client credentials: nothing while the client's own grant is at hand, and then one read", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const { client } = yield* warmApp(world)
-        const { calls } = yield* callsOf(world, tokenRequest(world, client, { grant_type: "client_credentials" }))
-        expect(calls).toEqual({ ...nothing, get: ["grant"] })
+        const asked = tokenRequest(world, client, { grant_type: "client_credentials" })
+        yield* asked
+        expect((yield* callsOf(world, asked)).calls).toEqual(nothing)
+        yield* TestClock.adjust(world.parts.policy.clientStaleness)
+        expect((yield* callsOf(world, asked)).calls).toEqual({ ...nothing, get: ["client", "grant"] })
+      })
+    ))
+
+  test("client credentials: what was changed here is read again at once", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client } = yield* warmApp(world)
+        const asked = tokenRequest(world, client, { grant_type: "client_credentials" })
+        yield* asked
+        const token = String(jsonOf(yield* asked).access_token)
+        const body = form({ client_id: client.id, client_secret: client.secret, token })
+        yield* world.send("POST", "/oauth/revoke", { headers: formHeaders, body })
+        expect((yield* callsOf(world, asked)).calls).toEqual({ ...nothing, get: ["grant"] })
+        expect((yield* callsOf(world, asked)).calls).toEqual(nothing)
       })
     ))
 
