@@ -17,7 +17,9 @@ const flags = [
   // Whatever lies in the folder that the server is started in must not become code of the server.
   "--no-compile-autoload-bunfig",
   "--no-compile-autoload-tsconfig",
-  "--no-compile-autoload-package-json"
+  "--no-compile-autoload-package-json",
+  // Bun writes down where a CommonJS module stood when it was built. What asks for it only shortens its stacks by it.
+  '--define=__dirname="/"'
 ]
 
 /**
