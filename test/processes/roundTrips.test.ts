@@ -104,12 +104,9 @@ const measure = Effect.fnUntraced(function* (name: string, counting: Counting) {
     revocation: yield* least(counting, refreshToken, (text) => revoke(server, application, text))
   }
   for (const [what, found] of Object.entries(counts)) {
-    report.push(
-      `${name}, ${what}: ${Object.entries(found)
-        .sort()
-        .map(([command, calls]) => `${calls} ${command}`)
-        .join(", ")}`
-    )
+    const asked = Object.entries(found).sort()
+    const told = asked.map(([command, calls]) => `${calls} ${command}`).join(", ")
+    report.push(`${name}, ${what}: ${told === "" ? "nothing" : told}`)
   }
   return counts
 })
@@ -123,7 +120,7 @@ describe("what a request costs, as the database itself counts", () => {
       expect(yield* measure("PostgreSQL", yield* inPostgres)).toEqual({
         authorization_code: swap,
         refresh_token: swap,
-        client_credentials: { "SELECT grants": 1 },
+        client_credentials: {},
         "bearer check": { "SELECT grants": 1 },
         revocation: swap
       })
@@ -143,7 +140,7 @@ describe("what a request costs, as the database itself counts", () => {
         expect(yield* measure(name, yield* open)).toEqual({
           authorization_code: swap,
           refresh_token: swap,
-          client_credentials: { get: 1 },
+          client_credentials: {},
           "bearer check": { get: 1 },
           revocation: swap
         })
