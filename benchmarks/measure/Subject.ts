@@ -26,7 +26,10 @@ export interface SubjectOptions {
 }
 
 /** Node 22 takes types off by itself only when it is told to. */
-const flags = { bun: ["--no-env-file"], node: ["--experimental-strip-types", "--disable-warning=ExperimentalWarning"] }
+const flags = {
+  bun: ["--no-env-file"],
+  node: ["--expose-gc", "--experimental-strip-types", "--disable-warning=ExperimentalWarning"]
+}
 
 export const startSubject = (options: SubjectOptions): Effect.Effect<Subject, BenchFailed, Scope.Scope> =>
   Effect.gen(function* () {
