@@ -15,7 +15,7 @@ import { revokeGrant, revokeToken } from "../grant/revoke.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Limiter } from "../ports/Limiter.ts"
-import { Conflict, type StorageUnavailable } from "../ports/Storage.ts"
+import { Conflict, StorageUnavailable } from "../ports/Storage.ts"
 import { hexOf } from "../rules/Hex.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
@@ -116,10 +116,12 @@ export interface Grants {
   readonly createKey: (
     workspace: WorkspaceId,
     asked: { readonly name: string; readonly expiresAt: Instant | null }
-  ) => Effect.Effect<{ readonly grant: Key; readonly text: Redacted.Redacted<string> }, Conflict | Storing>
+  ) => Effect.Effect<{ readonly grant: Key; readonly text: Redacted.Redacted<string> }, Storing>
 }
 
 const serialLength = 8
+
+const keyIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fresh key's id was taken" })
 
 export { currentInstant } from "../rules/Instant.ts"
 
@@ -339,7 +341,8 @@ export const makeGrants = (
       const outcome = yield* decide(workspace, id, (found) =>
         found === undefined
           ? { next: made.grant, outcome: Result.succeed(made) }
-          : { next: undefined, outcome: Result.fail(new Conflict()) }
+          : // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
+            { next: undefined, outcome: Result.fail(keyIdTaken) }
       )
       return yield* Effect.fromResult(outcome)
     })

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { NewKey } from "../grant/apiKey.ts"
 import type { Key } from "../grant/Grant.ts"
-import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
 import { later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -16,7 +16,7 @@ export const rotateKey = Effect.fnUntraced(function* (
   grants: Grants,
   workspace: WorkspaceId,
   old: Key
-): Effect.fn.Return<NewKey | undefined, Conflict | StorageUnavailable | Contended> {
+): Effect.fn.Return<NewKey | undefined, StorageUnavailable | Contended> {
   const now = yield* currentInstant
   const expiresAt = old.expiresAt === null ? null : later(now, old.expiresAt - old.createdAt)
   const made = yield* grants.createKey(workspace, { name: old.name, expiresAt })

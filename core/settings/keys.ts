@@ -7,7 +7,6 @@ import type { Parts } from "../http/Parts.ts"
 import { neutralise } from "../pages/neutralise.ts"
 import { type ApiKeysPage, apiKeysPage, keyLifetimes } from "../pages/settings/ApiKeys.ts"
 import { grantMark } from "../ports/Audit.ts"
-import { StorageUnavailable } from "../ports/Storage.ts"
 import { later } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { rotateKey } from "../server/rotateKey.ts"
@@ -63,10 +62,6 @@ const drawMade = (parts: Parts, inside: Inside, { grant, text }: NewKey) =>
     }
   })
 
-/** 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out. */
-const idTaken = () =>
-  Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh key's id was taken" }))
-
 const create = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
   const { call } = inside
   const typed = form.get("name") ?? ""
@@ -78,9 +73,7 @@ const create = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: 
   if (typed.length > nameLength) return yield* again(`Use at most ${nameLength} characters.`)
   if (lifetime === undefined) return yield* again("Choose below when it expires.")
   const expiresAt = lifetime.lasts === undefined ? null : later(call.now, lifetime.lasts)
-  const made = yield* parts.grants
-    .createKey(call.workspace.id, { name, expiresAt })
-    .pipe(Effect.catchTag("Conflict", idTaken))
+  const made = yield* parts.grants.createKey(call.workspace.id, { name, expiresAt })
   yield* noteKey(parts, inside, "KeyCreated", made.grant.id)
   return yield* drawMade(parts, inside, made)
 })
@@ -99,7 +92,7 @@ const rotate = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: 
   const { call } = inside
   const old = yield* findMarked(allKeys(parts, inside), form.get("id"))
   if (old?._tag !== "Key") return backTo(call, "keys", "key-gone")
-  const made = yield* rotateKey(parts.grants, call.workspace.id, old).pipe(Effect.catchTag("Conflict", idTaken))
+  const made = yield* rotateKey(parts.grants, call.workspace.id, old)
   if (made === undefined) return backTo(call, "keys", "key-gone")
   yield* noteKey(parts, inside, "KeyCreated", made.grant.id)
   yield* noteKey(parts, inside, "KeyRevoked", old.id)

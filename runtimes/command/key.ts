@@ -6,7 +6,7 @@ import { hasPassed, later } from "../../core/rules/Instant.ts"
 import { currentInstant } from "../../core/server/Grants.ts"
 import { type Administration, administer, by } from "./administration.ts"
 import { everyPage } from "./everyPage.ts"
-import { failed, notFound } from "./Outcome.ts"
+import { notFound } from "./Outcome.ts"
 import { json, print, table, timeText } from "./output.ts"
 
 const keysOf = ({ parts, workspace }: Administration) =>
@@ -48,9 +48,7 @@ const create = Command.make(
           onNone: () => null,
           onSome: (lifetime) => later(now, Math.floor(Duration.toMillis(lifetime)))
         })
-        const made = yield* parts.grants
-          .createKey(workspace.id, { name: given.name, expiresAt })
-          .pipe(Effect.catchTag("Conflict", () => Effect.fail(failed("The key could not be made. Try again."))))
+        const made = yield* parts.grants.createKey(workspace.id, { name: given.name, expiresAt })
         yield* note({ _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
         const text = Redacted.value(made.text)
         yield* print(given.json, { ...described(made.grant, null), key: text }, [

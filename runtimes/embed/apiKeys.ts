@@ -1,7 +1,6 @@
 import { Duration, Effect, Option, Redacted } from "effect"
 import type { Grant, Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/ports/Audit.ts"
-import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { currentInstant, hasPassed, later } from "../../core/rules/Instant.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
 import { type Administration, by, limitOf, note, type PageOf, type Paging } from "./Administration.ts"
@@ -72,12 +71,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
           const lifetime = yield* readLifetime(asked.expiresIn)
           const now = yield* currentInstant
           const expiresAt = lifetime === undefined ? null : later(now, lifetime)
-          const made = yield* parts.grants.createKey(workspace.id, { name, expiresAt }).pipe(
-            Effect.catchTag("Conflict", () =>
-              // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
-              Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh key's id was taken" }))
-            )
-          )
+          const made = yield* parts.grants.createKey(workspace.id, { name, expiresAt })
           yield* note(administration, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
           return { ...told(made.grant, undefined), key: Redacted.value(made.text) }
         })

@@ -36,6 +36,8 @@ export interface WorldOptions {
   readonly limiter?: Layer.Layer<Limiter>
   readonly pages?: Layer.Layer<Pages>
   readonly seed?: string
+  /** Instead of what the seed draws. */
+  readonly entropy?: Entropy["Service"]
 }
 
 export interface Sent {
@@ -106,7 +108,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
   const storage = countingStorage(calls, away).pipe(Layer.provideMerge(Memory.layer))
   const ports = Layer.mergeAll(
     storage,
-    Layer.succeed(Entropy, seededEntropy(options.seed ?? "world")),
+    Layer.succeed(Entropy, options.entropy ?? seededEntropy(options.seed ?? "world")),
     Layer.succeed(Keys, { current: () => sealer }),
     Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
     Layer.succeed(ResourceOwner, people(new Set(["gone"]))),
