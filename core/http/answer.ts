@@ -49,9 +49,18 @@ export const secretJson = (status: number, value: unknown, headers: HeaderPairs 
 
 export const empty = (status: number, headers: HeaderPairs = []): HttpResponse => ({ status, headers, body: "" })
 
+const escaped = (character: string): string =>
+  encodeURIComponent(/\p{Surrogate}/u.test(character) ? "\ufffd" : character)
+
+/**
+ * RFC 9110 §5.5, §10.2.2: as `URL` would write it. A host's address may hold what a stranger has sent, and a header with a
+ * line's end in it is one that Node throws at whoever writes the answer.
+ */
+const asHeader = (address: string): string => address.replace(/[^\x21-\x7e]/gu, escaped)
+
 /** RFC 9700 §4.12: 303, so that a browser never repeats a form's body at the next place. */
 export const seeOther = (location: string, headers: HeaderPairs = []): HttpResponse => ({
   status: 303,
-  headers: [["location", location], ...noStore, ["referrer-policy", "no-referrer"], ...headers],
+  headers: [["location", asHeader(location)], ...noStore, ["referrer-policy", "no-referrer"], ...headers],
   body: ""
 })

@@ -31,10 +31,12 @@ const asItIs = (text: string): string => text
 /** Throws where a text has bytes that are no UTF-8. */
 const readPairs = (text: string, read: (text: string) => string): Reading => {
   const reading = new Reading()
+  let equals = text.indexOf("=")
   for (let start = 0; start < text.length; ) {
     const ampersand = text.indexOf("&", start)
     const end = ampersand === -1 ? text.length : ampersand
-    const equals = text.indexOf("=", start)
+    // Looked for once and not for each pair: a body of nothing but ampersands would be read to its end for each of them.
+    if (equals !== -1 && equals < start) equals = text.indexOf("=", start)
     if (equals !== -1 && equals < end) reading.add(read(text.slice(start, equals)), read(text.slice(equals + 1, end)))
     else if (end > start) reading.add(read(text.slice(start, end)), "")
     start = end + 1

@@ -11,9 +11,21 @@ export interface NodeCall {
   readonly headersDistinct?: { readonly [name: string]: ReadonlyArray<string> | undefined }
 }
 
+/** A dot segment, or a backslash, which URLs read as a slash. `fetch` and browsers send neither. */
+const winding = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
+
+/**
+ * Routers take a path as it was sent, and `URL` folds it first: one that leads to another place then is at neither of
+ * them for a token that is bound to one.
+ */
+const pathOf = (target: string): string => {
+  const [sent = ""] = target.split(/[?#]/, 1)
+  return winding.test(sent) ? "/" : (readTarget(target)?.path ?? "/")
+}
+
 export const guardedCall = (request: NodeCall): GuardedCall => ({
   method: request.method ?? "GET",
-  path: readTarget(request.originalUrl ?? request.url ?? "")?.path ?? "/",
+  path: pathOf(request.originalUrl ?? request.url ?? ""),
   headers: {
     // Node's `headers` drops the second of two; the other platforms join them.
     get: (name) => {

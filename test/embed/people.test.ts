@@ -24,6 +24,17 @@ describe("a host's people", () => {
     expect(place.searchParams.get("return_to")).toStartWith("/oauth/authorize?")
   })
 
+  // Whoever posts this need not be signed in, nor know anything.
+  for (const sent of ["a\r\nset-cookie: planted=1", "\u{1f600}", "nul\0", "half \ud83d"]) {
+    test(`are sent there by a header that is one, also by a host that passes on ${JSON.stringify(sent)} as it came`, () =>
+      withHost({ owner: { ...people, signInAt: (returnTo) => `/sign-in?return_to=${returnTo}` } }, async (auth) => {
+        const body = new URLSearchParams({ request: sent, ticket: "x", decision: "approve" })
+        const response = await auth.handle(new Request(`${issuer}/consent`, { method: "POST", body }))
+        expect([response.status, response.headers.get("set-cookie")]).toEqual([303, null])
+        expect(response.headers.get("location")).toMatch(/^\/sign-in\?return_to=\/oauth\/authorize\?[\x21-\x7e]+$/)
+      }))
+  }
+
   test("may be told by a value or by a promise, and nobody by undefined or null", async () => {
     expect((await authorize({ ...people, signedIn: () => ada })).status).toBe(200)
     expect((await authorize({ ...people, signedIn: async () => ada })).status).toBe(200)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
 import { Result } from "effect"
 import { isJson, need, readForm, readParameters, repeatedParameter } from "../../core/http/form.ts"
 import { InvalidRequest } from "../../core/rules/Refusal.ts"
@@ -25,6 +25,26 @@ describe("parameters (RFC 6749 §3.1)", () => {
     const { parameters, repeated } = readParameters("a=&a=1&a=&b=&b=")
     expect([[...repeated], parameters.get("a"), parameters.has("b")]).toEqual([["a"], "1", false])
   })
+
+  for (const [what, text] of [
+    ["ampersands", "&"],
+    ["names without a value", "a&"],
+    ["values without a name", "=&"],
+    ["escapes", "%41&"]
+  ] as const) {
+    test(`are looked for in each character once or twice, also among ${what} alone`, () => {
+      const body = text.repeat(65_536 / text.length)
+      const indexOf = spyOn(String.prototype, "indexOf")
+      readParameters(body)
+      const looked = indexOf.mock.calls.map(([, from = 0], at) => {
+        const found = indexOf.mock.results[at]?.value
+        return (found === -1 ? body.length : Number(found) + 1) - from
+      })
+      indexOf.mockRestore()
+      expect(looked.length).toBeGreaterThan(0)
+      expect(looked.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(2 * body.length)
+    })
+  }
 
   test("are told missing by name", () => {
     expect(need(new Map([["code", "x"]]), "code")).toEqual(Result.succeed("x"))

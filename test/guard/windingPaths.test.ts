@@ -1,0 +1,113 @@
+import { describe, expect, test } from "bun:test"
+import { createServer, type RequestListener } from "node:http"
+import { connect } from "node:net"
+import express from "express"
+import fastify from "fastify"
+import Koa from "koa"
+import { expressGuard, fastifyGuard, type Guard, koaGuard } from "../../runtimes/guard/Guard.ts"
+import { machine } from "../embed/host.ts"
+import { withRemote } from "./remote.ts"
+
+const needs = { scopes: ["api"] }
+
+interface Running {
+  readonly port: number
+  readonly stop: () => Promise<unknown>
+}
+
+const listening = (listener: RequestListener): Promise<Running> => {
+  const server = createServer(listener)
+  return new Promise((resolve) =>
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      resolve({
+        port: typeof address === "object" && address !== null ? address.port : 0,
+        stop: () => new Promise((stopped) => server.close(stopped).closeAllConnections())
+      })
+    })
+  )
+}
+
+/** Each answers everything below `/files`, by the path as it was sent: their routers fold nothing away. */
+const routers: ReadonlyArray<readonly [name: string, start: (guard: Guard) => Promise<Running>]> = [
+  [
+    "Express",
+    (guard) =>
+      listening(express().use("/files", expressGuard(guard, needs), (_request, response) => response.end("in")))
+  ],
+  [
+    "Fastify",
+    async (guard) => {
+      const app = fastify()
+      app.get("/files/*", { onRequest: fastifyGuard(guard, needs) }, () => "in")
+      await app.listen({ port: 0, host: "127.0.0.1" })
+      return { port: Number(new URL(app.listeningOrigin).port), stop: () => app.close() }
+    }
+  ],
+  [
+    "Koa",
+    (guard) => {
+      const app = new Koa()
+      app.use((context, next) => (context.path.startsWith("/files/") ? next() : undefined))
+      app.use(koaGuard(guard, needs))
+      app.use((context) => {
+        context.body = "in"
+      })
+      return listening(app.callback())
+    }
+  ]
+]
+
+/** As no client that reads its addresses as URLs would ask: `fetch` folds dot segments away before it sends them. */
+const statusOf = (port: number, target: string, token: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    let text = ""
+    const socket = connect(port, "127.0.0.1", () =>
+      socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`)
+    )
+    socket.on("data", (bytes) => {
+      text += bytes
+    })
+    socket.on("end", () => resolve(Number(text.slice(9, 12))))
+    socket.on("error", reject)
+  })
+
+/** Below `/files` for a router, and `/orders` for a URL. */
+const winding = [
+  "/files/../orders",
+  "/files/%2e%2e/orders",
+  "/files/.%2E/orders",
+  "/files/..\\orders",
+  "/files/x\\..\\../../orders",
+  "/files/./../orders?page=2",
+  "http://x/files/../orders"
+]
+
+describe("a token for one resource", () => {
+  for (const [name, start] of routers) {
+    test(`opens nothing else by a path that ${name} and a URL read differently`, () =>
+      withRemote({}, async ({ auth, guard, resource }) => {
+        const { token } = await machine(auth)
+        const [orders, files, all] = [
+          await token(`${resource}/orders`),
+          await token(`${resource}/files`),
+          await token()
+        ]
+        for (const one of [auth.guard, guard]) {
+          const app = await start(one)
+          try {
+            for (const target of winding) {
+              expect([target, await statusOf(app.port, target, orders)]).toEqual([target, 401])
+              expect([target, await statusOf(app.port, target, all)]).toEqual([target, 200])
+            }
+            for (const target of ["/files/a", "/files/..a/.b/c..", "/files/%2fx"]) {
+              expect([target, await statusOf(app.port, target, files)]).toEqual([target, 200])
+              expect([target, await statusOf(app.port, target, orders)]).toEqual([target, 401])
+            }
+          } finally {
+            await app.stop()
+          }
+        }
+      }))
+  }
+})
