@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, type Scope } from "effect"
 import { packageFor } from "../../runtimes/binary/compile.mjs"
 import { version } from "../../runtimes/command/version.ts"
 import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
@@ -13,12 +13,10 @@ import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { type Binary, buildScript, builtBinary, emptyFolder, run, type Started, start } from "./given/binary.ts"
 
 const root = join(import.meta.dir, "../..")
-const scope = Scope.makeUnsafe()
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 let binary: Binary
 beforeAll(async () => {
-  binary = await Effect.runPromise(Scope.provide(builtBinary, scope))
+  binary = await Effect.runPromise(builtBinary)
 }, 60_000)
 
 const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>) =>

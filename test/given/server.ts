@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { freePort } from "../harness/freePort.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
-import { plainEnvironment } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { serverProgram } from "./serverProgram.ts"
 
 export const owner = { email: "ada@northwind.example", password: "correct horse battery staple" } as const
 
@@ -16,7 +16,7 @@ export interface ServerOptions {
   readonly owner?: "given" | "none"
 }
 
-/** The server binary itself: a process on Bun, over SQLite in a throwaway folder, gone with the scope. */
+/** The server itself: a process of its own, over SQLite in a throwaway folder, gone with the scope. */
 export interface RunningServer {
   /** Where it listens, which is its issuer unless `BASE_URL` says otherwise. */
   readonly url: string
@@ -33,7 +33,6 @@ export interface RunningServer {
   readonly log: () => string
 }
 
-const root = join(import.meta.dir, "../..")
 const startLimit = 30_000
 
 const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
@@ -52,8 +51,9 @@ export const startServer = Effect.fnUntraced(function* (
   const url = `http://127.0.0.1:${port}`
   const logFile = join(folder, "server.log")
   const log = () => readFileSync(logFile, "utf8")
+  const program = serverProgram()
   const env = {
-    ...plainEnvironment,
+    ...program.env,
     PORT: String(port),
     DATABASE_URL: `sqlite:${join(folder, "tessera.db")}`,
     ...(options.owner === "none" ? {} : { OWNER_EMAIL: owner.email, OWNER_PASSWORD: owner.password }),
@@ -63,8 +63,8 @@ export const startServer = Effect.fnUntraced(function* (
 
   const spawned = () => {
     const output = openSync(logFile, "a")
-    const process_ = spawn(process.execPath, ["--no-env-file", "runtimes/bun/main.ts", "serve"], {
-      cwd: root,
+    const process_ = spawn(program.file, [...program.args, "serve"], {
+      cwd: folder,
       env,
       stdio: ["ignore", output, output]
     })

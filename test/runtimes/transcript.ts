@@ -7,6 +7,14 @@ export interface Talk {
   readonly send: Send
   /** The path of the issuer: empty, or `/` and more. */
   readonly prefix: string
+  /** What `/test/cookies` sets, where it is not the one of the app. */
+  readonly cookies?: Cookies
+}
+
+/** An answer that leads on, and sets more cookies than one. */
+export interface Cookies {
+  readonly location: string
+  readonly lines: ReadonlyArray<RegExp>
 }
 
 /** Sends requests, says of each answer what it has to be, and gives them all back. */
@@ -45,12 +53,13 @@ const oauthError = (answer: Answer, status: number, error: string) => {
 
 const recorder = ({ send, prefix }: Talk) => {
   const answers: Array<Answer> = []
-  const below = async (sent: Sent) => {
-    const answer = await send({ ...sent, target: prefix + sent.target })
+  const anywhere = async (sent: Sent) => {
+    const answer = await send(sent)
     answers.push(answer)
     return answer
   }
-  return { answers, send: below }
+  const below = (sent: Sent) => anywhere({ ...sent, target: prefix + sent.target })
+  return { answers, below, anywhere }
 }
 
 const script = (
@@ -61,9 +70,9 @@ const script = (
   title,
   needs,
   run: async (talk) => {
-    const { answers, send } = recorder(talk)
+    const { answers, anywhere, below } = recorder(talk)
     await talk.send({ method: "GET", target: `${talk.prefix}/test/reseed?${encodeURIComponent(title)}` })
-    await run(send, talk)
+    await run(below, { ...talk, send: anywhere })
     return answers
   }
 })
@@ -114,6 +123,11 @@ const authorizeTarget = (client: string, state: string) =>
     scope: "api profile",
     state
   })}`
+
+const appCookies: Cookies = {
+  location: "/test/echo",
+  lines: [/^a=1; Path=\/; HttpOnly$/, /^b=2; Path=\/; Expires=Thu, 01 Jan 2032 00:00:00 GMT$/]
+}
 
 const bearer = (access: string) => ["authorization", `Bearer ${access}`] as const
 
@@ -304,7 +318,7 @@ export const scripts: ReadonlyArray<Script> = [
     expect(read(echoed).body).toBe("a\ufffd€\u0000\n")
     const later = await send({ method: "PUT", target: "/test/later", headers: [json], body: '{"a":"é"}' })
     expect(read(later)).toMatchObject({ method: "PUT", body: '{"a":"é"}' })
-    expect((await send({ method: "GET", target: "/test/unicode" })).body).toBe("Zoë €\u{1f511}")
+    expect((await send({ method: "GET", target: "/test/unicode" })).body).toContain("Zoë €\u{1f511}")
     expect((await send({ method: "GET", target: "/test/empty" })).body).toBe("")
   }),
 
@@ -336,14 +350,11 @@ export const scripts: ReadonlyArray<Script> = [
     expect((await send({ method: "HEAD", target: "/oauth/token" })).status).toBe(405)
   }),
 
-  script("every Set-Cookie of an answer", async (send) => {
+  script("every Set-Cookie of an answer", async (send, { cookies = appCookies }) => {
     const answer = await send({ method: "GET", target: "/test/cookies" })
     expect(answer.status).toBe(303)
-    expect(header(answer, "location")).toEqual(["/test/echo"])
-    expect(header(answer, "set-cookie")).toEqual([
-      "a=1; Path=/; HttpOnly",
-      "b=2; Path=/; Expires=Thu, 01 Jan 2032 00:00:00 GMT"
-    ])
+    expect(header(answer, "location")).toEqual([cookies.location])
+    expect(header(answer, "set-cookie")).toEqual(cookies.lines.map((line) => expect.stringMatching(line)))
   }),
 
   script("bodies up to 64 KiB, and not a byte more", async (send) => {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { node } from "../../harness/given.ts"
 import { runProgram } from "../../harness/runProgram.ts"
 import { letThrough, throwawayFolder } from "../../harness/throwawayFolder.ts"
@@ -26,14 +26,27 @@ export const buildScript = (): string => {
   return script
 }
 
-/** The executable as `npm run build:binary` makes it. */
-export const builtBinary: Effect.Effect<Binary, never, Scope.Scope> = Effect.gen(function* () {
-  const folder = yield* throwawayFolder("binary")
+const build = Effect.gen(function* () {
+  const scope = Scope.makeUnsafe()
+  const folder = yield* Scope.provide(throwawayFolder("binary"), scope)
+  process.once("exit", () => Effect.runSync(Scope.close(scope, Exit.void)))
   letThrough(folder)
   const file = join(folder, "tessera")
   const built = yield* runProgram(node(), [buildScript(), "--outfile", file], { cwd: root })
   if (built.status !== 0) throw new Error(`the build failed: ${built.stdout}${built.stderr}`)
-  return { file, user: unprivilegedUser() }
+  return file
+})
+
+declare global {
+  /** Every test file has modules of its own; this is what all of a run have in common. */
+  var executableOfThisRun: Promise<string> | undefined
+}
+
+/** The executable as `npm run build:binary` makes it, once for all test files of a run. */
+export const builtBinary: Effect.Effect<Binary> = Effect.gen(function* () {
+  globalThis.executableOfThisRun ??= Effect.runPromise(build)
+  const making = globalThis.executableOfThisRun
+  return { file: yield* Effect.promise(() => making), user: unprivilegedUser() }
 })
 
 /** An empty folder that belongs to whoever runs the executable. */

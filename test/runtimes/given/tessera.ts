@@ -1,9 +1,6 @@
-import { join } from "node:path"
 import { Effect } from "effect"
-import { plainEnvironment } from "../../harness/runProgram.ts"
+import { serverProgram } from "../../given/serverProgram.ts"
 import { startChild } from "./Child.ts"
-
-const main = join(import.meta.dir, "../../../runtimes/bun/main.ts")
 
 export interface Told {
   readonly env?: Readonly<Record<string, string>>
@@ -13,8 +10,10 @@ export interface Told {
 }
 
 /** The server's own program, with nothing of this process's environment. */
-export const tessera = (args: ReadonlyArray<string>, { cwd, env = {} }: Told) =>
-  startChild(process.execPath, ["--no-env-file", main, ...args], { cwd, env: { ...plainEnvironment, ...env } })
+export const tessera = (args: ReadonlyArray<string>, { cwd, env = {} }: Told) => {
+  const program = serverProgram()
+  return startChild(program.file, [...program.args, ...args], { cwd, env: { ...program.env, ...env } })
+}
 
 /** Runs a command to its end. */
 export const command = (args: ReadonlyArray<string>, told: Told) =>
