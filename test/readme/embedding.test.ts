@@ -17,19 +17,24 @@ import { withPorts } from "./Ports.ts"
 interface Pasted {
   readonly heading: string
   readonly file: string
-  readonly on: "Node" | "Bun"
+  /** What the file is started by: among others in one process, or by itself and as it is printed. */
+  readonly on: "Node" | "Bun" | "Bun alone"
 }
 
 /** One block for each way to embed, which stands on its own. */
 const ways: ReadonlyArray<Pasted> = [
   { heading: "In Express 5", file: "express.ts", on: "Node" },
   { heading: "In Fastify 5", file: "fastify.ts", on: "Node" },
-  { heading: "In Hono", file: "hono.ts", on: "Node" },
+  { heading: "In Hono, on Node", file: "hono.ts", on: "Node" },
+  { heading: "In Hono, on Bun", file: "honoOnBun.ts", on: "Bun alone" },
   { heading: "In Koa", file: "koa.ts", on: "Node" },
   { heading: "In plain Node", file: "node.ts", on: "Node" },
   { heading: "In Elysia", file: "elysia.ts", on: "Bun" },
   { heading: "In fetch handlers", file: "fetch.ts", on: "Bun" }
 ]
+
+/** Its last line means something only where nothing but this file is started, and it takes its port from the environment. */
+const alone = ways.find(({ on }) => on === "Bun alone")
 
 /** For those who write Effect: files that belong together. The second one listens. */
 const layered: Pasted = { heading: "Composing the layers", file: "layers.ts", on: "Node" }
@@ -50,7 +55,7 @@ const pasted = Effect.gen(function* () {
   for (const way of [...ways, layered]) {
     const server = yield* freePort
     const [first = "", second = ""] = (way === layered ? layers() : wayTo(way)).map(({ text }) =>
-      withPorts(text, { server, callback: 0 })
+      way === alone ? text : withPorts(text, { server, callback: 0 })
     )
     write(way.file, way === layered ? second : first)
     if (way === layered) write("authorization.ts", first)
@@ -92,7 +97,14 @@ beforeAll(
         const onNode = ["--experimental-strip-types", join(folder, "allNode.ts")]
         children = new Map([
           ["Node", yield* startChild(node22(), onNode, { cwd, env })],
-          ["Bun", yield* startChild(process.execPath, [join(folder, "allBun.ts")], { cwd, env })]
+          ["Bun", yield* startChild(process.execPath, [join(folder, "allBun.ts")], { cwd, env })],
+          [
+            "Bun alone",
+            yield* startChild(process.execPath, [join(folder, alone?.file ?? "")], {
+              cwd,
+              env: { ...env, PORT: String(ports.get(alone?.file ?? "")) }
+            })
+          ]
         ])
       })
     ),
