@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { checkedTypes, everyTestRuns, noAny, pureCore, reasonedAssertions } from "./house/code.ts"
+import { checkedTypes, everyTestRuns, noAny, pureCore, readByContract, reasonedAssertions } from "./house/code.ts"
 import { adaptersStayBelow, coreFollowsTheArrow, coreStandsAlone, runtimesStayBelow } from "./house/imports.ts"
 import { type Lock, missingFrom } from "./house/lock.ts"
 import { concepts, portable, topLevel } from "./house/places.ts"
@@ -168,6 +168,22 @@ const cases: ReadonlyArray<Case> = [
     rule: checkedTypes,
     breaking: [file("test/a.ts", `// ${switchedOff}: the library is wrong\nconst a: string = 1`)],
     sound: [file("test/types/a.ts", "// @ts-expect-error: an unchecked string is no redirect URI")]
+  },
+  {
+    rule: readByContract,
+    breaking: [
+      file(
+        "core/http/a.ts",
+        `import { aContract } from "../openapi/contract/a.ts"\nimport { readForm } from "./form.ts"\nreadForm(call.request)`
+      ),
+      file("core/http/a.ts", `import type { aContract } from "../openapi/contract/a.ts"\nreadParameters(query)`),
+      file("core/http/a.ts", `asItCame(sent, "a")`)
+    ],
+    sound: [
+      file("core/http/a.ts", `import { readForm } from "./form.ts"\nreadForm(call.request)`),
+      file("core/http/a.ts", `import { aContract } from "../openapi/contract/a.ts"\nsentForm(call.request)`),
+      file("core/settings/a.ts", `import { aContract } from "../openapi/contract/a.ts"\nreadForm(call.request)`)
+    ]
   },
   {
     rule: everyTestRuns,

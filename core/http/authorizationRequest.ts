@@ -1,10 +1,8 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Result, Struct } from "effect"
 import { type Client, isKnown, mayUse } from "../client/Client.ts"
-import type { authorizeContract } from "../openapi/contract/authorize.ts"
-import type { Named, NameOf } from "../openapi/contract/Contract.ts"
+import { authorizeContract, challengeMethod } from "../openapi/contract/authorize.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { readClientId } from "../rules/Id.ts"
-import { type CodeChallenge, readChallenge } from "../rules/Pkce.ts"
+import type { CodeChallenge } from "../rules/Pkce.ts"
 import { matchRedirectUri, type RedirectTarget, withQuery } from "../rules/RedirectUri.ts"
 import {
   InvalidRequest,
@@ -18,11 +16,31 @@ import {
 import { type Resource, readResource } from "../rules/Resource.ts"
 import { grantScopes, type Scopes } from "../rules/Scope.ts"
 import type { Call } from "./Call.ts"
-import { readParameters, repeatedParameter } from "./form.ts"
+import { repeatedParameter, sentQuery } from "./form.ts"
 import type { Parts } from "./Parts.ts"
+import { asItCame, readerOf, type Sent } from "./readerOf.ts"
 import { toWire } from "./wire.ts"
 
-type Parameters = Named<NameOf<typeof authorizeContract>>
+const { fields } = authorizeContract.query
+
+// What is wrong is told in an order that the protocol has: who asks and where the answer goes before all else.
+const readClient = readerOf(Struct.pick(fields, ["client_id"]))
+const readPlace = readerOf(Struct.pick(fields, ["redirect_uri"]))
+const readState = readerOf(Struct.pick(fields, ["state"]))
+const readType = readerOf(Struct.pick(fields, ["response_type"]))
+const readMode = readerOf(Struct.pick(fields, ["response_mode"]))
+const readChallenge = readerOf(Struct.pick(fields, ["code_challenge"]))
+const readMethod = readerOf(Struct.pick(fields, ["code_challenge_method"]))
+const readRest = readerOf(
+  Struct.omit(fields, [
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "response_mode",
+    "code_challenge",
+    "code_challenge_method"
+  ])
+)
 
 /** A client at one of its own redirect URIs: from here on errors may be sent to it. */
 export interface ReturnPath {
@@ -48,8 +66,9 @@ export interface Returned {
 }
 
 /** RFC 6749 §4.1.2: `state` goes back byte for byte, so it is not decoded on the way where it need not be. */
-const rawState = (query: string, parameters: Parameters): string | undefined => {
-  const state = parameters.get("state")
+const rawState = (query: string, sent: Sent): string | undefined => {
+  const read = readState(sent)
+  const state = Result.isSuccess(read) ? read.success.state : undefined
   if (state === undefined) return undefined
   const raw = query
     .split("&")
@@ -81,16 +100,18 @@ export const returnRefusal = (returned: Returned, issuer: string): string => {
   ])
 }
 
+const isMissing = (fault: InvalidRequest): boolean => fault.reason === "missing_parameter"
+
 /** Who asks, and where the answer goes. Until both hold, nobody is sent anywhere (RFC 9700 §4.11.2). */
 const readReturnPath = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call,
   query: string,
-  parameters: Parameters,
+  sent: Sent,
   repeated: ReadonlySet<string>
 ): Effect.fn.Return<ReturnPath, UntrustedRequest | StorageUnavailable> {
-  const clientId = parameters.get("client_id")
-  const redirectUri = parameters.get("redirect_uri")
+  const clientId = asItCame(sent, "client_id")
+  const redirectUri = asItCame(sent, "redirect_uri")
   const refuse = (reason: UntrustedRequest["reason"]) =>
     new UntrustedRequest({
       reason,
@@ -98,49 +119,47 @@ const readReturnPath = Effect.fnUntraced(function* (
       ...(redirectUri === undefined ? {} : { redirectUri })
     })
   if (repeated.has("client_id")) return yield* refuse("client_repeated")
-  if (clientId === undefined) return yield* refuse("client_missing")
-  const id = readClientId(clientId)
-  const client = Option.isNone(id) ? undefined : yield* parts.clients.find(call.workspace.id, id.value)
+  const asking = readClient(sent)
+  if (Result.isFailure(asking)) return yield* refuse(isMissing(asking.failure) ? "client_missing" : "client_unknown")
+  const client = yield* parts.clients.find(call.workspace.id, asking.success.client_id)
   if (client === undefined || !isKnown(client, call.now)) return yield* refuse("client_unknown")
   if (client.disabled) return yield* refuse("client_disabled")
   if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
-  if (redirectUri === undefined) return yield* refuse("redirect_uri_missing")
-  const target = matchRedirectUri(client.redirectUris, redirectUri)
+  const place = readPlace(sent)
+  if (Result.isFailure(place))
+    return yield* refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered")
+  const target = matchRedirectUri(client.redirectUris, place.success.redirect_uri)
   if (target === undefined) return yield* refuse("redirect_uri_not_registered")
-  return { client, target, state: repeated.has("state") ? undefined : rawState(query, parameters) }
+  return { client, target, state: repeated.has("state") ? undefined : rawState(query, sent) }
 })
 
-const invalid = (reason: InvalidRequest["reason"], message: string) =>
-  Result.fail(new InvalidRequest({ reason, message }))
+const challengeRequired = (message: string) =>
+  Result.fail(new InvalidRequest({ reason: "challenge_required", message }))
 
 /** RFC 7636 §4.3, S256 only; required where the client cannot prove itself otherwise (RFC 9700 §2.1.1). */
 const challengeOf = (
   client: Client,
-  parameters: Parameters,
+  sent: Sent,
   requirePkce: boolean
 ): Result.Result<CodeChallenge | null, InvalidRequest> => {
-  const text = parameters.get("code_challenge")
-  const method = parameters.get("code_challenge_method")
-  if (text === undefined) {
-    if (method !== undefined)
-      return invalid("challenge_required", "A code_challenge_method came without code_challenge.")
+  const challenge = readChallenge(sent)
+  const method = readMethod(sent)
+  const noMethod = Result.isSuccess(method) && method.success.code_challenge_method === undefined
+  if (Result.isSuccess(challenge) && challenge.success.code_challenge === undefined) {
+    if (!noMethod) return challengeRequired("A code_challenge_method came without code_challenge.")
     return requirePkce || client.credential._tag === "Public"
-      ? invalid("challenge_required", "A code_challenge is needed (PKCE, S256).")
+      ? challengeRequired("A code_challenge is needed (PKCE, S256).")
       : Result.succeed(null)
   }
-  // Left out it would mean `plain`, which is not to be had.
-  if (method !== "S256") return invalid("challenge_method", "The code_challenge_method has to be S256.")
-  const challenge = readChallenge(text)
-  return Option.isSome(challenge)
-    ? Result.succeed(challenge.value)
-    : invalid("challenge_malformed", "The code_challenge has to be 43 to 128 unreserved characters.")
+  if (noMethod) return Result.fail(challengeMethod)
+  return Result.flatMap(method, () => Result.map(challenge, (read) => read.code_challenge ?? null))
 }
 
 const checkedTerms = (
   parts: Parts,
   issuer: string,
   path: ReturnPath,
-  parameters: Parameters,
+  sent: Sent,
   repeated: ReadonlySet<string>
 ): Result.Result<
   Omit<AuthorizationRequest, keyof ReturnPath>,
@@ -148,21 +167,17 @@ const checkedTerms = (
 > =>
   Result.gen(function* () {
     if (repeated.size > 0) return yield* Result.fail(repeatedParameter(repeated))
-    const type = parameters.get("response_type")
-    if (type === undefined) return yield* invalid("missing_parameter", "The parameter response_type is missing.")
-    if (type !== "code") return yield* Result.fail(new UnsupportedResponseType())
-    const mode = parameters.get("response_mode")
-    if (mode !== undefined && mode !== "query")
-      return yield* invalid("response_mode", "The response_mode has to be query.")
+    // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
+    yield* Result.mapError(readType(sent), (fault) => (isMissing(fault) ? fault : new UnsupportedResponseType()))
+    yield* readMode(sent)
     if (!mayUse(path.client, "authorization_code")) {
       return yield* Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
     }
-    const challenge = yield* challengeOf(path.client, parameters, parts.policy.requirePkce)
-    const asked = parameters.get("scope")
-    const scope = yield* grantScopes(parts.policy.scopes, path.client.scope, asked)
-    const target = parameters.get("resource")
-    const resource = target === undefined ? null : yield* readResource(issuer, target)
-    return { scope, scopeByDefault: asked === undefined, resource, challenge }
+    const challenge = yield* challengeOf(path.client, sent, parts.policy.requirePkce)
+    const asked = yield* readRest(sent)
+    const scope = yield* grantScopes(parts.policy.scopes, path.client.scope, asked.scope)
+    const resource = asked.resource === undefined ? null : yield* readResource(issuer, asked.resource)
+    return { scope, scopeByDefault: asked.scope === undefined, resource, challenge }
   })
 
 /** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
@@ -171,9 +186,9 @@ export const readAuthorizationRequest = Effect.fnUntraced(function* (
   call: Call,
   query: string
 ): Effect.fn.Return<Result.Result<AuthorizationRequest, Returned>, UntrustedRequest | StorageUnavailable> {
-  const { parameters, repeated } = readParameters(query)
-  const path = yield* readReturnPath(parts, call, query, parameters, repeated)
-  const terms = checkedTerms(parts, call.workspace.issuer, path, parameters, repeated)
+  const { sent, repeated } = sentQuery(query)
+  const path = yield* readReturnPath(parts, call, query, sent, repeated)
+  const terms = checkedTerms(parts, call.workspace.issuer, path, sent, repeated)
   return Result.isSuccess(terms)
     ? Result.succeed({ ...path, ...terms.success })
     : Result.fail({ path, refusal: terms.failure })

@@ -1,16 +1,16 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Option, Result, Struct } from "effect"
 import { Base64 } from "effect/encoding"
 import { type AuthenticatedClient, authenticate, type Presented } from "../client/authenticate.ts"
 import { isKnown } from "../client/Client.ts"
-import type { Named } from "../openapi/contract/Contract.ts"
-import type { ClientField } from "../openapi/contract/clientFields.ts"
+import { clientFields } from "../openapi/contract/clientFields.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { readClientId } from "../rules/Id.ts"
+import { type ClientId, readClientId } from "../rules/Id.ts"
 import { InvalidClient, InvalidRequest, type TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import type { Call } from "./Call.ts"
 import type { Parts } from "./Parts.ts"
+import { asItCame, readerOf, type Sent } from "./readerOf.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
 
 const utf8 = new TextDecoder()
@@ -41,46 +41,60 @@ const readBasic = (header: string): Result.Result<{ readonly id: string; readonl
     : Result.fail(unreadable)
 }
 
-/** What the request says about its sender, by one method only (RFC 6749 §2.3). */
-export const readPresented = (
-  authorization: string | null | undefined,
-  parameters: Named<ClientField>
-): Result.Result<Presented, InvalidClient | InvalidRequest> => {
-  const id = parameters.get("client_id")
-  const secret = parameters.get("client_secret")
-  const triedHeader = authorization !== null && authorization !== undefined && authorization !== ""
+const readId = readerOf(Struct.pick(clientFields, ["client_id"]))
+const readSecret = readerOf(Struct.pick(clientFields, ["client_secret"]))
 
-  if (triedHeader) {
-    const basic = readBasic(authorization)
-    if (Result.isFailure(basic)) return Result.fail(basic.failure)
-    if (secret !== undefined) {
-      const message = "The client authenticates by the header or by the body, not by both."
-      return Result.fail(new InvalidRequest({ reason: "two_client_credentials", message }))
-    }
-    if (id !== undefined && id !== basic.success.id) {
-      const message = "The client_id of the body is not the one of the header."
-      return Result.fail(new InvalidRequest({ reason: "two_client_ids", message }))
-    }
-    return presented(basic.success.id, "client_secret_basic", basic.success.secret)
-  }
-  if (id === undefined) return Result.fail(new InvalidClient({ reason: "none_presented", triedHeader }))
-  return presented(id, secret === undefined ? "none" : "client_secret_post", secret)
-}
+const presented = (id: ClientId, method: Presented["method"], secret: string | undefined): Presented => ({
+  id,
+  method,
+  digest: secret === undefined || secret === "" ? undefined : digestOf(secret)
+})
 
-const presented = (
-  text: string,
-  method: Presented["method"],
+/** RFC 6749 §2.3: by one method only, so the body may name the same client and nothing more. */
+const presentedByHeader = (
+  authorization: string,
+  sent: Sent,
   secret: string | undefined
-): Result.Result<Presented, InvalidClient> => {
-  const id = readClientId(text)
+): Result.Result<Presented, InvalidClient | InvalidRequest> => {
+  const basic = readBasic(authorization)
+  if (Result.isFailure(basic)) return Result.fail(basic.failure)
+  if (secret !== undefined) {
+    const message = "The client authenticates by the header or by the body, not by both."
+    return Result.fail(new InvalidRequest({ reason: "two_client_credentials", message }))
+  }
+  const named = asItCame(sent, "client_id")
+  if (named !== undefined && named !== basic.success.id) {
+    const message = "The client_id of the body is not the one of the header."
+    return Result.fail(new InvalidRequest({ reason: "two_client_ids", message }))
+  }
+  const id = readClientId(basic.success.id)
   return Option.isNone(id)
-    ? Result.fail(new InvalidClient({ reason: "unknown", triedHeader: method === "client_secret_basic" }))
-    : Result.succeed({
-        id: id.value,
-        method,
-        digest: secret === undefined || secret === "" ? undefined : digestOf(secret)
-      })
+    ? Result.fail(new InvalidClient({ reason: "unknown", triedHeader: true }))
+    : Result.succeed(presented(id.value, "client_secret_basic", basic.success.secret))
 }
+
+/** What the request says about its sender. */
+const readPresented = (
+  authorization: string | null | undefined,
+  sent: Sent
+): Result.Result<Presented, InvalidClient | InvalidRequest> => {
+  const body = readSecret(sent)
+  if (Result.isFailure(body)) return Result.fail(body.failure)
+  const secret = body.success.client_secret
+  if (authorization !== null && authorization !== undefined && authorization !== "")
+    return presentedByHeader(authorization, sent, secret)
+  const named = readId(sent)
+  // What no client can be called is not known, like what none is called.
+  if (Result.isFailure(named)) return Result.fail(new InvalidClient({ reason: "unknown", triedHeader: false }))
+  const id = named.success.client_id
+  return id === undefined
+    ? Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
+    : Result.succeed(presented(id, secret === undefined ? "none" : "client_secret_post", secret))
+}
+
+/** What a form has beside its client, who is read before the rest of it. */
+export const besidesClient = <F extends typeof clientFields>(fields: F) =>
+  Struct.omit(fields, ["client_id", "client_secret"])
 
 type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable
 
@@ -88,9 +102,9 @@ type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | Storag
 export const authenticateClient = (
   parts: Parts,
   call: Call,
-  parameters: Named<ClientField>
+  sent: Sent
 ): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
-  const presented = readPresented(call.request.headers.get("authorization"), parameters)
+  const presented = readPresented(call.request.headers.get("authorization"), sent)
   if (Result.isFailure(presented)) return Effect.fail(presented.failure)
   const { id } = presented.success
   const workspace = call.workspace.id

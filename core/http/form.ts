@@ -1,7 +1,7 @@
 import { Result } from "effect"
-import type { Named } from "../openapi/contract/Contract.ts"
 import { InvalidRequest } from "../rules/Refusal.ts"
 import type { HttpRequest } from "./Http.ts"
+import { Sent } from "./readerOf.ts"
 
 /** Parameters of one request: each at most once, none without a value. */
 export type Parameters = ReadonlyMap<string, string>
@@ -96,12 +96,14 @@ export const readForm = (request: HttpRequest): Result.Result<Parameters, Invali
   return repeated.size > 0 ? Result.fail(repeatedParameter(repeated)) : Result.succeed(parameters)
 }
 
-export const need = <Name extends string>(
-  parameters: Named<Name>,
-  name: Name
-): Result.Result<string, InvalidRequest> => {
-  const value = parameters.get(name)
-  return value === undefined
-    ? Result.fail(new InvalidRequest({ reason: "missing_parameter", message: `The parameter ${name} is missing.` }))
-    : Result.succeed(value)
+/** The form of a request to an endpoint with a contract. */
+export const sentForm = (request: HttpRequest): Result.Result<Sent, InvalidRequest> => {
+  const form = readForm(request)
+  return Result.isFailure(form) ? Result.fail(form.failure) : Result.succeed(new Sent(form.success))
+}
+
+/** The query of a request to an endpoint with a contract, and the names in it that came more than once. */
+export const sentQuery = (query: string): { readonly sent: Sent; readonly repeated: ReadonlySet<string> } => {
+  const { parameters, repeated } = readParameters(query)
+  return { sent: new Sent(parameters), repeated }
 }

@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
-import type { EndpointOf, FaultOf, Named, NameOf } from "../openapi/contract/Contract.ts"
-import type { Introspected, introspectContract } from "../openapi/contract/introspect.ts"
+import type { EndpointOf, FaultOf } from "../openapi/contract/Contract.ts"
+import { type Introspected, introspectContract } from "../openapi/contract/introspect.ts"
 import { grantMark } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId, GrantId } from "../rules/Id.ts"
@@ -13,13 +13,14 @@ import type { Known } from "../server/Grants.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { secretJson, type Written } from "./answer.ts"
 import type { Call } from "./Call.ts"
-import { authenticateClient } from "./clientAuth.ts"
-import { need, readForm } from "./form.ts"
+import { authenticateClient, besidesClient } from "./clientAuth.ts"
+import { sentForm } from "./form.ts"
 import { readBearer } from "./guard.ts"
 import type { Parts } from "./Parts.ts"
+import { readerOf, type Sent } from "./readerOf.ts"
 import { refused } from "./refused.ts"
 
-type Parameters = Named<NameOf<typeof introspectContract>>
+const read = readerOf(besidesClient(introspectContract.form.fields))
 
 /** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
 type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
@@ -40,15 +41,11 @@ const resourceServer = (
   )
 }
 
-const asker = (
-  parts: Parts,
-  call: Call,
-  parameters: Parameters
-): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
+const asker = (parts: Parts, call: Call, sent: Sent): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
   const authorization = call.request.headers.get("authorization")
   return authorization?.slice(0, 7).toLowerCase() === "bearer "
     ? resourceServer(parts, call, authorization)
-    : Effect.mapEager(authenticateClient(parts, call, parameters), (by) => ({ _tag: "Client", client: by.client.id }))
+    : Effect.mapEager(authenticateClient(parts, call, sent), (by) => ({ _tag: "Client", client: by.client.id }))
 }
 
 const inactive = { active: false } as const
@@ -111,14 +108,14 @@ const inactiveAnswer = secretJson(200, inactive)
 export const introspectEndpoint =
   (parts: Parts): EndpointOf<typeof introspectContract> =>
   (call) => {
-    const form = readForm(call.request)
-    if (Result.isFailure(form)) return Effect.fail(form.failure)
+    const sent = sentForm(call.request)
+    if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     return Effect.flatMapEager(
-      asker(parts, call, form.success),
+      asker(parts, call, sent.success),
       (who): ReturnType<EndpointOf<typeof introspectContract>> => {
-        const token = need(form.success, "token")
-        if (Result.isFailure(token)) return Effect.fail(token.failure)
-        const answered = Effect.mapEager(parts.grants.examine(call.workspace.id, token.success), (known) => {
+        const form = read(sent.success)
+        if (Result.isFailure(form)) return Effect.fail(form.failure)
+        const answered = Effect.mapEager(parts.grants.examine(call.workspace.id, form.success.token), (known) => {
           const facts = factsOf(call.workspace.id, known)
           return who._tag === "Client" && facts.client !== who.client
             ? inactiveAnswer

@@ -1,22 +1,25 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, Result, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
-import { type GrantType, mayUse } from "../client/Client.ts"
-import type { EndpointOf, FaultOf, Named, NameOf } from "../openapi/contract/Contract.ts"
-import type { TokenAnswer, tokenContract } from "../openapi/contract/token.ts"
+import { mayUse } from "../client/Client.ts"
+import type { EndpointOf, FaultOf } from "../openapi/contract/Contract.ts"
+import { type TokenAnswer, tokenContract } from "../openapi/contract/token.ts"
 import { grantMark } from "../ports/Audit.ts"
-import { readVerifier } from "../rules/Pkce.ts"
-import { InvalidRequest, type InvalidTarget, UnauthorizedClient, UnsupportedGrantType } from "../rules/Refusal.ts"
+import { type InvalidTarget, UnauthorizedClient, UnsupportedGrantType } from "../rules/Refusal.ts"
 import { type Resource, readResource } from "../rules/Resource.ts"
 import { formatScopes } from "../rules/Scope.ts"
 import type { Issued } from "../server/Grants.ts"
 import { secretJson, type Written } from "./answer.ts"
 import type { Call } from "./Call.ts"
-import { authenticateClient } from "./clientAuth.ts"
-import { need, readForm } from "./form.ts"
+import { authenticateClient, besidesClient } from "./clientAuth.ts"
+import { sentForm } from "./form.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
+import { readerOf, type Sent } from "./readerOf.ts"
+import { variantsOf } from "./variantsOf.ts"
 
-type Parameters = Named<NameOf<typeof tokenContract>>
+const forms = variantsOf(tokenContract.form, "grant_type")
+
+type GrantType = keyof typeof forms
 
 /** RFC 6749 §5.1: the scope is always told, whether or not it is what was asked for. */
 const tokenAnswer = (issued: Issued): HttpResponse =>
@@ -28,56 +31,68 @@ const tokenAnswer = (issued: Issued): HttpResponse =>
     scope: formatScopes(issued.scope)
   } satisfies Written<TokenAnswer>)
 
-const resourceOf = (call: Call, parameters: Parameters): Result.Result<Resource | null, InvalidTarget> => {
-  const text = parameters.get("resource")
-  return text === undefined ? Result.succeed(null) : readResource(call.workspace.issuer, text)
-}
+const resourceOf = (call: Call, text: string | undefined): Result.Result<Resource | null, InvalidTarget> =>
+  text === undefined ? Result.succeed(null) : readResource(call.workspace.issuer, text)
+
+const readCode = readerOf(Struct.omit(besidesClient(forms.authorization_code), ["code_verifier"]))
+const readVerifier = readerOf(Struct.pick(forms.authorization_code, ["code_verifier"]))
 
 /** RFC 6749 §4.1.3 and RFC 7636 §4.5. */
-const redeem = (parts: Parts, call: Call, by: AuthenticatedClient, parameters: Parameters) => {
-  const code = need(parameters, "code")
-  if (Result.isFailure(code)) return Effect.fail(code.failure)
-  const redirectUri = need(parameters, "redirect_uri")
-  if (Result.isFailure(redirectUri)) return Effect.fail(redirectUri.failure)
-  const resource = resourceOf(call, parameters)
+const redeem = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
+  const form = readCode(sent)
+  if (Result.isFailure(form)) return Effect.fail(form.failure)
+  const resource = resourceOf(call, form.success.resource)
   if (Result.isFailure(resource)) return Effect.fail(resource.failure)
-  const text = parameters.get("code_verifier")
-  const verifier = text === undefined ? undefined : Option.getOrNull(readVerifier(text))
-  if (verifier === null) {
-    const message = "The code_verifier has to be 43 to 128 unreserved characters."
-    return Effect.fail(new InvalidRequest({ reason: "verifier_malformed", message }))
-  }
-  const command = { redirectUri: redirectUri.success, resource: resource.success, verifier }
-  return parts.grants.redeem(call.workspace.id, by, code.success, command)
+  const proof = readVerifier(sent)
+  if (Result.isFailure(proof)) return Effect.fail(proof.failure)
+  const verifier = proof.success.code_verifier
+  const command = { redirectUri: form.success.redirect_uri, resource: resource.success, verifier }
+  return parts.grants.redeem(call.workspace.id, by, form.success.code, command)
 }
+
+const readRefresh = readerOf(besidesClient(forms.refresh_token))
 
 /** RFC 6749 §6. */
-const refresh = (parts: Parts, call: Call, by: AuthenticatedClient, parameters: Parameters) => {
-  const token = need(parameters, "refresh_token")
-  if (Result.isFailure(token)) return Effect.fail(token.failure)
-  const resource = resourceOf(call, parameters)
+const refresh = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
+  const form = readRefresh(sent)
+  if (Result.isFailure(form)) return Effect.fail(form.failure)
+  const resource = resourceOf(call, form.success.resource)
   if (Result.isFailure(resource)) return Effect.fail(resource.failure)
-  const command = { scope: parameters.get("scope"), resource: resource.success }
-  return parts.grants.refresh(call.workspace.id, by, token.success, command)
+  const command = { scope: form.success.scope, resource: resource.success }
+  return parts.grants.refresh(call.workspace.id, by, form.success.refresh_token, command)
 }
 
+const readOwnAccess = readerOf(besidesClient(forms.client_credentials))
+
 /** RFC 6749 §4.4.2. */
-const clientCredentials = (parts: Parts, call: Call, by: AuthenticatedClient, parameters: Parameters) => {
-  const resource = resourceOf(call, parameters)
+const clientCredentials = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
+  const form = readOwnAccess(sent)
+  if (Result.isFailure(form)) return Effect.fail(form.failure)
+  const resource = resourceOf(call, form.success.resource)
   if (Result.isFailure(resource)) return Effect.fail(resource.failure)
-  const command = { scope: parameters.get("scope"), resource: resource.success }
+  const command = { scope: form.success.scope, resource: resource.success }
   return parts.grants.clientCredentials(call.workspace.id, by, command)
 }
 
-const issuing = { authorization_code: redeem, refresh_token: refresh, client_credentials: clientCredentials } as const
+type Issuing = (
+  parts: Parts,
+  call: Call,
+  by: AuthenticatedClient,
+  sent: Sent
+) => Effect.Effect<Issued, FaultOf<typeof tokenContract>>
 
-const isGrantType = (text: string): text is GrantType => Object.hasOwn(issuing, text)
+const issuing: { readonly [G in GrantType]: Issuing } = {
+  authorization_code: redeem,
+  refresh_token: refresh,
+  client_credentials: clientCredentials
+}
 
-const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: string, parameters: Parameters) => {
+const isGrantType = (text: string): text is GrantType => Object.hasOwn(forms, text)
+
+const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: string, sent: Sent) => {
   if (!isGrantType(grantType)) return Effect.fail(new UnsupportedGrantType())
   if (!mayUse(by.client, grantType)) return Effect.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
-  const issued: Effect.Effect<Issued, FaultOf<typeof tokenContract>> = issuing[grantType](parts, call, by, parameters)
-  return Effect.flatMapEager(issued, (tokens) => {
+  return Effect.flatMapEager(issuing[grantType](parts, call, by, sent), (tokens) => {
     const event = {
       _tag: "TokensIssued",
       grantType,
@@ -90,16 +105,19 @@ const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: str
   })
 }
 
+/** Whether it is one of the contract's is told only to a client that is known. */
+const readGrantType = readerOf({ grant_type: Schema.String })
+
 /** RFC 6749 §3.2. */
 export const tokenEndpoint =
   (parts: Parts): EndpointOf<typeof tokenContract> =>
   (call) => {
-    const form = readForm(call.request)
+    const form = sentForm(call.request)
     if (Result.isFailure(form)) return Effect.fail(form.failure)
-    const parameters = form.success
-    const grantType = need(parameters, "grant_type")
-    if (Result.isFailure(grantType)) return Effect.fail(grantType.failure)
-    return Effect.flatMapEager(authenticateClient(parts, call, parameters), (by) =>
-      issue(parts, call, by, grantType.success, parameters)
+    const sent = form.success
+    const asked = readGrantType(sent)
+    if (Result.isFailure(asked)) return Effect.fail(asked.failure)
+    return Effect.flatMapEager(authenticateClient(parts, call, sent), (by) =>
+      issue(parts, call, by, asked.success.grant_type, sent)
     )
   }

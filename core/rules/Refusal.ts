@@ -8,6 +8,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
   reason: Schema.Literals([
     "repeated_parameter",
     "missing_parameter",
+    "malformed_parameter",
     "wrong_content_type",
     "unreadable_body",
     "two_client_credentials",

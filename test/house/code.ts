@@ -1,5 +1,5 @@
 import { isScript, type Rule, room } from "./Rule.ts"
-import { lineOf, type Source, scan } from "./Source.ts"
+import { importsOf, lineOf, type Source, scan } from "./Source.ts"
 
 const found = (code: string, pattern: RegExp, say: (word: string) => string) =>
   [...code.matchAll(pattern)].map((match) => `line ${lineOf(code, match.index)}: ${say(match[0].trim())}`)
@@ -61,4 +61,20 @@ export const everyTestRuns: Rule = {
   title: "no test is skipped, alone or still to come",
   breaches: ({ path, text }) =>
     room(path) === "test" && isScript(path) ? found(scan(text).code, leftOut, (word) => `${word} leaves tests out`) : []
+}
+
+/** Where a parameter's own text is wanted: on the error page, and to be held against the header's. */
+const tellsBack = ["core/http/readerOf.ts", "core/http/authorizationRequest.ts", "core/http/clientAuth.ts"]
+
+export const readByContract: Rule = {
+  title: "an endpoint with a contract gets at its parameters by the contract's Schemas",
+  breaches: ({ path, text }) => {
+    if (!path.startsWith("core/http/")) return []
+    const bound = importsOf(text).some(({ specifier }) => specifier?.includes("/openapi/contract/") === true)
+    const { code } = scan(text)
+    return [
+      ...(bound ? found(code, /\b(?:readForm|readParameters)\b/g, (word) => `${word} goes past the contract`) : []),
+      ...(tellsBack.includes(path) ? [] : found(code, /\basItCame\b/g, (word) => `${word} has no reason here`))
+    ]
+  }
 }

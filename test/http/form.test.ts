@@ -1,6 +1,6 @@
 import { describe, expect, spyOn, test } from "bun:test"
 import { Result } from "effect"
-import { isJson, need, readForm, readParameters, repeatedParameter } from "../../core/http/form.ts"
+import { isJson, readForm, readParameters, repeatedParameter } from "../../core/http/form.ts"
 import { InvalidRequest } from "../../core/rules/Refusal.ts"
 import { formHeaders } from "../given/flow.ts"
 import { requestOf } from "../given/World.ts"
@@ -45,13 +45,6 @@ describe("parameters (RFC 6749 §3.1)", () => {
       expect(looked.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(2 * body.length)
     })
   }
-
-  test("are told missing by name", () => {
-    expect(need(new Map([["code", "x"]]), "code")).toEqual(Result.succeed("x"))
-    expect(need(new Map(), "code")).toEqual(
-      Result.fail(new InvalidRequest({ reason: "missing_parameter", message: "The parameter code is missing." }))
-    )
-  })
 
   test("are told repeated by name, in the characters that an error_description may have, and briefly", () => {
     const message = (...names: ReadonlyArray<string>) => repeatedParameter(new Set(names)).message

@@ -42,6 +42,7 @@ const table: ReadonlyArray<Row> = [
       [
         "repeated_parameter",
         "missing_parameter",
+        "malformed_parameter",
         "wrong_content_type",
         "unreadable_body",
         "two_client_credentials",

@@ -29,8 +29,8 @@ export interface Answer {
 }
 
 /**
- * What an endpoint takes and what it may answer. The endpoint is typed by it: it reads no parameter and comes to no
- * fault that is not in here. The OpenAPI document is written from the same value.
+ * What an endpoint takes and what it may answer. The endpoint decodes what it takes by these Schemas, and is typed to
+ * come to no fault that is not in here. The OpenAPI document is written from the same value.
  */
 export interface Contract {
   /** What generated clients call it. */
@@ -54,19 +54,3 @@ export type FaultOf<C extends Contract> = C["faults"][number]["Type"]
 
 /** An endpoint that keeps a contract. */
 export type EndpointOf<C extends Contract> = (call: Call) => Effect.Effect<HttpResponse, FaultOf<C>>
-
-type NamesIn<S> = S extends Schema.Top
-  ? S["Type"] extends infer T
-    ? T extends unknown
-      ? keyof T
-      : never
-    : never
-  : never
-
-/** The names of the parameters that a contract has. */
-export type NameOf<C extends Contract> = Extract<NamesIn<C["query"]> | NamesIn<C["form"]>, string>
-
-/** Parameters, to be asked for by these names only. */
-export interface Named<Name extends string> {
-  readonly get: (name: Name) => string | undefined
-}

@@ -4,8 +4,22 @@ import { StorageUnavailable } from "../../ports/Storage.ts"
 import { ClientId } from "../../rules/Id.ts"
 import { Instant } from "../../rules/Instant.ts"
 import { CodeChallenge } from "../../rules/Pkce.ts"
-import { TooManyRequests, UntrustedRequest } from "../../rules/Refusal.ts"
+import { InvalidRequest, TooManyRequests, UntrustedRequest } from "../../rules/Refusal.ts"
 import type { Contract, Sample } from "./Contract.ts"
+import { refusedAs } from "./refusedAs.ts"
+
+const challengeMalformed = new InvalidRequest({
+  reason: "challenge_malformed",
+  message: "The code_challenge has to be 43 to 128 unreserved characters."
+})
+
+/** RFC 7636 §4.3: left out it would mean `plain`, which is not to be had. */
+export const challengeMethod = new InvalidRequest({
+  reason: "challenge_method",
+  message: "The code_challenge_method has to be S256."
+})
+
+const responseMode = new InvalidRequest({ reason: "response_mode", message: "The response_mode has to be query." })
 
 /** RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2. */
 const AuthorizationRequest = Schema.Struct({
@@ -19,15 +33,18 @@ const AuthorizationRequest = Schema.Struct({
   ),
   state: Schema.optionalKey(Schema.String.annotate({ description: "Comes back as it is." })),
   code_challenge: Schema.optionalKey(
-    CodeChallenge.annotate({ description: "RFC 7636. A public client needs it; the server may ask it of all." })
+    CodeChallenge.annotate({
+      description: "RFC 7636. A public client needs it; the server may ask it of all.",
+      ...refusedAs(challengeMalformed)
+    })
   ),
   code_challenge_method: Schema.optionalKey(
-    Schema.Literal("S256").annotate({ description: "Needed beside a code_challenge." })
+    Schema.Literal("S256").annotate({ description: "Needed beside a code_challenge.", ...refusedAs(challengeMethod) })
   ),
   resource: Schema.optionalKey(
     Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the grant is to be for." })
   ),
-  response_mode: Schema.optionalKey(Schema.Literal("query"))
+  response_mode: Schema.optionalKey(Schema.Literal("query").annotate(refusedAs(responseMode)))
 })
 
 const nobody = { id: "", name: undefined, redirectUri: "https://client.example/", registeredItself: true }

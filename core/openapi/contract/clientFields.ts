@@ -12,5 +12,3 @@ export const clientFields = {
     })
   )
 } as const
-
-export type ClientField = keyof typeof clientFields

@@ -15,6 +15,7 @@ import {
 } from "../../rules/Refusal.ts"
 import type { Contract } from "./Contract.ts"
 import { clientFields } from "./clientFields.ts"
+import { refusedAs } from "./refusedAs.ts"
 
 const common = {
   resource: Schema.optionalKey(
@@ -27,13 +28,21 @@ const narrower = Schema.optionalKey(
   Schema.String.annotate({ description: "Scopes, with a space between them; fewer than were granted, never more." })
 )
 
+const verifierMalformed = new InvalidRequest({
+  reason: "verifier_malformed",
+  message: "The code_verifier has to be 43 to 128 unreserved characters."
+})
+
 /** RFC 6749 §4.1.3 and RFC 7636 §4.5. */
 const RedeemCode = Schema.Struct({
   grant_type: Schema.Literal("authorization_code"),
   code: Schema.String.annotate({ description: "As it came to the redirect URI. Good once, and not for long." }),
   redirect_uri: Schema.String.annotate({ description: "The same as in the authorization request." }),
   code_verifier: Schema.optionalKey(
-    CodeVerifier.annotate({ description: "RFC 7636: needed exactly where the authorization request had a challenge." })
+    CodeVerifier.annotate({
+      description: "RFC 7636: needed exactly where the authorization request had a challenge.",
+      ...refusedAs(verifierMalformed)
+    })
   ),
   ...common
 }).annotate({ identifier: "RedeemCode", description: "A code that a person's approval brought (RFC 6749 §4.1.3)." })

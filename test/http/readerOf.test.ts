@@ -1,0 +1,128 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Result, Schema, SchemaIssue } from "effect"
+import { asItCame, type Fields, readerOf, Sent } from "../../core/http/readerOf.ts"
+import { variantsOf } from "../../core/http/variantsOf.ts"
+import { refusedAs } from "../../core/openapi/contract/refusedAs.ts"
+import { InvalidRequest } from "../../core/rules/Refusal.ts"
+import { law } from "../laws/law.ts"
+
+const sent = (parameters: Readonly<Record<string, string>>) => new Sent(new Map(Object.entries(parameters)))
+
+const missing = (name: string) =>
+  Result.fail(new InvalidRequest({ reason: "missing_parameter", message: `The parameter ${name} is missing.` }))
+
+const malformed = (name: string) =>
+  Result.fail(
+    new InvalidRequest({ reason: "malformed_parameter", message: `The parameter ${name} is not well-formed.` })
+  )
+
+const Letters = Schema.String.check(Schema.isPattern(/^[a-z]+$/))
+
+describe("a reader", () => {
+  test("does what the fields say, and something else where they say something else", () => {
+    const asked = sent({ a: "x", b: "12", other: "y" })
+    expect(readerOf({ a: Schema.String, b: Schema.String })(asked)).toEqual(Result.succeed({ a: "x", b: "12" }))
+    expect(readerOf({ a: Schema.Literal("x"), b: Schema.FiniteFromString })(asked)).toEqual(
+      Result.succeed({ a: "x", b: 12 })
+    )
+    expect(readerOf({ a: Schema.Literal("z"), b: Schema.String })(asked)).toEqual(malformed("a"))
+    expect(readerOf({ a: Letters, b: Letters })(asked)).toEqual(malformed("b"))
+    expect(readerOf({ a: Schema.String, c: Schema.String })(asked)).toEqual(missing("c"))
+    expect(readerOf({ a: Schema.String, c: Schema.FiniteFromString })(asked)).toEqual(missing("c"))
+    expect(readerOf({ b: Schema.Literal("12").check(Schema.makeFilter(() => false)) })(asked)).toEqual(malformed("b"))
+  })
+
+  test("leaves out what may be left out, and puts in what stands for it", () => {
+    const byDefault = Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("d")))
+    const read = readerOf({ a: Schema.optionalKey(Letters), b: byDefault, c: Schema.optional(Letters) })
+    expect(read(sent({}))).toStrictEqual(Result.succeed({ b: "d" }))
+    expect(read(sent({ a: "x", b: "y", c: "z" }))).toStrictEqual(Result.succeed({ a: "x", b: "y", c: "z" }))
+    expect(read(sent({ a: "1" }))).toEqual(malformed("a"))
+  })
+
+  test("tells the first that is wrong, in the order of the fields, as the Schema has it told", () => {
+    const refusal = new InvalidRequest({ reason: "verifier_malformed", message: "Letters, please." })
+    const read = readerOf({
+      a: Schema.String,
+      b: Schema.optionalKey(Letters.annotate({ description: "letters", ...refusedAs(refusal) })),
+      c: Letters
+    })
+    expect(read(sent({ b: "1", c: "1" }))).toEqual(missing("a"))
+    expect(read(sent({ a: "x", b: "1", c: "1" }))).toEqual(Result.fail(refusal))
+    expect(read(sent({ a: "x", c: "1" }))).toEqual(malformed("c"))
+  })
+
+  test("is the only way to what was sent, but for a text that is told back", () => {
+    expect(asItCame(sent({ a: "1" }), "a")).toBe("1")
+    expect(asItCame(sent({ a: "1" }), "b")).toBeUndefined()
+    expect(JSON.stringify(sent({ a: "1" }))).toBe("{}")
+    // @ts-expect-error: an endpoint that asks for a parameter by its name does not compile
+    expect(sent({ a: "1" }).get).toBeUndefined()
+  })
+})
+
+test("the members of a union are told apart by the word that each has of its own", () => {
+  const Circle = Schema.Struct({ kind: Schema.Literal("circle"), radius: Schema.FiniteFromString })
+  const Dot = Schema.Struct({ kind: Schema.Literal("dot") })
+  const shapes = variantsOf(Schema.Union([Circle, Dot]), "kind")
+  expect(Object.keys(shapes)).toEqual(["circle", "dot"])
+  expect(readerOf(shapes.circle)(sent({ kind: "circle", radius: "2" }))).toEqual(
+    Result.succeed({ kind: "circle", radius: 2 })
+  )
+  expect(readerOf(shapes.dot)(sent({ kind: "circle" }))).toEqual(malformed("kind"))
+})
+
+type Field = Schema.Decoder<unknown>
+
+const schemas: readonly [Field, ...ReadonlyArray<Field>] = [
+  Schema.String,
+  Letters,
+  Letters.pipe(Schema.brand("Letters")),
+  Schema.Literal("a"),
+  Schema.Literal("a").check(Schema.makeFilter((text) => text.length > 1)),
+  Schema.Literals(["a", "12"]),
+  Schema.Literal(12),
+  Schema.FiniteFromString,
+  Schema.Trim,
+  Schema.UndefinedOr(Schema.String),
+  Schema.Union([Schema.Literal("12"), Letters]),
+  Schema.Number,
+  Schema.Unknown
+]
+
+const presences: readonly [(schema: Field) => Field, ...ReadonlyArray<(schema: Field) => Field>] = [
+  (schema) => schema,
+  Schema.optionalKey,
+  Schema.optional
+]
+
+const withDefaults: typeof schemas = [
+  Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("a"))),
+  Schema.FiniteFromString.pipe(Schema.withDecodingDefaultKey(Effect.succeed("1")))
+]
+
+const names = ["a", "b", "c", "d"] as const
+const texts = ["a", "b", "ab", "12", "1.5", " ", " a", "A", "é"] as const
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+law("a reader accepts what the struct of its fields decodes, reads the same, and refuses for the same field", (dice) =>
+  Effect.sync(() => {
+    const fields: Fields = Object.fromEntries(
+      names
+        // A struct without a field is anything at all.
+        .filter((name) => name === "a" || dice.chance(70))
+        .map((name) => [name, dice.chance(10) ? dice.pick(withDefaults) : dice.pick(presences)(dice.pick(schemas))])
+    )
+    const read = readerOf(fields)
+    const decode = Schema.decodeUnknownResult(Schema.Struct(fields))
+    for (let request = 0; request < 8; request++) {
+      const parameters = Object.fromEntries(names.filter(() => dice.chance(75)).map((name) => [name, dice.pick(texts)]))
+      const [ours, theirs] = [read(sent(parameters)), decode(parameters)]
+      if (Result.isSuccess(theirs)) expect(ours).toStrictEqual(Result.succeed(theirs.success))
+      else {
+        const name = String(issuesOf(theirs.failure.issue).issues[0]?.path?.[0])
+        expect(ours).toEqual(name in parameters ? malformed(name) : missing(name))
+      }
+    }
+  })
+)
