@@ -2,6 +2,7 @@ import { Effect, Redacted } from "effect"
 import type { Call, Endpoint } from "../http/Call.ts"
 import { readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
 import { takeOfAddress } from "../http/takeOfAddress.ts"
@@ -16,7 +17,7 @@ import type { Accounts } from "./Accounts.ts"
 import { drawForm, isOwnForm } from "./browserForm.ts"
 import { knownDevice } from "./Device.ts"
 import { safeReturnTo } from "./returnTo.ts"
-import { note, welcome } from "./welcome.ts"
+import { welcome } from "./welcome.ts"
 
 /** The name of the application that sent the person here, where its request is what they go on to. */
 const sentBy = Effect.fnUntraced(function* (
@@ -87,6 +88,6 @@ export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endp
     )
     if (outcome._tag === "SignedIn") return yield* welcome(parts, accounts, call, outcome, returnTo)
     const { _tag, ...failing } = outcome
-    yield* note(parts, call, { _tag: "SignInFailed", ...failing })
+    yield* noteOf(parts, call, { _tag: "SignInFailed", ...failing })
     return yield* draw(parts, call, 403, { returnTo, email, problem: wrong })
   })

@@ -2,6 +2,7 @@ import { Effect, Option } from "effect"
 import type { Call, Endpoint } from "../http/Call.ts"
 import { readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import { signedOutPage } from "../pages/SignedOut.ts"
 import { signOutPage } from "../pages/SignOut.ts"
@@ -9,7 +10,6 @@ import { ForgedForm } from "../rules/Refusal.ts"
 import { csrfField, isCsrfField } from "../token/csrf.ts"
 import type { Accounts } from "./Accounts.ts"
 import { clearSessionCookie, readSessionCookie } from "./sessionCookie.ts"
-import { note } from "./welcome.ts"
 
 /**
  * Only a cookie that came along is taken away. A form on another site brings none, though its answer may set and clear
@@ -42,6 +42,6 @@ export const logoutEndpoint = (parts: Parts, accounts: Accounts["Service"]): End
       return yield* new ForgedForm({ reason: "csrf" })
     }
     yield* accounts.sessions.end(call.workspace.id, secret.value)
-    yield* note(parts, call, { _tag: "SignedOut", account: account.id })
+    yield* noteOf(parts, call, { _tag: "SignedOut", account: account.id })
     return signedOut(parts, call)
   })

@@ -3,6 +3,7 @@ import { seeOther } from "../http/answer.ts"
 import type { Call, Endpoint } from "../http/Call.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { Notice } from "../pages/Notice.ts"
 import { type InviteRow, type MemberRow, type MembersPage, membersPage } from "../pages/settings/Members.ts"
@@ -21,7 +22,6 @@ import { type Inside, insideForm, insidePage } from "./inside.ts"
 import type { Invitation } from "./Link.ts"
 import { problemOf } from "./problems.ts"
 import { removeAccount, tellRevoked } from "./removal.ts"
-import { note } from "./welcome.ts"
 
 const isUserId = Schema.is(UserId)
 const isDigest = Schema.is(Digest)
@@ -124,7 +124,7 @@ const invite = Effect.fnUntraced(function* (
     email,
     invitedBy: here.account.email
   }))
-  yield* note(parts, call, {
+  yield* noteOf(parts, call, {
     _tag: "AccountChanged",
     account: link.account,
     change: `invited as ${role}`,
@@ -155,7 +155,7 @@ const withdraw = Effect.fnUntraced(function* (
   const unused = yield* accounts.book.block(call.workspace.id, link.account, call.now)
   yield* accounts.links.remove(call.workspace.id, link.id)
   if (!unused) return yield* late
-  yield* note(parts, call, {
+  yield* noteOf(parts, call, {
     _tag: "AccountChanged",
     account: link.account,
     change: "invitation withdrawn",
@@ -185,7 +185,7 @@ const remove = Effect.fnUntraced(function* (
   )
   if (removed._tag === "Failure") {
     if (removed.failure._tag !== "AccountRefusal") return yield* removed.failure
-    yield* note(parts, call, {
+    yield* noteOf(parts, call, {
       _tag: "AccountRefused",
       change: "removed",
       reason: removed.failure.reason,
@@ -195,7 +195,7 @@ const remove = Effect.fnUntraced(function* (
     const { text } = problemOf(removed.failure, accounts.policy.passwordLength)
     return yield* draw(parts, accounts, inside, 409, { notice: { kind: "problem", text } })
   }
-  yield* note(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
+  yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
   return doneAt(inside, "remove")
 })
 

@@ -2,6 +2,7 @@ import { Effect, Redacted } from "effect"
 import type { Call, Endpoint } from "../http/Call.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
 import { takeOfAddress } from "../http/takeOfAddress.ts"
@@ -20,7 +21,7 @@ import { loginIdOf, normaliseEmail } from "./Email.ts"
 import { hasAccounts } from "./firstOwner.ts"
 import type { Link } from "./Link.ts"
 import { problemOf } from "./problems.ts"
-import { note, welcome } from "./welcome.ts"
+import { welcome } from "./welcome.ts"
 
 /** A link with the text that it was found by. */
 interface Arrival {
@@ -105,7 +106,7 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
     yield* takeOfAddress(parts.limiter, call, allowances.signIn)
     const arrival = yield* arrive(accounts, call, tag, form.get("token") ?? "")
     if (arrival === undefined) {
-      yield* note(parts, call, { _tag: "AccountRefused", change: "created", reason: "link_spent" })
+      yield* noteOf(parts, call, { _tag: "AccountRefused", change: "created", reason: "link_spent" })
       return spent(parts, call)
     }
     const typed = { name: form.get("name") ?? "", email: form.get("email") ?? "" }
@@ -119,7 +120,7 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
     const opened = yield* Effect.result(open(accounts, call, arrival.link, form))
     if (opened._tag === "Failure") {
       if (opened.failure._tag !== "AccountRefusal") return yield* opened.failure
-      yield* note(parts, call, { _tag: "AccountRefused", change: "created", reason: opened.failure.reason })
+      yield* noteOf(parts, call, { _tag: "AccountRefused", change: "created", reason: opened.failure.reason })
       if (opened.failure.reason === "link_spent") return spent(parts, call)
       const { field, text } = problemOf(opened.failure, accounts.policy.passwordLength)
       return draw(parts, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })
@@ -127,7 +128,7 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
     const account = opened.success
     yield* accounts.links.remove(call.workspace.id, arrival.link.id)
     const { id, role } = account
-    yield* note(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
+    yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
     const secret = yield* accounts.sessions.start(call.workspace.id, account, call.now)
     const goOn = `${basePath(call.workspace.issuer)}/settings`
     return yield* welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, goOn)

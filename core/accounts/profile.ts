@@ -3,6 +3,7 @@ import { seeOther } from "../http/answer.ts"
 import type { Endpoint } from "../http/Call.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import { type ProfilePage, profilePage } from "../pages/settings/Profile.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
@@ -12,7 +13,6 @@ import type { Accounts } from "./Accounts.ts"
 import { type Inside, insideForm, insidePage } from "./inside.ts"
 import { problemOf } from "./problems.ts"
 import { setSessionCookie } from "./sessionCookie.ts"
-import { note } from "./welcome.ts"
 
 /** What the form before did; anything else in the address says nothing. */
 const done: ReadonlyMap<string, string> = new Map([
@@ -59,7 +59,7 @@ const rename = Effect.fnUntraced(function* (
 ) {
   const { call, here } = inside
   yield* accounts.rename(call.workspace.id, here.account.id, form.get("name") ?? "")
-  yield* note(parts, call, { _tag: "AccountChanged", account: here.account.id, change: "name", by: here.account.id })
+  yield* noteOf(parts, call, { _tag: "AccountChanged", account: here.account.id, change: "name", by: here.account.id })
   return seeOther(doneAt(inside, "profile"))
 })
 
@@ -77,7 +77,7 @@ const changePassword = Effect.fnUntraced(function* (
   if (!known) return yield* new AccountRefusal({ reason: "wrong_password" })
   const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
   const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh)
-  yield* note(parts, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
+  yield* noteOf(parts, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
   const secret = yield* accounts.sessions.start(call.workspace.id, changed, call.now)
   return seeOther(doneAt(inside, "password"), [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)])
 })
@@ -101,7 +101,7 @@ export const profileFormEndpoint = (parts: Parts, accounts: Accounts["Service"])
       if (answered._tag === "Success") return answered.success
       if (answered.failure._tag !== "AccountRefusal") return yield* answered.failure
       const { id } = inside.here.account
-      yield* note(parts, inside.call, {
+      yield* noteOf(parts, inside.call, {
         _tag: "AccountRefused",
         change: action === "profile" ? "name" : "password",
         reason: answered.failure.reason,

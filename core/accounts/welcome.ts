@@ -2,8 +2,8 @@ import { Effect, Option } from "effect"
 import { seeOther } from "../http/answer.ts"
 import type { Call } from "../http/Call.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
-import type { AuditEvent } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Digest } from "../rules/Secret.ts"
 import type { Active } from "./Account.ts"
@@ -12,9 +12,6 @@ import { forgetForm } from "./browserForm.ts"
 import { rememberDevice } from "./Device.ts"
 import type { SessionSecret } from "./Sessions.ts"
 import { readSessionCookie, setSessionCookie } from "./sessionCookie.ts"
-
-export const note = (parts: Parts, call: Call, event: AuditEvent): Effect.Effect<void> =>
-  parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
 
 /** The browser of somebody who has just shown who they are: a new session, and nothing left of the old one. */
 export const welcome = Effect.fnUntraced(function* (
@@ -26,7 +23,7 @@ export const welcome = Effect.fnUntraced(function* (
 ): Effect.fn.Return<HttpResponse, StorageUnavailable> {
   const before = readSessionCookie(call.workspace, call.request)
   if (Option.isSome(before)) yield* accounts.sessions.end(call.workspace.id, before.value)
-  yield* note(parts, call, { _tag: "SignedIn", account: who.account.id })
+  yield* noteOf(parts, call, { _tag: "SignedIn", account: who.account.id })
   return seeOther(goOn, [
     setSessionCookie(call.workspace, who.secret, accounts.policy.sessionTtl),
     rememberDevice(parts.keys.current(), parts.entropy, call.workspace, who.login, call.now),

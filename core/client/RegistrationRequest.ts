@@ -38,11 +38,15 @@ const decode = Schema.decodeUnknownResult(RegistrationRequest)
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** JSON's null and the empty text say nothing, as an absent member does. */
-const saysSomething = ([, value]: readonly [string, unknown]): boolean => value !== null && value !== ""
+const saysSomething = ([, value]: readonly [string, unknown]): boolean =>
+  value !== undefined && value !== null && value !== ""
 
-/** A registration's body. What is wrong is told by the member's name, never by its value. */
-export const readRegistration = (body: string): Result.Result<RegistrationRequest, InvalidClientMetadata> => {
-  const parsed = parseJson(body)
+/** A registration's body. */
+export const readRegistration = (body: string): Result.Result<RegistrationRequest, InvalidClientMetadata> =>
+  checkRegistration(parseJson(body))
+
+/** What is wrong is told by the member's name, never by its value. */
+export const checkRegistration = (parsed: unknown): Result.Result<RegistrationRequest, InvalidClientMetadata> => {
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     return Result.fail(new InvalidClientMetadata({ message: "The body has to be a JSON object." }))
   }

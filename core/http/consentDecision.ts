@@ -1,12 +1,13 @@
 import { Effect, Option, Result } from "effect"
 import type { ConsentAnsweredPage } from "../pages/ConsentAnswered.ts"
-import { type AuditEvent, grantMark } from "../ports/Audit.ts"
+import { grantMark } from "../ports/Audit.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { GrantId } from "../rules/Id.ts"
 import { AccessDenied, ForgedForm, type Refusal } from "../rules/Refusal.ts"
 import { formatScopes } from "../rules/Scope.ts"
+import { endGrant } from "../server/endGrant.ts"
 import type { Approval } from "../server/Grants.ts"
 import { isCsrfField } from "../token/csrf.ts"
 import { openTicket, wasShown } from "../token/Ticket.ts"
@@ -14,6 +15,7 @@ import { basePath } from "../workspace/Workspace.ts"
 import { type AuthorizationRequest, readAuthorizationRequest, returnRefusal, returnTo } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
 import { readForm } from "./form.ts"
+import { noteOf, occasionBy } from "./occasion.ts"
 import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
 import { shownTerms, ticketBinding } from "./ticketBinding.ts"
@@ -25,9 +27,6 @@ export type ConsentDecision =
   | { readonly _tag: "Answered"; readonly page: ConsentAnsweredPage }
 
 const back = (to: string): ConsentDecision => ({ _tag: "Return", to })
-
-const note = (parts: Parts, call: Call, event: AuditEvent) =>
-  parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
 
 const answered = (request: AuthorizationRequest, answer: ConsentAnsweredPage["answer"]): ConsentDecision => ({
   _tag: "Answered",
@@ -70,7 +69,7 @@ const approve = Effect.fnUntraced(function* (
   }
   const begun = yield* Effect.result(parts.grants.begin(call.workspace.id, approved, grant))
   if (Result.isSuccess(begun)) {
-    yield* note(parts, call, {
+    yield* noteOf(parts, call, {
       _tag: "ConsentGiven",
       client: request.client.id,
       user: signedIn.user,
@@ -95,12 +94,9 @@ const deny = Effect.fnUntraced(function* (
   if (approval._tag === "Used") return again(call, request, approval)
   // No, after a yes that nobody has made use of yet.
   if (approval._tag !== "None") {
-    const outcome = yield* parts.grants.revokeGrant(call.workspace.id, grant, "by_user")
-    if (outcome === "revoked") {
-      yield* note(parts, call, { _tag: "GrantRevoked", grant: grantMark(grant), why: "by_user", by: signedIn.user })
-    }
+    yield* endGrant(parts, occasionBy(call, signedIn.user), grant)
   }
-  yield* note(parts, call, { _tag: "ConsentDenied", client: request.client.id, user: signedIn.user })
+  yield* noteOf(parts, call, { _tag: "ConsentDenied", client: request.client.id, user: signedIn.user })
   return back(returnRefusal({ path: request, refusal: new AccessDenied() }, call.workspace.issuer))
 })
 

@@ -11,7 +11,6 @@ import type {
   registerContract,
   updateRegistrationContract
 } from "../openapi/contract/register.ts"
-import type { AuditEvent } from "../ports/Audit.ts"
 import { allowances } from "../ports/allowances.ts"
 import { readClientId } from "../rules/Id.ts"
 import { InvalidClientMetadata, InvalidRequest, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
@@ -24,6 +23,7 @@ import type { Call } from "./Call.ts"
 import { isJson } from "./form.ts"
 import { readBearer } from "./guard.ts"
 import type { HttpResponse } from "./Http.ts"
+import { noteOf, occasionOf } from "./occasion.ts"
 import type { Parts } from "./Parts.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
 
@@ -56,9 +56,6 @@ const readBody = Effect.fnUntraced(function* (call: Call) {
   return yield* Effect.fromResult(readRegistration(call.request.body))
 })
 
-const audit = (parts: Parts, call: Call, event: AuditEvent) =>
-  parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
-
 const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
   Option.map(Result.getSuccess(readBearer(call.request.headers.get("authorization"))), (text) =>
     Redacted.make(text, { label: "registration token" })
@@ -70,8 +67,7 @@ export const registerEndpoint = (parts: Parts): EndpointOf<typeof registerContra
     yield* takeOfAddress(parts.limiter, call, allowances.register)
     yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
     const request = yield* readBody(call)
-    const made = yield* registerClient(parts, call.workspace.id, request, "itself")
-    yield* audit(parts, call, { _tag: "ClientRegistered", client: made.client.id })
+    const made = yield* registerClient(parts, occasionOf(call), request)
     return information(201, call, made.client, made.registrationToken, made.secret)
   })
 
@@ -110,7 +106,7 @@ export const updateRegistrationEndpoint = (parts: Parts): EndpointOf<typeof upda
       })
     )
     if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
-    yield* audit(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
+    yield* noteOf(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
     return information(200, call, stored, token, issuedSecret(stored, fresh))
   })
 
@@ -130,7 +126,6 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
 export const deleteRegistrationEndpoint = (parts: Parts): EndpointOf<typeof deleteRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client } = yield* ownClient(parts, call)
-    yield* deleteClient(parts, call.workspace.id, client.id)
-    yield* audit(parts, call, { _tag: "ClientDeleted", client: client.id })
+    yield* deleteClient(parts, occasionOf(call), client.id)
     return empty(204, noStore)
   })

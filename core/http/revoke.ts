@@ -5,6 +5,7 @@ import { grantMark } from "../ports/Audit.ts"
 import { secretJson } from "./answer.ts"
 import { authenticateClient, besidesClient } from "./clientAuth.ts"
 import { sentForm } from "./form.ts"
+import { noteOf } from "./occasion.ts"
 import type { Parts } from "./Parts.ts"
 import { readerOf } from "./readerOf.ts"
 
@@ -18,12 +19,7 @@ export const revokeEndpoint = (parts: Parts): EndpointOf<typeof revokeContract> 
     const { token } = yield* Effect.fromResult(read(sent))
     const grant = yield* parts.grants.revokeToken(call.workspace.id, by, token)
     if (grant !== undefined) {
-      yield* parts.audit.record({
-        at: call.now,
-        workspace: call.workspace.id,
-        requestId: call.requestId,
-        event: { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant) }
-      })
+      yield* noteOf(parts, call, { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant) })
     }
     return secretJson(200, {})
   })

@@ -1,7 +1,7 @@
+import { spellOut } from "../rules/neutralise.ts"
 import type { Document } from "./Document.ts"
 import { type Html, html } from "./Html.ts"
 import { card } from "./Layout.ts"
-import { spellOut } from "./neutralise.ts"
 import type { Place } from "./Place.ts"
 
 export interface ErrorPage {

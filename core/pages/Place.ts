@@ -1,5 +1,5 @@
+import { neutralise } from "../rules/neutralise.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
-import { neutralise } from "./neutralise.ts"
 import { defaultTheme, type Theme } from "./Theme.ts"
 
 /** Where a page stands: what all pages of one workspace share. */

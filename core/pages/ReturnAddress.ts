@@ -1,5 +1,5 @@
+import { neutralise } from "../rules/neutralise.ts"
 import { isLoopbackHost } from "../workspace/Workspace.ts"
-import { neutralise } from "./neutralise.ts"
 
 /** Where a redirect URI leads, as a person would call it. */
 export type ReturnAddress =

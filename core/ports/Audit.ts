@@ -5,17 +5,23 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 
 export { grantMark } from "../rules/Id.ts"
 
+/**
+ * Whoever did something: a person; the command line; the program that the server is a part of; the start, which makes
+ * the first account. No person's id holds a space, so none can pass for the command line or the program.
+ */
+export type Actor = UserId | "command line" | "host program" | "OWNER_EMAIL"
+
 /** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
 export type AuditEvent =
-  | { readonly _tag: "ClientRegistered"; readonly client: string; readonly by?: string }
+  | { readonly _tag: "ClientRegistered"; readonly client: string; readonly by?: Actor }
   | {
       readonly _tag: "ClientChanged"
       readonly client: string
       readonly change: "updated" | "disabled" | "enabled"
       /** Whoever did it, where it was not the client itself. */
-      readonly by?: string
+      readonly by?: Actor
     }
-  | { readonly _tag: "ClientDeleted"; readonly client: string; readonly by?: string }
+  | { readonly _tag: "ClientDeleted"; readonly client: string; readonly by?: Actor }
   | {
       readonly _tag: "ConsentGiven"
       readonly client: string
@@ -36,15 +42,15 @@ export type AuditEvent =
       readonly grant: string
       readonly why: string
       /** Whoever did it; nobody where it ended because a code or a token was used twice. */
-      readonly by?: string
+      readonly by?: Actor
     }
   | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }
-  | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: string }
+  | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
   | {
       readonly _tag: "AccountChanged"
       readonly account: string
       readonly change: string
-      readonly by: string
+      readonly by: Actor
       /** What an account that is new may do. */
       readonly role?: string
     }
@@ -53,7 +59,7 @@ export type AuditEvent =
       readonly change: string
       readonly reason: string
       readonly account?: string
-      readonly by?: string
+      readonly by?: Actor
     }
   | { readonly _tag: "SignedIn" | "SignedOut"; readonly account: string }
   /** What was typed is never told: it may be a password in the wrong field. */

@@ -31,12 +31,6 @@ export interface Clients {
     client: Client,
     now: Instant
   ) => Effect.Effect<void, StorageUnavailable | Contended>
-  /** Nobody can connect a disabled client, and none of its tokens is accepted, until it is enabled again. */
-  readonly setDisabled: (
-    workspace: WorkspaceId,
-    id: ClientId,
-    disabled: boolean
-  ) => Effect.Effect<Client | undefined, StorageUnavailable | Contended>
   readonly remove: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<void, StorageUnavailable>
   readonly list: (
     workspace: WorkspaceId,
@@ -86,8 +80,6 @@ export const makeClients = (
     },
     add: (workspace, client) => records.insert(workspace, client, "add"),
     change,
-    setDisabled: (workspace, id, disabled) =>
-      change(workspace, id, (client) => (client.disabled === disabled ? client : { ...client, disabled })),
     markProven: (workspace, client, now) =>
       client.provenAt === null
         ? Effect.asVoid(change(workspace, client.id, (stored) => Option.getOrElse(proven(stored, now), () => stored)))

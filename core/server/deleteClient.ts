@@ -1,20 +1,25 @@
 import { Effect } from "effect"
+import { isKnown } from "../client/Client.ts"
+import type { Audit } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId } from "../rules/Id.ts"
-import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { currentInstant } from "../rules/Instant.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
+import { byOf, note, type Occasion } from "./Occasion.ts"
 
 /** The end of a client, whoever wants it: the client itself (RFC 7592 §2.3), an owner, the command line. */
 export const deleteClient = Effect.fnUntraced(function* (
-  parts: { readonly clients: Clients; readonly grants: Grants },
-  workspace: WorkspaceId,
+  parts: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly grants: Grants },
+  occasion: Occasion,
   id: ClientId
 ): Effect.fn.Return<"deleted" | "unknown", StorageUnavailable> {
+  const { workspace } = occasion
   const client = yield* parts.clients.find(workspace, id)
-  if (client === undefined) return "unknown"
+  if (client === undefined || !isKnown(client, yield* currentInstant)) return "unknown"
   // The client first: without it nothing that its grants issued is accepted, even if the rest does not come about.
   yield* parts.clients.remove(workspace, id)
   yield* parts.grants.removeGrant(workspace, client.workspaceGrant)
+  yield* note(parts.audit, occasion, { _tag: "ClientDeleted", client: id, ...byOf(occasion) })
   return "deleted"
 })

@@ -1,11 +1,13 @@
 import { Effect } from "effect"
 import type { NewKey } from "../grant/apiKey.ts"
 import type { Key } from "../grant/Grant.ts"
+import { type Audit, grantMark } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { later } from "../rules/Instant.ts"
+import { currentInstant, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { currentInstant, type Grants } from "./Grants.ts"
+import type { Grants } from "./Grants.ts"
+import { note, type OwnersOccasion } from "./Occasion.ts"
+import { revokeKey } from "./revokeKey.ts"
 
 /**
  * A key with the same name that lasts as long from now, instead of the old one. Of two that rotate one key at once, one
@@ -13,15 +15,16 @@ import { currentInstant, type Grants } from "./Grants.ts"
  * most one that nobody has seen.
  */
 export const rotateKey = Effect.fnUntraced(function* (
-  grants: Grants,
-  workspace: WorkspaceId,
+  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  occasion: OwnersOccasion,
   old: Key
 ): Effect.fn.Return<NewKey | undefined, StorageUnavailable | Contended> {
+  const { by, workspace } = occasion
   const now = yield* currentInstant
   const expiresAt = old.expiresAt === null ? null : later(now, old.expiresAt - old.createdAt)
-  const made = yield* grants.createKey(workspace, { name: old.name, expiresAt })
-  const ended = yield* grants.revokeGrant(workspace, old.id, "by_owner")
-  if (ended === "revoked") return made
-  yield* grants.revokeGrant(workspace, made.grant.id, "by_owner")
+  const made = yield* parts.grants.createKey(workspace, { name: old.name, expiresAt })
+  yield* note(parts.audit, occasion, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
+  if ((yield* revokeKey(parts, occasion, old.id)) === "revoked") return made
+  yield* revokeKey(parts, occasion, made.grant.id)
   return undefined
 })

@@ -9,8 +9,9 @@ import { grantMark } from "../ports/Audit.ts"
 import { hasPassed, type Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { endGrant } from "../server/endGrant.ts"
 import { gather, pagingOf } from "./gather.ts"
-import { backTo, type Inside, insideForm, insidePage, note } from "./inside.ts"
+import { backTo, type Inside, insideForm, insidePage, occasion } from "./inside.ts"
 import { withLastUse } from "./lastUsed.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "./Mark.ts"
 import { returnHosts } from "./returnHosts.ts"
@@ -79,20 +80,11 @@ export const changeAppsEndpoint = (parts: Parts, options: SettingsOptions): Endp
     options,
     "anybody",
     Effect.fnUntraced(function* (inside, form) {
-      const { call, signedIn } = inside
+      const { call } = inside
       if (form.get("action") !== "revoke") return yield* new ForgedForm({ reason: "field_missing" })
       const grant = yield* findMarked(ownGrants(parts, inside), form.get("id"))
       if (grant === undefined) return backTo(call, "apps", "app-gone")
-      const outcome = yield* parts.grants.revokeGrant(call.workspace.id, grant.id, "by_user")
-      if (outcome === "unknown") return backTo(call, "apps", "app-gone")
-      if (outcome === "revoked") {
-        yield* note(parts, call, {
-          _tag: "GrantRevoked",
-          grant: grantMark(grant.id),
-          why: "by_user",
-          by: signedIn.user
-        })
-      }
-      return backTo(call, "apps", "app-revoked")
+      const outcome = yield* endGrant(parts, occasion(inside), grant.id)
+      return backTo(call, "apps", outcome === "unknown" ? "app-gone" : "app-revoked")
     })
   )

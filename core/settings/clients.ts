@@ -9,8 +9,9 @@ import type { ClientId } from "../rules/Id.ts"
 import { readClientId } from "../rules/Id.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { deleteClient } from "../server/deleteClient.ts"
+import { switchClient } from "../server/switchClient.ts"
 import { gather, pagingOf } from "./gather.ts"
-import { backTo, type Inside, insideForm, insidePage, note, takeOfAccount } from "./inside.ts"
+import { backTo, type Inside, insideForm, insidePage, occasion, takeOfAccount } from "./inside.ts"
 import { withLastUse } from "./lastUsed.ts"
 import { returnHosts } from "./returnHosts.ts"
 import type { SettingsOptions } from "./SettingsOptions.ts"
@@ -71,21 +72,17 @@ export const clientsEndpoint = (parts: Parts, options: SettingsOptions): Endpoin
 
 const change = Effect.fnUntraced(function* (
   parts: Parts,
-  { call, signedIn }: Inside,
+  inside: Inside,
   action: "disable" | "enable" | "delete",
   client: ClientId
 ) {
-  const by = signedIn.user
   if (action === "delete") {
-    if ((yield* deleteClient(parts, call.workspace.id, client)) === "unknown") return "client-gone" as const
-    yield* note(parts, call, { _tag: "ClientDeleted", client, by })
-    return "client-deleted" as const
+    const outcome = yield* deleteClient(parts, occasion(inside), client)
+    return outcome === "unknown" ? ("client-gone" as const) : ("client-deleted" as const)
   }
-  const done = action === "disable" ? ("disabled" as const) : ("enabled" as const)
-  const changed = yield* parts.clients.setDisabled(call.workspace.id, client, action === "disable")
-  if (changed === undefined) return "client-gone" as const
-  yield* note(parts, call, { _tag: "ClientChanged", client, change: done, by })
-  return `client-${done}` as const
+  const change = action === "disable" ? "disabled" : "enabled"
+  const outcome = yield* switchClient(parts, occasion(inside), client, change)
+  return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
 })
 
 export const changeClientsEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>

@@ -4,14 +4,14 @@ import { comeBackTo } from "../http/authorize.ts"
 import type { Call, Endpoint } from "../http/Call.ts"
 import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { occasionBy } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { Visitor } from "../pages/Visitor.ts"
-import { type AuditEvent, grantMark } from "../ports/Audit.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { GrantId } from "../rules/Id.ts"
 import { ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
+import type { OwnersOccasion } from "../server/Occasion.ts"
 import { csrfField, isCsrfField } from "../token/csrf.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { type NoticeCode, readNotice } from "./notices.ts"
@@ -84,8 +84,5 @@ export const backTo = (call: Call, section: Section, done: NoticeCode, search?: 
   return seeOther(`${basePath(call.workspace.issuer)}/settings/${section}?${query}`)
 }
 
-export const note = (parts: Parts, call: Call, event: AuditEvent) =>
-  parts.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
-
-export const noteKey = (parts: Parts, { call, signedIn }: Inside, change: "KeyCreated" | "KeyRevoked", id: GrantId) =>
-  note(parts, call, { _tag: change, grant: grantMark(id), by: signedIn.user })
+/** What whoever is signed in does here. */
+export const occasion = ({ call, signedIn }: Inside): OwnersOccasion => occasionBy(call, signedIn.user)

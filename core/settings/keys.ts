@@ -1,22 +1,21 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import type { NewKey } from "../grant/apiKey.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { Endpoint } from "../http/Call.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Parts } from "../http/Parts.ts"
-import { neutralise } from "../pages/neutralise.ts"
 import { type ApiKeysPage, apiKeysPage, keyLifetimes } from "../pages/settings/ApiKeys.ts"
 import { grantMark } from "../ports/Audit.ts"
-import { later } from "../rules/Instant.ts"
+import { BadKeyTerms, keyNameLength } from "../rules/KeyTerms.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { createKey } from "../server/createKey.ts"
+import { revokeKey } from "../server/revokeKey.ts"
 import { rotateKey } from "../server/rotateKey.ts"
 import { gather, pagingOf } from "./gather.ts"
-import { backTo, type Inside, insideForm, insidePage, noteKey } from "./inside.ts"
+import { backTo, type Inside, insideForm, insidePage, occasion } from "./inside.ts"
 import { withLastUse } from "./lastUsed.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "./Mark.ts"
 import type { SettingsOptions } from "./SettingsOptions.ts"
-
-const nameLength = 100
 
 const allKeys =
   (parts: Parts, { call }: Inside): GrantList =>
@@ -62,41 +61,38 @@ const drawMade = (parts: Parts, inside: Inside, { grant, text }: NewKey) =>
     }
   })
 
+const problems = {
+  no_name: "Give it a name, so that you know it again.",
+  long_name: `Use at most ${keyNameLength} characters.`,
+  lifetime: "Choose below when it expires."
+} as const satisfies Record<BadKeyTerms["reason"], string>
+
 const create = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
-  const { call } = inside
-  const typed = form.get("name") ?? ""
-  const name = neutralise(typed, nameLength)
-  const lifetime = keyLifetimes.find(({ value }) => value === form.get("expires"))
-  const again = (problem: string) =>
-    draw(parts, inside, 400, { form: { name: typed.slice(0, nameLength), expires: lifetime?.value ?? "90d", problem } })
-  if (name === undefined) return yield* again("Give it a name, so that you know it again.")
-  if (typed.length > nameLength) return yield* again(`Use at most ${nameLength} characters.`)
-  if (lifetime === undefined) return yield* again("Choose below when it expires.")
-  const expiresAt = lifetime.lasts === undefined ? null : later(call.now, lifetime.lasts)
-  const made = yield* parts.grants.createKey(call.workspace.id, { name, expiresAt })
-  yield* noteKey(parts, inside, "KeyCreated", made.grant.id)
-  return yield* drawMade(parts, inside, made)
+  const name = form.get("name") ?? ""
+  const chosen = keyLifetimes.find(({ value }) => value === form.get("expires"))
+  const made = yield* Effect.result(
+    chosen === undefined
+      ? new BadKeyTerms({ reason: "lifetime" })
+      : createKey(parts, occasion(inside), { name, lasts: chosen.lasts })
+  )
+  if (Result.isSuccess(made)) return yield* drawMade(parts, inside, made.success)
+  if (made.failure._tag !== "BadKeyTerms") return yield* made.failure
+  const problem = problems[made.failure.reason]
+  return yield* draw(parts, inside, 400, {
+    form: { name: name.slice(0, keyNameLength), expires: chosen?.value ?? "90d", problem }
+  })
 })
 
 const revoke = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
-  const { call } = inside
   const grant = yield* findMarked(allKeys(parts, inside), form.get("id"))
-  if (grant === undefined) return backTo(call, "keys", "key-gone")
-  const outcome = yield* parts.grants.revokeGrant(call.workspace.id, grant.id, "by_owner")
-  if (outcome === "unknown") return backTo(call, "keys", "key-gone")
-  if (outcome === "revoked") yield* noteKey(parts, inside, "KeyRevoked", grant.id)
-  return backTo(call, "keys", "key-revoked")
+  const outcome = grant === undefined ? "unknown" : yield* revokeKey(parts, occasion(inside), grant.id)
+  return backTo(inside.call, "keys", outcome === "unknown" ? "key-gone" : "key-revoked")
 })
 
 const rotate = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
-  const { call } = inside
   const old = yield* findMarked(allKeys(parts, inside), form.get("id"))
-  if (old?._tag !== "Key") return backTo(call, "keys", "key-gone")
-  const made = yield* rotateKey(parts.grants, call.workspace.id, old)
-  if (made === undefined) return backTo(call, "keys", "key-gone")
-  yield* noteKey(parts, inside, "KeyCreated", made.grant.id)
-  yield* noteKey(parts, inside, "KeyRevoked", old.id)
-  return yield* drawMade(parts, inside, made)
+  const made = old?._tag === "Key" ? yield* rotateKey(parts, occasion(inside), old) : undefined
+  return made === undefined ? backTo(inside.call, "keys", "key-gone") : yield* drawMade(parts, inside, made)
 })
 
 export const changeKeysEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>

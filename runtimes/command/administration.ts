@@ -3,12 +3,12 @@ import { Accounts } from "../../core/accounts/Accounts.ts"
 import type { Parts } from "../../core/http/Parts.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
+import { note, type OwnersOccasion } from "../../core/server/Occasion.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import type { AuditTarget } from "../observe/ObserveSettings.ts"
 import { application } from "../server/application.ts"
 import { auditOf } from "../server/auditOf.ts"
 import { findSealKeys } from "../server/findSealKeys.ts"
-import { noteAs } from "../server/noteAs.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
 import { explain, type Trouble } from "./explain.ts"
 import { type CommandFailed, misused } from "./Outcome.ts"
@@ -19,6 +19,7 @@ export interface Administration {
   readonly workspace: Workspace
   readonly parts: Parts
   readonly accounts: Accounts["Service"]
+  readonly occasion: OwnersOccasion
   readonly note: (event: AuditEvent) => Effect.Effect<void>
 }
 
@@ -27,12 +28,14 @@ export const by = "command line"
 const open = Effect.fnUntraced(function* (settings: Settings) {
   const { parts } = yield* Tessera
   const { workspace } = settings
+  const occasion: OwnersOccasion = { workspace: workspace.id, by, requestId: by }
   const administration: Administration = {
     settings,
     workspace,
     parts,
     accounts: yield* Accounts,
-    note: noteAs(parts.audit, workspace.id, by)
+    occasion,
+    note: (event) => note(parts.audit, occasion, event)
   }
   return administration
 })

@@ -1,12 +1,14 @@
 import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { authMethods, type Client, displayName, grantTypes } from "../../core/client/Client.ts"
-import { readRegistration } from "../../core/client/RegistrationRequest.ts"
+import { authMethods, type Client, displayName, grantTypes, isKnown } from "../../core/client/Client.ts"
+import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
-import { type Administration, administer, by } from "./administration.ts"
+import { switchClient } from "../../core/server/switchClient.ts"
+import { type Administration, administer } from "./administration.ts"
 import { everyPage } from "./everyPage.ts"
 import { notFound } from "./Outcome.ts"
 import { facts, json, print, table, timeText } from "./output.ts"
@@ -32,7 +34,10 @@ const list = Command.make("list", { json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
       const { parts, workspace } = administration
-      const clients = yield* everyPage((page) => parts.clients.list(workspace.id, page))
+      const now = yield* currentInstant
+      const clients = (yield* everyPage((page) => parts.clients.list(workspace.id, page))).filter((client) =>
+        isKnown(client, now)
+      )
       const used = yield* Effect.forEach(clients, (client) =>
         Effect.map(lastUse(administration, client), (at) => ({ client, at }))
       )
@@ -60,7 +65,7 @@ const show = Command.make("show", { id, json }, (given) =>
     Effect.gen(function* () {
       const { parts, workspace } = administration
       const client = yield* parts.clients.find(workspace.id, yield* readId(given.id))
-      if (client === undefined) return yield* unknown
+      if (client === undefined || !isKnown(client, yield* currentInstant)) return yield* unknown
       const shown = described(client, yield* lastUse(administration, client))
       yield* print(
         given.json,
@@ -96,7 +101,7 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ note, parts, workspace }) =>
+    administer(({ occasion, parts }) =>
       Effect.gen(function* () {
         const request = {
           client_name: given.name,
@@ -106,9 +111,8 @@ const create = Command.make(
           ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
         }
         // Held to what is asked of a client that registers itself.
-        const registration = yield* Effect.fromResult(readRegistration(JSON.stringify(request)))
-        const made = yield* registerClient(parts, workspace.id, registration, "owner")
-        yield* note({ _tag: "ClientRegistered", client: made.client.id, by })
+        const registration = yield* Effect.fromResult(checkRegistration(request))
+        const made = yield* registerClient(parts, occasion, registration)
         const secret = Option.map(made.secret, Redacted.value)
         const shown = {
           ...clientInformation(made.client),
@@ -135,27 +139,25 @@ const create = Command.make(
   ])
 )
 
-const switched = (name: "disable" | "enable", description: string, disabled: boolean) =>
+const switched = (name: "disable" | "enable", description: string) =>
   Command.make(name, { id, json }, (given) =>
-    administer(({ note, parts, workspace }) =>
+    administer(({ occasion, parts }) =>
       Effect.gen(function* () {
-        const client = yield* parts.clients.setDisabled(workspace.id, yield* readId(given.id), disabled)
-        if (client === undefined) return yield* unknown
-        yield* note({ _tag: "ClientChanged", client: client.id, change: disabled ? "disabled" : "enabled", by })
+        const clientId = yield* readId(given.id)
+        if ((yield* switchClient(parts, occasion, clientId, `${name}d`)) === "unknown") return yield* unknown
         const seconds = parts.policy.clientStaleness / 1000
-        yield* print(given.json, { client_id: client.id, disabled }, [
-          `${client.id} is ${name}d; a server that runs knows within ${seconds} seconds.`
+        yield* print(given.json, { client_id: clientId, disabled: name === "disable" }, [
+          `${clientId} is ${name}d; a server that runs knows within ${seconds} seconds.`
         ])
       })
     )
   ).pipe(Command.withDescription(description))
 
 const remove = Command.make("delete", { id, json }, (given) =>
-  administer(({ note, parts, workspace }) =>
+  administer(({ occasion, parts }) =>
     Effect.gen(function* () {
       const clientId = yield* readId(given.id)
-      if ((yield* deleteClient(parts, workspace.id, clientId)) === "unknown") return yield* unknown
-      yield* note({ _tag: "ClientDeleted", client: clientId, by })
+      if ((yield* deleteClient(parts, occasion, clientId)) === "unknown") return yield* unknown
       yield* print(given.json, { client_id: clientId, deleted: true }, [
         `${clientId} is deleted, and nothing that it was granted is accepted any more.`
       ])
@@ -169,8 +171,8 @@ export const client = Command.make("client").pipe(
     list,
     show,
     create,
-    switched("disable", "Refuse a client and all its tokens until it is enabled again", true),
-    switched("enable", "Accept a client again", false),
+    switched("disable", "Refuse a client and all its tokens until it is enabled again"),
+    switched("enable", "Accept a client again"),
     remove
   ])
 )

@@ -1,6 +1,7 @@
 import type { AccountRefusal } from "../../core/accounts/AccountRefusal.ts"
 import type { RegistrationFault } from "../../core/client/register.ts"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { type BadKeyTerms, keyNameLength } from "../../core/rules/KeyTerms.ts"
 import type { Contended, Overloaded } from "../../core/rules/Refusal.ts"
 import type { CannotListen } from "../server/Listen.ts"
 import type { SealKeysRefused } from "../server/SealKeyFile.ts"
@@ -20,6 +21,7 @@ export type Trouble =
   | Overloaded
   | AccountRefusal
   | RegistrationFault
+  | BadKeyTerms
 
 /** What it means to whoever asked. */
 export const explain = (trouble: Trouble): CommandFailed => {
@@ -44,10 +46,19 @@ export const explain = (trouble: Trouble): CommandFailed => {
     case "InvalidClientMetadata":
     case "InvalidRedirectUri":
       return misused(trouble.message)
+    case "BadKeyTerms":
+      return misused(keyProblems[trouble.reason])
     case "AccountRefusal":
       return explainRefusal(trouble)
   }
 }
+
+const keyProblems = {
+  no_name: "Give the key a name that people can read.",
+  long_name: `The name is too long; ${keyNameLength} characters are the most.`,
+  lifetime:
+    "A key lasts for a millisecond at least and a hundred years at most. Leave the end out for one that never ends."
+} as const satisfies Record<BadKeyTerms["reason"], string>
 
 const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
   switch (reason) {

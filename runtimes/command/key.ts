@@ -2,9 +2,11 @@ import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/ports/Audit.ts"
-import { hasPassed, later } from "../../core/rules/Instant.ts"
-import { currentInstant } from "../../core/server/Grants.ts"
-import { type Administration, administer, by } from "./administration.ts"
+import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
+import { createKey } from "../../core/server/createKey.ts"
+import { revokeKey } from "../../core/server/revokeKey.ts"
+import { findMarked } from "../../core/settings/Mark.ts"
+import { type Administration, administer } from "./administration.ts"
 import { everyPage } from "./everyPage.ts"
 import { notFound } from "./Outcome.ts"
 import { json, print, table, timeText } from "./output.ts"
@@ -27,29 +29,19 @@ const described = (key: Key, usedAt: number | null) => ({
 const create = Command.make(
   "create",
   {
-    name: Flag.String("name").pipe(
-      Flag.withDescription("What it is for"),
-      Flag.withSchema(Schema.String.check(Schema.isPattern(/^(?!\s*$)[^\p{Cc}]{1,100}$/u)))
-    ),
+    name: Flag.String("name").pipe(Flag.withDescription("What it is for")),
     expires: Flag.String("expires").pipe(
       Flag.withDescription('After how long it ends, such as "90 days"; never where this is left out'),
-      Flag.withSchema(
-        Schema.DurationFromString.check(Schema.makeFilter((lifetime) => Duration.toMillis(lifetime) >= 1))
-      ),
+      Flag.withSchema(Schema.DurationFromString),
       Flag.optional
     ),
     json
   },
   (given) =>
-    administer(({ note, parts, workspace }) =>
+    administer(({ occasion, parts }) =>
       Effect.gen(function* () {
-        const now = yield* currentInstant
-        const expiresAt = Option.match(given.expires, {
-          onNone: () => null,
-          onSome: (lifetime) => later(now, Math.floor(Duration.toMillis(lifetime)))
-        })
-        const made = yield* parts.grants.createKey(workspace.id, { name: given.name, expiresAt })
-        yield* note({ _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
+        const lasts = Option.getOrUndefined(Option.map(given.expires, Duration.toMillis))
+        const made = yield* createKey(parts, occasion, { name: given.name, lasts })
         const text = Redacted.value(made.text)
         yield* print(given.json, { ...described(made.grant, null), key: text }, [
           text,
@@ -99,11 +91,11 @@ const revoke = Command.make(
   (given) =>
     administer((administration) =>
       Effect.gen(function* () {
-        const { note, parts, workspace } = administration
-        const key = (yield* keysOf(administration)).find((one) => grantMark(one.id) === given.id)
-        if (key === undefined) return yield* notFound("There is no such key.")
-        yield* parts.grants.revokeGrant(workspace.id, key.id, "by_owner")
-        yield* note({ _tag: "KeyRevoked", grant: grantMark(key.id), by })
+        const { occasion, parts, workspace } = administration
+        const key = yield* findMarked((page) => parts.grants.keys(workspace.id, page), given.id)
+        if (key?._tag !== "Key" || (yield* revokeKey(parts, occasion, key.id)) !== "revoked") {
+          return yield* notFound("There is no such key.")
+        }
         yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
       })
     )

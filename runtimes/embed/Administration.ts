@@ -1,22 +1,21 @@
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { Parts } from "../../core/http/Parts.ts"
-import type { AuditEvent } from "../../core/ports/Audit.ts"
-import { currentInstant } from "../../core/rules/Instant.ts"
+import type { OwnersOccasion } from "../../core/server/Occasion.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 
 /** What looking after grants, clients and keys takes. */
 export interface Administration {
   readonly parts: Parts
   readonly workspace: Workspace
+  readonly occasion: OwnersOccasion
   /** Runs it where the server's own services are. Rejects with the tagged error that the effect fails with. */
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 }
 
-/** Who the audit stream says it was: the host's own code, in no request of Tessera's. */
-export const by = "host"
+const by = "host program"
 
-export const note = ({ parts, workspace }: Administration, event: AuditEvent): Effect.Effect<void> =>
-  Effect.flatMap(currentInstant, (at) => parts.audit.record({ at, workspace: workspace.id, requestId: by, event }))
+/** The host's own code does it, in no request of Tessera's. */
+export const occasionAt = ({ id }: Workspace): OwnersOccasion => ({ workspace: id, by, requestId: by })
 
 /** One page of a list. */
 export interface PageOf<A> {

@@ -1,9 +1,12 @@
 import { Duration, Effect, Option, Redacted } from "effect"
 import type { Grant, Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/ports/Audit.ts"
-import { currentInstant, hasPassed, later } from "../../core/rules/Instant.ts"
+import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
+import { BadKeyTerms, keyNameLength } from "../../core/rules/KeyTerms.ts"
+import { createKey } from "../../core/server/createKey.ts"
+import { revokeKey } from "../../core/server/revokeKey.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
-import { type Administration, by, limitOf, note, type PageOf, type Paging } from "./Administration.ts"
+import { type Administration, limitOf, type PageOf, type Paging } from "./Administration.ts"
 import { badOption } from "./BadOption.ts"
 
 /** An API key, without the key. */
@@ -36,17 +39,23 @@ export interface ApiKeysApi {
 }
 
 const readName = (name: unknown) =>
-  typeof name === "string" && /^(?!\s*$)[^\p{Cc}]{1,100}$/u.test(name)
-    ? Effect.succeed(name)
-    : Effect.fail(badOption("apiKeys.create name", "has to be 1 to 100 characters that people can read"))
+  typeof name === "string" ? Effect.succeed(name) : new BadKeyTerms({ reason: "no_name" })
 
-const readLifetime = (given: Duration.Input | undefined) => {
-  if (given === undefined) return Effect.succeed(undefined)
-  const millis = Option.getOrUndefined(Option.map(Duration.fromInput(given), Duration.toMillis))
-  return millis !== undefined && Number.isFinite(millis) && millis >= 1
-    ? Effect.succeed(Math.floor(millis))
-    : Effect.fail(badOption("apiKeys.create expiresIn", 'has to be milliseconds, or words such as "90 days"'))
-}
+const readLifetime = (given: Duration.Input | undefined) =>
+  given === undefined
+    ? Effect.succeed(undefined)
+    : Option.match(Duration.fromInput(given), {
+        onNone: () => new BadKeyTerms({ reason: "lifetime" }),
+        onSome: (lifetime) => Effect.succeed(Duration.toMillis(lifetime))
+      })
+
+const explain = ({ reason }: BadKeyTerms) =>
+  reason === "lifetime"
+    ? badOption(
+        "apiKeys.create expiresIn",
+        'has to be milliseconds, or words such as "90 days"; a hundred years at most'
+      )
+    : badOption("apiKeys.create name", `has to be 1 to ${keyNameLength} characters that people can read`)
 
 const told = (key: Key, lastUse: number | undefined): ApiKey => ({
   id: grantMark(key.id),
@@ -60,7 +69,7 @@ const told = (key: Key, lastUse: number | undefined): ApiKey => ({
 const isKey = (grant: Grant): grant is Key => grant._tag === "Key"
 
 export const apiKeysApi = (administration: Administration): ApiKeysApi => {
-  const { parts, run, workspace } = administration
+  const { occasion, parts, run, workspace } = administration
   const keys: GrantList = (page) => parts.grants.keys(workspace.id, page)
 
   return {
@@ -68,13 +77,10 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const name = yield* readName(asked.name)
-          const lifetime = yield* readLifetime(asked.expiresIn)
-          const now = yield* currentInstant
-          const expiresAt = lifetime === undefined ? null : later(now, lifetime)
-          const made = yield* parts.grants.createKey(workspace.id, { name, expiresAt })
-          yield* note(administration, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
+          const lasts = yield* readLifetime(asked.expiresIn)
+          const made = yield* createKey(parts, occasion, { name, lasts })
           return { ...told(made.grant, undefined), key: Redacted.value(made.text) }
-        })
+        }).pipe(Effect.catchTag("BadKeyTerms", (bad) => Effect.fail(explain(bad))))
       ),
     list: (paging = {}) =>
       run(
@@ -94,10 +100,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const grant = yield* findMarked(keys, id)
-          if (grant === undefined) return false
-          const outcome = yield* parts.grants.revokeGrant(workspace.id, grant.id, "by_owner")
-          if (outcome === "revoked") yield* note(administration, { _tag: "KeyRevoked", grant: grantMark(grant.id), by })
-          return outcome === "revoked"
+          return grant !== undefined && (yield* revokeKey(parts, occasion, grant.id)) === "revoked"
         })
       )
   }

@@ -1,11 +1,12 @@
 import { Effect, Option, Redacted } from "effect"
 import { type AuthMethod, type Client, displayName, type GrantType, isKnown } from "../../core/client/Client.ts"
-import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
-import { readClientId } from "../../core/rules/Id.ts"
+import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
+import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
-import { type Administration, by, limitOf, note, type PageOf, type Paging } from "./Administration.ts"
+import { switchClient } from "../../core/server/switchClient.ts"
+import { type Administration, limitOf, type PageOf, type Paging } from "./Administration.ts"
 
 /** A registered application. */
 export interface RegisteredClient {
@@ -47,7 +48,7 @@ export interface ClientsApi {
 }
 
 export const clientsApi = (administration: Administration): ClientsApi => {
-  const { parts, run, workspace } = administration
+  const { occasion, parts, run, workspace } = administration
 
   const told = (client: Client) =>
     Effect.map(parts.usage.lastUse("client", workspace.id, client.id), (lastUse): RegisteredClient => {
@@ -66,14 +67,11 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       }
     })
 
-  const switched = (id: string, disabled: boolean) =>
-    Effect.gen(function* () {
-      const clientId = readClientId(id)
-      if (Option.isNone(clientId)) return false
-      const client = yield* parts.clients.setDisabled(workspace.id, clientId.value, disabled)
-      if (client === undefined) return false
-      yield* note(administration, { _tag: "ClientChanged", client: id, change: disabled ? "disabled" : "enabled", by })
-      return true
+  /** `false`: there is no such client. */
+  const done = <E>(id: string, act: (id: ClientId) => Effect.Effect<string, E>) =>
+    Option.match(readClientId(id), {
+      onNone: () => Effect.succeed(false),
+      onSome: (clientId) => Effect.map(act(clientId), (outcome) => outcome !== "unknown")
     })
 
   return {
@@ -81,9 +79,8 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       run(
         Effect.gen(function* () {
           // Held to what is asked of a client that registers itself.
-          const registration = yield* Effect.fromResult(readRegistration(JSON.stringify(metadata)))
-          const made = yield* registerClient(parts, workspace.id, registration, "owner")
-          yield* note(administration, { _tag: "ClientRegistered", client: made.client.id })
+          const registration = yield* Effect.fromResult(checkRegistration(metadata))
+          const made = yield* registerClient(parts, occasion, registration)
           const secret = Option.getOrUndefined(Option.map(made.secret, Redacted.value))
           return { client: yield* told(made.client), secret }
         })
@@ -105,17 +102,8 @@ export const clientsApi = (administration: Administration): ClientsApi => {
           return client !== undefined && isKnown(client, yield* currentInstant) ? yield* told(client) : undefined
         })
       ),
-    disable: (id) => run(switched(id, true)),
-    enable: (id) => run(switched(id, false)),
-    delete: (id) =>
-      run(
-        Effect.gen(function* () {
-          const clientId = readClientId(id)
-          if (Option.isNone(clientId)) return false
-          if ((yield* deleteClient(parts, workspace.id, clientId.value)) === "unknown") return false
-          yield* note(administration, { _tag: "ClientDeleted", client: id, by })
-          return true
-        })
-      )
+    disable: (id) => run(done(id, (client) => switchClient(parts, occasion, client, "disabled"))),
+    enable: (id) => run(done(id, (client) => switchClient(parts, occasion, client, "enabled"))),
+    delete: (id) => run(done(id, (client) => deleteClient(parts, occasion, client)))
   }
 }

@@ -20,6 +20,7 @@ import { type FetchHandler, fetchHandler } from "../fetch.ts"
 import type { Guard } from "../guard/Guard.ts"
 import { localGuard } from "../guard/localGuard.ts"
 import { serveWith } from "../Serve.ts"
+import { occasionAt } from "./Administration.ts"
 import { type ApiKeysApi, apiKeysApi } from "./apiKeys.ts"
 import { choresOf } from "./chores.ts"
 import { type ClientsApi, clientsApi } from "./clients.ts"
@@ -149,7 +150,7 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     closed
       ? Promise.reject(new StorageUnavailable({ outcome: "not_done", message: "the server is closed" }))
       : runtime.runPromise(effect)
-  const administration = { parts, workspace, run }
+  const administration = { parts, workspace, occasion: occasionAt(workspace), run }
 
   const late = runtime.runSync(Late)
   const chores = choresOf({ parts, late, limits: runtime.runSync(LimitSharing) })

@@ -5,8 +5,9 @@ import { grantMark } from "../../core/ports/Audit.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed, type Instant, later } from "../../core/rules/Instant.ts"
 import type { Policy } from "../../core/rules/Policy.ts"
+import { endGrant } from "../../core/server/endGrant.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
-import { type Administration, limitOf, note, type PageOf, type Paging } from "./Administration.ts"
+import { type Administration, limitOf, type PageOf, type Paging } from "./Administration.ts"
 
 /** What a person allowed an application. */
 export interface UserGrant {
@@ -46,7 +47,7 @@ const everybodys: GrantList = () => Effect.succeed({ values: [], next: undefined
 const batch = 100
 
 export const grantsApi = (administration: Administration): GrantsApi => {
-  const { parts, run, workspace } = administration
+  const { occasion, parts, run, workspace } = administration
 
   const grantsOf = (user: string): GrantList => {
     const id = readUser(user)
@@ -70,13 +71,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       return [shown]
     })
 
-  const revoke = (grant: Grant) =>
-    Effect.gen(function* () {
-      const outcome = yield* parts.grants.revokeGrant(workspace.id, grant.id, "by_user")
-      if (outcome !== "revoked") return false
-      yield* note(administration, { _tag: "GrantRevoked", grant: grantMark(grant.id), why: "by_user" })
-      return true
-    })
+  const revoke = (grant: Grant) => Effect.map(endGrant(parts, occasion, grant.id), (outcome) => outcome === "revoked")
 
   return {
     list: (user, paging = {}) =>

@@ -3,7 +3,9 @@ import { Accounts } from "../../core/accounts/Accounts.ts"
 import { finishRemovals, tellRevoked } from "../../core/accounts/removal.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
 import { LimitSharing } from "../../core/limits/SharedLimiter.ts"
+import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { note } from "../../core/server/Occasion.ts"
 import { accessLog } from "../accessLog.ts"
 import type { OnHangUp } from "../observe/audit/auditStream.ts"
 import type { Tracing } from "../observe/otlp/tracing.ts"
@@ -18,7 +20,6 @@ import { firstAccount } from "./firstAccount.ts"
 import { housekeeping } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
 import { type LogFormat, logging } from "./logging.ts"
-import { noteAs } from "./noteAs.ts"
 import { readSettings, type Settings } from "./Settings.ts"
 
 /** What the platform knows of the program's surroundings. */
@@ -71,8 +72,9 @@ const running = Effect.fnUntraced(function* (
   const services = yield* runtime.contextEffect
   const { parts, routes } = Context.get(services, Tessera)
   const accounts = Context.get(services, Accounts)
-  const note = noteAs(parts.audit, settings.workspace.id, "server")
-  const setUpLink = yield* firstAccount(settings, accounts, note)
+  const occasion = { workspace: settings.workspace.id, requestId: "server" }
+  const noteHere = (event: AuditEvent) => note(parts.audit, occasion, event)
+  const setUpLink = yield* firstAccount(settings, accounts, noteHere)
   // Before the storage is closed, and after the last request: what was used is noted.
   yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
 
@@ -108,7 +110,7 @@ const running = Effect.fnUntraced(function* (
     limits: Context.get(services, LimitSharing),
     finishRemovals: finishRemovals(
       accounts,
-      tellRevoked(parts.grants, (grant, why) => note({ _tag: "GrantRevoked", grant, why })),
+      tellRevoked(parts.grants, (grant, why) => noteHere({ _tag: "GrantRevoked", grant, why })),
       settings.workspace.id
     )
   })

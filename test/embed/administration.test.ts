@@ -106,9 +106,21 @@ describe("API keys", () => {
 
   test("are refused where they cannot be", () =>
     withHost({}, async ({ apiKeys }) => {
-      for (const asked of [{ name: " " }, { name: "a".repeat(101) }, { name: "a\nb" }, { name: "a", expiresIn: 0 }]) {
+      for (const asked of [
+        { name: " " },
+        { name: "\u200b\u2060" },
+        { name: "a".repeat(101) },
+        { name: "a", expiresIn: 0 },
+        { name: "a", expiresIn: Number.POSITIVE_INFINITY },
+        { name: "a", expiresIn: "6000 weeks" as const }
+      ]) {
         expect(await failure(apiKeys.create(asked))).toMatchObject({ _tag: "BadOption" })
       }
+    }))
+
+  test("are called what a list can show", () =>
+    withHost({}, async ({ apiKeys }) => {
+      expect((await apiKeys.create({ name: " Night\u202ely\nexport " })).name).toBe("Night ly export")
     }))
 
   test("come page by page", () =>

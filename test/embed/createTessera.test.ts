@@ -250,6 +250,31 @@ describe("its chores", () => {
 })
 
 describe("its audit", () => {
+  test("says of all that the host's own code does that it was the host program", async () => {
+    const heard: Array<AuditEntry> = []
+    await withHost({ audit: (entry) => heard.push(entry) }, async (auth) => {
+      await letIn(auth, "ada")
+      await auth.grants.revokeAll("ada")
+      const { client } = await auth.clients.register({ client_name: "Job", grant_types: ["client_credentials"] })
+      await auth.clients.disable(client.id)
+      await auth.clients.disable(client.id)
+      await auth.clients.delete(client.id)
+      const { id } = await auth.apiKeys.create({ name: "Key" })
+      await auth.apiKeys.revoke(id)
+    })
+    const own = heard.filter(({ requestId }) => requestId === "host program").map(({ event }) => event)
+    expect(own.map(({ _tag }) => _tag)).toEqual([
+      "ClientRegistered",
+      "GrantRevoked",
+      "ClientRegistered",
+      "ClientChanged",
+      "ClientDeleted",
+      "KeyCreated",
+      "KeyRevoked"
+    ])
+    for (const event of own) expect(event).toMatchObject({ by: "host program" })
+  })
+
   test("hears of grants, refusals, revocations and changes; what it throws hurts nobody", async () => {
     const heard: Array<AuditEntry["event"]["_tag"]> = []
     const audit = ({ event }: AuditEntry) => {

@@ -6,6 +6,7 @@ import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { lookedAtMost, shownMost } from "../../core/settings/gather.ts"
 import { codeFor, companies, jsonOf, redeem, refresh, registerClient, signInToApp, tokensOf } from "../given/flow.ts"
+import { byOwner } from "../given/occasion.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, nextOf, post, says } from "./given.ts"
 
@@ -96,7 +97,7 @@ describe("connected apps", () => {
           _tag: "GrantRevoked",
           grant: mark?.slice(0, 8) ?? "",
           why: "by_user",
-          by: "alice"
+          by: UserId.make("alice")
         })
       })
     ))
@@ -174,7 +175,7 @@ describe("connected apps", () => {
         const deleted = yield* registerClient(world)
         yield* signInToApp(world, deleted)
         const { values } = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 10 })
-        for (const { id } of values) if (id === deleted.id) yield* deleteClient(world.parts, world.workspace.id, id)
+        for (const { id } of values) if (id === deleted.id) yield* deleteClient(world.parts, byOwner(world), id)
         expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([])
       })
     ))

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
+import { switchClient } from "../../core/server/switchClient.ts"
 import {
   authorizeTarget,
   bearing,
@@ -16,6 +17,7 @@ import {
   text,
   tokenRequest
 } from "../given/flow.ts"
+import { byOwner, passing } from "../given/occasion.ts"
 import { inWorld, type World } from "../given/World.ts"
 
 const unverified = "This application registered itself"
@@ -28,7 +30,7 @@ const clientBy = Effect.fnUntraced(function* (world: World, madeBy: "itself" | "
     grant_types: ["authorization_code", "client_credentials"]
   }
   const request = yield* Effect.fromResult(readRegistration(JSON.stringify(metadata)))
-  const made = yield* registerClient(world.parts, world.workspace.id, request, madeBy)
+  const made = yield* registerClient(world.parts, madeBy === "owner" ? byOwner(world) : passing(world), request)
   const client: TestClient = {
     id: made.client.id,
     secret: made.secret._tag === "Some" ? world.reveal(made.secret.value) : undefined,
@@ -87,12 +89,12 @@ describe("a client", () => {
         const { access } = yield* signInToApp(world, client)
         const own = text(jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" })).access_token)
         for (const token of [access, own]) expect((yield* companies(world, token)).status).toBe(200)
-        expect(yield* deleteClient(world.parts, world.workspace.id, made.id)).toBe("deleted")
+        expect(yield* deleteClient(world.parts, byOwner(world), made.id)).toBe("deleted")
         for (const token of [access, own]) expect((yield* companies(world, token)).status).toBe(401)
         expect(yield* world.parts.grantRecords.get(world.workspace.id, made.workspaceGrant)).toMatchObject({
           _tag: "None"
         })
-        expect(yield* deleteClient(world.parts, world.workspace.id, made.id)).toBe("unknown")
+        expect(yield* deleteClient(world.parts, byOwner(world), made.id)).toBe("unknown")
       })
     ))
 
@@ -101,9 +103,9 @@ describe("a client", () => {
       Effect.gen(function* () {
         const { made, client } = yield* clientBy(world, "itself")
         const { access } = yield* signInToApp(world, client)
-        yield* world.parts.clients.setDisabled(world.workspace.id, made.id, true)
+        yield* switchClient(world.parts, byOwner(world), made.id, "disabled")
         expect((yield* companies(world, access)).status).toBe(401)
-        yield* world.parts.clients.setDisabled(world.workspace.id, made.id, false)
+        yield* switchClient(world.parts, byOwner(world), made.id, "enabled")
         expect((yield* companies(world, access)).status).toBe(200)
       })
     ))

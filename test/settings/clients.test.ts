@@ -3,12 +3,16 @@ import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { register } from "../../core/client/register.ts"
+import { UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/server/Grants.ts"
 import { registerClient as addClient, drawClient } from "../../core/server/registerClient.ts"
 import { lookedAtMost, shownMost } from "../../core/settings/gather.ts"
 import { authorizeTarget, companies, header, registerClient, signInToApp } from "../given/flow.ts"
+import { byOwner } from "../given/occasion.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, nextOf, post, says } from "./given.ts"
+
+const owner = UserId.make("owner")
 
 /** Clients as they are kept, without the requests before them. */
 const crowd = Effect.fnUntraced(function* (world: World, count: number, name: (n: number) => string) {
@@ -57,7 +61,7 @@ describe("registered clients", () => {
       Effect.gen(function* () {
         const metadata = { redirect_uris: ["https://own.example/cb"], token_endpoint_auth_method: "none" }
         const request = yield* Effect.fromResult(readRegistration(JSON.stringify(metadata)))
-        yield* addClient(world.parts, world.workspace.id, request, "owner")
+        yield* addClient(world.parts, byOwner(world), request)
         const page = yield* look(world, "owner", "clients")
         expect(page.body).toContain("Public, made by an owner")
         expect(page.body).toContain("An unnamed application")
@@ -82,8 +86,8 @@ describe("registered clients", () => {
         expect(header(on, "location")).toBe("/settings/clients?done=client-enabled")
         expect((yield* companies(world, access)).status).toBe(200)
         expect(world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "ClientChanged")).toEqual([
-          { _tag: "ClientChanged", client: client.id, change: "disabled", by: "owner" },
-          { _tag: "ClientChanged", client: client.id, change: "enabled", by: "owner" }
+          { _tag: "ClientChanged", client: client.id, change: "disabled", by: owner },
+          { _tag: "ClientChanged", client: client.id, change: "enabled", by: owner }
         ])
       })
     ))
@@ -101,7 +105,7 @@ describe("registered clients", () => {
         const again = yield* post(world, "owner", "clients", { action: "delete", id: client.id })
         expect(says(yield* follow(world, "owner", again), "problem")).toContain("No such client")
         expect(world.audit.filter(({ event }) => event._tag === "ClientDeleted").map(({ event }) => event)).toEqual([
-          { _tag: "ClientDeleted", client: client.id, by: "owner" }
+          { _tag: "ClientDeleted", client: client.id, by: owner }
         ])
       })
     ))

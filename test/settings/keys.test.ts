@@ -5,6 +5,7 @@ import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { rotateKey } from "../../core/server/rotateKey.ts"
 import { shownMost } from "../../core/settings/gather.ts"
 import { companies, header } from "../given/flow.ts"
+import { byOwner } from "../given/occasion.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, post, says, shownOn } from "./given.ts"
 
@@ -274,8 +275,8 @@ describe("API keys", () => {
         yield* create(world)
         const [grant] = yield* allGrants(world)
         if (grant?._tag !== "Key") throw new Error("no key")
-        const first = yield* rotateKey(world.parts.grants, world.workspace.id, grant)
-        expect(yield* rotateKey(world.parts.grants, world.workspace.id, grant)).toBeUndefined()
+        const first = yield* rotateKey(world.parts, byOwner(world), grant)
+        expect(yield* rotateKey(world.parts, byOwner(world), grant)).toBeUndefined()
         const alive = (yield* allGrants(world)).filter(({ _tag }) => _tag === "Key")
         expect(alive.map(({ id }) => id)).toEqual([first?.grant.id ?? grant.id])
       })
@@ -288,8 +289,8 @@ describe("API keys", () => {
         const [grant] = yield* allGrants(world)
         if (grant?._tag !== "Key") throw new Error("no key")
         const away = new StorageUnavailable({ outcome: "not_done", message: "gone fishing" })
-        const broken = { ...world.parts.grants, revokeGrant: () => Effect.fail(away) }
-        const failed = yield* Effect.flip(rotateKey(broken, world.workspace.id, grant))
+        const grants = { ...world.parts.grants, revokeGrant: () => Effect.fail(away) }
+        const failed = yield* Effect.flip(rotateKey({ ...world.parts, grants }, byOwner(world), grant))
         expect(failed).toBe(away)
         expect((yield* companies(world, key)).status).toBe(200)
       })

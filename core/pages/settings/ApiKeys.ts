@@ -1,4 +1,5 @@
 import { hasPassed, type Instant, type Millis } from "../../rules/Instant.ts"
+import { keyNameLength } from "../../rules/KeyTerms.ts"
 import type { Document } from "../Document.ts"
 import { field, hidden } from "../Field.ts"
 import { attributes, type Html, html } from "../Html.ts"
@@ -70,7 +71,7 @@ ${field({
   value: form?.name,
   problem: form?.problem,
   hint: "What it is for, so that you know it again: “Nightly export”.",
-  maxlength: 100
+  maxlength: keyNameLength
 })}
 <div class="field">
 <label for="expires">Expires after</label>

@@ -5,7 +5,7 @@ const who = {
   /** When it happened: ISO 8601, UTC. */
   time: Schema.String.check(Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)),
   workspace: Schema.String,
-  /** The `x-request-id` of the answer; `command line` or `server` where no request led to it. */
+  /** The `x-request-id` of the answer; `command line`, `host program` or `server` where no request led to it. */
   requestId: Schema.String
 }
 
@@ -16,7 +16,7 @@ const client = Schema.String
 /** The first eight characters of a grant's or a key's id: the whole of it is half of a token. */
 const grant = Schema.String.check(Schema.isMaxLength(8))
 const account = Schema.String
-/** An account's id, or `command line`. */
+/** An account's id, `command line`, `host program` or `OWNER_EMAIL`. */
 const actor = Schema.String
 const byMaybe = { actor: Schema.optionalKey(actor) }
 const reason = Schema.String
