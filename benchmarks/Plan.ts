@@ -9,7 +9,7 @@ export interface Plan {
   readonly body: string
   /**
    * `none`: every request is the same. `cycle`: the values are used over and over. `once`: each is used once, and the
-   * run ends with the last. `chain`: each is replaced by the `refresh_token` of its answer.
+   * run ends with the last, if its time has not come before. `chain`: each is replaced by the `refresh_token` of its answer.
    */
   readonly use: "none" | "cycle" | "once" | "chain"
   readonly values: ReadonlyArray<string>

@@ -9,7 +9,11 @@ import { performanceSection, withSection } from "./report/readme.ts"
 import { table } from "./report/table.ts"
 import { run } from "./run.ts"
 
-const say = (line: string) => process.stderr.write(`${line}\n`)
+const begun = performance.now()
+/** With the seconds so far, since the whole has a budget too. */
+const say = (line: string) => {
+  process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${line}\n`)
+}
 
 const wish = readArguments(process.argv.slice(2))
 if (typeof wish === "string") {

@@ -10,6 +10,8 @@ export interface Run {
   /** Warming up goes on until so many were answered, however slow the machine; but not for ever. */
   readonly warmRequests: number
   readonly millis: number
+  /** Under which name the values of a chain are kept, and taken up again by the next run of that name. */
+  readonly chain: string | undefined
   /** Whose CPU time counts as the server's. */
   readonly servers: ReadonlyArray<number>
   /** Processes that count with all their children: a database. */

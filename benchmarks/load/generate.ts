@@ -6,8 +6,8 @@ import { Latencies } from "./Latencies.ts"
 import type { Failure, Run, Sample } from "./Run.ts"
 import { requestsOf } from "./requests.ts"
 
-/** How many of the values that can be used once go into the warming up. */
-const warmShare = 0.1
+/** How many of the values that can be used once go into the warming up, if its time is not over before. */
+const warmShare = 0.3
 const silence = 20_000
 /** How many times as long as it should warming up takes at most. */
 const patience = 6
@@ -33,17 +33,26 @@ const meter = (run: Run) => ({
   own: cpuOf(process.pid)
 })
 
+/** Where chains stand: what the server has replaced must not be used again. */
+const chains = new Map<string, Array<string>>()
+
 const perform = (run: Run): Promise<Sample> =>
   new Promise((resolve, reject) => {
     const { plan, connections } = run
     // A request that never changes is one value, or one for each host.
-    const values = plan.use === "none" ? (plan.hosts ?? [""]).map(() => "") : [...plan.values]
+    const values =
+      plan.use === "none"
+        ? (plan.hosts ?? [""]).map(() => "")
+        : ((run.chain === undefined ? undefined : chains.get(run.chain)) ?? [...plan.values])
+    if (plan.use === "chain" && run.chain !== undefined) chains.set(run.chain, values)
     const requests = new Map(run.ports.map((port) => [port, requestsOf({ ...plan, values }, port)]))
     const portOf = (connection: Connection) => run.ports[connection.number % run.ports.length] ?? 0
     const warmValues = Math.floor(values.length * warmShare)
     const latencies = new Latencies()
     const open: Array<Connection> = []
-    let phase: "warming" | "measuring" | "over" = "warming"
+    let phase: "warming" | "measuring" | "draining" | "over" = "warming"
+    let measured: Sample | undefined
+    let out = 0
     let start = meter(run)
     let count = 0
     let next = 0
@@ -56,6 +65,8 @@ const perform = (run: Run): Promise<Sample> =>
       clearTimeout(timer)
       clearInterval(watch)
       for (const { socket } of open) socket?.end()
+      // A chain that broke off is not to be taken up again.
+      if (sample instanceof Error && run.chain !== undefined) chains.delete(run.chain)
       if (sample instanceof Error) reject(sample)
       else resolve(sample)
     }
@@ -63,10 +74,16 @@ const perform = (run: Run): Promise<Sample> =>
       if (performance.now() - lastAnswer > silence) end(new Error("the server has stopped answering"))
     }, 1000)
 
+    /** No connection is left with a request out: what it would replace is a link of a chain. */
+    const drain = () => {
+      if (measured !== undefined && out === 0) end(measured)
+    }
+
     const finish = () => {
+      clearTimeout(timer)
       const stop = meter(run)
       const seconds = (stop.at - start.at) / 1000
-      end({
+      measured = {
         requests: count,
         seconds,
         perSecond: count / seconds,
@@ -76,13 +93,21 @@ const perform = (run: Run): Promise<Sample> =>
         p99: latencies.quantile(0.99),
         memory: sum(run.servers.map(memoryOf)),
         generatorLoad: (stop.own - start.own) / (stop.at - start.at)
-      })
+      }
+      phase = "draining"
+      drain()
+    }
+    /** A turn is over when each connection could have had an answer, however slow the server. */
+    const finishWhenAnswered = () => {
+      if (count >= connections) finish()
+      else timer = setTimeout(finishWhenAnswered, run.millis / 10)
     }
     const measure = () => {
+      clearTimeout(timer)
       phase = "measuring"
       start = meter(run)
       count = 0
-      if (plan.use !== "once") timer = setTimeout(finish, run.millis)
+      timer = setTimeout(finishWhenAnswered, run.millis)
     }
 
     /** Which value a connection takes now; `undefined` when all have been used up. */
@@ -105,9 +130,10 @@ const perform = (run: Run): Promise<Sample> =>
     const send = (connection: Connection) => {
       const value = take(connection)
       if (value === undefined) {
-        if (phase === "measuring") finish()
+        if (phase === "measuring" && out === 0) finish()
         return
       }
+      out++
       connection.value = value
       const request = requests.get(portOf(connection))?.(value, values[value] ?? "")
       if (request === undefined) return
@@ -120,6 +146,7 @@ const perform = (run: Run): Promise<Sample> =>
       const answer = connection.answers.take(chunk)
       if (answer === undefined || phase === "over") return
       lastAnswer = performance.now()
+      out--
       if (answer.status !== plan.expect) {
         const text = answer.bytes.toString("latin1", 0, 600)
         return end(new Error(`${plan.method} ${plan.path} was answered ${answer.status}:\n${text}`))
@@ -129,6 +156,7 @@ const perform = (run: Run): Promise<Sample> =>
         if (successor === undefined) return end(new Error("an answer without a refresh_token"))
         values[connection.value] = successor
       }
+      if (phase === "draining") return drain()
       count++
       if (phase === "measuring") latencies.add(lastAnswer - connection.sentAt)
       else if (plan.use === "once" && next >= warmValues) measure()
@@ -154,11 +182,12 @@ const perform = (run: Run): Promise<Sample> =>
       }).catch(end)
     }
     const measureWhenWarm = (since: number) => {
+      if (phase !== "warming") return
       const isWarm = count >= run.warmRequests || performance.now() - since > run.warmMillis * patience
       if (isWarm) measure()
       else timer = setTimeout(() => measureWhenWarm(since), run.warmMillis / 10)
     }
-    if (plan.use !== "once") timer = setTimeout(measureWhenWarm, run.warmMillis, performance.now())
+    timer = setTimeout(measureWhenWarm, run.warmMillis, performance.now())
   })
 
 const failureOf = (error: unknown): Failure => ({ failure: error instanceof Error ? error.message : String(error) })

@@ -10,18 +10,18 @@ export interface Options {
 }
 
 export const thorough: Options = {
-  rounds: 5,
-  millis: 1000,
-  warmMillis: 200,
-  firstWarmMillis: 1500,
+  rounds: 7,
+  millis: 500,
+  warmMillis: 120,
+  firstWarmMillis: 1200,
   firstWarmRequests: 15_000,
   connections: 64
 }
 
 export const quick: Options = {
   rounds: 3,
-  millis: 500,
-  warmMillis: 150,
+  millis: 400,
+  warmMillis: 120,
   firstWarmMillis: 800,
   firstWarmRequests: 4000,
   connections: 64

@@ -33,7 +33,10 @@ export const hold = (
   Effect.gen(function* () {
     const { entrants, part, workload } = contest
     const samples = new Map<Entrant, Array<Sample>>(entrants.map((entrant) => [entrant, []]))
-    for (const entrant of entrants) yield* entrant.warm
+    for (const entrant of entrants) {
+      yield* entrant.warm
+      say(`${part}: ${workload}: ${entrant.name} ${entrant.store} ${entrant.case} is warm`)
+    }
     for (let round = 0; round < options.rounds; round++) {
       for (const entrant of round % 2 === 0 ? entrants : [...entrants].reverse()) {
         samples.get(entrant)?.push(yield* entrant.turn)
@@ -62,18 +65,26 @@ export interface Entry {
   readonly connections?: number
   /** How many values a turn takes that can be used again. */
   readonly values?: number
+  /** So many codes are made when nothing is known of the server's speed, and at least. */
+  readonly fewCodes?: number
+  /** Nobody else refreshes these grants, so that a turn goes on where the one before has ended. */
+  readonly keepsChain?: boolean
   /** Processes that count with their children: a database. */
   readonly families?: ReadonlyArray<number>
 }
 
 const defaultValues = 960
-const fewCodes = 1000
+const defaultFewCodes = 640
+/** A turn ends by its time; codes are a little more than that takes. */
+const reserve = 1.3
+let chains = 0
 const mostCodes = 40_000
 
 /** A server, with the load generator in front of it. */
 export const entrant = (entry: Entry): Entrant => {
   const { generator, options, subjects, workload } = entry
   const [first] = subjects
+  const fewCodes = entry.fewCodes ?? defaultFewCodes
   let kept: Plan | undefined
   let perSecond: number | undefined
 
@@ -81,14 +92,16 @@ export const entrant = (entry: Entry): Entrant => {
     if (workload !== "code_exchange") return entry.values ?? defaultValues
     if (perSecond === undefined) return fewCodes
     // A code can be used once, so a turn is as many codes as its time takes.
-    return Math.min(mostCodes, Math.max(fewCodes, Math.round((perSecond * millis) / 1000)))
+    return Math.min(mostCodes, Math.max(fewCodes, Math.round((reserve * perSecond * millis) / 1000)))
   }
+
+  const chain = entry.keepsChain && workload === "refresh" ? `${++chains}` : undefined
 
   const turn = (warmMillis: number, millis: number, warmRequests = 0) =>
     Effect.gen(function* () {
       const plan = kept ?? (yield* first.prepare(workload, countFor(warmMillis + millis)))
       // Values that are used up or replaced have to be made anew, and a peer forgets what it has stored meanwhile.
-      if (plan.use === "cycle") kept = plan
+      if (plan.use === "cycle" || chain !== undefined) kept = plan
       const sample = yield* generator.run({
         plan,
         ports: subjects.map(({ port }) => port),
@@ -96,6 +109,7 @@ export const entrant = (entry: Entry): Entrant => {
         warmMillis,
         warmRequests,
         millis,
+        chain,
         servers: subjects.map(({ pid }) => pid),
         families: entry.families ?? []
       })

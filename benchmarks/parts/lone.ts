@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
 import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
+import { freshRedis } from "../measure/freshRedis.ts"
 import { startGenerator } from "../measure/Generator.ts"
 import { tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
@@ -21,7 +22,7 @@ export const lone: Part = {
     const generator = yield* startGenerator()
     const url = yield* freshDatabase(postgres, "lone")
     const file = `sqlite:${join(yield* throwawayFolder("bench-sqlite"), "tessera.db")}`
-    const urls = { sqlite: file, postgres: url, redis: redis.server.url }
+    const urls = { sqlite: file, postgres: url, redis: yield* freshRedis(redis) }
     const held = yield* Effect.forEach(["sqlite", "postgres", "redis"] as const, (store) =>
       Effect.gen(function* () {
         const together = yield* tessera(setting, { store: urls[store], name: "tessera" })

@@ -22,7 +22,9 @@ const run = (part: string, runtime: Runtime) =>
     const floor = yield* sealedFloor(setting, runtime)
     const generator = yield* startGenerator()
     const held = yield* Effect.forEach(compared, (workload) => {
-      const entrants = [ours, floor].map((subject) => entrant({ generator, options, workload, subjects: [subject] }))
+      const entrants = [ours, floor].map((subject) =>
+        entrant({ generator, options, workload, subjects: [subject], keepsChain: true })
+      )
       return hold({ part, workload, entrants }, options, say)
     })
     return held.flat()
