@@ -3,15 +3,23 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, symlin
 import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
-import { companiesStatus, postToken, register } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { letThrough, throwawayFolder } from "../harness/throwawayFolder.ts"
 import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
 import { readme, readmeBlocks } from "../readme/blocks.ts"
-import { checkout, environment, every, only, ours, stagesOf, words } from "./given/Containerfile.ts"
-import { type Confined, confinement, inWords, startConfined } from "./given/confined.ts"
+import type { Child } from "../runtimes/given/Child.ts"
+import { checkout, environment, every, only, ours, signalNamed, stagesOf, words } from "./given/Containerfile.ts"
+import {
+  address,
+  type Container,
+  confinement,
+  inWords,
+  startContainer,
+  statusOf,
+  writableMounts
+} from "./given/confined.ts"
 
 const stages = ours()
 const [build, final] = stages
@@ -24,8 +32,11 @@ const copiedFrom = (text: string) => {
   return { stage, sources, target }
 }
 
+const machine = join(import.meta.dir, "given/machine.ts")
+
 const imageUser = only(final, "USER")
 const entry = [...words(only(final, "ENTRYPOINT")), ...words(only(final, "CMD"))]
+const signal = signalNamed(only(final, "STOPSIGNAL"))
 const [, ...probe] = /^(?:--\S+ )*CMD (.+)$/.exec(only(final, "HEALTHCHECK")) ?? []
 
 describe("the Containerfile", () => {
@@ -110,10 +121,11 @@ const made = Effect.gen(function* () {
 
 const everythingIn = (folder: string) => readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted()
 
-const container = Effect.gen(function* () {
+/** The image's files as they lie in its root, and its volume as a runtime makes one that it did not know. */
+const laidOut = Effect.gen(function* () {
   const output = yield* made
   const [copied] = every(final, "COPY").map(copiedFrom)
-  const image = join(output, (copied?.sources[0] ?? "").replace("/made/", ""))
+  const said = { volume: only(final, "VOLUME"), folder: only(final, "WORKDIR"), env: environment(final) }
   if (by === "bare") {
     const user = unprivilegedUser()
     // What is read only can't be removed either, but by root.
@@ -121,77 +133,96 @@ const container = Effect.gen(function* () {
       Effect.sync(() => chmodSync(output, 0o555)),
       () => Effect.sync(() => chmodSync(output, 0o755))
     )
-    return { root: output, data: yield* throwawayFolder("data", user), user }
+    return { image: { ...said, root: output, user }, data: yield* throwawayFolder("data", user) }
   }
+  const root = join(output, (copied?.sources[0] ?? "").replace("/made/", ""))
   const [uid = 0, gid = 0] = imageUser.split(":").map(Number)
   // A container's runtime writes this one.
-  writeFileSync(join(image, "etc/hosts"), "127.0.0.1 localhost db.internal\n")
-  return { root: image, data: yield* throwawayFolder("data", { uid, gid }), user: { uid, gid } }
+  writeFileSync(join(root, "etc/hosts"), "127.0.0.1 localhost db.internal\n")
+  // What is new belongs to whom its place in the image belongs to.
+  const place = statSync(join(root, said.volume))
+  const data = yield* throwawayFolder("data", place)
+  chmodSync(data, place.mode & 0o7777)
+  return { image: { ...said, root, user: { uid, gid } }, data }
 })
 
 describe(`the image's program runs ${inWords[by]}`, () => {
-  let place: Pick<Confined, "root" | "data" | "user">
+  let place: Pick<Container, "image" | "data">
   beforeAll(async () => {
-    place = await Effect.runPromise(Scope.provide(container, scope))
+    place = await Effect.runPromise(Scope.provide(laidOut, scope))
   }, 60_000)
 
-  const started = (command: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
-    startConfined({ by, ...place, env: { ...environment(final), ...env } }, command)
-
-  const ran = (command: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const child = yield* started(command, env)
-        const { status } = yield* Effect.promise(() => child.ended)
-        return { status, stdout: child.stdout(), stderr: child.stderr() }
-      })
+  const endOf = (child: Child) =>
+    Effect.map(
+      Effect.promise(() => child.ended),
+      ({ status }) => ({ status, stdout: child.stdout(), stderr: child.stderr() })
     )
 
-  const works = async (url: string) => {
-    const { client_id, client_secret } = await register(url, {
-      grant_types: ["client_credentials"],
-      redirect_uris: [],
-      token_endpoint_auth_method: "client_secret_post"
-    })
-    const fields = { grant_type: "client_credentials", client_id, client_secret: String(client_secret) }
-    const { access_token }: { access_token?: string } = await (await postToken(url, fields)).json()
-    return companiesStatus(url, access_token ?? "")
-  }
-
-  const serving = (env: Readonly<Record<string, string>>) =>
+  /** Where nothing is hidden, its port is not its own either. */
+  const options = (network: Container["network"]) =>
     Effect.gen(function* () {
-      const port = yield* freePort
-      const all = { PORT: String(port), ...env }
-      const server = yield* started(entry, all)
-      yield* Effect.promise(() => server.says(/issuer .+\n/))
-      const status = yield* Effect.promise(() => works(`http://127.0.0.1:${port}`))
-      const healthy = yield* ran(words(probe[0] ?? ""), all)
-      // The one signal that it is told to stop by is this one.
-      server.process.kill(only(final, "STOPSIGNAL") === "SIGTERM" ? "SIGTERM" : "SIGKILL")
-      return { status, healthy, ended: yield* Effect.promise(() => server.ended) }
+      if (by === "confined" && network === "own") return { url: `http://${address}:${only(final, "EXPOSE")}`, env: {} }
+      const port = String(yield* freePort)
+      return { url: `http://127.0.0.1:${port}`, env: { PORT: port } }
+    })
+
+  const serving = (
+    network: Container["network"],
+    more: Readonly<Record<string, string>> = {},
+    look: (pid: number) => void = () => undefined
+  ) =>
+    Effect.gen(function* () {
+      const { env, url } = yield* options(network)
+      const container = yield* startContainer({ by, ...place, network, env: { ...env, ...more } }, entry)
+      yield* Effect.promise(() => container.child.says(/issuer .+\n/))
+      look(container.pid())
+      const client = yield* container.beside([process.execPath, "--no-env-file", machine, url])
+      const answered = yield* endOf(client)
+      const healthy = yield* endOf(yield* container.exec(words(probe[0] ?? "")))
+      process.kill(container.pid(), signal)
+      return { answered, healthy, ended: yield* Effect.promise(() => container.child.ended) }
     })
 
   const asItShould = {
-    status: 200,
+    answered: { status: 0, stdout: "200\n", stderr: "" },
     healthy: { status: 0, stdout: "alive\n", stderr: "" },
     ended: { status: 0, signal: null }
+  }
+
+  /** What the kernel knows of it, and no configuration can gloss over. */
+  const confinedProperly = (pid: number) => {
+    if (by === "bare") return
+    const [uid, gid] = imageUser.split(":")
+    const { CapEff, CapPrm, Gid, Groups, NoNewPrivs, NSpid, Uid } = statusOf(pid)
+    expect({ CapEff, CapPrm, Gid, Groups, NoNewPrivs, NSpid, Uid }).toEqual({
+      CapEff: "0".repeat(16),
+      CapPrm: "0".repeat(16),
+      Gid: Array(4).fill(gid).join(" "),
+      Groups: "",
+      NoNewPrivs: "1",
+      NSpid: `${pid} 1`,
+      Uid: Array(4).fill(uid).join(" ")
+    })
+    const outsideOfProcAndDev = writableMounts(pid).filter((point) => !/^\/(?:proc|dev)(?:\/|$)/.test(point))
+    expect(outsideOfProcAndDev).toEqual([place.image.volume])
   }
 
   test("with its data where the volume is, and not a file elsewhere", () =>
     Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const before = everythingIn(place.root)
-          const files = before.filter((path) => !/^lib/.test(path) && statSync(join(place.root, path)).isFile())
+          const { data, image } = place
+          const before = everythingIn(image.root)
+          const files = before.filter((path) => !/^lib/.test(path) && statSync(join(image.root, path)).isFile())
           expect(files).toEqual(
             by === "bare" ? ["tessera"] : ["etc/group", "etc/hosts", "etc/nsswitch.conf", "etc/passwd", "tessera"]
           )
-          expect(yield* serving({})).toEqual(asItShould)
-          expect(everythingIn(place.data)).toEqual(["tessera.db", "tessera.db.keys"])
-          expect(everythingIn(place.root).filter((path) => !path.startsWith("data/"))).toEqual(before)
-          const { mode, uid } = statSync(join(place.data, "tessera.db.keys"))
+          expect(yield* serving("own", {}, confinedProperly)).toEqual(asItShould)
+          expect(everythingIn(data)).toEqual(["tessera.db", "tessera.db.keys"])
+          expect(everythingIn(image.root)).toEqual(before)
+          const { mode, uid } = statSync(join(data, "tessera.db.keys"))
           expect(mode & 0o777).toBe(0o600)
-          expect(uid).toBe(place.user?.uid ?? process.getuid?.() ?? -1)
+          expect(uid).toBe(image.user?.uid ?? process.getuid?.() ?? -1)
         })
       )
     ))
@@ -200,10 +231,10 @@ describe(`the image's program runs ${inWords[by]}`, () => {
     Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const port = yield* freePort
           // Everybody may write to /tmp, as far as its mode goes.
-          const elsewhere = by === "mounted" ? "/tmp/t.db" : join(place.root, "t.db")
-          const refused = yield* ran(entry, { PORT: String(port), DATABASE_URL: `sqlite:${elsewhere}` })
+          const elsewhere = by === "confined" ? "/tmp/t.db" : join(place.image.root, "t.db")
+          const env = { ...(yield* options("own")).env, DATABASE_URL: `sqlite:${elsewhere}` }
+          const refused = yield* endOf((yield* startContainer({ by, ...place, network: "own", env }, entry)).child)
           expect(refused.status).toBe(1)
           expect(refused.stdout).toBe("")
           expect(refused.stderr.trimEnd().split("\n")).toEqual([expect.stringContaining(elsewhere)])
@@ -223,7 +254,7 @@ describe(`the image's program runs ${inWords[by]}`, () => {
           // The hosts that the image's own lookup is told of, where it has files of its own.
           if (by !== "bare") named.hostname = "db.internal"
           const env = { DATABASE_URL: named.href, SEAL_KEYS: Buffer.alloc(32, 7).toString("base64url") }
-          expect(yield* serving(env)).toEqual(asItShould)
+          expect(yield* serving("ours", env)).toEqual(asItShould)
         })
       )
     ))

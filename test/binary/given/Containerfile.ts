@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs"
+import { constants } from "node:os"
 import { join } from "node:path"
 
 export const checkout = join(import.meta.dir, "../../..")
@@ -52,6 +53,12 @@ export const words = (text: string): ReadonlyArray<string> => {
   const list: unknown = JSON.parse(text)
   if (!Array.isArray(list) || !list.every((word) => typeof word === "string")) throw new Error(`needs a shell: ${text}`)
   return list
+}
+
+export const signalNamed = (name: string): NodeJS.Signals => {
+  const isSignal = (text: string): text is NodeJS.Signals => text in constants.signals
+  if (!isSignal(name)) throw new Error(`no signal: ${name}`)
+  return name
 }
 
 export const environment = (stage: Stage): Readonly<Record<string, string>> =>
