@@ -42,7 +42,8 @@ const headerOf = (raw: ReadonlyArray<string>, name: string): string | undefined 
   for (let i = 0; i < raw.length; i += 2) {
     const candidate = raw[i]
     if (candidate?.length !== name.length || candidate.toLowerCase() !== name) continue
-    value = value === undefined ? raw[i + 1] : `${value}, ${raw[i + 1]}`
+    // HTTP/2 brings each cookie on its own (RFC 9113 §8.2.3).
+    value = value === undefined ? raw[i + 1] : `${value}${name === "cookie" ? "; " : ", "}${raw[i + 1]}`
   }
   return value
 }
@@ -78,8 +79,11 @@ class NodeRequest implements HttpRequest {
   }
 }
 
+/** Over HTTP/2 nothing has to say that there is one. */
 const hasBody = (request: IncomingMessage): boolean =>
-  lengthOf(request) > 0 || headerOf(request.rawHeaders, "transfer-encoding") !== undefined
+  lengthOf(request) > 0 ||
+  headerOf(request.rawHeaders, "transfer-encoding") !== undefined ||
+  request.httpVersionMajor > 1
 
 const utf8 = new TextDecoder()
 

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from "bun:test"
+import { type ClientHttp2Session, connect, createServer, type IncomingHttpHeaders } from "node:http2"
+import { createTessera } from "../../runtimes/embed/tessera.ts"
+import { connectMount } from "../../runtimes/node.ts"
+import { options, people, redirectUri } from "../embed/host.ts"
+
+const cookies: Array<string | null | undefined> = []
+const auth = createTessera(
+  options({
+    owner: {
+      ...people,
+      signedIn: (request) => {
+        cookies.push(request.headers.get("cookie"))
+        return people.signedIn(request)
+      }
+    }
+  })
+)
+
+let session: ClientHttp2Session
+const server = createServer()
+
+beforeAll(async () => {
+  const mount = connectMount(auth)
+  // Node's compatibility layer, which every framework over `node:http2` stands on, has the shape of `node:http`'s.
+  server.on("request", (request, response) =>
+    Reflect.apply(mount, undefined, [request, response, () => response.end()])
+  )
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
+  const address = server.address()
+  session = connect(`http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`)
+})
+
+afterAll(async () => {
+  session.destroy()
+  await new Promise((closed) => server.close(closed))
+  await auth.close()
+})
+
+const ask = (headers: Record<string, string | Array<string>>, body?: string): Promise<readonly [number, string]> =>
+  new Promise((resolve, reject) => {
+    let status = 0
+    let text = ""
+    const stream = session.request(headers)
+    stream.on("response", (answered: IncomingHttpHeaders) => {
+      status = Number(answered[":status"])
+    })
+    stream.on("data", (bytes) => {
+      text += bytes
+    })
+    stream.on("end", () => resolve([status, text]))
+    stream.on("error", reject)
+    stream.end(body)
+  })
+
+test("cookies that HTTP/2 brings one by one (RFC 9113 §8.2.3) are one header again", async () => {
+  const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+  const query = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri })
+  const [status] = await ask({ ":path": `/oauth/authorize?${query}`, cookie: ["theme=dark", "session=ada"] })
+  expect([status, cookies]).toEqual([200, ["theme=dark; session=ada"]])
+})
+
+test("a body is read that HTTP/2 brings without saying how long it is", async () => {
+  const post = { ":path": "/oauth/token", ":method": "POST", "content-type": "application/x-www-form-urlencoded" }
+  const [status, text] = await ask(post, "grant_type=client_credentials&client_id=nobody")
+  expect([status, JSON.parse(text).error]).toEqual([401, "invalid_client"])
+  expect((await ask(post, "a".repeat(70_000)))[0]).toBe(413)
+  expect((await ask({ ":path": "/.well-known/oauth-authorization-server" }))[0]).toBe(200)
+})
