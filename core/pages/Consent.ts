@@ -72,7 +72,8 @@ const permission = (scope: ConsentPage["scopes"][number]): Html =>
     scope.byDefault && html` <span class="hint">Included because it did not ask for anything in particular.</span>`
   }</span></li>`
 
-export const consentPage = (place: Place, model: ConsentPage): Document => {
+/** `settings`: whether there are pages where people look after what they allowed. */
+export const consentPage = (place: Place, model: ConsentPage, settings = true): Document => {
   const name = clientName(model.client.name)
   return {
     title: `Allow ${name}?`,
@@ -96,7 +97,7 @@ ${hidden({ csrf: model.csrf, ticket: model.ticket, request: model.request })}
 <button class="button" type="submit" name="decision" value="deny">Deny</button>
 <button class="button primary" type="submit" name="decision" value="approve">Approve</button>
 </form>
-<p class="aside">You can take this back at any time in <bdi>${place.name}</bdi> under Settings, Connected apps.</p>`
+${settings && html`<p class="aside">You can take this back at any time in <bdi>${place.name}</bdi> under Settings, Connected apps.</p>`}`
     )
   }
 }

@@ -63,12 +63,12 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .notice-caution{background:var(--notice-wash);color:var(--notice)}
 
 .terms{border:1px solid var(--line);border-radius:calc(var(--radius)*1.25)}
-.terms>div{display:grid;grid-template-columns:108px minmax(0,1fr) auto;gap:0 16px;align-items:center;min-height:48px;padding:8px 14px}
+.terms>div{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:0 16px;align-items:center;min-height:48px;padding:8px 14px}
 .terms>div+div{border-top:1px solid var(--line)}
-.terms dt{color:var(--muted);font-size:.875rem}
+.terms dt{grid-column:1/-1;color:var(--muted);font-size:.875rem}
 .terms dd{font-weight:560;font-size:.9375rem}
 .terms .host{font-weight:650}
-.terms dd:has(.host){grid-column:2/-1}
+.terms dd:has(.host){grid-column:1/-1}
 .permissions{display:grid;gap:12px}
 .card>h2+.permissions{margin-top:12px}
 .permissions li{display:flex;gap:12px}
@@ -144,7 +144,7 @@ summary{cursor:pointer}
 
 @media (max-width:800px){.frame{grid-template-columns:minmax(0,1fr);gap:24px;padding:16px 16px 64px}.bar-inner{padding:12px 16px}
 .sections{border-bottom:1px solid var(--line);padding-bottom:12px}.sections ul{display:flex;flex-wrap:wrap;gap:4px;position:static}.sections a{min-height:44px}}
-@media (max-width:600px){.row{grid-template-columns:minmax(0,1fr);padding:16px}.row-head{padding:0}.row-facts{grid-template-columns:minmax(0,1fr);gap:4px}.row-facts>div{display:grid;grid-template-columns:minmax(0,7rem) minmax(0,1fr);gap:12px;align-items:baseline}.row-actions{order:1;margin-top:12px}.terms>div{grid-template-columns:minmax(0,1fr) auto}.terms dt{grid-column:1/-1}.terms dd:has(.host){grid-column:1/-1}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
+@media (max-width:600px){.row{grid-template-columns:minmax(0,1fr);padding:16px}.row-head{padding:0}.row-facts{grid-template-columns:minmax(0,1fr);gap:4px}.row-facts>div{display:grid;grid-template-columns:minmax(0,7rem) minmax(0,1fr);gap:12px;align-items:baseline}.row-actions{order:1;margin-top:12px}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
 .confirm[open]{flex-basis:100%}.confirm-body{position:static;width:auto;margin-top:8px;box-shadow:none}.padded,.once{padding:20px 16px}.inline-form{grid-template-columns:minmax(0,1fr)}.form-actions .button{width:100%}.who-name{display:none}}
 @media (max-width:480px){.stage{padding-top:24px;gap:16px}.card{padding:24px 20px}}
 @media (prefers-reduced-motion:no-preference){.button,input,select{transition:background-color .12s,border-color .12s}}

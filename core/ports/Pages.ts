@@ -31,8 +31,11 @@ export class Pages extends Context.Service<
     ) => HttpResponse
   }
 >()("tessera/core/ports/Pages") {
-  /** Tessera's own, in the colours of a theme, but for those that the host has of its own. */
-  static readonly layer = (theme?: Theme, own: OwnPages = {}) => {
+  /**
+   * Tessera's own, in the colours of a theme, but for those that the host has of its own. `settings`: whether there are
+   * pages to send people to who want to take something back.
+   */
+  static readonly layer = (theme?: Theme, own: OwnPages = {}, settings = true) => {
     const show: Pages["Service"]["show"] = (workspace, status, draw, headers = []) => {
       const place = placeOf(workspace, theme)
       return page(status, draw(place), { place, headers })
@@ -43,7 +46,7 @@ export class Pages extends Context.Service<
       ...(consentAt === undefined ? {} : { consentAt }),
       consent: (workspace, model) =>
         consent === undefined
-          ? show(workspace, 200, (place) => consentPage(place, model))
+          ? show(workspace, 200, (place) => consentPage(place, model, settings))
           : ownPage(consent(workspace, model)),
       consentAnswered: (workspace, model) =>
         consentAnswered === undefined

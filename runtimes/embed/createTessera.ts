@@ -124,7 +124,7 @@ const layerOf = (options: CreateOptions, read: Read) => {
       hostOwner(options.owner),
       auditLayer(options.audit),
       registrationLayer(read.registration),
-      Pages.layer(read.theme, read.ownPages),
+      Pages.layer(read.theme, read.ownPages, wanted.includes("settings")),
       Workspaces.layerOne(read.workspace)
     ]),
     Layer.provideMerge(clock),

@@ -58,6 +58,21 @@ describe("a host's people", () => {
     })
   })
 
+  test("are told of settings where they find what they allowed only where there are any", async () => {
+    for (const [extras, told] of [
+      [[], false],
+      [["settings"], true]
+    ] as const) {
+      await withHost({ extras, owner: { ...people, signedIn: () => ada } }, async (auth) => {
+        const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+        const asked = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri })
+        const page = await (await auth.handle(new Request(`${issuer}/oauth/authorize?${asked}`))).text()
+        expect([extras, page.includes("Connected apps")]).toEqual([extras, told])
+        expect((await auth.handle(new Request(`${issuer}/settings/apps`))).status).toBe(told ? 200 : 404)
+      })
+    }
+  })
+
   for (const [trouble, signedIn] of [
     ["throws", () => Promise.reject(new Error("secret of the session store"))],
     [
