@@ -1,6 +1,6 @@
-import { Hex } from "effect/encoding"
 import { corsHeaders } from "../core/http/commonHeaders.ts"
 import type { HttpResponse } from "../core/http/Http.ts"
+import { hexOf } from "../core/rules/Hex.ts"
 
 const requestIdLength = 8
 
@@ -12,7 +12,7 @@ export const turnedAway = (answer: HttpResponse): HttpResponse => ({
   ...answer,
   headers: [
     ...answer.headers,
-    ["x-request-id", Hex.encode(crypto.getRandomValues(new Uint8Array(requestIdLength)))],
+    ["x-request-id", hexOf(crypto.getRandomValues(new Uint8Array(requestIdLength)))],
     ...corsHeaders
   ]
 })

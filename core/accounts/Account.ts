@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Base64Url } from "effect/encoding"
+import { base64Url } from "../rules/Base64Url.ts"
 import { UserId } from "../rules/Id.ts"
 import { Instant, later } from "../rules/Instant.ts"
 import { Digest } from "../rules/Secret.ts"
@@ -82,4 +82,4 @@ export const loginKind: RecordKind<Login> = {
 }
 
 // Sixteen bytes are 22 characters of base64url: a UserId.
-export const userIdOf = (bytes: Uint8Array): UserId => Base64Url.encode(bytes) as UserId
+export const userIdOf = (bytes: Uint8Array): UserId => base64Url(bytes) as UserId

@@ -1,8 +1,8 @@
 import { Effect, Option, type Result } from "effect"
-import { Base64Url } from "effect/encoding"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { base64Url } from "../rules/Base64Url.ts"
 import { idLength, type UserId } from "../rules/Id.ts"
 import { type Instant, later } from "../rules/Instant.ts"
 import { Contended } from "../rules/Refusal.ts"
@@ -93,7 +93,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
 
   /** Whether a login that leads to this account is free to lead elsewhere; from then on its opening cannot succeed. */
   const isFree = Effect.fnUntraced(function* (workspace: WorkspaceId, holder: UserId, email: Email) {
-    const attempt = Base64Url.encode(entropy.bytes(attemptLength))
+    const attempt = base64Url(entropy.bytes(attemptLength))
     return yield* decided(
       transact(accounts, entropy, workspace, holder, (account: Account | undefined) => {
         if (account === undefined || account._tag === "Gone") return answer(true)
@@ -162,7 +162,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       return account?._tag === "Active" && account.email === email ? account : undefined
     }),
     open: Effect.fnUntraced(function* (workspace, opening, now) {
-      const attempt = Base64Url.encode(entropy.bytes(attemptLength))
+      const attempt = base64Url(entropy.bytes(attemptLength))
       yield* reserve(workspace, opening.id, attempt, now)
       yield* claim(workspace, opening.email, opening.id)
       const active: Active = { _tag: "Active", ...opening, epoch: 1, createdAt: now }

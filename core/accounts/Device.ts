@@ -1,7 +1,7 @@
 import { Option } from "effect"
-import { Base64Url } from "effect/encoding"
 import type { HttpRequest } from "../http/Http.ts"
 import type { Entropy } from "../ports/Entropy.ts"
+import { base64Url } from "../rules/Base64Url.ts"
 import { hasPassed, type Instant, later } from "../rules/Instant.ts"
 import { type Digest, sameDigest } from "../rules/Secret.ts"
 import type { Sealer, SealKey } from "../token/KeyRing.ts"
@@ -24,7 +24,7 @@ const nonceLength = 16
 const utf8 = new TextEncoder()
 
 const macOf = (sealer: Sealer, key: SealKey, workspace: Workspace, login: Digest, nonce: string, at: string) =>
-  Base64Url.encode(sealer.mac(key, workspace.id, "session", utf8.encode(`device ${login} ${nonce} ${at}`)))
+  base64Url(sealer.mac(key, workspace.id, "session", utf8.encode(`device ${login} ${nonce} ${at}`)))
 
 export const rememberDevice = (
   sealer: Sealer,
@@ -33,7 +33,7 @@ export const rememberDevice = (
   login: Digest,
   now: Instant
 ) => {
-  const nonce = Base64Url.encode(entropy.bytes(nonceLength))
+  const nonce = base64Url(entropy.bytes(nonceLength))
   const at = now.toString(36)
   const mac = macOf(sealer, sealer.first, workspace, login, nonce, at)
   return setCookie(workspace, deviceCookie, `${sealer.first.id}.${nonce}.${at}.${mac}`, deviceTtl)

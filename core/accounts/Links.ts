@@ -1,8 +1,8 @@
 import { Effect, Option, Redacted } from "effect"
-import { Base64Url } from "effect/encoding"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { base64Url } from "../rules/Base64Url.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { type Digest, digestOf } from "../rules/Secret.ts"
@@ -45,7 +45,7 @@ export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service
 
   return {
     make: Effect.fnUntraced(function* (workspace, make) {
-      const secret = Base64Url.encode(entropy.bytes(secretLength))
+      const secret = base64Url(entropy.bytes(secretLength))
       const link = make(digestOf(secret))
       const kept = yield* transact(records, entropy, workspace, link.id, (found: Link | undefined) =>
         found === undefined ? answerAndKeep(link, undefined) : answer(undefined)

@@ -1,8 +1,8 @@
 import { Effect, Option, Redacted } from "effect"
-import { Base64Url } from "effect/encoding"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { base64Url } from "../rules/Base64Url.ts"
 import type { UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
@@ -40,7 +40,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
 
   return {
     start: Effect.fnUntraced(function* (workspace, account, now) {
-      const secret = Base64Url.encode(entropy.bytes(secretLength))
+      const secret = base64Url(entropy.bytes(secretLength))
       const session: Session = {
         id: digestOf(secret),
         account: account.id,

@@ -1,9 +1,9 @@
 import { Option } from "effect"
-import { Base64Url } from "effect/encoding"
 import type { Call } from "../http/Call.ts"
 import type { Parameters } from "../http/form.ts"
 import type { HeaderPairs } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
+import { base64Url } from "../rules/Base64Url.ts"
 import { csrfField, isCsrfField } from "../token/csrf.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { type Cookie, clearCookie, readCookie, setCookie } from "./Cookie.ts"
@@ -22,7 +22,7 @@ const binding = (value: string) => `form ${value}`
 /** The hidden field, and the cookie that it is bound to. The same one for two tabs. */
 export const drawForm = (parts: Parts, call: Call): { readonly csrf: string; readonly headers: HeaderPairs } => {
   const value = Option.getOrElse(readCookie(call.workspace, call.request, formCookie), () =>
-    Base64Url.encode(parts.entropy.bytes(valueLength))
+    base64Url(parts.entropy.bytes(valueLength))
   )
   return {
     csrf: csrfField(parts.keys.current(), call.workspace.id, binding(value)),

@@ -1,5 +1,5 @@
-import { Option, type Redacted, Result } from "effect"
-import { Base64Url } from "effect/encoding"
+import { Option, type Redacted } from "effect"
+import { readBase64Url } from "../rules/Base64Url.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -53,6 +53,6 @@ export const isKeyText = (text: string): boolean => text.startsWith(apiKeyPrefix
 /** The grant that a key's text points to, if it can be one of ours at all. */
 export const readKey = (text: string): Option.Option<GrantId> => {
   if (text.length !== textLength || !hasValidChecksum(text)) return Option.none()
-  const bytes = Base64Url.decode(text.slice(apiKeyPrefix.length, -checksumLength))
-  return Result.isSuccess(bytes) ? Option.some(grantIdOf(bytes.success.subarray(0, idLength))) : Option.none()
+  const bytes = readBase64Url(text, apiKeyPrefix.length, text.length - checksumLength)
+  return bytes === undefined ? Option.none() : Option.some(grantIdOf(bytes.subarray(0, idLength)))
 }

@@ -3,7 +3,7 @@ import type { Policy } from "../rules/Policy.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, type Scopes } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
-import type { AccessTokens, Active, RefreshLine, Standing } from "./Grant.ts"
+import type { AccessTokens, Active, Pending, Standing } from "./Grant.ts"
 
 /** Bytes drawn before a decision, used or not, so that the decision stays a function. */
 export interface Fresh {
@@ -50,17 +50,31 @@ export const refreshToken = (grant: Active): RefreshToken => ({
   generation: grant.refresh.generation
 })
 
-export const refreshLine = (
+/** The grant from now on, with its refresh token of this generation. */
+export const activeFrom = (
+  grant: Pending | Active,
+  access: AccessTokens,
   generation: number,
   endsAt: Instant,
   policy: Policy,
   now: Instant,
   fresh: Fresh
-): RefreshLine => ({
-  generation,
-  issuedAt: now,
-  expiresAt: earlier(later(now, policy.refreshIdleTtl), endsAt),
-  key: fresh.key
+): Active => ({
+  _tag: "Active",
+  id: grant.id,
+  client: grant.client,
+  subject: grant.subject,
+  scope: grant.scope,
+  resource: grant.resource,
+  createdAt: grant.createdAt,
+  access,
+  refresh: {
+    generation,
+    issuedAt: now,
+    expiresAt: earlier(later(now, policy.refreshIdleTtl), endsAt),
+    key: fresh.key
+  },
+  endsAt
 })
 
 export const tokensOf = (

@@ -7,8 +7,8 @@ import type { Policy } from "../rules/Policy.ts"
 import { InvalidGrant, type InvalidTarget } from "../rules/Refusal.ts"
 import { narrowResource, type Resource } from "../rules/Resource.ts"
 import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "./Decision.ts"
-import type { Active, Grant, Pending } from "./Grant.ts"
-import { type Fresh, noAccessTokensYet, refreshLine, type Tokens, tokensOf } from "./issue.ts"
+import type { Grant, Pending } from "./Grant.ts"
+import { activeFrom, type Fresh, noAccessTokensYet, type Tokens, tokensOf } from "./issue.ts"
 import { revoked } from "./revoke.ts"
 
 export interface Redeem {
@@ -52,17 +52,6 @@ export const redeem = (
   if (Result.isFailure(resource)) return refuse(resource.failure)
 
   const endsAt = later(grant.createdAt, policy.refreshMaxTtl)
-  const next: Active = {
-    _tag: "Active",
-    id: grant.id,
-    client: grant.client,
-    subject: grant.subject,
-    scope: grant.scope,
-    resource: grant.resource,
-    createdAt: grant.createdAt,
-    access: noAccessTokensYet,
-    refresh: refreshLine(1, endsAt, policy, now, fresh),
-    endsAt
-  }
+  const next = activeFrom(grant, noAccessTokensYet, 1, endsAt, policy, now, fresh)
   return answerAndKeep(next, tokensOf(next, next.scope, resource.success, policy, now, fresh))
 }

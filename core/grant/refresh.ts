@@ -9,7 +9,7 @@ import { narrowScopes } from "../rules/Scope.ts"
 import type { RefreshToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "./Decision.ts"
 import type { Active, Grant } from "./Grant.ts"
-import { type Fresh, refreshLine, type Tokens, tokensOf } from "./issue.ts"
+import { activeFrom, type Fresh, type Tokens, tokensOf } from "./issue.ts"
 import { revoked } from "./revoke.ts"
 
 export interface Refresh {
@@ -62,17 +62,6 @@ export const refresh = (
   if (Result.isFailure(resource)) return refuse(resource.failure)
 
   if (standing === "retried") return answer(tokensOf(grant, scope.success, resource.success, policy, now, fresh))
-  const next: Active = {
-    _tag: "Active",
-    id: grant.id,
-    client: grant.client,
-    subject: grant.subject,
-    scope: grant.scope,
-    resource: grant.resource,
-    createdAt: grant.createdAt,
-    access: grant.access,
-    refresh: refreshLine(grant.refresh.generation + 1, grant.endsAt, policy, now, fresh),
-    endsAt: grant.endsAt
-  }
+  const next = activeFrom(grant, grant.access, grant.refresh.generation + 1, grant.endsAt, policy, now, fresh)
   return answerAndKeep(next, tokensOf(next, scope.success, resource.success, policy, now, fresh))
 }

@@ -1,6 +1,7 @@
 /**
  * Base64url without padding (RFC 4648 §5), one text for each value. `effect/encoding` accepts several forms of one value
- * and finds out by regular expressions; a token has one form, and every request reads one.
+ * and finds out by regular expressions; a token has one form, and every request reads one. What proves it, in
+ * `core/testing`, writes by `effect/encoding`, so as not to be made of what it proves.
  */
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

@@ -1,5 +1,6 @@
 import { Array as Arr, Context, Layer, Redacted, Result, Schema } from "effect"
-import { Base64Url, Hex } from "effect/encoding"
+import { Base64Url } from "effect/encoding"
+import { hexOf } from "../rules/Hex.ts"
 import { type Mac, macUnder, sha256Of } from "../rules/Sha256.ts"
 
 /** A sealing key is 256 random bits; its id is the start of its own digest. */
@@ -21,13 +22,14 @@ export class BadSealKey extends Schema.TaggedError<BadSealKey>()("BadSealKey", {
 
 export const sealKey = (bytes: Uint8Array): SealKey => {
   const idBytes = sha256Of(bytes).slice(0, keyIdLength)
-  return { id: Hex.encode(idBytes), idBytes, bytes: Redacted.make(bytes, { label: "seal key" }) }
+  return { id: hexOf(idBytes), idBytes, bytes: Redacted.make(bytes, { label: "seal key" }) }
 }
 
 /** Keys as they are configured: base64url of 32 bytes each, separated by commas. */
 export const parseKeyRing = (text: Redacted.Redacted<string>): Result.Result<KeyRing, BadSealKey> => {
   const keys: Array<SealKey> = []
   for (const part of Redacted.value(text).split(",")) {
+    // Of `effect/encoding`, which takes every form of base64url: a key may have been made by any other tool.
     const bytes = Base64Url.decode(part.trim())
     if (Result.isFailure(bytes) || bytes.success.length !== sealKeyLength) {
       return Result.fail(
@@ -109,7 +111,10 @@ export const makeSealer = (ring: KeyRing): Sealer => {
   }
 }
 
-/** The keys of this process. A service that can be asked again, so that a rotation needs no restart. */
+/**
+ * The keys of this process. Asked at every use, so that a host's own layer may turn the ring while it runs; `layer`, and
+ * with it our server, has the ring that it was started with, and a new key takes a restart.
+ */
 export class Keys extends Context.Service<Keys, { readonly current: () => Sealer }>()("tessera/core/token/Keys") {
   static readonly layer = (ring: KeyRing) => {
     const sealer = makeSealer(ring)

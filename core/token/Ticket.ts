@@ -1,6 +1,7 @@
 import { Result } from "effect"
-import { Base64Url, Hex } from "effect/encoding"
+import { base64Url, readBase64Url } from "../rules/Base64Url.ts"
 import { endsIn } from "../rules/endsIn.ts"
+import { hexOf } from "../rules/Hex.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import { type Digest, digestOf, sameDigest } from "../rules/Secret.ts"
@@ -73,7 +74,7 @@ export const sealTicket = (
   const bytes = new Uint8Array(headLength + macLength)
   bytes.set(head)
   bytes.set(macOf(sealer, sealer.first, workspace, head, binding), headLength)
-  return Base64Url.encode(bytes)
+  return base64Url(bytes)
 }
 
 export const openTicket = (
@@ -83,11 +84,10 @@ export const openTicket = (
   binding: TicketBinding,
   now: Instant
 ): Result.Result<Ticket, "ticket" | "expired"> => {
-  const decoded = Base64Url.decode(text)
-  if (Result.isFailure(decoded)) return Result.fail("ticket")
-  const bytes = decoded.success
-  if (bytes.length !== headLength + macLength || bytes[0] !== version) return Result.fail("ticket")
-  const key = sealer.find(Hex.encode(bytes.slice(at.key, at.grant)))
+  const bytes = readBase64Url(text)
+  if (bytes === undefined || bytes.length !== headLength + macLength || bytes[0] !== version)
+    return Result.fail("ticket")
+  const key = sealer.find(hexOf(bytes, at.key, at.grant))
   if (key === undefined) return Result.fail("ticket")
   if (!endsIn(bytes, macOf(sealer, key, workspace, bytes.slice(0, headLength), binding))) return Result.fail("ticket")
   return hasPassed(readInstant(bytes, at.expiry), now)
@@ -95,7 +95,7 @@ export const openTicket = (
     : Result.succeed({
         grant: grantIdOf(bytes.slice(at.grant, at.expiry)),
         // 32 bytes are 43 characters of base64url.
-        shown: Base64Url.encode(bytes.slice(at.shown, headLength)) as Digest
+        shown: base64Url(bytes.slice(at.shown, headLength)) as Digest
       })
 }
 

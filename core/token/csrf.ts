@@ -1,11 +1,11 @@
-import { Base64Url } from "effect/encoding"
+import { base64Url } from "../rules/Base64Url.ts"
 import { sameDigest } from "../rules/Secret.ts"
 import type { Sealer, SealKey } from "./KeyRing.ts"
 
 const utf8 = new TextEncoder()
 
 const made = (sealer: Sealer, key: SealKey, workspace: string, session: string): string =>
-  `${key.id}.${Base64Url.encode(sealer.mac(key, workspace, "form", utf8.encode(session)))}`
+  `${key.id}.${base64Url(sealer.mac(key, workspace, "form", utf8.encode(session)))}`
 
 /** The hidden field of every form: shows that the form was drawn for the session that posts it. */
 export const csrfField = (sealer: Sealer, workspace: string, session: string): string =>

@@ -1,5 +1,13 @@
-import { type Effect, Option, Redacted } from "effect"
-import { type Complaint, complaint, optional, readVariable, type Variable, wholeNumber } from "../server/Variable.ts"
+import { Option, Redacted } from "effect"
+import {
+  type Complaint,
+  complaint,
+  type Given,
+  optional,
+  readVariables,
+  type Variable,
+  wholeNumber
+} from "../server/Variable.ts"
 
 /** A listener for whoever asks how the server is; none where nobody is to. */
 export interface MetricsSettings {
@@ -105,20 +113,9 @@ const variables = {
   }
 }
 
-/** Each on its own, to be read together with the server's others. */
-export const observeVariables = {
-  audit: readVariable(variables.audit),
-  metricsHost: readVariable(variables.metricsHost),
-  metricsPort: readVariable(variables.metricsPort),
-  otlpEndpoint: readVariable(variables.otlpEndpoint),
-  otlpHeaders: readVariable(variables.otlpHeaders),
-  serviceName: readVariable(variables.serviceName),
-  share: readVariable(variables.share)
-}
+export const observeVariables = readVariables(variables)
 
-type Given = { readonly [name in keyof typeof observeVariables]: Effect.Success<(typeof observeVariables)[name]> }
-
-export const observeSettings = (given: Given): ObserveSettings => ({
+export const observeSettings = (given: Given<typeof variables>): ObserveSettings => ({
   audit: given.audit,
   metrics: Option.map(given.metricsPort, (port) => ({ host: given.metricsHost, port })),
   otlp: Option.map(given.otlpEndpoint, (endpoint) => ({

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
 import { Effect, Redacted, Result, Schema } from "effect"
-import { Base64Url } from "effect/encoding"
+import { base64Url } from "../../core/rules/Base64Url.ts"
 import { type KeyRing, parseKeyRing, sealKeyLength } from "../../core/token/KeyRing.ts"
 
 /** The keys are there and can't be used, or can't be made. `message` says what to do. */
@@ -16,7 +16,7 @@ export interface FoundKeys {
 }
 
 export const newSealKey = (): Redacted.Redacted<string> =>
-  Redacted.make(Base64Url.encode(randomBytes(sealKeyLength)), { label: "seal key" })
+  Redacted.make(base64Url(randomBytes(sealKeyLength)), { label: "seal key" })
 
 export const sealKeyFileOf = (databasePath: string): string => `${databasePath}.keys`
 

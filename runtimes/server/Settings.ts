@@ -15,11 +15,12 @@ import { type StorageSettings, storageSettings, storageVariables } from "./Stora
 import {
   type Complaint,
   complaint,
+  complaintsOf,
   durationOf,
   fromResult,
   oneOf,
   optional,
-  readVariable,
+  readVariables,
   switchOf,
   timeoutOf,
   type Variable,
@@ -130,40 +131,11 @@ const variables = {
 /** Reads them all, through whatever `ConfigProvider` is there, and says of all that are wrong what is wrong. */
 export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
   const read = yield* Effect.all(
-    {
-      host: readVariable(variables.host),
-      port: readVariable(variables.port),
-      baseUrl: readVariable(variables.baseUrl),
-      workspaceName: readVariable(variables.workspaceName),
-      database: readVariable(variables.database),
-      ...storageVariables,
-      ...observeVariables,
-      sealKeys: readVariable(variables.sealKeys),
-      ownerEmail: readVariable(variables.ownerEmail),
-      ownerPassword: readVariable(variables.ownerPassword),
-      codeTtl: readVariable(variables.codeTtl),
-      accessTtl: readVariable(variables.accessTtl),
-      refreshIdleTtl: readVariable(variables.refreshIdleTtl),
-      refreshMaxTtl: readVariable(variables.refreshMaxTtl),
-      refreshGrace: readVariable(variables.refreshGrace),
-      registration: readVariable(variables.registration),
-      registrationToken: readVariable(variables.registrationToken),
-      rateLimits: readVariable(variables.rateLimits),
-      requirePkce: readVariable(variables.requirePkce),
-      trustedProxies: readVariable(variables.trustedProxies),
-      accessLog: readVariable(variables.accessLog),
-      logFormat: readVariable(variables.logFormat),
-      requestsAtOnce: readVariable(variables.requestsAtOnce),
-      requestTimeout: readVariable(variables.requestTimeout),
-      shutdownTimeout: readVariable(variables.shutdownTimeout)
-    },
+    { ...readVariables(variables), ...storageVariables, ...observeVariables },
     { mode: "result" }
   )
 
-  const complaints: Array<Complaint> = []
-  for (const one of Object.values<Result.Result<unknown, Complaint>>(read)) {
-    if (Result.isFailure(one)) complaints.push(one.failure)
-  }
+  const complaints = [...complaintsOf(read)]
   // Where one of two that belong together is wrong in itself, nothing is said about the two.
   const both = <A, B>(a: Result.Result<A, Complaint>, b: Result.Result<B, Complaint>, check: (a: A, b: B) => void) =>
     Result.isSuccess(a) && Result.isSuccess(b) ? check(a.success, b.success) : undefined

@@ -1,5 +1,15 @@
 import { Effect, Option, Result } from "effect"
-import { type Complaint, oneOf, optional, readVariable, switchOf, timeoutOf, wholeNumber } from "./Variable.ts"
+import {
+  type Complaint,
+  complaintsOf,
+  type Given,
+  oneOf,
+  optional,
+  readVariables,
+  switchOf,
+  timeoutOf,
+  wholeNumber
+} from "./Variable.ts"
 
 /** How a storage is used. */
 export interface StorageSettings {
@@ -47,24 +57,9 @@ const variables = {
   eviction: oneOf("REDIS_EVICTION", ["refuse", "allow"], "refuse")
 }
 
-/** Each on its own, to be read together with the server's others. */
-export const storageVariables = {
-  startTimeout: readVariable(variables.startTimeout),
-  deadline: readVariable(variables.deadline),
-  poolSize: readVariable(variables.poolSize),
-  connectTimeout: readVariable(variables.connectTimeout),
-  statementTimeout: readVariable(variables.statementTimeout),
-  prepare: readVariable(variables.prepare),
-  coalesce: readVariable(variables.coalesce),
-  schema: readVariable(variables.schema),
-  migrations: readVariable(variables.migrations),
-  prefix: readVariable(variables.prefix),
-  eviction: readVariable(variables.eviction)
-}
+export const storageVariables = readVariables(variables)
 
-type Given = { readonly [name in keyof typeof storageVariables]: Effect.Success<(typeof storageVariables)[name]> }
-
-export const storageSettings = (given: Given): StorageSettings => ({
+export const storageSettings = (given: Given<typeof variables>): StorageSettings => ({
   patience: given.startTimeout,
   deadline: given.deadline,
   postgres: {
@@ -85,7 +80,6 @@ export const readStorageSettings: Effect.Effect<StorageSettings, ReadonlyArray<C
   (read) => {
     const given = Result.all(read)
     if (Result.isSuccess(given)) return Effect.succeed(storageSettings(given.success))
-    const each = Object.values<Result.Result<unknown, Complaint>>(read)
-    return Effect.fail(each.flatMap((one) => (Result.isFailure(one) ? [one.failure] : [])))
+    return Effect.fail(complaintsOf(read))
   }
 )

@@ -24,6 +24,23 @@ export const readVariable = <A>(variable: Variable<A>): Effect.Effect<A, Complai
     })
   )
 
+export type Variables = Readonly<Record<string, Variable<unknown>>>
+
+/** What variables come to, by name. */
+export type Given<V extends Variables> = { readonly [name in keyof V]: V[name] extends Variable<infer A> ? A : never }
+
+type Readings<V extends Variables> = { readonly [name in keyof V]: Effect.Effect<Given<V>[name], Complaint> }
+
+/** Each on its own, to be read together with others. */
+export const readVariables = <V extends Variables>(variables: V): Readings<V> =>
+  // Each name has what its own variable reads, which the type of a mapped object can't say.
+  Object.fromEntries(Object.entries(variables).map(([name, one]) => [name, readVariable(one)])) as Readings<V>
+
+/** All that is wrong with what was read. */
+export const complaintsOf = (
+  read: Readonly<Record<string, Result.Result<unknown, Complaint>>>
+): ReadonlyArray<Complaint> => Object.values(read).flatMap((one) => (Result.isFailure(one) ? [one.failure] : []))
+
 export const optional = <A>(variable: Omit<Variable<A>, "fallback">): Variable<Option.Option<A>> => ({
   ...variable,
   read: (text) => Option.map(variable.read(text), Option.some),
