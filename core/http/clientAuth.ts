@@ -41,7 +41,7 @@ const readBasic = (header: string): Result.Result<{ readonly id: string; readonl
     : Result.fail(unreadable)
 }
 
-const readId = readerOf(Struct.pick(clientFields, ["client_id"]))
+const readClient = readerOf(clientFields)
 const readSecret = readerOf(Struct.pick(clientFields, ["client_secret"]))
 
 const presented = (id: ClientId, method: Presented["method"], secret: string | undefined): Presented => ({
@@ -53,12 +53,12 @@ const presented = (id: ClientId, method: Presented["method"], secret: string | u
 /** RFC 6749 §2.3: by one method only, so the body may name the same client and nothing more. */
 const presentedByHeader = (
   authorization: string,
-  sent: Sent,
-  secret: string | undefined
+  sent: Sent
 ): Result.Result<Presented, InvalidClient | InvalidRequest> => {
   const basic = readBasic(authorization)
   if (Result.isFailure(basic)) return Result.fail(basic.failure)
-  if (secret !== undefined) {
+  const body = readSecret(sent)
+  if (Result.isFailure(body) || body.success.client_secret !== undefined) {
     const message = "The client authenticates by the header or by the body, not by both."
     return Result.fail(new InvalidRequest({ reason: "two_client_credentials", message }))
   }
@@ -78,15 +78,12 @@ const readPresented = (
   authorization: string | null | undefined,
   sent: Sent
 ): Result.Result<Presented, InvalidClient | InvalidRequest> => {
-  const body = readSecret(sent)
-  if (Result.isFailure(body)) return Result.fail(body.failure)
-  const secret = body.success.client_secret
   if (authorization !== null && authorization !== undefined && authorization !== "")
-    return presentedByHeader(authorization, sent, secret)
-  const named = readId(sent)
+    return presentedByHeader(authorization, sent)
+  const body = readClient(sent)
   // What no client can be called is not known, like what none is called.
-  if (Result.isFailure(named)) return Result.fail(new InvalidClient({ reason: "unknown", triedHeader: false }))
-  const id = named.success.client_id
+  if (Result.isFailure(body)) return Result.fail(new InvalidClient({ reason: "unknown", triedHeader: false }))
+  const { client_id: id, client_secret: secret } = body.success
   return id === undefined
     ? Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
     : Result.succeed(presented(id, secret === undefined ? "none" : "client_secret_post", secret))

@@ -25,47 +25,65 @@ export type Read<F extends Fields> = Schema.Struct<F>["Type"]
 
 export type Reader<F extends Fields> = (sent: Sent) => Result.Result<Read<F>, InvalidRequest>
 
-/** Reads one parameter into what has been read; comes back with what is wrong, if something is. */
-type FieldReader = (parameters: Parameters, into: Record<string, unknown>) => InvalidRequest | undefined
+type Decode = (text: string) => Option.Option<unknown>
 
-/** What a Schema makes of a text: the plainest of them, without its machinery, what that would. */
-const decoderOf = (schema: Schema.Decoder<unknown>): ((text: string) => Option.Option<unknown>) => {
+interface Column {
+  readonly name: string
+  readonly optional: boolean
+  readonly missing: InvalidRequest
+  readonly malformed: InvalidRequest
+  /** `undefined` where the text is taken as it is. */
+  readonly decode: Decode | undefined
+  /** By a struct of this field alone, for a Schema that may have a say about what was not sent. */
+  readonly alone: ((sent: Readonly<Record<string, string>>) => Option.Option<object>) | undefined
+}
+
+/** The plainest Schemas do without their machinery. */
+const decoderOf = (schema: Schema.Decoder<unknown>): Decode | undefined => {
   const { ast } = schema
   if (ast.checks !== undefined) return Schema.decodeUnknownOption(schema)
-  if (SchemaAST.isString(ast)) return Option.some
+  if (SchemaAST.isString(ast)) return undefined
   return SchemaAST.isLiteral(ast)
     ? (text) => (text === ast.literal ? Option.some(text) : Option.none())
     : Schema.decodeUnknownOption(schema)
 }
 
-const fieldReaderOf = (name: string, schema: Schema.Decoder<unknown>): FieldReader => {
+const columnOf = ([name, schema]: readonly [string, Schema.Decoder<unknown>]): Column => {
+  const refusal = (reason: InvalidRequest["reason"], what: string) =>
+    new InvalidRequest({ reason, message: `The parameter ${name} is ${what}.` })
   const { ast } = schema
-  const message = `The parameter ${name} is missing.`
-  const missing = new InvalidRequest({ reason: "missing_parameter", message })
-  const malformed =
-    refusalOf(ast) ??
-    new InvalidRequest({ reason: "malformed_parameter", message: `The parameter ${name} is not well-formed.` })
-  if (ast.encoding !== undefined) {
-    // It may have a say about being left out, which only the struct around it asks for.
-    const alone = Schema.decodeUnknownOption(Schema.Struct({ [name]: schema }))
-    return (parameters, into) => {
-      const text = parameters.get(name)
-      const decoded = alone(text === undefined ? {} : { [name]: text })
-      if (Option.isNone(decoded)) return text === undefined ? missing : malformed
-      Object.assign(into, decoded.value)
-      return undefined
-    }
+  const transforms = ast.encoding !== undefined
+  return {
+    name,
+    optional: SchemaAST.isOptional(ast),
+    missing: refusal("missing_parameter", "missing"),
+    malformed: refusalOf(ast) ?? refusal("malformed_parameter", "not well-formed"),
+    decode: transforms ? undefined : decoderOf(schema),
+    alone: transforms ? Schema.decodeUnknownOption(Schema.Struct({ [name]: schema })) : undefined
   }
-  const decode = decoderOf(schema)
-  const absent = SchemaAST.isOptional(ast) ? undefined : missing
-  return (parameters, into) => {
-    const text = parameters.get(name)
-    if (text === undefined) return absent
-    const decoded = decode(text)
-    if (Option.isNone(decoded)) return malformed
-    into[name] = decoded.value
+}
+
+/** Comes back with what is wrong, if something is. */
+const readInto = (
+  read: Record<string, unknown>,
+  { alone, decode, malformed, missing, name, optional }: Column,
+  text: string | undefined
+): InvalidRequest | undefined => {
+  if (alone !== undefined) {
+    const decoded = alone(text === undefined ? {} : { [name]: text })
+    if (Option.isNone(decoded)) return text === undefined ? missing : malformed
+    Object.assign(read, decoded.value)
     return undefined
   }
+  if (text === undefined) return optional ? undefined : missing
+  if (decode === undefined) {
+    read[name] = text
+    return undefined
+  }
+  const decoded = decode(text)
+  if (Option.isNone(decoded)) return malformed
+  read[name] = decoded.value
+  return undefined
 }
 
 /**
@@ -73,12 +91,12 @@ const fieldReaderOf = (name: string, schema: Schema.Decoder<unknown>): FieldRead
  * wrong the first. Parameters that it does not name are ignored.
  */
 export const readerOf = <const F extends Fields>(fields: F): Reader<F> => {
-  const readers = Object.entries(fields).map(([name, schema]) => fieldReaderOf(name, schema))
+  const columns = Object.entries(fields).map(columnOf)
   return (sent) => {
     const parameters = open(sent)
     const read: Record<string, unknown> = {}
-    for (const reader of readers) {
-      const fault = reader(parameters, read)
+    for (const column of columns) {
+      const fault = readInto(read, column, parameters.get(column.name))
       if (fault !== undefined) return Result.fail(fault)
     }
     // Each was decoded by its own Schema, and a struct's type is what its fields decode to.

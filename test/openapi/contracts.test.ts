@@ -1,0 +1,44 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { grantTypes } from "../../core/client/Client.ts"
+import { variantsOf } from "../../core/http/variantsOf.ts"
+import { authorizeContract } from "../../core/openapi/contract/authorize.ts"
+import { clientFields } from "../../core/openapi/contract/clientFields.ts"
+import { introspectContract } from "../../core/openapi/contract/introspect.ts"
+import { revokeContract } from "../../core/openapi/contract/revoke.ts"
+import { tokenContract } from "../../core/openapi/contract/token.ts"
+import { inWorld } from "../given/World.ts"
+
+const forms = [...tokenContract.form.members, introspectContract.form, revokeContract.form]
+
+describe("what readers are compiled from", () => {
+  test("is every form and query of the table of routes", () =>
+    inWorld((world) =>
+      Effect.sync(() => {
+        const contracts = world.routes.flatMap(({ contracts = {} }) => Object.values(contracts))
+        const taken = contracts.flatMap(({ form, query }) => [form, query]).filter((schema) => schema !== undefined)
+        const known = [authorizeContract.query, tokenContract.form, introspectContract.form, revokeContract.form]
+        expect(taken.length).toBe(known.length)
+        expect(taken.every((schema) => known.some((one) => one === schema))).toBe(true)
+      })
+    ))
+
+  // Readers go by the fields: a struct that had more to say than they do would say it in the document alone.
+  test("says all that it says in its fields", () => {
+    for (const { ast } of [authorizeContract.query, ...forms]) {
+      expect([ast._tag, ast.checks, ast.encoding]).toEqual(["Objects", undefined, undefined])
+    }
+  })
+
+  // The client is read before anybody looks which form it is.
+  test("has the one pair of fields by which every client says who it is", () => {
+    for (const { fields } of forms) {
+      expect(fields.client_id).toBe(clientFields.client_id)
+      expect(fields.client_secret).toBe(clientFields.client_secret)
+    }
+  })
+
+  test("has a form for each grant type that a client may register for", () => {
+    expect(Object.keys(variantsOf(tokenContract.form, "grant_type"))).toEqual([...grantTypes])
+  })
+})
