@@ -9,8 +9,18 @@ const always: HeaderPairs = [
 
 const isAlways = (name: string): boolean => always.some(([kept]) => kept === name)
 
+/** RFC 9110 §5.1, §5.5: what else is there would be thrown at whoever writes the answer, and bring a Node process down. */
+const isHeader = ([name, value]: HeaderPairs[number]): boolean =>
+  /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+
+const canBeSent = ({ headers, status }: HttpResponse): boolean =>
+  Number.isInteger(status) && status >= 200 && status < 600 && headers.every(isHeader)
+
 /** A page of the host's own: not framed, stored or sniffed, whatever it says itself; its own policy stands beside ours. */
-export const ownPage = ({ body, headers, status }: HttpResponse): HttpResponse => {
+export const ownPage = (drawn: HttpResponse): HttpResponse => {
+  // A defect, as everything that a host's page throws: logged, and answered as a fault of the server's own.
+  if (!canBeSent(drawn)) throw new TypeError("a page of the host's has a status or a header that cannot be sent")
+  const { body, headers, status } = drawn
   const own = headers.map(([name, value]) => [name.toLowerCase(), value] as const).filter(([name]) => !isAlways(name))
   return {
     status,

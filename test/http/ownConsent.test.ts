@@ -267,4 +267,22 @@ describe("a consent page that the host draws", () => {
         }),
       { pages: drawn }
     ))
+
+  // A name of a client is a stranger's, and Node throws at whoever writes such a header: the process would end.
+  for (const [what, status, header] of [
+    ["a header's value with a line's end in it", 200, ["x-client", "App\r\nset-cookie: planted=1"]],
+    ["a header's value of characters that no header has", 200, ["x-client", "\u4f60"]],
+    ["a header's name that is none", 200, ["x client", "App"]],
+    ["a status that is none", 20, ["x-client", "App"]]
+  ] as const) {
+    test(`is an answer that can be sent, or our own fault: ${what}`, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const page = yield* world.send("GET", authorizeTarget(yield* registerClient(world)), { as: "alice" })
+            expect([page.status, JSON.parse(page.body).error]).toEqual([500, "server_error"])
+          }),
+        { pages: Pages.layer(undefined, { consent: () => ({ status, headers: [header], body: "" }) }) }
+      ))
+  }
 })
