@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test"
+import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { serverProgram } from "../given/serverProgram.ts"
@@ -8,18 +9,26 @@ import { builtBinary } from "./given/binary.ts"
 
 const root = join(import.meta.dir, "../..")
 
+const testsIn = (folder: string, without: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith(".test.ts"))
+  expect(files).toEqual(expect.arrayContaining([...without]))
+  return files.filter((file) => !without.includes(file)).map((file) => `${folder}/${file}`)
+}
+
 /** What other tests ask of the server from its sources, they ask of the executable here. */
-const suites: Readonly<Record<string, ReadonlyArray<string>>> = {
-  // Those two that are not there have a browser, or a Node, between them and the server.
-  "clients that we did not write": [
-    "test/clients/badgateway.test.ts",
-    "test/clients/mcpRevisions.test.ts",
-    "test/clients/mcpSdk.test.ts",
-    "test/clients/oauth4webapi.test.ts",
-    "test/clients/openidClient.test.ts",
-    "test/clients/simpleOauth2.test.ts",
-    "test/clients/strangers.test.ts"
-  ],
+const suites = {
+  "clients that we did not write": testsIn("test/clients", [
+    // A browser, and a tool on Node, of which what they ask of the server is asked by the others too.
+    "crossOrigin.test.ts",
+    "conformance.test.ts"
+  ]),
+  "what strangers send": testsIn("test/attacks", [
+    // A browser once more; what takes its time; and what asks no server.
+    "otherSites.test.ts",
+    "killed.test.ts",
+    "mutationsOverHttp.test.ts",
+    "mutations.test.ts"
+  ]),
   "what `tessera serve` promises": ["test/runtimes/serve.test.ts", "--test-name-pattern=^tessera serve "]
 }
 
@@ -30,6 +39,7 @@ describe("the executable passes the tests of", () => {
   }, 60_000)
 
   for (const [name, asked] of Object.entries(suites)) {
+    // Each has servers of its own, and waits for them more than it works.
     test.concurrent(name, async () => {
       expect(serverProgram(executable)).toEqual({ file: executable, args: [], env: {} })
       const args = ["--no-orphans", "--no-env-file", "test", "--timeout=60000", ...asked]
@@ -38,6 +48,6 @@ describe("the executable passes the tests of", () => {
       const failed = ended.status === 0 ? "" : ended.stderr
       expect([failed, readCounts(ended.stderr)]).toEqual(["", { pass: expect.any(Number), fail: 0, skip: 0 }])
       expect(readCounts(ended.stderr)?.pass).toBeGreaterThan(asked.length)
-    })
+    }, 180_000)
   }
 })
