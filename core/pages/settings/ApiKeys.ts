@@ -122,6 +122,7 @@ export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage):
   return settingsDocument(place, visitor, {
     section: "keys",
     title: "API keys",
+    came: model.form?.problem !== undefined ? "problem" : model.made !== undefined ? "done" : undefined,
     lead: html`A key speaks for all of <bdi>${place.name}</bdi>, with every scope and without a user. Keep it on servers only.`,
     main: html`${
       model.made !== undefined &&

@@ -130,6 +130,7 @@ export const membersPage = (place: Place, visitor: Visitor, model: MembersPage):
   return settingsDocument(place, visitor, {
     section: "members",
     title: "Members",
+    came: model.form?.problem !== undefined ? "problem" : model.made !== undefined ? "done" : undefined,
     lead: html`The people who can sign in to <bdi>${place.name}</bdi>.`,
     main: html`${
       model.made !== undefined &&

@@ -28,6 +28,7 @@ export const profilePage = (place: Place, visitor: Visitor, model: ProfilePage):
   return settingsDocument(place, visitor, {
     section: "profile",
     title: "Profile",
+    came: model.problems === undefined ? undefined : "problem",
     lead: html`What applications see of you when you allow them to read your profile.`,
     main: html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
 <section aria-labelledby="you">

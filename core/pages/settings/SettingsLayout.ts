@@ -2,7 +2,7 @@ import type { Document } from "../Document.ts"
 import { hidden } from "../Field.ts"
 import { attributes, type Html, html } from "../Html.ts"
 import { brandLink } from "../Layout.ts"
-import { notice } from "../Notice.ts"
+import { type Notice, notice } from "../Notice.ts"
 import type { Place } from "../Place.ts"
 import type { Visitor } from "../Visitor.ts"
 
@@ -42,13 +42,22 @@ ${hidden({ csrf: visitor.csrf })}
 <button class="button small" type="submit">Sign out</button>
 </form>`
 
+const before = { done: "Done: ", problem: "Problem: ", nothing: "" } as const
+
 /** The frame of every page of settings. */
 export const settingsDocument = (
   place: Place,
   visitor: Visitor,
-  of: { readonly section: Section; readonly title: string; readonly lead: Html; readonly main: Html }
+  of: {
+    readonly section: Section
+    readonly title: string
+    readonly lead: Html
+    readonly main: Html
+    /** What the form before it came to, where no notice says so. It is told first, to who can't see the page. */
+    readonly came?: Notice["kind"] | undefined
+  }
 ): Document => ({
-  title: visitor.notice?.kind === "problem" ? `Problem: ${of.title}` : of.title,
+  title: `${before[of.came ?? visitor.notice?.kind ?? "nothing"]}${of.title}`,
   formsEnd: "here",
   opener: "cut",
   body: html`<a class="skip" href="#content">Skip to the content</a>
