@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import { oauthProvider } from "@better-auth/oauth-provider"
 import { betterAuth } from "better-auth"
@@ -6,14 +6,13 @@ import { memoryAdapter } from "better-auth/adapters/memory"
 import { getMigrations } from "better-auth/db/migration"
 import { toNodeHandler } from "better-auth/node"
 import { argument } from "../servers/Argument.ts"
-import { redirectUri, verifier } from "../servers/forms.ts"
+import { redirectUri } from "../servers/forms.ts"
 import { obey } from "../servers/obey.ts"
 import { portOf } from "../servers/portOf.ts"
-import { onNode, plansOf } from "./peer.ts"
+import { codeChallenge, onNode, plansOf } from "./peer.ts"
 
 const origin = "http://127.0.0.1:3000"
 const base = "/api/auth"
-const challenge = createHash("sha256").update(verifier).digest("base64url")
 
 /** Its adapter in memory keeps rows in arrays and looks through them; SQLite in memory has indexes and costs a driver. */
 const rows: Record<string, Array<Record<string, unknown>>> = {}
@@ -103,7 +102,7 @@ const codes = async (count: number) => {
     redirect_uri: redirectUri,
     scope: "offline_access api",
     state: "state-of-the-benchmark",
-    code_challenge: challenge,
+    code_challenge: codeChallenge,
     code_challenge_method: "S256"
   })
   const made: Array<string> = []

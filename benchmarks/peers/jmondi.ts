@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import {
   AuthorizationServer,
@@ -11,11 +11,11 @@ import {
   type OAuthToken
 } from "@jmondi/oauth2-server"
 import { requestFromVanilla, responseToVanilla } from "@jmondi/oauth2-server/vanilla"
-import { redirectUri, verifier } from "../servers/forms.ts"
+import { redirectUri } from "../servers/forms.ts"
 import { obey } from "../servers/obey.ts"
 import { portOf } from "../servers/portOf.ts"
 import { readForm, writeJson } from "./nodeForm.ts"
-import { client, onNode, plansOf, user } from "./peer.ts"
+import { client, codeChallenge, codesIn, onNode, plansOf, user } from "./peer.ts"
 
 /** Repositories over Maps, as in the example of its documentation, and opaque tokens where it has them. */
 const scopes: ReadonlyMap<string, OAuthScope> = new Map([["api", { name: "api" }]])
@@ -119,30 +119,16 @@ server.enableGrantTypes(
   ]
 )
 
-const codeChallenge = createHash("sha256").update(verifier).digest("base64url")
-
-const clear = async () => {
-  authCodes.clear()
-  byAccess.clear()
-  byRefresh.clear()
-}
-
-const codes = async (count: number) => {
-  return Array.from({ length: count }, () => {
-    const code = opaque()
-    authCodes.set(code, {
-      code,
-      redirectUri,
-      codeChallenge,
-      codeChallengeMethod: "S256",
-      expiresAt: new DateInterval("15m").getEndDate(),
-      user,
-      client: found(clients.get(client.id)),
-      scopes: [...scopes.values()]
-    })
-    return code
-  })
-}
+const held = codesIn(authCodes, [byAccess, byRefresh], (code): OAuthAuthCode => ({
+  code,
+  redirectUri,
+  codeChallenge,
+  codeChallengeMethod: "S256",
+  expiresAt: new DateInterval("15m").getEndDate(),
+  user,
+  client: found(clients.get(client.id)),
+  scopes: [...scopes.values()]
+}))
 
 const statusOf = (error: unknown) => (isOAuthError(error) ? 400 : 500)
 const messageOf = (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) })
@@ -184,5 +170,5 @@ const startOnNode = () =>
   )
 
 const port = onNode ? await startOnNode() : startOnBun()
-const plans = plansOf({ token: "/token", introspection: "/introspect" }, { codes, clear, scope: "api" })
+const plans = plansOf({ token: "/token", introspection: "/introspect" }, { ...held, scope: "api" })
 await obey(port, ({ workload, count }) => plans(workload, count, `http://127.0.0.1:${port}`))

@@ -1,11 +1,10 @@
-import { createHash, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import OAuth2Server from "@node-oauth/oauth2-server"
-import { redirectUri, verifier } from "../servers/forms.ts"
+import { redirectUri } from "../servers/forms.ts"
 import { obey } from "../servers/obey.ts"
 import { portOf } from "../servers/portOf.ts"
 import { readForm, writeJson } from "./nodeForm.ts"
-import { client, onNode, plansOf, user } from "./peer.ts"
+import { client, codeChallenge, codesIn, onNode, plansOf, user } from "./peer.ts"
 
 /** Its model over Maps, as in its documentation; tokens are opaque by themselves. It has no introspection. */
 const owner: OAuth2Server.Client = {
@@ -44,30 +43,16 @@ const model: OAuth2Server.AuthorizationCodeModel &
 
 const server = new OAuth2Server({ model, accessTokenLifetime: 3600, alwaysIssueNewRefreshToken: true })
 
-const codeChallenge = createHash("sha256").update(verifier).digest("base64url")
-
-const clear = async () => {
-  authCodes.clear()
-  byAccess.clear()
-  byRefresh.clear()
-}
-
-const codes = async (count: number) => {
-  return Array.from({ length: count }, () => {
-    const authorizationCode = randomBytes(32).toString("base64url")
-    authCodes.set(authorizationCode, {
-      authorizationCode,
-      expiresAt: new Date(Date.now() + 600_000),
-      redirectUri,
-      scope: ["api"],
-      codeChallenge,
-      codeChallengeMethod: "S256",
-      client: owner,
-      user
-    })
-    return authorizationCode
-  })
-}
+const held = codesIn(authCodes, [byAccess, byRefresh], (authorizationCode) => ({
+  authorizationCode,
+  expiresAt: new Date(Date.now() + 600_000),
+  redirectUri,
+  scope: ["api"],
+  codeChallenge,
+  codeChallengeMethod: "S256",
+  client: owner,
+  user
+}))
 
 interface Asked {
   readonly headers: Record<string, string>
@@ -132,5 +117,5 @@ const startOnNode = () =>
   )
 
 const port = onNode ? await startOnNode() : startOnBun()
-const plans = plansOf({ token: "/token", introspection: "/introspect" }, { codes, clear, scope: "api" })
+const plans = plansOf({ token: "/token", introspection: "/introspect" }, { ...held, scope: "api" })
 await obey(port, ({ workload, count }) => plans(workload, count, `http://127.0.0.1:${port}`))

@@ -1,10 +1,10 @@
-import { createHash, generateKeyPairSync, randomBytes } from "node:crypto"
+import { generateKeyPairSync, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import Provider, { type Adapter, type AdapterPayload } from "oidc-provider"
-import { redirectUri, verifier } from "../servers/forms.ts"
+import { redirectUri } from "../servers/forms.ts"
 import { obey } from "../servers/obey.ts"
 import { portOf } from "../servers/portOf.ts"
-import { client, plansOf, user } from "./peer.ts"
+import { client, codeChallenge, plansOf, user } from "./peer.ts"
 
 /**
  * The package's own adapter in memory forgets all but a thousand entries, so this is the example of its documentation
@@ -92,8 +92,6 @@ const provider = new Provider("http://127.0.0.1:3000", {
   }
 })
 
-const challenge = createHash("sha256").update(verifier).digest("base64url")
-
 const clear = async () => {
   stored.clear()
   byGrant.clear()
@@ -113,7 +111,7 @@ const codes = async (count: number) => {
       grantId,
       redirectUri,
       scope,
-      codeChallenge: challenge,
+      codeChallenge,
       codeChallengeMethod: "S256",
       gty: "authorization_code"
     })

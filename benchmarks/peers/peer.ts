@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import type { Plan } from "../Plan.ts"
 import { argument } from "../servers/Argument.ts"
 import { post, redirectUri, verifier } from "../servers/forms.ts"
@@ -7,6 +7,27 @@ export const onNode = argument("runtime", "bun") === "node"
 
 export const client = { id: "benchmark", secret: randomBytes(30).toString("base64url") }
 export const user = { id: "user-1" }
+
+/** Of the verifier that every code is redeemed with. */
+export const codeChallenge = createHash("sha256").update(verifier).digest("base64url")
+
+/** For a peer that keeps its codes in a map: made without the peer's own pages, which are not measured. */
+export const codesIn = <Code>(
+  kept: Map<string, Code>,
+  /** Whatever else is to be forgotten with them. */
+  others: ReadonlyArray<{ readonly clear: () => void }>,
+  made: (code: string) => Code
+) => ({
+  codes: async (count: number) =>
+    Array.from({ length: count }, () => {
+      const code = randomBytes(32).toString("base64url")
+      kept.set(code, made(code))
+      return code
+    }),
+  clear: async () => {
+    for (const map of [kept, ...others]) map.clear()
+  }
+})
 
 const credentials = { client_id: client.id, client_secret: client.secret }
 

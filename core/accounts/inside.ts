@@ -7,6 +7,7 @@ import type { HttpResponse } from "../http/Http.ts"
 import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
 import { ownersOnly } from "../pages/CommonErrors.ts"
+import type { Visitor } from "../pages/Visitor.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import { csrfField, isCsrfField } from "../token/csrf.ts"
@@ -20,6 +21,15 @@ export interface Inside {
   /** For the forms of the page that answers. */
   readonly csrf: string
 }
+
+/** What every page of theirs is drawn with. */
+export const visitorOf = ({ call, csrf, here }: Inside, notice: Visitor["notice"]): Visitor => ({
+  account: here.account.email,
+  role: here.account.role,
+  csrf,
+  now: call.now,
+  ...(notice === undefined ? {} : { notice })
+})
 
 type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
 

@@ -18,7 +18,7 @@ import type { Active } from "./Account.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
 import type { Accounts } from "./Accounts.ts"
 import { normaliseEmail } from "./Email.ts"
-import { type Inside, insideForm, insidePage } from "./inside.ts"
+import { type Inside, insideForm, insidePage, visitorOf } from "./inside.ts"
 import type { Invitation } from "./Link.ts"
 import { problemOf } from "./problems.ts"
 import { removeAccount, tellRevoked } from "./removal.ts"
@@ -61,7 +61,7 @@ const draw = Effect.fnUntraced(function* (
   status: number,
   model: Pick<MembersPage, "made" | "form"> & { readonly notice?: Notice }
 ): Effect.fn.Return<HttpResponse, StorageUnavailable> {
-  const { call, here, csrf } = inside
+  const { call } = inside
   const asked = readParameters(call.request.query).parameters
   const cursor = asked.get("after")
   const after = isUserId(cursor) ? cursor : undefined
@@ -72,13 +72,7 @@ const draw = Effect.fnUntraced(function* (
   })
   const text = call.request.method === "POST" ? undefined : done.get(asked.get("done") ?? "")
   const notice = model.notice ?? (text === undefined ? undefined : ({ kind: "done", text } as const))
-  const visitor = {
-    account: here.account.email,
-    role: here.account.role,
-    csrf,
-    now: call.now,
-    ...(notice === undefined ? {} : { notice })
-  }
+  const visitor = visitorOf(inside, notice)
   const page: MembersPage = {
     members: listed.values.filter((account) => account._tag === "Active").map((account) => memberRow(account, inside)),
     paging: { isContinued: after !== undefined, ...(listed.next === undefined ? {} : { nextCursor: listed.next }) },

@@ -10,7 +10,7 @@ import { ForgedForm } from "../rules/Refusal.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
 import type { Accounts } from "./Accounts.ts"
-import { type Inside, insideForm, insidePage } from "./inside.ts"
+import { type Inside, insideForm, insidePage, visitorOf } from "./inside.ts"
 import { problemOf } from "./problems.ts"
 import { setSessionCookie } from "./sessionCookie.ts"
 
@@ -23,19 +23,15 @@ const done: ReadonlyMap<string, string> = new Map([
 const draw = (
   parts: Parts,
   accounts: Accounts["Service"],
-  { call, here, csrf }: Inside,
+  inside: Inside,
   status: number,
   model: Partial<ProfilePage>
 ): HttpResponse => {
-  const { account } = here
+  const { call } = inside
+  const { account } = inside.here
   const text = done.get(readParameters(call.request.query).parameters.get("done") ?? "")
-  const visitor = {
-    account: account.email,
-    role: account.role,
-    csrf,
-    now: call.now,
-    ...(text === undefined || call.request.method === "POST" ? {} : { notice: { kind: "done", text } as const })
-  }
+  const notice = text === undefined || call.request.method === "POST" ? undefined : ({ kind: "done", text } as const)
+  const visitor = visitorOf(inside, notice)
   const profile = {
     ...(account.name === null ? {} : { name: account.name }),
     email: account.email,

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { isConnected } from "../grant/connected.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { Endpoint } from "../http/Call.ts"
 import { readParameters } from "../http/form.ts"
@@ -6,7 +7,6 @@ import type { Parts } from "../http/Parts.ts"
 import type { ScopeInWords } from "../pages/Consent.ts"
 import { connectedAppsPage } from "../pages/settings/ConnectedApps.ts"
 import { grantMark } from "../ports/Audit.ts"
-import { hasPassed, type Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { endGrant } from "../server/endGrant.ts"
@@ -16,18 +16,6 @@ import { withLastUse } from "./lastUsed.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "./Mark.ts"
 import { returnHosts } from "./returnHosts.ts"
 import type { SettingsOptions } from "./SettingsOptions.ts"
-
-/** Whether anything that it issued, or may yet, could open a door. */
-const isLive = (grant: Grant, policy: Policy, now: Instant): boolean => {
-  switch (grant._tag) {
-    case "Pending":
-      return !hasPassed(grant.codeExpiresAt, now)
-    case "Active":
-      return !hasPassed(later(grant.refresh.expiresAt, policy.accessTtl), now)
-    default:
-      return false
-  }
-}
 
 const inWords = (grant: Grant, policy: Policy): ReadonlyArray<ScopeInWords> =>
   grant.scope.map((scope) => ({
@@ -43,7 +31,7 @@ const ownGrants =
 
 const pickApp = (parts: Parts, { call }: Inside) =>
   Effect.fnUntraced(function* (grant: Grant) {
-    if (grant._tag === "Key" || grant.client === null || !isLive(grant, parts.policy, call.now)) return undefined
+    if (!isConnected(grant, parts.policy, call.now)) return undefined
     const client = yield* parts.clients.find(call.workspace.id, grant.client)
     // Without its client nothing that it issued is accepted.
     if (client === undefined) return undefined

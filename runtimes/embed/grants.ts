@@ -1,10 +1,10 @@
 import { Effect, Option, Schema } from "effect"
 import { displayName } from "../../core/client/Client.ts"
+import { type Connected, isConnected } from "../../core/grant/connected.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/ports/Audit.ts"
 import { UserId } from "../../core/rules/Id.ts"
-import { currentInstant, hasPassed, type Instant, later } from "../../core/rules/Instant.ts"
-import type { Policy } from "../../core/rules/Policy.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { endGrant } from "../../core/server/endGrant.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
 import { type Administration, limitOf, type PageOf, type Paging } from "./Administration.ts"
@@ -29,16 +29,6 @@ export interface GrantsApi {
   /** All of a person's, as when they leave; how many there were. */
   readonly revokeAll: (user: string) => Promise<number>
 }
-
-type Connected = Extract<Grant, { readonly _tag: "Pending" | "Active" }>
-
-/** Whether anything that it issued, or may yet, could open a door. */
-const isLive =
-  (policy: Policy, now: Instant) =>
-  (grant: Grant): grant is Connected => {
-    if (grant._tag === "Pending") return !hasPassed(grant.codeExpiresAt, now)
-    return grant._tag === "Active" && !hasPassed(later(grant.refresh.expiresAt, policy.accessTtl), now)
-  }
 
 const readUser = Schema.decodeUnknownOption(UserId)
 
@@ -79,7 +69,10 @@ export const grantsApi = (administration: Administration): GrantsApi => {
         Effect.gen(function* () {
           const now = yield* currentInstant
           const page = yield* grantsOf(user)({ after: behindMark(paging.after), limit: limitOf(paging) })
-          const items = yield* Effect.forEach(page.values.filter(isLive(parts.policy, now)), told)
+          const items = yield* Effect.forEach(
+            page.values.filter((grant) => isConnected(grant, parts.policy, now)),
+            told
+          )
           return { items: items.flat(), next: cursorOf(page.next) }
         })
       ),

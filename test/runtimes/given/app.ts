@@ -14,6 +14,7 @@ import { Workspaces } from "../../../core/ports/Workspaces.ts"
 import { UserId } from "../../../core/rules/Id.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
 import { drawFrom } from "../../../core/testing/Draw.ts"
+import { stoppedClock } from "../../../core/testing/stoppedClock.ts"
 import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
 import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 
@@ -92,15 +93,7 @@ const people = Layer.succeed(ResourceOwner, {
 const stopped = (millis: number) =>
   Layer.effect(
     Clock.Clock,
-    Effect.map(Clock.Clock, (real) => ({
-      currentTimeMillisUnsafe: () => millis,
-      currentTimeMillis: Effect.succeed(millis),
-      currentTimeNanosUnsafe: () => BigInt(millis) * 1_000_000n,
-      currentTimeNanos: Effect.succeed(BigInt(millis) * 1_000_000n),
-      monotonicTimeNanosUnsafe: () => real.monotonicTimeNanosUnsafe(),
-      monotonicTimeNanos: real.monotonicTimeNanos,
-      sleep: (duration) => real.sleep(duration)
-    }))
+    Effect.map(Clock.Clock, (real) => stoppedClock(real, millis))
   )
 
 /** The same draws and the same moment in every runtime, so that all answer with the very same bytes. */
