@@ -1,4 +1,4 @@
-import { Effect, Option, type Result } from "effect"
+import { Effect, type Result } from "effect"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -72,8 +72,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   const accounts = recordsOf(storage, accountKind)
   const logins = recordsOf(storage, loginKind)
 
-  const find = (workspace: WorkspaceId, id: UserId) =>
-    Effect.map(accounts.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
+  const find = (workspace: WorkspaceId, id: UserId) => Effect.map(accounts.get(workspace, id), (kept) => kept?.value)
 
   const decided = <A, E>(outcome: Effect.Effect<Result.Result<A, E>, Storing>) =>
     Effect.flatMap(outcome, Effect.fromResult)
@@ -108,7 +107,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   const claim = Effect.fnUntraced(function* (workspace: WorkspaceId, email: Email, id: UserId) {
     const login = loginIdOf(email)
     for (let round = 0; round < claims; round++) {
-      const kept = Option.getOrUndefined(yield* logins.get(workspace, login))
+      const kept = yield* logins.get(workspace, login)
       const holder = kept?.value.account ?? null
       if (holder === id) return
       if (holder !== null && !(yield* isFree(workspace, holder, email))) {
@@ -156,7 +155,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
     newId: () => userIdOf(entropy.bytes(idLength)),
     find,
     byEmail: Effect.fnUntraced(function* (workspace, email) {
-      const login = Option.getOrUndefined(yield* logins.get(workspace, loginIdOf(email)))?.value
+      const login = (yield* logins.get(workspace, loginIdOf(email)))?.value
       // Looked for in any case: a stranger's email takes as many reads as a member's.
       const account = yield* find(workspace, login?.account ?? nobody)
       return account?._tag === "Active" && account.email === email ? account : undefined

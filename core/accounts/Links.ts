@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -40,8 +40,7 @@ const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
 export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service"]): Links => {
   const records = recordsOf(storage, linkKind)
-  const byId = (workspace: WorkspaceId, id: Digest) =>
-    Effect.map(records.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
+  const byId = (workspace: WorkspaceId, id: Digest) => Effect.map(records.get(workspace, id), (kept) => kept?.value)
 
   return {
     make: Effect.fnUntraced(function* (workspace, make) {

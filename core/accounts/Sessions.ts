@@ -55,11 +55,8 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
       return Redacted.make(secret, { label: "session" })
     }),
     find: (workspace, secret, now) =>
-      Effect.map(records.get(workspace, digestOf(Redacted.value(secret))), (found) =>
-        Option.filter(
-          Option.map(found, ({ value }) => value),
-          (session) => !hasPassed(session.expiresAt, now)
-        )
+      Effect.map(records.get(workspace, digestOf(Redacted.value(secret))), (kept) =>
+        Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
       ),
     end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
     endAll: Effect.fnUntraced(function* (workspace, account, spared) {

@@ -5,17 +5,19 @@ import type { Route } from "./Route.ts"
 /** An answer whose headers are one list for many answers, and its request's id: a runtime may prepare that list once. */
 export class SharedAnswer implements HttpResponse {
   readonly status: number
-  readonly headers: HeaderPairs
   readonly body: string
   readonly common: HeaderPairs
   readonly requestId: string
 
   constructor(status: number, body: string, common: HeaderPairs, requestId: string) {
     this.status = status
-    this.headers = [...common, requestIdHeader(requestId)]
     this.body = body
     this.common = common
     this.requestId = requestId
+  }
+
+  get headers(): HeaderPairs {
+    return [...this.common, requestIdHeader(this.requestId)]
   }
 }
 

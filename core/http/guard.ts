@@ -20,7 +20,9 @@ export const readBearer = (
   if (authorization === null || authorization === undefined || authorization === "") {
     return Result.fail(new TokenRequired())
   }
-  if (authorization.slice(0, 7).toLowerCase() !== "bearer ") return Result.fail(new TokenRequired())
+  if (!authorization.startsWith("Bearer ") && authorization.slice(0, 7).toLowerCase() !== "bearer ") {
+    return Result.fail(new TokenRequired())
+  }
   const text = authorization.slice(7).trim()
   return /^[A-Za-z0-9._~+/-]+=*$/.test(text)
     ? Result.succeed(text)

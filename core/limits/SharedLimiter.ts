@@ -7,9 +7,9 @@ import { currentInstant, Instant, instantOf } from "../rules/Instant.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { type RecordKind, recordsOf } from "../server/Records.ts"
-import { toTheEnd } from "../server/toTheEnd.ts"
 import { transact } from "../server/transact.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { toTheEnd } from "./toTheEnd.ts"
 
 /** The bucket as processes tell it each other: when it will be full again. */
 const SharedBucket = Schema.Struct({ id: Schema.String, fullAt: Instant })

@@ -40,9 +40,6 @@ export interface Clients {
 
 const cachedClients = 10_000
 
-/** One string for two: ids of workspaces and clients hold no space. */
-const cacheKey = (workspace: WorkspaceId, id: ClientId): string => `${workspace} ${id}`
-
 export const makeClients = (
   records: Records<Client>,
   entropy: Entropy["Service"],
@@ -50,15 +47,15 @@ export const makeClients = (
   clock: Clock.Clock
 ): Clients => {
   const recent = new Recent<Client>(cachedClients, policy.clientStaleness)
-  const forget = (workspace: WorkspaceId, id: ClientId) => Effect.sync(() => recent.forget(cacheKey(workspace, id)))
+  const forget = (workspace: WorkspaceId, id: ClientId) => Effect.sync(() => recent.forget(workspace, id))
 
   const read = (workspace: WorkspaceId, id: ClientId) =>
     Effect.suspend(() => {
       const before = recent.forgotten
-      return Effect.map(records.get(workspace, id), (found) => {
-        const client = Option.getOrUndefined(found)?.value
+      return Effect.map(records.get(workspace, id), (kept) => {
+        const client = kept?.value
         // What is not there is not remembered: made-up ids must neither fill the memory nor hide a client to come.
-        if (client !== undefined) recent.remember(cacheKey(workspace, id), client, instantOf(clock), before)
+        if (client !== undefined) recent.remember(workspace, id, client, instantOf(clock), before)
         return client
       })
     })
@@ -70,7 +67,7 @@ export const makeClients = (
       return next === client ? answer(client) : answerAndKeep(next, next)
     }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
 
-  const atHand: Clients["atHand"] = (workspace, id) => recent.get(cacheKey(workspace, id), instantOf(clock))
+  const atHand: Clients["atHand"] = (workspace, id) => recent.get(workspace, id, instantOf(clock))
 
   return {
     atHand,

@@ -149,7 +149,7 @@ export const makeGrants = (
   })
 
   const get = (workspace: WorkspaceId, id: GrantId) =>
-    Effect.mapEager(records.get(workspace, id), (found) => Option.getOrUndefined(found)?.value)
+    Effect.mapEager(records.get(workspace, id), (kept) => kept?.value)
 
   const unknown = refuseUnknown()
 
@@ -180,8 +180,8 @@ export const makeGrants = (
     id: GrantId,
     judge: (grant: Grant | undefined, client: Client | undefined) => Result.Result<A, E>
   ): Effect.Effect<A, E | StorageUnavailable> =>
-    Effect.flatMapEager(records.get(workspace, id), (found): Effect.Effect<A, E | StorageUnavailable> => {
-      const grant = Option.getOrUndefined(found)?.value
+    Effect.flatMapEager(records.get(workspace, id), (kept): Effect.Effect<A, E | StorageUnavailable> => {
+      const grant = kept?.value
       const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
       const client = clientId === null ? undefined : clients.atHand(workspace, clientId)
       return clientId === null || client !== undefined

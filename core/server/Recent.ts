@@ -1,16 +1,21 @@
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
 
 interface Entry<A> {
+  readonly workspace: WorkspaceId
+  readonly id: string
   readonly value: A
   readonly until: Instant
 }
 
 /**
- * What was read a moment ago, by name. Looking is a plain function call: `effect`'s Cache takes a fiber's turn for each
- * look, and this is looked at by every request.
+ * What was read a moment ago, by workspace and id. Looking is a plain function call, and makes no key out of two:
+ * `effect`'s Cache takes a fiber's turn for each look, and this is looked at by every request.
  */
 export class Recent<A> {
-  private readonly entries = new Map<string, Entry<A>>()
+  private readonly entries = new Map<WorkspaceId, Map<string, Entry<A>>>()
+  /** Every entry, in the order of their coming. */
+  private readonly order = new Set<Entry<A>>()
   private forgettings = 0
   private readonly most: number
   private readonly keptFor: Millis
@@ -20,8 +25,8 @@ export class Recent<A> {
     this.keptFor = keptFor
   }
 
-  get(name: string, now: Instant): A | undefined {
-    const entry = this.entries.get(name)
+  get(workspace: WorkspaceId, id: string, now: Instant): A | undefined {
+    const entry = this.entries.get(workspace)?.get(id)
     return entry === undefined || hasPassed(entry.until, now) ? undefined : entry.value
   }
 
@@ -30,19 +35,27 @@ export class Recent<A> {
     return this.forgettings
   }
 
-  remember(name: string, value: A, now: Instant, forgottenBefore: number): void {
+  remember(workspace: WorkspaceId, id: string, value: A, now: Instant, forgottenBefore: number): void {
     if (forgottenBefore !== this.forgettings) return
     // Last come, last gone: what is set again goes to the end.
-    this.entries.delete(name)
-    if (this.entries.size >= this.most) {
-      const oldest = this.entries.keys().next()
-      if (oldest.done !== true) this.entries.delete(oldest.value)
-    }
-    this.entries.set(name, { value, until: later(now, this.keptFor) })
+    this.drop(this.entries.get(workspace)?.get(id))
+    if (this.order.size >= this.most) this.drop(this.order.values().next().value)
+    const entry = { workspace, id, value, until: later(now, this.keptFor) }
+    const ofWorkspace = this.entries.get(workspace) ?? new Map<string, Entry<A>>()
+    this.entries.set(workspace, ofWorkspace.set(id, entry))
+    this.order.add(entry)
   }
 
-  forget(name: string): void {
+  forget(workspace: WorkspaceId, id: string): void {
     this.forgettings++
-    this.entries.delete(name)
+    this.drop(this.entries.get(workspace)?.get(id))
+  }
+
+  private drop(entry: Entry<A> | undefined): void {
+    if (entry === undefined) return
+    this.order.delete(entry)
+    const ofWorkspace = this.entries.get(entry.workspace)
+    ofWorkspace?.delete(entry.id)
+    if (ofWorkspace?.size === 0) this.entries.delete(entry.workspace)
   }
 }

@@ -38,7 +38,7 @@ export interface Listed<A> {
 
 /** The typed view of one kind of record: the only code that knows what is in a body. */
 export interface Records<A> {
-  readonly get: (workspace: WorkspaceId, id: string) => Effect.Effect<Option.Option<Kept<A>>, StorageUnavailable>
+  readonly get: (workspace: WorkspaceId, id: string) => Effect.Effect<Kept<A> | undefined, StorageUnavailable>
   readonly insert: (
     workspace: WorkspaceId,
     value: A,
@@ -97,22 +97,22 @@ export const decodeBody = <A>(
 const read = Symbol("tessera/core/server/Records/read")
 
 interface Written<A> {
-  readonly [read]: { readonly value: A; readonly command: string }
+  readonly [read]?: Kept<A>
 }
 
 /** Only `recordsOf` puts it there, and a record never changes its kind. */
-const isWritten = <A>(body: unknown): body is Written<A> => typeof body === "object" && body !== null && read in body
+const keptIn = <A>({ body, version }: StoredRecord): Kept<A> | undefined => {
+  const kept = typeof body === "object" && body !== null ? (body as Written<A>)[read] : undefined
+  return kept?.version === version ? kept : undefined
+}
+
+const nothing = Effect.succeed(undefined)
 
 /** The view of a kind over a store. */
 export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): Records<A> => {
   const decode = decodeBody(kind)
   const readRecord = (record: StoredRecord): Result.Result<Kept<A>, StorageUnavailable> => {
-    const body = record.body
-    if (isWritten<A>(body)) {
-      const { command, value } = body[read]
-      return Result.succeed({ value, command, version: record.version })
-    }
-    const decoded = decode(body)
+    const decoded = decode(record.body)
     if (Result.isFailure(decoded)) {
       const message = `a ${kind.kind} record ${decoded.failure}`
       return Result.fail(new StorageUnavailable({ outcome: "not_done", message }))
@@ -120,8 +120,10 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
     return Result.succeed({ ...decoded.success, version: record.version })
   }
 
-  const write = (workspace: WorkspaceId, value: A, command: string) => {
-    const body = { ...fieldsOf(value), _v: kind.version, _by: command, [read]: { value, command } }
+  /** `version`: that which the record has once it is written. */
+  const write = (workspace: WorkspaceId, version: number, value: A, command: string) => {
+    const kept: Kept<A> = { value, version, command }
+    const body = { ...fieldsOf(value), _v: kind.version, _by: command, [read]: kept }
     return {
       workspace,
       kind: kind.kind,
@@ -135,20 +137,24 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
   return {
     get: (workspace, id) =>
       Effect.flatMapEager(storage.get({ workspace, kind: kind.kind, id }), (found) => {
-        if (Option.isNone(found)) return Effect.succeed(Option.none())
-        const kept = readRecord(found.value)
-        return Result.isSuccess(kept) ? Effect.succeed(Option.some(kept.success)) : Effect.fail(kept.failure)
+        if (Option.isNone(found)) return nothing
+        const kept = keptIn<A>(found.value)
+        if (kept !== undefined) return Effect.succeed(kept)
+        const read = readRecord(found.value)
+        return Result.isSuccess(read) ? Effect.succeed(read.success) : Effect.fail(read.failure)
       }),
-    insert: (workspace, value, command) => storage.insert(write(workspace, value, command)),
-    replace: (workspace, expected, value, command) => storage.replace(expected, write(workspace, value, command)),
+    insert: (workspace, value, command) => storage.insert(write(workspace, 1, value, command)),
+    replace: (workspace, expected, value, command) =>
+      storage.replace(expected, write(workspace, expected + 1, value, command)),
     remove: (workspace, id) => storage.remove({ workspace, kind: kind.kind, id }),
     list: (workspace, owner, page) =>
       Effect.flatMap(storage.list({ workspace, kind: kind.kind, owner, ...page }), (found) => {
         const values: Array<A> = []
         for (const record of found.records) {
-          const kept = readRecord(record)
-          if (Result.isFailure(kept)) return Effect.fail(kept.failure)
-          values.push(kept.success.value)
+          const kept = keptIn<A>(record)
+          const read = kept === undefined ? readRecord(record) : Result.succeed(kept)
+          if (Result.isFailure(read)) return Effect.fail(read.failure)
+          values.push(read.success.value)
         }
         return Effect.succeed({ values, next: found.next })
       })

@@ -5,15 +5,13 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { Instant, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { Pending, type Use, type UsedThing } from "./Pending.ts"
 import type { RecordKind, Records } from "./Records.ts"
-import { toTheEnd } from "./toTheEnd.ts"
 import { transact } from "./transact.ts"
 
 /** When something was last used. Apart from the thing itself, so that looking at a token never writes its grant. */
 export const LastUse = Schema.Struct({ id: Schema.String, usedAt: Instant })
 export type LastUse = typeof LastUse.Type
-
-export type UsedThing = "grant" | "client"
 
 /** Kept this long after the last use; what has not been used for longer is "not lately". */
 const keptFor = 400 * 24 * 60 * 60 * 1000
@@ -44,45 +42,35 @@ export interface Usage {
   readonly flush: Effect.Effect<number, StorageUnavailable | Contended>
 }
 
-interface Seen {
-  readonly workspace: WorkspaceId
-  readonly id: string
-  readonly at: Instant
-}
-
 export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]): Usage => {
-  const pending = new Map<string, Seen>()
+  const pending = new Pending()
   const recordId = (thing: UsedThing, id: string) => `${thing}:${id}`
 
-  const note = (seen: Seen) =>
-    transact(records, entropy, seen.workspace, seen.id, (stored) =>
-      stored !== undefined && stored.usedAt >= seen.at
-        ? answer(undefined)
-        : answerAndKeep({ id: seen.id, usedAt: seen.at }, undefined)
+  const note = ({ id: name, thing, usedAt, workspace }: Use) => {
+    const id = recordId(thing, name)
+    return transact(records, entropy, workspace, id, (stored) =>
+      stored !== undefined && stored.usedAt >= usedAt ? answer(undefined) : answerAndKeep({ id, usedAt }, undefined)
     )
+  }
 
   return {
     saw: (thing, workspace, id, now) => {
-      const key = `${workspace} ${thing}:${id}`
-      const before = pending.get(key)
-      if (before !== undefined && now - before.at < granularity) return
+      const before = pending.get(thing, workspace, id)
+      if (before !== undefined && now - before < granularity) return
       if (before === undefined && pending.size >= pendingMost) return
-      pending.set(key, { workspace, id: recordId(thing, id), at: now })
+      pending.set({ thing, workspace, id, usedAt: now })
     },
     lastUse: (thing, workspace, id) => {
-      const unwritten = pending.get(`${workspace} ${thing}:${id}`)
+      const unwritten = pending.get(thing, workspace, id)
       return unwritten !== undefined
-        ? Effect.succeedSome(unwritten.at)
-        : Effect.map(
-            records.get(workspace, recordId(thing, id)),
-            Option.map((kept) => kept.value.usedAt)
-          )
+        ? Effect.succeedSome(unwritten)
+        : Effect.map(records.get(workspace, recordId(thing, id)), (kept) => Option.fromUndefinedOr(kept?.value.usedAt))
     },
     flush: Effect.gen(function* () {
       let written = 0
-      for (const [key, seen] of [...pending]) {
-        yield* note(seen).pipe(Effect.tapError(() => Effect.sync(() => toTheEnd(pending, key, seen))))
-        if (pending.get(key) === seen) pending.delete(key)
+      for (const use of pending.snapshot()) {
+        yield* note(use).pipe(Effect.tapError(() => Effect.sync(() => pending.postpone(use))))
+        pending.written(use)
         written++
       }
       return written

@@ -28,14 +28,11 @@ export interface Deciding {
 
 const keptAtHand = 10_000
 
-/** One string for two: ids of workspaces and grants hold no space. */
-const nameOf = (workspace: WorkspaceId, id: GrantId): string => `${workspace} ${id}`
-
 const isStanding = (grant: Grant | undefined): grant is Standing => grant?._tag === "Standing"
 
 export const deciding = (records: Records<Grant>, entropy: Entropy["Service"], policy: Policy): Deciding => {
   const standing = new Recent<Standing>(keptAtHand, policy.clientStaleness)
-  const forget: Deciding["forget"] = (workspace, id) => standing.forget(nameOf(workspace, id))
+  const forget: Deciding["forget"] = (workspace, id) => standing.forget(workspace, id)
 
   const decide: Deciding["decide"] = (workspace, id, step) => {
     let changed = false
@@ -60,7 +57,7 @@ export const deciding = (records: Records<Grant>, entropy: Entropy["Service"], p
       return step(grant)
     })
     return Effect.mapEager(decided, (outcome) => {
-      if (isStanding(read)) standing.remember(nameOf(workspace, id), read, now, before)
+      if (isStanding(read)) standing.remember(workspace, id, read, now, before)
       return outcome
     })
   }
@@ -68,7 +65,7 @@ export const deciding = (records: Records<Grant>, entropy: Entropy["Service"], p
   return {
     decide,
     decideOwn: (workspace, id, step, now) => {
-      const known = standing.get(nameOf(workspace, id), now)
+      const known = standing.get(workspace, id, now)
       const decision = known === undefined ? undefined : step(known)
       return decision === undefined || decision.next !== undefined
         ? readAndDecide(workspace, id, step, now)

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { currentInstant } from "../rules/Instant.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -21,7 +21,7 @@ export const takesWrites = Effect.fnUntraced(function* (
   const records = recordsOf(storage, usageKind)
   const now = yield* currentInstant
   const use = { id, usedAt: now }
-  const kept = Option.getOrUndefined(yield* records.get(workspace, id))
+  const kept = yield* records.get(workspace, id)
   if (kept !== undefined && Math.abs(now - kept.value.usedAt) < countsFor) return
   const write =
     kept === undefined ? records.insert(workspace, use, id) : records.replace(workspace, kept.version, use, id)

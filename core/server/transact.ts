@@ -1,4 +1,4 @@
-import { Effect, Exit, Option, type Result } from "effect"
+import { Effect, Exit, type Result } from "effect"
 import type { Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Conflict, StorageUnavailable } from "../ports/Storage.ts"
@@ -31,8 +31,7 @@ export const transact = <V, A, E>(
   id: string,
   decide: (value: V | undefined) => Decision<A, E, V>
 ): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> =>
-  Effect.flatMapEager(records.get(workspace, id), (found) => {
-    const kept = Option.getOrUndefined(found)
+  Effect.flatMapEager(records.get(workspace, id), (kept) => {
     const decision = decide(kept?.value)
     return decision.next === undefined
       ? Effect.succeed(decision.outcome)
@@ -90,7 +89,7 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
     if (attempt === attempts) return yield* uncertain === undefined ? new Contended() : unknownOutcome
     yield* pause(attempt, entropy)
 
-    kept = Option.getOrUndefined(yield* records.get(workspace, id))
+    kept = yield* records.get(workspace, id)
     if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
     if (uncertain !== undefined && uncertain.version !== (kept?.version ?? 0)) {
       // Somebody else has written since, over our write or instead of it: there is no telling.

@@ -81,12 +81,12 @@ describe("a record", () => {
       Effect.gen(function* () {
         yield* notes.insert(home, note("a"), "first")
         const kept = { value: note("a"), version: 1, command: "first" }
-        expect(yield* notes.get(home, "a")).toEqual(Option.some(kept))
+        expect(yield* notes.get(home, "a")).toEqual(kept)
         const elsewhere = recordsOf(storage, noteKind)
-        expect(yield* elsewhere.get(home, "a")).toEqual(Option.some(kept))
-        expect(yield* elsewhere.get(home, "a")).toEqual(Option.some(kept))
-        expect(yield* notes.get(home, "b")).toEqual(Option.none())
-        expect(yield* notes.get(WorkspaceId.make("other"), "a")).toEqual(Option.none())
+        expect(yield* elsewhere.get(home, "a")).toEqual(kept)
+        expect(yield* elsewhere.get(home, "a")).toEqual(kept)
+        expect(yield* notes.get(home, "b")).toBeUndefined()
+        expect(yield* notes.get(WorkspaceId.make("other"), "a")).toBeUndefined()
       })
     ))
 
@@ -96,7 +96,7 @@ describe("a record", () => {
         yield* notes.insert(home, note("a"), "first")
         expect(yield* Effect.flip(notes.insert(home, note("a"), "again"))).toMatchObject({ _tag: "Conflict" })
         expect(yield* Effect.flip(notes.replace(home, 2, note("a"), "late"))).toMatchObject({ _tag: "Conflict" })
-        expect(Option.getOrThrow(yield* notes.get(home, "a"))).toMatchObject({ version: 1, command: "first" })
+        expect(yield* notes.get(home, "a")).toMatchObject({ version: 1, command: "first" })
       })
     ))
 
@@ -106,8 +106,8 @@ describe("a record", () => {
         yield* notes.insert(home, note("a"), "first")
         yield* notes.insert(home, note("b"), "first")
         yield* notes.remove(home, "a")
-        expect(yield* notes.get(home, "a")).toEqual(Option.none())
-        expect(Option.isSome(yield* notes.get(home, "b"))).toBe(true)
+        expect(yield* notes.get(home, "a")).toBeUndefined()
+        expect(yield* notes.get(home, "b")).toBeDefined()
       })
     ))
 
@@ -133,7 +133,7 @@ describe("a body of another release", () => {
         yield* put("one", { id: "one", text: "hello", ends: null, _v: 1, _by: "x" })
         yield* put("two", { id: "two", body: "hello", ends: null, _v: 2, _by: "x" })
         yield* put("three", { id: "three", words: "hello", ends: null, _v: 3, _by: "x" })
-        const words = (id: string) => Effect.map(notes.get(home, id), (kept) => Option.getOrThrow(kept).value.words)
+        const words = (id: string) => Effect.map(notes.get(home, id), (kept) => kept?.value.words)
         expect([yield* words("one"), yield* words("two"), yield* words("three")]).toEqual([
           "hello!?",
           "hello?",

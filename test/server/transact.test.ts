@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Fiber, Option, Result } from "effect"
+import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { answer, answerAndKeep, refuse, refuseAndKeep } from "../../core/grant/Decision.ts"
 import { Conflict, StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -55,8 +55,7 @@ const shelf = (start: number | undefined, weather: ReadonlyArray<Weather>): Shel
     writes,
     kept: () => kept,
     records: {
-      get: (workspace, id) =>
-        workspace === home && id === "it" ? Effect.sync(() => Option.fromUndefinedOr(kept)) : Effect.succeedNone,
+      get: (workspace, id) => (workspace === home && id === "it" ? Effect.sync(() => kept) : Effect.succeed(undefined)),
       insert: (_workspace, value, command) => write("insert", 0, value, command),
       replace: (_workspace, expected, value, command) => write("replace", expected, value, command),
       remove: () => Effect.void,

@@ -91,9 +91,7 @@ describe("a client", () => {
         for (const token of [access, own]) expect((yield* companies(world, token)).status).toBe(200)
         expect(yield* deleteClient(world.parts, byOwner(world), made.id)).toBe("deleted")
         for (const token of [access, own]) expect((yield* companies(world, token)).status).toBe(401)
-        expect(yield* world.parts.grantRecords.get(world.workspace.id, made.workspaceGrant)).toMatchObject({
-          _tag: "None"
-        })
+        expect(yield* world.parts.grantRecords.get(world.workspace.id, made.workspaceGrant)).toBeUndefined()
         expect(yield* deleteClient(world.parts, byOwner(world), made.id)).toBe("unknown")
       })
     ))

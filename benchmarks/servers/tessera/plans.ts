@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import type { Active } from "../../../core/grant/Grant.ts"
 import type { Parts } from "../../../core/http/Parts.ts"
 import { type GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/Id.ts"
@@ -52,8 +52,8 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, gr
       Effect.forEach(
         spread(count, each),
         (n) =>
-          Effect.map(parts.grantRecords.get(workspace, grantIdAt(n)), (found) => {
-            const grant = Option.getOrUndefined(found)?.value
+          Effect.map(parts.grantRecords.get(workspace, grantIdAt(n)), (kept) => {
+            const grant = kept?.value
             if (grant?._tag !== "Active") throw new Error(`grant ${n} is not active`)
             return refreshTokenOf(parts, workspace, grant satisfies Active)
           }),
