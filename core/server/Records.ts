@@ -100,8 +100,8 @@ interface Written<A> {
   readonly [read]?: Kept<A>
 }
 
-/** Only `recordsOf` puts it there, and a record never changes its kind. */
 const keptIn = <A>({ body, version }: StoredRecord): Kept<A> | undefined => {
+  // Only `recordsOf` puts the symbol there, and a record never changes its kind.
   const kept = typeof body === "object" && body !== null ? (body as Written<A>)[read] : undefined
   return kept?.version === version ? kept : undefined
 }
