@@ -1,14 +1,14 @@
-import { Effect, Option, Redacted, Result } from "effect"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
 import type { Client } from "../client/Client.ts"
 import { isKnown } from "../client/Client.ts"
 import { readRegistration } from "../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, reregister } from "../client/register.ts"
 import type { EndpointOf } from "../openapi/contract/Contract.ts"
-import type {
-  deleteRegistrationContract,
-  RegisteredClient,
-  readRegistrationContract,
-  registerContract,
+import {
+  type deleteRegistrationContract,
+  type RegisteredClient,
+  type readRegistrationContract,
+  type registerContract,
   updateRegistrationContract
 } from "../openapi/contract/register.ts"
 import { allowances } from "../ports/allowances.ts"
@@ -110,15 +110,21 @@ export const updateRegistrationEndpoint = (parts: Parts): EndpointOf<typeof upda
     return information(200, call, stored, token, issuedSecret(stored, fresh))
   })
 
+const { client_id: OwnId, client_secret: OwnSecret } = updateRegistrationContract.json.fields
+const readOwnId = Schema.decodeUnknownOption(OwnId)
+const readOwnSecret = Schema.decodeUnknownOption(OwnSecret)
+
 /** RFC 7592 §2.2: the body names the client that it is for, and a secret in it has to be the client's own. */
 const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidClientMetadata> => {
   // `readBody` has read it as an object before.
   const members = JSON.parse(body) as { readonly [name: string]: unknown }
   const fault = (message: string) => Effect.fail(new InvalidClientMetadata({ message }))
-  if (members.client_id !== client.id) return fault("The member client_id is not this client's.")
+  if (!Option.contains(readOwnId(members.client_id), client.id))
+    return fault("The member client_id is not this client's.")
   if (members.client_secret === undefined || members.client_secret === null) return Effect.void
   const digest = client.credential._tag === "Secret" ? client.credential.digest : ""
-  return typeof members.client_secret === "string" && sameDigest(digestOf(members.client_secret), digest)
+  const secret = readOwnSecret(members.client_secret)
+  return Option.isSome(secret) && sameDigest(digestOf(secret.value), digest)
     ? Effect.void
     : fault("The member client_secret is not this client's.")
 }

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Result, Schema, SchemaIssue } from "effect"
-import { asItCame, type Fields, readerOf, Sent } from "../../core/http/readerOf.ts"
+import { Effect, Result, Schema, SchemaGetter } from "effect"
+import { asItCame, readerOf, Sent } from "../../core/http/readerOf.ts"
 import { variantsOf } from "../../core/http/variantsOf.ts"
 import { refusedAs } from "../../core/openapi/contract/refusedAs.ts"
 import { InvalidRequest } from "../../core/rules/Refusal.ts"
-import { law } from "../laws/law.ts"
 
 const sent = (parameters: Readonly<Record<string, string>>) => new Sent(new Map(Object.entries(parameters)))
 
@@ -38,6 +37,11 @@ describe("a reader", () => {
     expect(read(sent({}))).toStrictEqual(Result.succeed({ b: "d" }))
     expect(read(sent({ a: "x", b: "y", c: "z" }))).toStrictEqual(Result.succeed({ a: "x", b: "y", c: "z" }))
     expect(read(sent({ a: "1" }))).toEqual(malformed("a"))
+    const afterAll = Schema.optionalKey(Schema.String).pipe(
+      Schema.decodeTo(Schema.String, { decode: SchemaGetter.required(), encode: SchemaGetter.passthrough() })
+    )
+    expect(readerOf({ a: afterAll })(sent({}))).toEqual(missing("a"))
+    expect(readerOf({ a: afterAll })(sent({ a: "x" }))).toEqual(Result.succeed({ a: "x" }))
   })
 
   test("tells the first that is wrong, in the order of the fields, as the Schema has it told", () => {
@@ -71,58 +75,3 @@ test("the members of a union are told apart by the word that each has of its own
   )
   expect(readerOf(shapes.dot)(sent({ kind: "circle" }))).toEqual(malformed("kind"))
 })
-
-type Field = Schema.Decoder<unknown>
-
-const schemas: readonly [Field, ...ReadonlyArray<Field>] = [
-  Schema.String,
-  Letters,
-  Letters.pipe(Schema.brand("Letters")),
-  Schema.Literal("a"),
-  Schema.Literal("a").check(Schema.makeFilter((text) => text.length > 1)),
-  Schema.Literals(["a", "12"]),
-  Schema.Literal(12),
-  Schema.FiniteFromString,
-  Schema.Trim,
-  Schema.UndefinedOr(Schema.String),
-  Schema.Union([Schema.Literal("12"), Letters]),
-  Schema.Number,
-  Schema.Unknown
-]
-
-const presences: readonly [(schema: Field) => Field, ...ReadonlyArray<(schema: Field) => Field>] = [
-  (schema) => schema,
-  Schema.optionalKey,
-  Schema.optional
-]
-
-const withDefaults: typeof schemas = [
-  Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("a"))),
-  Schema.FiniteFromString.pipe(Schema.withDecodingDefaultKey(Effect.succeed("1")))
-]
-
-const names = ["a", "b", "c", "d"] as const
-const texts = ["a", "b", "ab", "12", "1.5", " ", " a", "A", "é"] as const
-const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
-
-law("a reader accepts what the struct of its fields decodes, reads the same, and refuses for the same field", (dice) =>
-  Effect.sync(() => {
-    const fields: Fields = Object.fromEntries(
-      names
-        // A struct without a field is anything at all.
-        .filter((name) => name === "a" || dice.chance(70))
-        .map((name) => [name, dice.chance(10) ? dice.pick(withDefaults) : dice.pick(presences)(dice.pick(schemas))])
-    )
-    const read = readerOf(fields)
-    const decode = Schema.decodeUnknownResult(Schema.Struct(fields))
-    for (let request = 0; request < 8; request++) {
-      const parameters = Object.fromEntries(names.filter(() => dice.chance(75)).map((name) => [name, dice.pick(texts)]))
-      const [ours, theirs] = [read(sent(parameters)), decode(parameters)]
-      if (Result.isSuccess(theirs)) expect(ours).toStrictEqual(Result.succeed(theirs.success))
-      else {
-        const name = String(issuesOf(theirs.failure.issue).issues[0]?.path?.[0])
-        expect(ours).toEqual(name in parameters ? malformed(name) : missing(name))
-      }
-    }
-  })
-)

@@ -7,7 +7,7 @@ type Node = Path["node"]
 const wordy = new Set(["message", "description", "expected", "label"])
 
 /** Functions whose last argument is such words. */
-const saying = new Set(["invalid", "metadataFault", "fault"])
+const saying = new Set(["challengeRequired", "metadataFault", "fault"])
 
 /** Tables of such words. */
 const wordTables = new Set(["faultInWords"])

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Struct } from "effect"
 import { grantTypes } from "../../core/client/Client.ts"
+import { RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { variantsOf } from "../../core/http/variantsOf.ts"
 import { authorizeContract } from "../../core/openapi/contract/authorize.ts"
 import { clientFields } from "../../core/openapi/contract/clientFields.ts"
 import { introspectContract } from "../../core/openapi/contract/introspect.ts"
+import { registerContract, updateRegistrationContract } from "../../core/openapi/contract/register.ts"
 import { revokeContract } from "../../core/openapi/contract/revoke.ts"
 import { tokenContract } from "../../core/openapi/contract/token.ts"
 import { inWorld } from "../given/World.ts"
@@ -35,6 +37,16 @@ describe("what readers are compiled from", () => {
     for (const { fields } of forms) {
       expect(fields.client_id).toBe(clientFields.client_id)
       expect(fields.client_secret).toBe(clientFields.client_secret)
+    }
+  })
+
+  test("has, for a registration, the members of the Schema that reads one", () => {
+    const others = Struct.omit(updateRegistrationContract.json.fields, ["client_id", "client_secret"])
+    for (const fields of [registerContract.json.fields, others]) {
+      expect(Object.keys(fields)).toEqual(Object.keys(RegistrationRequest.fields))
+      expect(Object.values(fields).every((field) => Object.values(RegistrationRequest.fields).includes(field))).toBe(
+        true
+      )
     }
   })
 
