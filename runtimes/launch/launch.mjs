@@ -61,8 +61,10 @@ export const launch = (script, args, environment) => {
   const file = join(root, script)
   if (!existsSync(file)) giveUp(`${script} is missing from this checkout`)
 
+  // Bun runs what a bunfig.toml in the folder that it is started in tells it to run: ours is the one that it takes.
+  const config = `--config=${join(root, "runtimes/launch/bunfig.toml")}`
   // Without its launcher nobody could stop it properly: when the launcher is killed, Bun goes too, with all it started.
-  const child = spawn(bun, ["--no-orphans", file, ...args], {
+  const child = spawn(bun, [config, "--no-orphans", file, ...args], {
     stdio: "inherit",
     env: { ...process.env, ...environment }
   })

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { node } from "../../harness/given.ts"
 
@@ -20,6 +22,22 @@ describe("the launcher", () => {
     const { status, stdout } = launched(obedient, "7", "a b", "--c=d")
     expect(stdout).toBe('["a b","--c=d"]\n')
     expect(status).toBe(7)
+  })
+
+  test("runs nothing that lies in the folder that it is started in", () => {
+    const cwd = mkdtempSync(join(tmpdir(), "tessera-launch-"))
+    try {
+      writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./evil.ts"]\n')
+      writeFileSync(join(cwd, "evil.ts"), "process.exit(77)\n")
+      writeFileSync(
+        join(cwd, "tsconfig.json"),
+        '{ "compilerOptions": { "paths": { "node:process": ["./evil.ts"] } } }\n'
+      )
+      const { status } = spawnSync(node(), launching(obedient, "7"), { encoding: "utf8", cwd })
+      expect(status).toBe(7)
+    } finally {
+      rmSync(cwd, { recursive: true })
+    }
   })
 
   test("ends by the signal that ended what it launched", () => {
