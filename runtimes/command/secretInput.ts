@@ -24,8 +24,9 @@ const readHidden = (prompt: string): Effect.Effect<string | undefined> =>
       stdin.setRawMode(false)
       stdin.pause()
     }
-    process.stderr.write(prompt)
+    // First: whoever answers the prompt at once is not to see it on the screen.
     stdin.setRawMode(true)
+    process.stderr.write(prompt)
     stdin.setEncoding("utf8")
     stdin.on("data", onData)
     stdin.resume()
