@@ -18,7 +18,7 @@ const testsIn = (folder: string, without: ReadonlyArray<string>): ReadonlyArray<
 /** What other tests ask of the server from its sources, they ask of the executable here. */
 const suites = {
   "clients that we did not write": testsIn("test/clients", [
-    // A browser, and a tool on Node, of which what they ask of the server is asked by the others too.
+    // A browser, and a tool that takes its time.
     "crossOrigin.test.ts",
     "conformance.test.ts"
   ]),
