@@ -23,3 +23,12 @@ export const readTarget = (target: string): Target | undefined => {
   const url = absolute ? path : `http://host${path}`
   return URL.canParse(url) ? { path: new URL(url).pathname, query } : undefined
 }
+
+/** A dot segment, or a backslash, which URLs read as a slash. `fetch` and browsers send neither. */
+const winding = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
+
+/**
+ * Whether a path may be one place to a router, which takes it as it was sent, and another to a `URL`, which folds it
+ * first. What stands before such a place in an app does not stand before the other.
+ */
+export const isWinding = (target: string): boolean => winding.test(target.split(/[?#]/, 1)[0] ?? "")

@@ -1,4 +1,4 @@
-import { readTarget } from "../requestTarget.ts"
+import { isWinding, readTarget } from "../requestTarget.ts"
 import type { GuardedCall } from "./Check.ts"
 
 /** What Node's requests have, and those of the frameworks that stand on it. */
@@ -11,17 +11,8 @@ export interface NodeCall {
   readonly headersDistinct?: { readonly [name: string]: ReadonlyArray<string> | undefined }
 }
 
-/** A dot segment, or a backslash, which URLs read as a slash. `fetch` and browsers send neither. */
-const winding = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
-
-/**
- * Routers take a path as it was sent, and `URL` folds it first: one that leads to another place then is at neither of
- * them for a token that is bound to one.
- */
-const pathOf = (target: string): string => {
-  const [sent = ""] = target.split(/[?#]/, 1)
-  return winding.test(sent) ? "/" : (readTarget(target)?.path ?? "/")
-}
+/** For a token that is bound to one place, a path that may be two is at neither. */
+const pathOf = (target: string): string => (isWinding(target) ? "/" : (readTarget(target)?.path ?? "/"))
 
 export const guardedCall = (request: NodeCall): GuardedCall => ({
   method: request.method ?? "GET",

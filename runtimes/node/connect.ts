@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { nodeListener } from "../node.ts"
-import { readTarget } from "../requestTarget.ts"
+import { isWinding, readTarget } from "../requestTarget.ts"
 import { bodyRead } from "./bodyRead.ts"
 
 export interface MountOptions {
@@ -25,7 +25,9 @@ export const wholeUrl = (request: IncomingMessage): string => {
   return typeof originalUrl === "string" ? originalUrl : (request.url ?? "")
 }
 
+/** A path that may be two places stays with the app: what it has put before ours, it has put before one of them. */
 export const isOurs = (mount: Mount, url: string): boolean => {
+  if (isWinding(url)) return false
   const target = readTarget(url)
   return target !== undefined && mount.owns(target.path)
 }

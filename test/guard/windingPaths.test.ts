@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { createServer, type RequestListener } from "node:http"
-import { connect } from "node:net"
 import express from "express"
 import fastify from "fastify"
 import Koa from "koa"
 import { expressGuard, fastifyGuard, type Guard, koaGuard } from "../../runtimes/guard/Guard.ts"
 import { machine } from "../embed/host.ts"
+import { statusOfRaw } from "../given/statusOfRaw.ts"
 import { withRemote } from "./remote.ts"
 
 const needs = { scopes: ["api"] }
@@ -58,19 +58,8 @@ const routers: ReadonlyArray<readonly [name: string, start: (guard: Guard) => Pr
   ]
 ]
 
-/** As no client that reads its addresses as URLs would ask: `fetch` folds dot segments away before it sends them. */
 const statusOf = (port: number, target: string, token: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    let text = ""
-    const socket = connect(port, "127.0.0.1", () =>
-      socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`)
-    )
-    socket.on("data", (bytes) => {
-      text += bytes
-    })
-    socket.on("end", () => resolve(Number(text.slice(9, 12))))
-    socket.on("error", reject)
-  })
+  statusOfRaw(port, `GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`)
 
 /** Below `/files` for a router, and `/orders` for a URL. */
 const winding = [
