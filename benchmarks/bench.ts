@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { readArguments } from "./arguments.ts"
+import { generatorBound } from "./report/generatorBound.ts"
 import { judge, readBudget, verdictText } from "./report/judge.ts"
 import { plot } from "./report/plot.ts"
 import { folderOfReports, type Report, readReport } from "./report/Report.ts"
@@ -39,6 +40,9 @@ const program = Effect.gen(function* () {
     budget.filter(({ part }) => report.parts.includes(part)),
     report.results
   )
+  for (const name of generatorBound(report.results)) {
+    process.stdout.write(`The load generator was at its limit: ${name}\n`)
+  }
   if (wish.readme) {
     const file = join(import.meta.dir, "../README.md")
     writeFileSync(file, withSection(readFileSync(file, "utf8"), performanceSection(report, verdicts)))

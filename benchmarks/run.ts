@@ -8,7 +8,7 @@ import { postgresServer, redisServer } from "./measure/services.ts"
 import type { Setting } from "./parts/Part.ts"
 import { commitOf, describeMachine, type Report } from "./report/Report.ts"
 
-const shortWatch = 30
+const shortWatch = 60
 const longWatch = 600
 
 /** All parts that are wanted, one after the other. */

@@ -26,11 +26,19 @@ export const cpuOf = (pid: number): number => {
   return ((fields[at.utime] ?? 0) + (fields[at.stime] ?? 0)) * tick
 }
 
+const cpuOfEnded = (pid: number): number => {
+  const fields = fieldsOf(pid)
+  return ((fields[at.cutime] ?? 0) + (fields[at.cstime] ?? 0)) * tick
+}
+
 /** The same with all its children, those that have ended included. */
 export const cpuOfFamily = (pid: number): number => {
-  const fields = fieldsOf(pid)
-  const ended = ((fields[at.cutime] ?? 0) + (fields[at.cstime] ?? 0)) * tick
-  return familyOf(pid).reduce((sum, one) => sum + cpuOf(one), ended)
+  for (;;) {
+    const ended = cpuOfEnded(pid)
+    const total = familyOf(pid).reduce((sum, one) => sum + cpuOf(one), ended)
+    // One that ended while we looked would be in neither.
+    if (cpuOfEnded(pid) === ended) return total
+  }
 }
 
 /** Resident memory in megabytes. */

@@ -19,6 +19,8 @@ export interface Outside {
   readonly millis: number
 }
 
+/** A database's processes end a little after their clients. */
+const partingMillis = 150
 const longest = 20_000
 
 const cpuOf = (families: ReadonlyArray<number>) => families.reduce((sum, pid) => sum + cpuOfFamily(pid), 0)
@@ -29,6 +31,7 @@ export const outside = (options: Outside): Entrant => {
     const before = cpuOf(options.families)
     const { status, stdout, stderr } = yield* runProgram(program, args)
     if (status !== 0) return yield* new BenchFailed({ message: `${program} failed: ${stderr}` })
+    yield* Effect.sleep(partingMillis)
     return { stdout, cpu: cpuOf(options.families) - before }
   })
 

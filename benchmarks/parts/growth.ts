@@ -4,6 +4,7 @@ import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
 import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
 import { startGenerator } from "../measure/Generator.ts"
+import { manyInPostgres } from "../measure/manyGrants.ts"
 import type { Result } from "../measure/Result.ts"
 import { tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
@@ -13,6 +14,8 @@ const part = "growth"
 const few = 1000
 const many = 1_000_000
 const valuesAmong = (grants: number) => (grants === few ? 960 : 12_800)
+const inWorkspaces = 10_000
+const tokensInWorkspaces = 2000
 const workloads: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
 
 export const growth: Part = {
@@ -45,7 +48,8 @@ export const growth: Part = {
                 families,
                 subjects: [subject],
                 case: name,
-                values: valuesAmong(grants)
+                values: valuesAmong(grants),
+                keepsChain: true
               })
             )
             results.push(...(yield* hold({ part, workload, entrants }, options, say)))
@@ -65,34 +69,38 @@ export const growth: Part = {
     const urls = {
       few: yield* freshDatabase(postgres, "few"),
       many: yield* freshDatabase(postgres, "many"),
-      filled: false
+      filled: true
     }
+    yield* manyInPostgres(setting, postgres, urls.many, many)
     yield* compare("postgres", urls, [postgres.server.pid() ?? 0])
 
     yield* Effect.scoped(
       Effect.gen(function* () {
-        const one = yield* tessera(setting, { grants: 1000 })
-        const thousand = yield* tessera(setting, { grants: 10_000, workspaces: 1000 })
+        // As many grants and as many tokens on either side, or it is them that are compared.
+        const one = yield* tessera(setting, { grants: inWorkspaces })
+        const thousand = yield* tessera(setting, { grants: inWorkspaces, workspaces: 1000 })
         for (const workload of ["client_credentials", "bearer_check"] as const) {
           const entrants = [
             { subject: one, name: "1 workspace" },
             { subject: thousand, name: "1,000 workspaces" }
           ].map(({ subject, name }) =>
-            entrant({ generator, options, workload, subjects: [subject], case: name, values: 2000 })
+            entrant({ generator, options, workload, subjects: [subject], case: name, values: tokensInWorkspaces })
           )
           results.push(...(yield* hold({ part, workload, entrants }, options, say)))
         }
+        // The same server as above, and no line of the budget: enough to see a curve.
+        const short = { ...options, rounds: Math.min(options.rounds, 3), firstWarmMillis: 200, firstWarmRequests: 100 }
         const entrants = [1, 4, 16, 64, 256].map((connections) =>
           entrant({
             generator,
-            options,
+            options: short,
             workload: "client_credentials",
             subjects: [one],
             connections,
             case: `${connections} connections`
           })
         )
-        results.push(...(yield* hold({ part, workload: "client_credentials", entrants }, options, say)))
+        results.push(...(yield* hold({ part, workload: "client_credentials", entrants }, short, say)))
       })
     )
     return results

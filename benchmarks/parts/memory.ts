@@ -1,13 +1,14 @@
 import { Effect } from "effect"
-import { entrant, hold } from "../measure/contest.ts"
+import type { Sample } from "../load/Run.ts"
+import { entrant } from "../measure/contest.ts"
 import { startGenerator } from "../measure/Generator.ts"
-import type { Result } from "../measure/Result.ts"
 import { tessera } from "../servers/start.ts"
 import type { Part } from "./Part.ts"
 
 const part = "memory"
 const workloads = ["bearer_check", "refresh", "client_credentials", "introspection"] as const
-const sliceMillis = 2500
+const sliceMillis = 1500
+const grants = "1,000,000 grants"
 
 export const memory: Part = {
   name: part,
@@ -17,31 +18,36 @@ export const memory: Part = {
     const store = yield* setting.million
     const generator = yield* startGenerator()
     const subject = yield* tessera(setting, { store, grants: 1_000_000, filled: true })
-    const results: Array<Result> = []
-    const slices = Math.max(1, Math.round((soak * 1000) / (sliceMillis * workloads.length)))
-    const options = { ...setting.options, rounds: 1, firstWarmMillis: 100, millis: sliceMillis }
+    const options = { ...setting.options, millis: sliceMillis }
+    const watched = workloads.map((workload) => ({
+      workload,
+      samples: [] as Sample[],
+      entrant: entrant({
+        generator,
+        options,
+        workload,
+        store: "sqlite",
+        subjects: [subject],
+        case: grants,
+        values: 12_800,
+        keepsChain: true
+      })
+    }))
+    for (const { entrant } of watched) yield* entrant.warm
+    say(`${part}: warm, and now watched for ${soak} s`)
+    const slices = Math.max(1, Math.round((soak * 1000) / ((sliceMillis + options.warmMillis) * workloads.length)))
     for (let slice = 0; slice < slices; slice++) {
-      for (const workload of workloads) {
-        const entrants = [
-          entrant({
-            generator,
-            options,
-            workload,
-            store: "sqlite",
-            subjects: [subject],
-            case: "1,000,000 grants",
-            values: 12_800
-          })
-        ]
-        results.push(...(yield* hold({ part, workload, entrants }, options, slice === 0 ? say : () => undefined)))
-      }
+      for (const { entrant, samples } of watched) samples.push(yield* entrant.turn)
     }
-    // One result for each workload, its samples in the order of time.
-    return workloads.flatMap((workload) => {
-      const [first, ...rest] = results.filter((result) => result.workload === workload)
-      return first === undefined
-        ? []
-        : [{ ...first, samples: [...first.samples, ...rest.flatMap(({ samples }) => samples)] }]
-    })
+    // Samples in the order of time.
+    return watched.map(({ workload, samples }) => ({
+      part,
+      workload,
+      store: "sqlite",
+      subject: subject.name,
+      runtime: subject.runtime,
+      case: grants,
+      samples
+    }))
   })
 }

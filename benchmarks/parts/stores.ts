@@ -27,7 +27,9 @@ export const stores: Part = {
   name: part,
   about: "each store beside what its own benchmark program makes of the same rows and statements",
   run: Effect.fnUntraced(function* (setting) {
-    const { options, say } = setting
+    const { say } = setting
+    const options = { ...setting.options, rounds: Math.min(setting.options.rounds, 5) }
+    const short = { ...options, rounds: Math.min(options.rounds, 3), firstWarmRequests: 2000 }
     const { connections } = options
     const postgres = yield* setting.postgres
     const redis = yield* setting.redis
@@ -47,10 +49,10 @@ export const stores: Part = {
       postgres: yield* tessera(setting, { grants, store: url }),
       redis: yield* tessera(setting, { grants, store: yield* freshRedis(redis) })
     }
-    const enter = (store: keyof typeof subjects, workload: Workload) =>
+    const enter = (store: keyof typeof subjects, workload: Workload, how = options) =>
       entrant({
         generator,
-        options,
+        options: how,
         workload,
         store,
         values,
@@ -71,7 +73,7 @@ export const stores: Part = {
     // As long as a grant is that the server has stored, command id included.
     const client = ClientId.make("A".repeat(22))
     const now = Instant.make(Date.now())
-    const body = JSON.stringify({ v: 1, command: "0".repeat(18), value: grantAt(1, client, "00000000", now) })
+    const body = JSON.stringify({ ...grantAt(1, client, "00000000", now), _v: 1, _by: "0".repeat(18) })
     const swaps = [
       ...all.map((store) => enter(store, "refresh")),
       yield* pgbench(postgres, url, "swap", grants, connections, programMillis),
@@ -79,6 +81,10 @@ export const stores: Part = {
       yield* sqliteLoop(file, grants, options.millis)
     ]
     results.push(...(yield* hold({ part, workload: "refresh", entrants: swaps }, options, say)))
+
+    // No line of the budget, and last, because each adds a client.
+    const registering = all.map((store) => enter(store, "registration", short))
+    results.push(...(yield* hold({ part, workload: "registration", entrants: registering }, short, say)))
     return results
   })
 }
