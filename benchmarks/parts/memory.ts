@@ -29,7 +29,7 @@ export const memory: Part = {
         store: "sqlite",
         subjects: [subject],
         case: grants,
-        values: 12_800,
+        values: 6400,
         keepsChain: true
       })
     }))
