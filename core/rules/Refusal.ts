@@ -29,13 +29,12 @@ export class InvalidClient extends Schema.TaggedError<InvalidClient>()("InvalidC
   triedHeader: Schema.Boolean
 }) {}
 
+/** Why a text is no token of ours, before anybody looks for what it is a token of. */
+export const tokenFaults = ["malformed", "wrong_kind", "unknown_key", "forged", "expired"] as const
+
 export class InvalidGrant extends Schema.TaggedError<InvalidGrant>()("InvalidGrant", {
   reason: Schema.Literals([
-    "malformed",
-    "wrong_kind",
-    "unknown_key",
-    "forged",
-    "expired",
+    ...tokenFaults,
     "unknown",
     "other_client",
     "revoked",
@@ -118,11 +117,7 @@ export class TokenRequired extends Schema.TaggedError<TokenRequired>()("TokenReq
 
 export class InvalidToken extends Schema.TaggedError<InvalidToken>()("InvalidToken", {
   reason: Schema.Literals([
-    "malformed",
-    "wrong_kind",
-    "unknown_key",
-    "forged",
-    "expired",
+    ...tokenFaults,
     "unknown",
     "revoked",
     "not_redeemed",

@@ -3,6 +3,7 @@ import { readBase64Url } from "../rules/Base64Url.ts"
 import { hexOf, writeHex } from "../rules/Hex.ts"
 import { type GrantId, writeGrantId } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
+import type { tokenFaults } from "../rules/Refusal.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
 import { checkedText, checksumLength, hasValidChecksum } from "../rules/Secret.ts"
@@ -39,7 +40,7 @@ export interface RefreshToken {
   readonly generation: number
 }
 
-export type TokenFault = "malformed" | "wrong_kind" | "unknown_key" | "forged" | "expired"
+export type TokenFault = (typeof tokenFaults)[number]
 
 export const tokenPrefix = { code: "tsr_ac_", access: "tsr_at_", refresh: "tsr_rt_" } as const
 
