@@ -45,8 +45,7 @@ export const northwind = (origin: string, keys: string) => {
   })
 
   const signIn = async (request: Request): Promise<Response> => {
-    // A form of another site signs nobody in here. (Yours asks for a password, too.)
-    if (request.headers.get("origin") !== origin) return new Response(null, { status: 403 })
+    // Yours asks for a password, too.
     const form = new URLSearchParams(await request.text())
     const session = crypto.randomUUID()
     sessions.delete(sessionOf(request.headers))
@@ -57,6 +56,9 @@ export const northwind = (origin: string, keys: string) => {
   }
 
   const own = async (request: Request, { pathname, searchParams }: URL): Promise<Response> => {
+    // A form of another site signs nobody in here, and nobody out.
+    if (request.method === "POST" && request.headers.get("origin") !== origin)
+      return new Response(null, { status: 403 })
     const signedIn = sessions.has(sessionOf(request.headers))
     switch (`${request.method} ${pathname}`) {
       case "GET /":
