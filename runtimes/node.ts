@@ -183,13 +183,13 @@ export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListe
     const respond = (answer: HttpResponse) => write(request, response, answer, options.keepAlive?.() ?? true)
     const target = readTarget(options.url?.(request) ?? request.url ?? "")
     if (target === undefined) return respond(turnedAway(noTarget))
-    const bare = request.method === "GET" || request.method === "HEAD"
     const answer = (body: string) => {
-      const answered = serve(new NodeRequest(request, target, bare ? "" : body, peer))
+      const answered = serve(new NodeRequest(request, target, body, peer))
       if (answered instanceof Promise) void answered.then(respond)
       else respond(answered)
     }
-    if (!hasBody(request)) return answer("")
+    // Nothing here asks what stands behind a GET (RFC 9110 §9.3.1), so it is not read.
+    if (request.method === "GET" || request.method === "HEAD" || !hasBody(request)) return answer("")
     const answerRead = (read: string | HttpResponse) => (typeof read === "string" ? answer(read) : respond(read))
     const given = options.body?.(request)
     if (given === undefined) readBody(request, answerRead)
