@@ -5,6 +5,7 @@ import { runProgram } from "../../test/harness/runProgram.ts"
 import { outside } from "../measure/outside.ts"
 import { BenchFailed } from "../measure/Talker.ts"
 import type { RedisServer } from "./Part.ts"
+import { redisRate } from "./redisRate.ts"
 
 /** The adapter's script with its comparison turned round: redis-benchmark knows no versions, and every swap has to succeed. */
 const turned = replaceScript.lua.replace("if version ~= ARGV[2]", "if version == ARGV[2]")
@@ -17,8 +18,6 @@ const record = `${shard}:${path}`
 const longAgo = "0"
 
 const atOnce = 1000
-/** rps, then avg, min, p50, p95, p99 and max latency. */
-const columns = 7
 const leastRequests = 1000
 
 export const redisBenchmark = (
@@ -62,11 +61,9 @@ end`
         ]
       },
       read: (output) => {
-        // The command stands in front of its seven numbers, with quotes of its own that nobody has escaped.
-        const numbers = [...(output.trim().split("\n").at(-1) ?? "").matchAll(/"([\d.]+)"(?=,|$)/g)].slice(-columns)
-        const [rate, , , median] = numbers.map(([, text]) => Number(text))
-        perSecond = rate ?? 0
-        return { perSecond, requests, p50: median ?? 0 }
+        const rate = redisRate(output)
+        perSecond = rate.perSecond
+        return { perSecond, requests, p50: rate.p50 }
       }
     })
   })

@@ -119,16 +119,20 @@ server.enableGrantTypes(
   ]
 )
 
-const held = codesIn(authCodes, [byAccess, byRefresh], (code): OAuthAuthCode => ({
-  code,
-  redirectUri,
-  codeChallenge,
-  codeChallengeMethod: "S256",
-  expiresAt: new DateInterval("15m").getEndDate(),
-  user,
-  client: found(clients.get(client.id)),
-  scopes: [...scopes.values()]
-}))
+const held = codesIn(
+  authCodes,
+  [byAccess, byRefresh],
+  (code): OAuthAuthCode => ({
+    code,
+    redirectUri,
+    codeChallenge,
+    codeChallengeMethod: "S256",
+    expiresAt: new DateInterval("15m").getEndDate(),
+    user,
+    client: found(clients.get(client.id)),
+    scopes: [...scopes.values()]
+  })
+)
 
 const statusOf = (error: unknown) => (isOAuthError(error) ? 400 : 500)
 const messageOf = (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) })
