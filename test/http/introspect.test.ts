@@ -155,6 +155,8 @@ describe("introspection by a resource server", () => {
           expect(jsonOf(response)).toMatchObject({ active: true, client_id: client.id, sub: "alice" })
         }
         expect(jsonOf(yield* ask(world, { token }, bearing(key))).active).toBe(true)
+        // Whoever shows a key is no client, so nobody looks for one.
+        expect(jsonOf(yield* ask(world, { token, client_id: "?" }, bearing(key))).active).toBe(true)
         expect(jsonOf(yield* ask(world, { token: "x" }, bearing(key)))).toEqual(inactive)
       })
     ))

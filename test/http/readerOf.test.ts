@@ -28,6 +28,7 @@ describe("a reader", () => {
     expect(readerOf({ a: Letters, b: Letters })(asked)).toEqual(malformed("b"))
     expect(readerOf({ a: Schema.String, c: Schema.String })(asked)).toEqual(missing("c"))
     expect(readerOf({ a: Schema.String, c: Schema.FiniteFromString })(asked)).toEqual(missing("c"))
+    expect(readerOf({ a: Schema.FiniteFromString })(asked)).toEqual(malformed("a"))
     expect(readerOf({ b: Schema.Literal("12").check(Schema.makeFilter(() => false)) })(asked)).toEqual(malformed("b"))
   })
 

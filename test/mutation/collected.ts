@@ -1,5 +1,5 @@
 /** What test files import here for `bun:test`: the tests are kept, to be run as often as there are mutants. */
-export { expect } from "bun:test"
+export { expect, spyOn } from "bun:test"
 
 export interface Collected {
   readonly name: string
