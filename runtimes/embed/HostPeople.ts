@@ -25,7 +25,10 @@ export interface HostPerson {
 
 type Now<A> = A | Promise<A>
 
-/** The people of a host: values, or promises of values. What they throw is answered with 503 and logged. */
+/**
+ * The people of a host. `signedIn` and `profile` give values, or promises of values; what they throw is answered with 503
+ * and logged. `signInAt` and `switchAt` give addresses at once; what they throw is a fault of the server's, 500 and logged.
+ */
 export interface HostPeople {
   /** Who is at this browser, by your own session; `undefined` for nobody. */
   readonly signedIn: (request: HostRequest) => Now<HostPerson | null | undefined>

@@ -15,6 +15,10 @@ const authorize = async (owner: CreateOptions["owner"], headers: Record<string, 
 
 const ada = { user: "ada", session: "s" }
 
+const fail = (): never => {
+  throw new Error("secret of the host")
+}
+
 describe("a host's people", () => {
   test("are sent to the host's sign-in and back", async () => {
     const response = await authorize(people)
@@ -33,6 +37,16 @@ describe("a host's people", () => {
         expect([response.status, response.headers.get("set-cookie")]).toEqual([303, null])
         expect(response.headers.get("location")).toMatch(/^\/sign-in\?return_to=\/oauth\/authorize\?[\x21-\x7e]+$/)
       }))
+  }
+
+  for (const [what, signInAt] of [
+    ["throws", () => fail()],
+    ["gives no address", () => Object(undefined)]
+  ] as const) {
+    test(`are told that it is our own fault where the host's signInAt ${what}`, async () => {
+      const response = await authorize({ ...people, signInAt })
+      expect([response.status, await response.json()]).toMatchObject([500, { error: "server_error" }])
+    })
   }
 
   test("may be told by a value or by a promise, and nobody by undefined or null", async () => {
