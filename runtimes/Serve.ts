@@ -26,11 +26,17 @@ export const serveWith = <E>(runtime: ManagedRuntime.ManagedRuntime<Tessera, E>)
       fiber.addObserver((exit) => resolve(answerOf(exit)))
     })
   }
+  let known: Context.Context<Tessera> | undefined
+  let tessera: Tessera["Service"] | undefined
   return (request) => {
     const services = runtime.cachedContext
     // Until the layers are built, and once they are gone, only the runtime knows what to say.
     if (services === undefined) return wait(Effect.flatMap(Tessera, (tessera) => tessera.handle(request)))
-    const answer = Context.get(services, Tessera).begin(request)
+    if (services !== known || tessera === undefined) {
+      known = services
+      tessera = Context.get(services, Tessera)
+    }
+    const answer = tessera.begin(request)
     return isDone(answer) ? answerOf(answer) : wait(answer)
   }
 }

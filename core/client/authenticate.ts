@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { ClientId } from "../rules/Id.ts"
 import { InvalidClient } from "../rules/Refusal.ts"
-import { type Digest, digestOf, sameDigest } from "../rules/Secret.ts"
+import { type Digest, digestOf, isDigestOf } from "../rules/Secret.ts"
 import type { AuthMethod, Client } from "./Client.ts"
 
 /** What a request shows of its sender; whether it holds is for `authenticate` to say. */
@@ -9,7 +9,7 @@ export interface Presented {
   readonly id: ClientId
   readonly method: AuthMethod
   /** Of the secret that was shown. The text itself goes no further than where it was read. */
-  readonly digest: Digest | undefined
+  readonly hash: Uint8Array | undefined
 }
 
 declare const proof: unique symbol
@@ -32,8 +32,8 @@ export const authenticate = (
   const refuse = (reason: InvalidClient["reason"]) => Result.fail(new InvalidClient({ reason, triedHeader }))
 
   const expected = client?.credential._tag === "Secret" ? client.credential.digest : nobody
-  const shown = presented.digest
-  const matches = shown !== undefined && sameDigest(shown, expected)
+  const shown = presented.hash
+  const matches = shown !== undefined && isDigestOf(shown, expected)
 
   if (client === undefined) return refuse("unknown")
   if ((client.credential._tag === "Secret") !== (shown !== undefined)) return refuse("wrong_method")

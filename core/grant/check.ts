@@ -3,7 +3,7 @@ import { type Client, isKnown } from "../client/Client.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import { InvalidToken } from "../rules/Refusal.ts"
 import { isWithin } from "../rules/Scope.ts"
-import { type Digest, sameDigest } from "../rules/Secret.ts"
+import { isDigestOf } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Active, Grant, Standing } from "./Grant.ts"
@@ -69,13 +69,13 @@ export const checkRefresh = (
 export const checkKey = (
   workspace: WorkspaceId,
   grant: Grant | undefined,
-  presented: Digest,
+  presented: Uint8Array,
   now: Instant
 ): Result.Result<ApiKeyPrincipal, InvalidToken> => {
   if (grant === undefined) return refuse("unknown")
   if (grant._tag === "Revoked") return refuse("revoked")
   if (grant._tag !== "Key") return refuse("wrong_kind")
-  if (!sameDigest(presented, grant.digest)) return refuse("bad_secret")
+  if (!isDigestOf(presented, grant.digest)) return refuse("bad_secret")
   if (grant.expiresAt !== null && hasPassed(grant.expiresAt, now)) return refuse("expired")
   return Result.succeed({
     _tag: "ApiKey",

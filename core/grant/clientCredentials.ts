@@ -16,8 +16,7 @@ export interface ClientCredentials {
 
 /** What a client may ever have without a person: its own scopes, less those that speak of one. */
 const workspaceScopes = (by: AuthenticatedClient, policy: Policy): Scopes =>
-  // A part of a set of scopes is one.
-  scopesWithoutUser(policy.scopes).filter((name) => by.client.scope.includes(name)) as ReadonlyArray<string> as Scopes
+  scopesWithoutUser(policy.scopes, by.client.scope)
 
 const standing = (by: AuthenticatedClient, scope: Scopes, now: Instant): Standing => ({
   _tag: "Standing",

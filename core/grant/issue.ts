@@ -21,6 +21,8 @@ export interface Tokens {
   readonly scope: Scopes
 }
 
+const areSame = (a: Scopes, b: Scopes): boolean => a === b || formatScopes(a) === formatScopes(b)
+
 export const noAccessTokensYet: AccessTokens = { epoch: 0, revoked: [] }
 
 /** An access token of a grant, for all of it or for a part. */
@@ -38,7 +40,7 @@ export const accessToken = (
   epoch: grant.access.epoch,
   serial: fresh.serial,
   // A client's own grant grows when the client registers for more; what was issued before does not grow with it.
-  scope: grant._tag === "Active" && formatScopes(scope) === formatScopes(grant.scope) ? null : scope,
+  scope: grant._tag === "Active" && areSame(scope, grant.scope) ? null : scope,
   resource: resource === grant.resource ? null : resource
 })
 

@@ -7,7 +7,7 @@ import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, readClientId } from "../rules/Id.ts"
 import { InvalidClient, InvalidRequest, type TooManyRequests } from "../rules/Refusal.ts"
-import { digestOf } from "../rules/Secret.ts"
+import { hashOf } from "../rules/Secret.ts"
 import type { Call } from "./Call.ts"
 import type { Parts } from "./Parts.ts"
 import { asItCame, readerOf, type Sent } from "./readerOf.ts"
@@ -47,7 +47,7 @@ const readSecret = readerOf(Struct.pick(clientFields, ["client_secret"]))
 const presented = (id: ClientId, method: Presented["method"], secret: string | undefined): Presented => ({
   id,
   method,
-  digest: secret === undefined || secret === "" ? undefined : digestOf(secret)
+  hash: secret === undefined || secret === "" ? undefined : hashOf(secret)
 })
 
 /** RFC 6749 §2.3: by one method only, so the body may name the same client and nothing more. */
@@ -106,7 +106,7 @@ export const authenticateClient = (
   const { id } = presented.success
   const workspace = call.workspace.id
   return Effect.flatMapEager(
-    parts.clients.find(workspace, id),
+    parts.clients.find(workspace, id, call.now),
     (client): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
       const known = client !== undefined && isKnown(client, call.now) ? client : undefined
       const authenticated = authenticate(presented.success, known)

@@ -16,7 +16,7 @@ const needed = { scopes: companyScopes }
 export const companiesEndpoint =
   (parts: Parts): EndpointOf<typeof companiesContract> =>
   (call) =>
-    Effect.mapEager(guard(parts.grants, call.workspace, call.request, needed), (principal) => {
+    Effect.mapEager(guard(parts.grants, call.workspace, call.request, needed, call.now), (principal) => {
       const as: Companies["as"] =
         principal._tag === "User"
           ? { kind: "user", user: principal.user }

@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Instant } from "../rules/Instant.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
 import { covers } from "../rules/Resource.ts"
 import { isWithin } from "../rules/Scope.ts"
@@ -53,12 +54,13 @@ export const guard = (
   grants: Grants,
   workspace: Workspace,
   request: HttpRequest,
-  needs: Needs
+  needs: Needs,
+  now?: Instant
 ): Effect.Effect<Principal, TokenRequired | InvalidToken | InsufficientScope | StorageUnavailable> => {
   const text = readBearer(request.headers.get("authorization"))
   return Result.isFailure(text)
     ? Effect.fail(text.failure)
-    : Effect.flatMapEager(grants.check(workspace.id, text.success), (principal) => {
+    : Effect.flatMapEager(grants.check(workspace.id, text.success, now), (principal) => {
         const admitted = admit(workspace.issuer, request.path, needs, principal)
         return Result.isSuccess(admitted) ? Effect.succeed(admitted.success) : Effect.fail(admitted.failure)
       })

@@ -33,7 +33,7 @@ const resourceServer = (
   const text = readBearer(authorization)
   if (Result.isFailure(text)) return Effect.fail(text.failure)
   return Effect.flatMapEager(
-    parts.grants.check(call.workspace.id, text.success),
+    parts.grants.check(call.workspace.id, text.success, call.now),
     (principal): Effect.Effect<Asker, InvalidToken> =>
       principal._tag === "ApiKey"
         ? Effect.succeed({ _tag: "ResourceServer" })
@@ -115,12 +115,15 @@ export const introspectEndpoint =
       (who): ReturnType<EndpointOf<typeof introspectContract>> => {
         const form = read(sent.success)
         if (Result.isFailure(form)) return Effect.fail(form.failure)
-        const answered = Effect.mapEager(parts.grants.examine(call.workspace.id, form.success.token), (known) => {
-          const facts = factsOf(call.workspace.id, known)
-          return who._tag === "Client" && facts.client !== who.client
-            ? inactiveAnswer
-            : secretJson(200, describe(call, facts))
-        })
+        const answered = Effect.mapEager(
+          parts.grants.examine(call.workspace.id, form.success.token, call.now),
+          (known) => {
+            const facts = factsOf(call.workspace.id, known)
+            return who._tag === "Client" && facts.client !== who.client
+              ? inactiveAnswer
+              : secretJson(200, describe(call, facts))
+          }
+        )
         return Effect.catchEager(answered, (fault) =>
           fault._tag === "StorageUnavailable"
             ? Effect.fail(fault)

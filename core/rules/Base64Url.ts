@@ -39,6 +39,23 @@ export const base64Url = (bytes: Uint8Array): string => {
   return ascii.decode(text)
 }
 
+/** Whether a text is that of `bytes`, found in a time that says nothing about where the two differ. */
+export const isBase64UrlOf = (bytes: Uint8Array, text: string): boolean => {
+  let difference = textLength(bytes.length) ^ text.length
+  let held = 0
+  let bits = 0
+  let at = 0
+  for (let i = 0; i < bytes.length; i++) {
+    held = (held << 8) | (bytes[i] ?? 0)
+    for (bits += 8; bits >= 6; bits -= 6) {
+      difference |= (codes[(held >> (bits - 6)) & 63] ?? 0) ^ text.charCodeAt(at++)
+    }
+    held &= 0xff
+  }
+  if (bits > 0) difference |= (codes[(held << (6 - bits)) & 63] ?? 0) ^ text.charCodeAt(at)
+  return difference === 0
+}
+
 const valueAt = (text: string, at: number): number => values[text.charCodeAt(at)] ?? notALetter
 
 /** Reads a part of a text into `bytes`, and says whether it was the one text of what was read. */

@@ -1,5 +1,5 @@
 import { type Option, Schema } from "effect"
-import { digestOf, sameDigest } from "./Secret.ts"
+import { hashOf, isDigestOf } from "./Secret.ts"
 
 const unreserved = Schema.isPattern(/^[A-Za-z0-9._~-]{43,128}$/)
 
@@ -19,4 +19,4 @@ export const readVerifier: (text: string) => Option.Option<CodeVerifier> = Schem
  * The challenge lives in the grant itself, so no second record can go missing and take the check with it.
  */
 export const provesPossession = (verifier: CodeVerifier, challenge: CodeChallenge): boolean =>
-  sameDigest(digestOf(verifier), challenge)
+  isDigestOf(hashOf(verifier), challenge)

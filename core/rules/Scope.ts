@@ -38,17 +38,23 @@ export const standardScopes: ScopeRegistry = ScopeRegistry.make([
   { name: ScopeName.make("profile"), meaning: "See your name and email", needsUser: true, byDefault: false }
 ])
 
-const pick = (registry: ScopeRegistry, wanted: (scope: ScopeDefinition) => boolean): Scopes =>
+const pick = (registry: ScopeRegistry, wanted: (scope: ScopeDefinition) => boolean): Scopes => {
+  const names: Array<ScopeName> = []
+  for (const scope of registry) if (wanted(scope)) names.push(scope.name)
   // The registry's names are distinct and in its order, which is all that the brand says.
-  registry.filter(wanted).map((scope) => scope.name) as ReadonlyArray<ScopeName> as Scopes
+  return names as ReadonlyArray<ScopeName> as Scopes
+}
 
 export const allScopes = (registry: ScopeRegistry): Scopes => pick(registry, () => true)
 
-/** What a machine without a person may have. */
-export const scopesWithoutUser = (registry: ScopeRegistry): Scopes => pick(registry, (scope) => !scope.needsUser)
+/** What a machine without a person may have: of all, or of those that it registered for. */
+export const scopesWithoutUser = (registry: ScopeRegistry, among?: ReadonlyArray<string>): Scopes =>
+  pick(registry, ({ name, needsUser }) => !needsUser && (among === undefined || among.includes(name)))
 
-export const isWithin = (inner: ReadonlyArray<string>, outer: ReadonlyArray<string>): boolean =>
-  inner.every((name) => outer.includes(name))
+export const isWithin = (inner: ReadonlyArray<string>, outer: ReadonlyArray<string>): boolean => {
+  for (const name of inner) if (!outer.includes(name)) return false
+  return true
+}
 
 /** RFC 6749 §3.3: the order says nothing and a repeat adds nothing. */
 const split = (text: string): ReadonlyArray<string> => text.split(" ").filter((name) => name !== "")

@@ -1,5 +1,5 @@
 import { Redacted, Schema } from "effect"
-import { base64Url, textLength, writeBase64Url } from "./Base64Url.ts"
+import { base64Url, isBase64UrlOf, textLength, writeBase64Url } from "./Base64Url.ts"
 import { sha256Of } from "./Sha256.ts"
 
 /** SHA-256 of a secret's text, as base64url: all that is kept of it. */
@@ -8,10 +8,16 @@ export type Digest = typeof Digest.Type
 
 const utf8 = new TextEncoder()
 
+/** SHA-256 of a text. */
+export const hashOf = (text: string): Uint8Array => sha256Of(utf8.encode(text))
+
 /** Secrets here are random and long, so one hash is enough; passwords are another matter. */
 export const digestOf = (text: string): Digest =>
   // 32 bytes are 43 characters of base64url.
-  base64Url(sha256Of(utf8.encode(text))) as Digest
+  base64Url(hashOf(text)) as Digest
+
+/** Whether a hash is the one that a digest tells, without making its text, which is for keeping. */
+export const isDigestOf = (hash: Uint8Array, digest: string): boolean => isBase64UrlOf(hash, digest)
 
 /** Digests all have one length, so the time taken says nothing about where two of them differ. */
 export const sameDigest = (a: string, b: string): boolean => {

@@ -16,9 +16,14 @@ import { transact } from "./transact.ts"
 /** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
 export interface Clients {
   /** As it was a moment ago, where it is at hand; asks nobody. */
-  readonly atHand: (workspace: WorkspaceId, id: ClientId) => Client | undefined
+  readonly atHand: (workspace: WorkspaceId, id: ClientId, now: Instant) => Client | undefined
   /** May be as old as the policy's `clientStaleness`, where another process changed it; never where this one did. */
-  readonly find: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<Client | undefined, StorageUnavailable>
+  readonly find: (
+    workspace: WorkspaceId,
+    id: ClientId,
+    /** Of whoever has asked the clock already. */
+    now?: Instant
+  ) => Effect.Effect<Client | undefined, StorageUnavailable>
   readonly add: (workspace: WorkspaceId, client: Client) => Effect.Effect<void, Conflict | StorageUnavailable>
   /** Changes what is stored now; `undefined` where there is no such client. */
   readonly change: (
@@ -67,12 +72,12 @@ export const makeClients = (
       return next === client ? answer(client) : answerAndKeep(next, next)
     }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
 
-  const atHand: Clients["atHand"] = (workspace, id) => recent.get(workspace, id, instantOf(clock))
+  const atHand: Clients["atHand"] = (workspace, id, now) => recent.get(workspace, id, now)
 
   return {
     atHand,
-    find: (workspace, id) => {
-      const client = atHand(workspace, id)
+    find: (workspace, id, now = instantOf(clock)) => {
+      const client = atHand(workspace, id, now)
       return client === undefined ? read(workspace, id) : Effect.succeed(client)
     },
     add: (workspace, client) => records.insert(workspace, client, "add"),

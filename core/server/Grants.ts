@@ -30,7 +30,7 @@ import {
   type UnauthorizedClient
 } from "../rules/Refusal.ts"
 import type { Scopes } from "../rules/Scope.ts"
-import { digestOf } from "../rules/Secret.ts"
+import { hashOf } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
 import { type AccessToken, open, openAny, type RefreshToken, seal } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -87,9 +87,18 @@ export interface Grants {
     command: ClientCredentials
   ) => Effect.Effect<Issued, InvalidScope | InvalidTarget | UnauthorizedClient | Storing>
   /** Whoever bears this token or key. */
-  readonly check: (workspace: WorkspaceId, text: string) => Effect.Effect<Principal, InvalidToken | StorageUnavailable>
+  readonly check: (
+    workspace: WorkspaceId,
+    text: string,
+    /** Of whoever has asked the clock already. */
+    now?: Instant
+  ) => Effect.Effect<Principal, InvalidToken | StorageUnavailable>
   /** What a token or key is, for introspection. */
-  readonly examine: (workspace: WorkspaceId, text: string) => Effect.Effect<Known, InvalidToken | StorageUnavailable>
+  readonly examine: (
+    workspace: WorkspaceId,
+    text: string,
+    now?: Instant
+  ) => Effect.Effect<Known, InvalidToken | StorageUnavailable>
   /** RFC 7009: whatever the text was, the answer is the same; `undefined` where nothing was revoked. */
   readonly revokeToken: (
     workspace: WorkspaceId,
@@ -171,22 +180,23 @@ export const makeGrants = (
   const checkKeyText = Effect.fnUntracedEager(function* (workspace: WorkspaceId, text: string, now: Instant) {
     const id = readKey(text)
     if (Option.isNone(id)) return yield* new InvalidToken({ reason: "malformed" })
-    return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), digestOf(text), now))
+    return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), hashOf(text), now))
   })
 
   /** What `judge` makes of a token's grant and that grant's client. */
   const judged = <A, E>(
     workspace: WorkspaceId,
     id: GrantId,
+    now: Instant,
     judge: (grant: Grant | undefined, client: Client | undefined) => Result.Result<A, E>
   ): Effect.Effect<A, E | StorageUnavailable> =>
     Effect.flatMapEager(records.get(workspace, id), (kept): Effect.Effect<A, E | StorageUnavailable> => {
       const grant = kept?.value
       const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
-      const client = clientId === null ? undefined : clients.atHand(workspace, clientId)
+      const client = clientId === null ? undefined : clients.atHand(workspace, clientId, now)
       return clientId === null || client !== undefined
         ? settled(judge(grant, client))
-        : Effect.flatMapEager(clients.find(workspace, clientId), (read) => settled(judge(grant, read)))
+        : Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
     })
 
   const checkAccessText = (
@@ -196,22 +206,20 @@ export const makeGrants = (
   ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
     const token = open(keys.current(), workspace, "access", text, now)
     if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
-    return judged(workspace, token.success.grant, (grant, client) => {
+    return judged(workspace, token.success.grant, now, (grant, client) => {
       const principal = checkAccess(workspace, grant, client, token.success, now)
       if (Result.isSuccess(principal)) usage.saw("grant", workspace, principal.success.grant, now)
       return principal
     })
   }
 
-  const check: Grants["check"] = (workspace, text) => {
-    const now = instantOf(clock)
-    return isKeyText(text)
+  const check: Grants["check"] = (workspace, text, now = instantOf(clock)) =>
+    isKeyText(text)
       ? Effect.mapEager(checkKeyText(workspace, text, now), (principal) => {
           usage.saw("grant", workspace, principal.grant, now)
           return principal
         })
       : checkAccessText(workspace, text, now)
-  }
 
   /** What a decision comes to for whoever asked: the tokens, sealed, or the refusal. */
   const handedOut = <E>(
@@ -288,8 +296,7 @@ export const makeGrants = (
       )
       return handedOut(decided, sealer, workspace, by, now)
     },
-    examine: (workspace, text) => {
-      const now = instantOf(clock)
+    examine: (workspace, text, now = instantOf(clock)) => {
       if (isKeyText(text)) {
         return Effect.mapEager(checkKeyText(workspace, text, now), (principal) => ({ kind: "key", principal }))
       }
@@ -297,7 +304,7 @@ export const makeGrants = (
       if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
       const token = opened.success
       if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
-      return judged(workspace, token.grant, (grant, client): Result.Result<Known, InvalidToken> => {
+      return judged(workspace, token.grant, now, (grant, client): Result.Result<Known, InvalidToken> => {
         if (token.kind === "refresh") {
           const live = checkRefresh(grant, client, token, now)
           return Result.isSuccess(live)

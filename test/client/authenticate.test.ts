@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { authenticate, type Presented } from "../../core/client/authenticate.ts"
 import type { Client } from "../../core/client/Client.ts"
 import { InvalidClient } from "../../core/rules/Refusal.ts"
-import { digestOf } from "../../core/rules/Secret.ts"
+import { digestOf, hashOf } from "../../core/rules/Secret.ts"
 import { client } from "../grant/given.ts"
 
 const open = client()
@@ -13,7 +13,7 @@ const confidential = (over: Partial<Client> = {}): Client =>
 const show = (method: Presented["method"], secret?: string): Presented => ({
   id: open.id,
   method,
-  digest: secret === undefined ? undefined : digestOf(secret)
+  hash: secret === undefined ? undefined : hashOf(secret)
 })
 const refusal = (reason: InvalidClient["reason"], triedHeader: boolean) =>
   Result.fail(new InvalidClient({ reason, triedHeader }))

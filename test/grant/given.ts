@@ -45,7 +45,7 @@ export const client = (over: Partial<Client> = {}): Client => ({
 
 export const proven = (of: Client = client()): AuthenticatedClient =>
   Result.getOrThrow(
-    authenticate({ id: of.id, method: "none", digest: undefined }, { ...of, credential: { _tag: "Public" } })
+    authenticate({ id: of.id, method: "none", hash: undefined }, { ...of, credential: { _tag: "Public" } })
   )
 
 export const me = proven()

@@ -4,7 +4,7 @@ import type { Client } from "../../../core/client/Client.ts"
 import { credentialLength, register } from "../../../core/client/register.ts"
 import type { Parts } from "../../../core/http/Parts.ts"
 import { clientIdOf, grantIdOf, idLength } from "../../../core/rules/Id.ts"
-import { digestOf } from "../../../core/rules/Secret.ts"
+import { hashOf } from "../../../core/rules/Secret.ts"
 import { currentInstant } from "../../../core/server/Grants.ts"
 import type { WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { redirectUri } from "../forms.ts"
@@ -37,8 +37,8 @@ export const makeClient = (parts: Parts, workspace: WorkspaceId) =>
     // Another process of the same run may have put it there.
     yield* parts.clients.add(workspace, made.client).pipe(Effect.catchTag("Conflict", () => Effect.void))
     const secret = yield* Effect.fromOption(made.secret)
-    const digest = digestOf(Redacted.value(secret))
-    const presented = { id: made.client.id, method: "client_secret_post", digest } as const
+    const hash = hashOf(Redacted.value(secret))
+    const presented = { id: made.client.id, method: "client_secret_post", hash } as const
     const by = yield* Effect.fromResult(authenticate(presented, made.client))
     return { client: made.client, by, secret: Redacted.value(secret) } satisfies Registered
   })
