@@ -44,9 +44,7 @@ class WebRequest implements HttpRequest {
 /** `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. */
 export const fetchHandler = (serve: Serve): FetchHandler => {
   const answer = (request: Request, body: string, peer: PeerOf | undefined) => {
-    const { method } = request
-    const isBare = method === "GET" || method === "HEAD"
-    const response = serve(new WebRequest(request, isBare ? "" : body, peer))
+    const response = serve(new WebRequest(request, body, peer))
     return response instanceof Promise ? response.then(toResponse) : toResponse(response)
   }
   const answerRead = (reading: Promise<Read>, request: Request, peer: PeerOf | undefined) =>
@@ -54,12 +52,13 @@ export const fetchHandler = (serve: Serve): FetchHandler => {
 
   return (request, peer) => {
     const { headers, method } = request
+    // Nothing here asks what stands behind a GET (RFC 9110 §9.3.1), so it is not read.
+    if (method === "GET" || method === "HEAD") return answer(request, "", peer)
     const length = headers.get("content-length")
     if (length !== null) {
       if (Number(length) > bodyLimit) return toResponse(tooLarge())
       return length === "0" ? answer(request, "", peer) : answerRead(readShort(request), request, peer)
     }
-    if ((method === "GET" || method === "HEAD") && !headers.has("transfer-encoding")) return answer(request, "", peer)
     return request.body === null ? answer(request, "", peer) : answerRead(readLong(request.body), request, peer)
   }
 }
