@@ -50,7 +50,7 @@ const trialOptions = (options: Options): Options => ({
 const contestOptions = (options: Options): Options => ({
   ...options,
   rounds: Math.min(options.rounds, 5),
-  firstWarmRequests: Math.min(options.firstWarmRequests, 8000)
+  firstWarmRequests: Math.min(options.firstWarmRequests, 5000)
 })
 
 /** A way to run that costs so many times the cheapest is not tried for the workloads that follow. */
