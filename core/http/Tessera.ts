@@ -25,7 +25,7 @@ import { answerFault, broken } from "./answerFault.ts"
 import type { Call, Endpoint } from "./Call.ts"
 import { allowedMethods, preflight } from "./cors.ts"
 import { faultPage } from "./faultPage.ts"
-import { finish, withRequestId } from "./finish.ts"
+import { finish, wholeAnswer, withRequestId } from "./finish.ts"
 import { guard, type Needs } from "./guard.ts"
 import type { HttpRequest, HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
@@ -139,7 +139,11 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
         )
   }
 
-  const handle = (request: HttpRequest) => Effect.suspend(() => answer(request))
+  const handle = (request: HttpRequest) =>
+    Effect.mapEager(
+      Effect.suspend(() => answer(request)),
+      wholeAnswer
+    )
 
   const guardCall = Effect.fnUntraced(function* (request: HttpRequest, needs: Needs): Effect.fn.Return<Guarded> {
     const requestId = newRequestId()

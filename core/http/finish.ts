@@ -21,6 +21,10 @@ export class SharedAnswer implements HttpResponse {
   }
 }
 
+/** The same with its headers as a property like any other, for hosts, who may copy it. */
+export const wholeAnswer = (answer: HttpResponse): HttpResponse =>
+  answer instanceof SharedAnswer ? { status: answer.status, headers: answer.headers, body: answer.body } : answer
+
 const requestIdHeader = (requestId: string) => ["x-request-id", requestId] as const
 
 const isNoSniffing = ([name]: HeaderPairs[number]): boolean => name === noSniffing[0]

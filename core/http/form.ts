@@ -23,8 +23,11 @@ class Reading {
   }
 }
 
-/** `+` is a space, and `%` begins a byte. */
-const decoded = (text: string): string => decodeURIComponent(text.replaceAll("+", " "))
+/** `+` is a space, and `%` begins a byte. Most names and values have neither, even where others of the form do. */
+const decoded = (text: string): string => {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text
+  return spaced.includes("%") ? decodeURIComponent(spaced) : spaced
+}
 
 const asItIs = (text: string): string => text
 

@@ -96,4 +96,7 @@ export const readScopes = (text: string): Result.Result<Scopes, Schema.SchemaErr
 
 const decodeScopes = Schema.decodeUnknownResult(Scopes)
 
-export const formatScopes = (scopes: Scopes): string => scopes.join(" ")
+export const formatScopes = (scopes: Scopes): string => {
+  const [only] = scopes
+  return only !== undefined && scopes.length === 1 ? only : scopes.join(" ")
+}
