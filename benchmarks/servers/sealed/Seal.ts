@@ -35,6 +35,7 @@ export const kinds = { code: 1, access: 2, refresh: 3 } as const
 const prefixes = ["", "tsr_ac_", "tsr_at_", "tsr_rt_"] as const
 const headLength = 32
 const claimLength = 11
+const claimHeadLength = 3
 const macLength = 32
 const checksumLength = 6
 
@@ -58,9 +59,10 @@ const checksum = (text: string): string => {
   return digits
 }
 
-/** A sealed token for a grant's sixteen bytes. */
-export const seal = (kind: 1 | 2 | 3, grant: Uint8Array, number: number, expiresAt: number): string => {
-  const bodyLength = kind === kinds.access ? headLength + claimLength : headLength
+/** A sealed token for a grant's sixteen bytes. `scope` is the claim that a client's own access tokens carry. */
+export const seal = (kind: 1 | 2 | 3, grant: Uint8Array, number: number, expiresAt: number, scope = ""): string => {
+  const claimed = kind === kinds.access ? headLength + claimLength : headLength
+  const bodyLength = scope === "" ? claimed : claimed + claimHeadLength + scope.length
   const bytes = Buffer.allocUnsafe(bodyLength + macLength)
   bytes[0] = 1
   bytes.set(keyId, 1)
@@ -72,6 +74,11 @@ export const seal = (kind: 1 | 2 | 3, grant: Uint8Array, number: number, expires
     bytes[headLength] = 1
     bytes.writeUInt16BE(8, headLength + 1)
     randomFillSync(bytes, headLength + 3, 8)
+  }
+  if (scope !== "") {
+    bytes[claimed] = 2
+    bytes.writeUInt16BE(scope.length, claimed + 1)
+    bytes.write(scope, claimed + claimHeadLength, "latin1")
   }
   bytes.set(mac(bytes.subarray(0, bodyLength)), bodyLength)
   const text = prefixes[kind] + bytes.toString("base64url")

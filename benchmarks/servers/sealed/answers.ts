@@ -34,7 +34,7 @@ export const token = (body: string): string => {
   switch (form.get("grant_type")) {
     case "client_credentials":
       return JSON.stringify({
-        access_token: seal(kinds.access, grant, 0, Date.now() + hour),
+        access_token: seal(kinds.access, grant, 0, Date.now() + hour, "api"),
         token_type: "Bearer",
         expires_in: 3600,
         scope: "api"
@@ -51,6 +51,9 @@ export const token = (body: string): string => {
   }
 }
 
+/** The first eight characters of a grant's id. */
+const markOf = (of: Uint8Array): string => Buffer.from(of.buffer, of.byteOffset, 6).toString("base64url")
+
 export const introspect = (body: string): string => {
   const form = new URLSearchParams(body)
   if (!isSecret(form.get("client_secret"))) return refused
@@ -66,7 +69,8 @@ export const introspect = (body: string): string => {
           scope: "api",
           token_type: "Bearer",
           exp: Math.floor(opened.expiresAt / 1000),
-          principal: "User"
+          principal: "User",
+          grant: markOf(opened.grant)
         }
   )
 }
