@@ -28,7 +28,7 @@ export interface OtlpSettings {
   readonly endpoint: string
   readonly headers: Redacted.Redacted<ReadonlyArray<readonly [name: string, value: string]>>
   readonly serviceName: string
-  /** Which share of requests is traced, where the caller does not say. */
+  /** Which share of requests is traced, whatever the caller's `traceparent` says. */
   readonly share: number
 }
 

@@ -48,9 +48,10 @@ describe("a server with a collector", () => {
           "POST /oauth/token",
           "GET /rest/companies",
           "GET /rest/companies",
+          "GET /rest/companies",
           "GET none"
         ])
-        const [, , below, unasked] = requests
+        const [, , below, unsampled, unasked] = requests
         expect(below).toMatchObject({
           traceId: trace,
           parentSpanId: callersSpan,
@@ -61,7 +62,10 @@ describe("a server with a collector", () => {
             "tessera.request_id": traced.headers.get("x-request-id")
           }
         })
-        expect(requests.filter(({ parentSpanId }) => parentSpanId !== undefined)).toEqual(below ? [below] : [])
+        expect(unsampled).toMatchObject({ traceId: "a".repeat(32), parentSpanId: callersSpan })
+        expect(requests.filter(({ parentSpanId }) => parentSpanId !== undefined)).toEqual(
+          below && unsampled ? [below, unsampled] : []
+        )
         const calls = collector.spans.filter(({ kind }) => kind === client)
         const callsOf = (spanId = "none") => calls.filter(({ parentSpanId }) => parentSpanId === spanId)
         expect(callsOf(requests[0]?.spanId).map(({ name }) => name)).toContain("storage insert client")
@@ -108,22 +112,26 @@ describe("a server with a collector", () => {
       })
     ))
 
-  test("traces no more than the share that it is told, and what the caller asks for", () =>
+  test.each([
+    ["0", []],
+    ["1", [callersSpan, undefined, callersSpan, undefined]]
+  ])("traces the share that it is told (%s), and no caller makes it more or less", (share, parents) =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const collector = yield* startCollector
         const running = yield* started(cwd, {
           OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
-          OTEL_TRACES_SAMPLER_ARG: "0"
+          OTEL_TRACES_SAMPLER_ARG: share
         })
         for (const flags of ["01", "00"]) {
           yield* ask(`${running.url}/healthz`, { headers: { traceparent: `00-${trace}-${callersSpan}-${flags}` } })
           yield* ask(`${running.url}/healthz`)
         }
         expect(yield* ended(running, "SIGTERM")).toEqual({ status: 0, signal: null })
-        expect(collector.spans).toMatchObject([{ name: "GET /healthz", parentSpanId: callersSpan }])
+        expect(collector.spans.map(({ parentSpanId }) => parentSpanId)).toEqual(parents)
       })
-    ))
+    )
+  )
 
   test("that is away goes on as if there were none", () =>
     inFolder((cwd) =>

@@ -54,10 +54,9 @@ export const tracedServe = <E>(
   }
 
   const serve: Serve = (request) => {
-    const parent = readTraceparent(request.headers.get("traceparent"))
-    const wanted = Option.isSome(parent) ? parent.value.sampled : isSampled()
-    if (!wanted) return plain(request)
-    const span = begin(request, parent)
+    // Whoever calls may be a stranger, so its sampled flag (W3C Trace Context §3.2.2.5) has the server do no work.
+    if (!isSampled()) return plain(request)
+    const span = begin(request, readTraceparent(request.headers.get("traceparent")))
     const fiber = runtime.runFork(
       Effect.withParentSpan(
         Effect.flatMap(Tessera, (tessera) => tessera.handle(request)),
