@@ -26,6 +26,8 @@ export type IntrospectionFailure =
   /** 401 and 403: the API key is not, or no longer, good. */
   | { readonly _tag: "Status"; readonly status: number }
   | { readonly _tag: "Unreadable" }
+  /** As many questions were under way as there may be, so this one was not asked. */
+  | { readonly _tag: "TooMany" }
 
 export interface RemoteGuardOptions {
   /** The authorization server, as its metadata calls it: `https://auth.example`. */
@@ -42,6 +44,11 @@ export interface RemoteGuardOptions {
   readonly cache?: CacheOptions
   /** How long an answer is waited for. Default: `"3 seconds"`. */
   readonly timeout?: Duration.Input
+  /**
+   * How many questions may be under way: a stranger who makes tokens up opens no more connections to the authorization
+   * server than this. Who would need one more is sent away with 503; whose token is remembered needs none. Default: 100.
+   */
+  readonly questionsAtOnce?: number
   /** Told when nobody could say what a token is, and so a caller was sent away with 503. Default: nobody is told. */
   readonly onFailure?: (failure: IntrospectionFailure) => void
   /** Default: the platform's own. */
@@ -61,6 +68,7 @@ export interface Read {
   readonly ttl: number
   readonly negativeTtl: number
   readonly timeout: number
+  readonly questionsAtOnce: number
 }
 
 type Checked<A> = Result.Result<A, BadGuardOption>
@@ -106,6 +114,10 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     if (!Number.isInteger(maxEntries) || maxEntries < 1) return yield* bad("cache.maxEntries", "has to be at least 1")
     const timeout = yield* millisOf("timeout", options.timeout ?? "3 seconds")
     if (timeout === 0) return yield* bad("timeout", "has to be more than 0")
+    const { questionsAtOnce = 100 } = options
+    if (!Number.isInteger(questionsAtOnce) || questionsAtOnce < 1) {
+      return yield* bad("questionsAtOnce", "has to be at least 1")
+    }
     return {
       issuer: options.issuer,
       apiKey: Redacted.make(key, { label: "API key" }),
@@ -115,6 +127,7 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
       maxEntries,
       ttl,
       negativeTtl: Math.min(ttl, yield* millisOf("cache.negativeTtl", cache.negativeTtl ?? "1 second")),
-      timeout
+      timeout,
+      questionsAtOnce
     }
   })

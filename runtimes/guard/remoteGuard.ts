@@ -61,8 +61,20 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
       Effect.catch((cause) => Effect.logError("onFailure failed", cause))
     )
 
+  // The flights are fewer: one that was forgotten is still a question under way.
+  let underWay = 0
+  const question = (token: string) =>
+    Effect.suspend((): Effect.Effect<Answer, IntrospectionFailure> => {
+      if (underWay >= read.questionsAtOnce) return Effect.fail({ _tag: "TooMany" })
+      underWay++
+      const ended = Effect.sync(() => {
+        underWay--
+      })
+      return Effect.ensuring(introspect(read, fetchIt, token), ended)
+    })
+
   const asking = (token: string): Promise<Result.Result<Answer, IntrospectionFailure>> =>
-    introspect(read, fetchIt, token).pipe(
+    question(token).pipe(
       Effect.tapError(report),
       Effect.result,
       Effect.provideService(Clock.Clock, clock),

@@ -20,7 +20,10 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["cache.ttl", { cache: { ttl: "soon" } }],
   ["cache.negativeTtl", { cache: { negativeTtl: -1 } }],
   ["cache.maxEntries", { cache: { maxEntries: 0 } }],
-  ["timeout", { timeout: 0 }]
+  ["timeout", { timeout: 0 }],
+  ["questionsAtOnce", { questionsAtOnce: 0 }],
+  ["questionsAtOnce", { questionsAtOnce: 1.5 }],
+  ["questionsAtOnce", { questionsAtOnce: Number.NaN }]
 ]
 
 describe("an option of a remote guard that cannot be", () => {

@@ -304,6 +304,58 @@ describe("what it remembers", () => {
     ))
 })
 
+describe("what it asks at once", () => {
+  test("is bounded: who comes on top is sent away with 503, and what is known needs no question", () =>
+    withRemote({ questionsAtOnce: 3 }, async ({ auth, failures, guard, line, resource }) => {
+      const access = await (await machine(auth)).token()
+      expect(await statusOf(guard, resource, access)).toBe(200)
+      const { promise, resolve } = Promise.withResolvers<Response>()
+      line.instead = async () => (await promise).clone()
+      const asked = line.asked
+      const within = ["one", "two", "three"].map((text) => statusOf(guard, resource, text))
+      const joined = ["one", "three"].map((text) => statusOf(guard, resource, text))
+      const flood = Array.from({ length: 100 }, (_, count) => statusOf(guard, resource, `made-up-${count}`))
+      expect(new Set(await Promise.all(flood))).toEqual(new Set([503]))
+      expect(line.asked - asked).toBe(3)
+      expect(failures).toEqual(flood.map(() => ({ _tag: "TooMany" })))
+      expect(await statusOf(guard, resource, access)).toBe(200)
+      // Forgetting ends no question: those stay under way, and count.
+      guard.forgetWhere(() => false)
+      expect(await statusOf(guard, resource, "one")).toBe(503)
+
+      resolve(Response.json({ active: false }))
+      expect(await Promise.all([...within, ...joined])).toEqual([401, 401, 401, 401, 401])
+      line.instead = undefined
+      expect(await statusOf(guard, resource, "made-up-0")).toBe(401)
+    }))
+
+  test("makes room when a question fails, or is not answered in time", () =>
+    withRemote({ questionsAtOnce: 1, timeout: "3 seconds" }, async ({ guard, line, resource, wait }) => {
+      line.instead = () => Promise.reject(new TypeError("fetch failed"))
+      expect(await statusOf(guard, resource, "one")).toBe(503)
+      line.instead = () => forever
+      const hanging = statusOf(guard, resource, "two")
+      const { asked } = line
+      expect(await statusOf(guard, resource, "three")).toBe(503)
+      expect(line.asked).toBe(asked)
+      await wait(3000)
+      expect(await hanging).toBe(503)
+      line.instead = undefined
+      expect(await statusOf(guard, resource, "three")).toBe(401)
+    }))
+
+  test("is 100 unless it is told otherwise", () =>
+    withRemote({}, async ({ guard, line, resource }) => {
+      const { promise, resolve } = Promise.withResolvers<Response>()
+      line.instead = async () => (await promise).clone()
+      const all = Array.from({ length: 150 }, (_, count) => statusOf(guard, resource, `made-up-${count}`))
+      expect(await Promise.all(all.slice(100))).toEqual(Array.from({ length: 50 }, () => 503))
+      expect(line.asked).toBe(100)
+      resolve(Response.json({ active: false }))
+      expect(await Promise.all(all.slice(0, 100))).toEqual(Array.from({ length: 100 }, () => 401))
+    }))
+})
+
 describe("while nobody can say", () => {
   const troubles: ReadonlyArray<readonly [string, (init: RequestInit) => Promise<Response>, object]> = [
     ["the server is away", () => Promise.reject(new TypeError("fetch failed")), { _tag: "Unreachable" }],
