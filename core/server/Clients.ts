@@ -24,6 +24,8 @@ export interface Clients {
     /** Of whoever has asked the clock already. */
     now?: Instant
   ) => Effect.Effect<Client | undefined, StorageUnavailable>
+  /** As it is stored now, whatever is at hand. */
+  readonly findStored: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<Client | undefined, StorageUnavailable>
   readonly add: (workspace: WorkspaceId, client: Client) => Effect.Effect<void, Conflict | StorageUnavailable>
   /** Changes what is stored now; `undefined` where there is no such client. */
   readonly change: (
@@ -80,6 +82,8 @@ export const makeClients = (
       const client = atHand(workspace, id, now)
       return client === undefined ? read(workspace, id) : Effect.succeed(client)
     },
+    findStored: (workspace, id) =>
+      Effect.tap(read(workspace, id), (client) => (client === undefined ? forget(workspace, id) : Effect.void)),
     add: (workspace, client) => records.insert(workspace, client, "add"),
     change,
     markProven: (workspace, client, now) =>

@@ -5,7 +5,7 @@ import { apiKeySecretLength, isKeyText, makeKey, readKey } from "../grant/apiKey
 import { type Approved, begin, codeOf } from "../grant/begin.ts"
 import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
 import { type ClientCredentials, clientCredentials } from "../grant/clientCredentials.ts"
-import { answer } from "../grant/Decision.ts"
+import { answer, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, type Key, keyGrants, userGrants } from "../grant/Grant.ts"
 import type { Fresh, Tokens } from "../grant/issue.ts"
 import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
@@ -22,6 +22,7 @@ import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import {
   type Contended,
+  InvalidClient,
   InvalidGrant,
   type InvalidScope,
   type InvalidTarget,
@@ -85,7 +86,7 @@ export interface Grants {
     workspace: WorkspaceId,
     by: AuthenticatedClient,
     command: ClientCredentials
-  ) => Effect.Effect<Issued, InvalidScope | InvalidTarget | UnauthorizedClient | Storing>
+  ) => Effect.Effect<Issued, InvalidClient | InvalidScope | InvalidTarget | UnauthorizedClient | Storing>
   /** Whoever bears this token or key. */
   readonly check: (
     workspace: WorkspaceId,
@@ -161,6 +162,7 @@ export const makeGrants = (
     Effect.mapEager(records.get(workspace, id), (kept) => kept?.value)
 
   const unknown = refuseUnknown()
+  const clientGone = Effect.succeed(Result.fail(notBegun))
 
   const { decide, decideOwn, forget } = deciding(records, entropy, policy)
 
@@ -288,11 +290,22 @@ export const makeGrants = (
       const now = instantOf(clock)
       const sealer = keys.current()
       const drawn = fresh(sealer)
-      const decided = decideOwn(
+      const { id, workspaceGrant } = by.client
+      type Refused = InvalidClient | InvalidScope | UnauthorizedClient
+      const step = (grant: Grant | undefined): Decision<Tokens, Refused> =>
+        clientCredentials(grant, by, command, policy, now, drawn)
+      const asItStands = decideOwn(
         workspace,
-        by.client.workspaceGrant,
-        (grant) => clientCredentials(grant, by, command, policy, now, drawn),
+        workspaceGrant,
+        (grant) => (grant === undefined ? refuse(notBegun) : step(grant)),
         now
+      )
+      const decided = Effect.flatMapEager(asItStands, (outcome) =>
+        Result.isFailure(outcome) && outcome.failure === notBegun
+          ? Effect.flatMapEager(clients.findStored(workspace, id), (stored) =>
+              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, step, now)
+            )
+          : Effect.succeed(outcome)
       )
       return handedOut(decided, sealer, workspace, by, now)
     },
@@ -360,5 +373,8 @@ const settled = <A, E>(result: Result.Result<A, E>): Effect.Effect<A, E> =>
   Result.isSuccess(result) ? Effect.succeed(result.success) : Effect.fail(result.failure)
 
 const refused = <E>(failure: Result.Failure<unknown, E>): Result.Result<never, E> => Result.fail(failure.failure)
+
+/** A client's own grant is not there: never was, or went with its client, which may be known here for a moment yet. */
+const notBegun = new InvalidClient({ reason: "unknown", triedHeader: false })
 
 const refuseUnknown = () => ({ next: undefined, outcome: Result.fail(new InvalidGrant({ reason: "unknown" })) })
