@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { EndpointOf } from "../openapi/contract/Contract.ts"
 import type { livenessContract, readinessContract } from "../openapi/contract/health.ts"
-import { takesWrites } from "../server/takesWrites.ts"
+import { makeReadiness } from "../server/Readiness.ts"
 import { json, noStore } from "./answer.ts"
 import type { Parts } from "./Parts.ts"
 
@@ -10,8 +10,10 @@ export const livenessEndpoint: EndpointOf<typeof livenessContract> = () =>
   Effect.succeed(json(200, { status: "ok" }, noStore))
 
 /** The process can do its work: the storage answers, and takes what is written. */
-export const readinessEndpoint = (parts: Parts): EndpointOf<typeof readinessContract> =>
-  Effect.fnUntraced(function* (call) {
-    yield* takesWrites(parts.storage, call.workspace.id)
+export const readinessEndpoint = (parts: Parts): EndpointOf<typeof readinessContract> => {
+  const ready = makeReadiness(parts.storage)
+  return Effect.fnUntraced(function* (call) {
+    yield* ready(call.workspace.id)
     return json(200, { status: "ready" }, noStore)
   })
+}

@@ -111,11 +111,38 @@ describe("while the storage does not answer", () => {
       Effect.gen(function* () {
         const ready = world.send("GET", "/readyz")
         for (const call of ["get usage", "insert usage"] as const) saysAway(yield* without(world, call, ready))
+        yield* TestClock.adjust("1 second")
         expect((yield* ready).status).toBe(200)
         for (const call of ["get usage", "replace usage"] as const) {
           saysAway(yield* without(world, call, ready))
           expect((yield* without(world, call, world.send("GET", "/healthz"))).status).toBe(200)
         }
+        yield* TestClock.adjust("1 second")
+        expect((yield* ready).status).toBe(200)
+      })
+    ))
+
+  test("any number of questions whether it is ready cost a store in trouble one try in a second", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const tries = () => [...world.calls.get, ...world.calls.insert].filter((kind) => kind === "usage").length
+        const ready = world.send("GET", "/readyz")
+        for (const call of ["get usage", "insert usage"] as const) {
+          saysAway(yield* without(world, call, ready))
+          const before = tries()
+          for (let count = 0; count < 20; count++) saysAway(yield* ready)
+          yield* TestClock.adjust(999)
+          saysAway(yield* ready)
+          expect(tries()).toBe(before)
+          world.away.add(call)
+          yield* TestClock.adjust(1)
+          saysAway(yield* ready)
+          saysAway(yield* ready)
+          // A read, and the write where the read was answered.
+          expect(tries()).toBe(before + (call === "get usage" ? 1 : 2))
+          world.away.delete(call)
+        }
+        yield* TestClock.adjust(1000)
         expect((yield* ready).status).toBe(200)
       })
     ))
