@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { Cause, Effect } from "effect"
 import { secretJson } from "../core/http/answer.ts"
-import { SharedAnswer } from "../core/http/finish.ts"
+import { broken } from "../core/http/answerFault.ts"
+import { noSniffing } from "../core/http/commonHeaders.ts"
+import { SharedAnswer, withRequestId } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
@@ -23,6 +26,8 @@ export interface NodeOptions {
   readonly body?: (request: IncomingMessage) => string | HttpResponse | undefined
   /** Asked for each answer: whether the connection may be used again. */
   readonly keepAlive?: () => boolean
+  /** Runs what there is to log: answers that Node would not send. Without this: on effect's default loggers. */
+  readonly log?: (entry: Effect.Effect<void>) => void
 }
 
 const noTarget: HttpResponse = secretJson(
@@ -176,11 +181,44 @@ const write = (request: IncomingMessage, response: ServerResponse, answer: HttpR
   if (close) hangUp(request)
 }
 
+const requestIdOf = ({ headers }: HttpResponse): string =>
+  headers.findLast(([name]) => name === "x-request-id")?.[1] ?? ""
+
+/** In place of an answer that could not be written, with nothing of it but its id; if even that can't be, the end. */
+const writeBroken = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  unsent: HttpResponse,
+  keepAlive: boolean
+): void => {
+  if (response.headersSent) return void response.destroy()
+  try {
+    for (const [name] of unsent.headers) response.removeHeader(name)
+    // Node keeps the first one that it made. HTTP/2 has none, and warns of whoever sets one.
+    if (request.httpVersionMajor === 1) response.statusMessage = ""
+    const { body, headers, status } = broken
+    const answer = withRequestId(requestIdOf(unsent), { status, headers: [...headers, noSniffing], body })
+    write(request, response, answer, keepAlive)
+  } catch {
+    // The first fault is in the log, and this one is the same or comes of it.
+    response.destroy()
+  }
+}
+
 /** For `http.createServer`, or for whatever framework hands out Node's own request before it has read the body. */
 export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListener => {
-  const peer = options.peer ?? socketPeer
+  const { log = Effect.runFork, peer = socketPeer } = options
   return (request, response) => {
-    const respond = (answer: HttpResponse) => write(request, response, answer, options.keepAlive?.() ?? true)
+    const respond = (answer: HttpResponse) => {
+      const keepAlive = options.keepAlive?.() ?? true
+      try {
+        write(request, response, answer, keepAlive)
+      } catch (defect) {
+        // A status or a header of a host's own. Whoever throws here ends the process, and with it everybody's requests.
+        log(Effect.logError("a defect", { requestId: requestIdOf(answer) }, Cause.die(defect)))
+        writeBroken(request, response, answer, keepAlive)
+      }
+    }
     const target = readTarget(options.url?.(request) ?? request.url ?? "")
     if (target === undefined) return respond(turnedAway(noTarget))
     const answer = (body: string) => {

@@ -3,11 +3,13 @@ import { nodeServer } from "../node.ts"
 import { peerOf } from "../peer/peerOf.ts"
 import { type CannotListen, cannotListen, type Listen } from "../server/Listen.ts"
 
-export const listen: Listen = (options) =>
-  Effect.acquireRelease(
+export const listen: Listen = Effect.fnUntraced(function* (options) {
+  const context = yield* Effect.context()
+  const { server } = yield* Effect.acquireRelease(
     Effect.callback<ReturnType<typeof nodeServer>, CannotListen>((resume) => {
       const made = nodeServer(options.serve, {
         requestTimeout: options.requestTimeout,
+        log: Effect.runForkWith(context),
         peer: (request) =>
           peerOf(
             request.socket.remoteAddress,
@@ -19,9 +21,7 @@ export const listen: Listen = (options) =>
       made.server.listen(options.port, options.host, () => resume(Effect.succeed(made)))
     }),
     ({ close }) => Effect.promise(() => close(options.shutdownTimeout))
-  ).pipe(
-    Effect.map(({ server }) => {
-      const address = server.address()
-      return { port: typeof address === "object" && address !== null ? address.port : options.port }
-    })
   )
+  const address = server.address()
+  return { port: typeof address === "object" && address !== null ? address.port : options.port }
+})

@@ -11,6 +11,7 @@ import { pollUntil } from "../harness/pollUntil.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
 import { head, open, parseAnswer, sendTo, untilClosed } from "./given/wire.ts"
+import { unsendable } from "./onNode/unsendable.ts"
 
 /** A server whose `/held` answers only when it is let go; everything else answers at once. */
 interface Holding {
@@ -202,3 +203,31 @@ for (const { name, start } of [onBun, onNode]) {
       ))
   })
 }
+
+test("an answer that Node refuses to send is a 500, in Node too, and the process goes on", () =>
+  scoped(
+    Effect.gen(function* () {
+      const { close, port } = yield* onNode.start(10_000, 1000)
+      for (const path of Object.keys(unsendable)) {
+        for (const target of [path, `${path}?later`]) {
+          const refused = yield* Effect.promise(() => sendTo(port)({ method: "GET", target }))
+          expect([target, refused.status, refused.headers.map(([name]) => name)]).toEqual([
+            target,
+            500,
+            ["cache-control", "content-type", "pragma", "x-content-type-options", "x-request-id"]
+          ])
+          expect(JSON.parse(refused.body)).toMatchObject({ error: "server_error" })
+        }
+      }
+      const socket = open(port)
+      const all = untilClosed(socket)
+      // On one connection: the next answer is its own, not what is left of the one before.
+      socket.write(
+        `${get("/unsendable/value")}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`
+      )
+      const raw = (yield* Effect.promise(() => all)).toString()
+      expect(raw.match(/HTTP\/1\.1 .*/g)).toEqual(["HTTP/1.1 500 Internal Server Error", "HTTP/1.1 200 OK"])
+      // With status 0, or it fails.
+      yield* Effect.promise(close)
+    })
+  ))

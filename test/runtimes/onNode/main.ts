@@ -2,10 +2,11 @@ import type { HttpResponse } from "../../../core/http/Http.ts"
 import { nodeServer } from "../../../runtimes/node.ts"
 import { type Serve, serveWith } from "../../../runtimes/Serve.ts"
 import { app } from "../given/app.ts"
+import { unsendable } from "./unsendable.ts"
 
 /**
  * The same app as the other runtimes have, in a Node of its own. Says its port, then `began` for a request that waits
- * for a line on standard input, then `closing` and `closed`.
+ * for a line on standard input, then `closing` and `closed`. Some of its answers are none that Node would send.
  */
 const [issuer = "", requestTimeout = "10000", shutdownTimeout = "10000"] = process.argv.slice(2)
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -18,7 +19,12 @@ const hold = () =>
     held.push(() => resolve(answer))
     say("began")
   })
-const serve: Serve = (request) => (request.path === "/held" ? hold() : ordinary(request))
+const serve: Serve = (request) => {
+  if (request.path === "/held") return hold()
+  const refused = unsendable[request.path]
+  if (refused === undefined) return ordinary(request)
+  return request.query === "later" ? Promise.resolve(refused) : refused
+}
 
 const { server, close } = nodeServer(serve, { requestTimeout: Number(requestTimeout) })
 server.listen(0, "127.0.0.1", () => {

@@ -1,0 +1,15 @@
+import type { HeaderPairs, HttpResponse } from "../../../core/http/Http.ts"
+
+const answer = (status: number, headers: HeaderPairs = []): HttpResponse => ({
+  status,
+  headers: [["set-cookie", "session=of-nobody"], ["content-length", "3"], ...headers, ["x-request-id", "the-request"]],
+  body: "abc"
+})
+
+/** Answers that a host's own route may give, and Node throws at whoever writes them, by the path that gives them. */
+export const unsendable: Readonly<Record<string, HttpResponse>> = {
+  "/unsendable/value": answer(200, [["x-value", "a\r\nset-cookie: b=c"]]),
+  "/unsendable/letter": answer(200, [["x-letter", "\u20ac"]]),
+  "/unsendable/name": answer(200, [["no name", "a"]]),
+  "/unsendable/status": answer(1000)
+}

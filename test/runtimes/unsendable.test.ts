@@ -1,0 +1,108 @@
+import { describe, expect, test } from "bun:test"
+import { createServer, type RequestListener } from "node:http"
+import { Effect, Logger } from "effect"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { listen } from "../../runtimes/node/listen.ts"
+import { nodeListener } from "../../runtimes/node.ts"
+import { noProxies } from "../../runtimes/peer/TrustedProxies.ts"
+import { freePort } from "../harness/freePort.ts"
+import type { Answer } from "./given/wire.ts"
+import { sendTo } from "./given/wire.ts"
+import { unsendable } from "./onNode/unsendable.ts"
+
+const fine: HttpResponse = { status: 200, headers: [["content-type", "text/plain"]], body: "fine" }
+
+const serve = ({ path }: HttpRequest): HttpResponse | Promise<HttpResponse> => {
+  const answer = unsendable[path.replace(/^\/later/, "")] ?? fine
+  return path.startsWith("/later") ? Promise.resolve(answer) : answer
+}
+
+const targets = Object.keys(unsendable).flatMap((path) => [path, `/later${path}`])
+
+const ask = (port: number, target: string) => sendTo(port)({ method: "GET", target })
+
+/** What every answer carries, and nothing of the one that could not be sent. */
+const expectBroken = (answer: Answer, more: HeaderPairs = []) =>
+  expect(answer).toEqual({
+    status: 500,
+    headers: [
+      ["cache-control", "no-store"],
+      ["content-type", "application/json"],
+      ["pragma", "no-cache"],
+      ...more,
+      ["x-content-type-options", "nosniff"],
+      ["x-request-id", "the-request"]
+    ],
+    body: '{"error":"server_error","error_description":"Something went wrong on our side."}'
+  })
+
+const listening = async (listener: RequestListener, body: (port: number) => Promise<void>) => {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const address = server.address()
+  try {
+    await body(typeof address === "object" && address !== null ? address.port : 0)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+describe("an answer that Node refuses to send", () => {
+  test("is answered with 500 and said in the log, under the request's id, and the server goes on", () => {
+    const said: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => {
+      said.push(`${JSON.stringify(message)} ${String(cause)}`)
+    })
+    return Effect.gen(function* () {
+      const port = yield* freePort
+      const limits = { requestTimeout: 10_000, shutdownTimeout: 1000 }
+      yield* listen({ host: "127.0.0.1", port, serve, trustedProxies: noProxies, ...limits })
+      for (const target of targets) {
+        expectBroken(yield* Effect.promise(() => ask(port, target)))
+        expect(said.length).toBe(1)
+        expect(said.pop()).toMatch(/a defect.*the-request.*(?:ERR_|Invalid|must be)/)
+        expect((yield* Effect.promise(() => ask(port, "/fine"))).body).toBe("fine")
+      }
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])), Effect.runPromise)
+  })
+
+  test("leaves the app's own headers where they were, and none of its own", () => {
+    const listener = nodeListener(serve, { log: () => undefined })
+    return listening(
+      (request, response) => {
+        response.setHeader("x-app", "kept")
+        listener(request, response)
+      },
+      async (port) => {
+        for (const target of targets) expectBroken(await ask(port, target), [["x-app", "kept"]])
+      }
+    )
+  })
+
+  test("ends the connection where no answer at all can be written, and the server goes on", () => {
+    let logged = 0
+    const listener = nodeListener(serve, {
+      log: () => {
+        logged++
+      }
+    })
+    return listening(
+      (request, response) => {
+        if (request.url !== "/fine") {
+          response.writeHead = () => {
+            throw new Error("the app's own writeHead")
+          }
+        }
+        listener(request, response)
+      },
+      async (port) => {
+        for (const target of ["/", "/later/"]) {
+          await expect(ask(port, target)).rejects.toThrow("no answer to GET")
+        }
+        expect(logged).toBe(2)
+        expect((await ask(port, "/fine")).body).toBe("fine")
+      }
+    )
+  })
+})
