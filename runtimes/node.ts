@@ -194,8 +194,11 @@ const writeBroken = (
   if (response.headersSent) return void response.destroy()
   try {
     for (const [name] of unsent.headers) response.removeHeader(name)
-    // Node keeps the first one that it made. HTTP/2 has none, and warns of whoever sets one.
-    if (request.httpVersionMajor === 1) response.statusMessage = ""
+    // What Node keeps of an answer that it began to read. HTTP/2 has neither, and warns of whoever sets them.
+    if (request.httpVersionMajor === 1) {
+      response.statusMessage = ""
+      response.chunkedEncoding = false
+    }
     const { body, headers, status } = broken
     const answer = withRequestId(requestIdOf(unsent), { status, headers: [...headers, noSniffing], body })
     write(request, response, answer, keepAlive)

@@ -11,5 +11,9 @@ export const unsendable: Readonly<Record<string, HttpResponse>> = {
   "/unsendable/value": answer(200, [["x-value", "a\r\nset-cookie: b=c"]]),
   "/unsendable/letter": answer(200, [["x-letter", "\u20ac"]]),
   "/unsendable/name": answer(200, [["no name", "a"]]),
+  "/unsendable/chunked": answer(200, [
+    ["transfer-encoding", "chunked"],
+    ["x-value", "\n"]
+  ]),
   "/unsendable/status": answer(1000)
 }
