@@ -103,11 +103,14 @@ const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
 /** Making a `Headers` of pairs costs more than copying one, and most answers share theirs. */
 const prepared = new WeakMap<HeaderPairs, Headers>()
 
+/** Whoever asks, asks mostly for the same again. */
+let last: { readonly pairs: HeaderPairs; readonly headers: Headers } | undefined
+
 const prepare = (pairs: HeaderPairs): Headers => {
-  const known = prepared.get(pairs)
-  if (known !== undefined) return known
-  const headers = new Headers(asInit(pairs))
+  if (last?.pairs === pairs) return last.headers
+  const headers = prepared.get(pairs) ?? new Headers(asInit(pairs))
   prepared.set(pairs, headers)
+  last = { pairs, headers }
   return headers
 }
 

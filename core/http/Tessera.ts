@@ -8,7 +8,6 @@ import { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../ports/ResourceOwner.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import { Workspaces } from "../ports/Workspaces.ts"
-import { hexOf } from "../rules/Hex.ts"
 import { instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { NoSuchRoute, type Refusal } from "../rules/Refusal.ts"
@@ -32,6 +31,7 @@ import type { Parts } from "./Parts.ts"
 import type { Route } from "./Route.ts"
 import { routeTable } from "./RouteTable.ts"
 import { refused } from "./refused.ts"
+import { requestIds } from "./requestIds.ts"
 import { protocolRoutes } from "./routes.ts"
 import { bearerError, oauthError } from "./wire.ts"
 
@@ -47,8 +47,6 @@ export interface TesseraOptions {
 export type Guarded =
   | { readonly _tag: "Admitted"; readonly principal: Principal; readonly workspace: Workspace }
   | { readonly _tag: "Refused"; readonly response: HttpResponse }
-
-const requestIdLength = 8
 
 /** The authorization server: requests in, answers out, and nothing fails. */
 export class Tessera extends Context.Service<
@@ -104,7 +102,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   ].filter(({ path }) => options.without?.includes(path) !== true)
   const find = routeTable(routes)
 
-  const newRequestId = () => hexOf(entropy.bytes(requestIdLength))
+  const newRequestId = requestIds(entropy)
 
   const answer = (request: HttpRequest): Effect.Effect<HttpResponse> => {
     const requestId = newRequestId()

@@ -14,17 +14,21 @@ interface Whole {
   readonly closed: HeaderPairs
 }
 
-const wholes = new WeakMap<HeaderPairs, Whole>()
+const whole = Symbol("tessera/core/http/commonHeaders/whole")
+
+interface Shared extends HeaderPairs {
+  readonly [whole]?: Whole
+}
 
 /** Notes that many answers have just these headers, so that the whole list of them is one for all. */
 export const shared = (headers: HeaderPairs): HeaderPairs => {
   const closed = [...headers, noSniffing]
-  wholes.set(headers, { closed, open: [...closed, ...corsHeaders] })
-  return headers
+  return Object.assign([...headers], { [whole]: { closed, open: [...closed, ...corsHeaders] } })
 }
 
 /** The whole list, if these are headers that many answers share. */
 export const wholeOf = (headers: HeaderPairs, cors: boolean): HeaderPairs | undefined => {
-  const whole = wholes.get(headers)
-  return cors ? whole?.open : whole?.closed
+  // Lists that are not shared have nothing under the symbol.
+  const known = (headers as Shared)[whole]
+  return cors ? known?.open : known?.closed
 }

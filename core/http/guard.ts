@@ -14,6 +14,12 @@ export interface Needs {
   readonly scopes: ReadonlyArray<string>
 }
 
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x09
+
+/** Most have none, and `trim` looks for every kind of space that there is. */
+const withoutSpaces = (text: string): string =>
+  isSpace(text.charCodeAt(0)) || isSpace(text.charCodeAt(text.length - 1)) ? text.trim() : text
+
 /** RFC 6750 §2.1: the token comes in the header, and nowhere else. */
 export const readBearer = (
   authorization: string | null | undefined
@@ -24,7 +30,7 @@ export const readBearer = (
   if (!authorization.startsWith("Bearer ") && authorization.slice(0, 7).toLowerCase() !== "bearer ") {
     return Result.fail(new TokenRequired())
   }
-  const text = authorization.slice(7).trim()
+  const text = withoutSpaces(authorization.slice(7))
   return /^[A-Za-z0-9._~+/-]+=*$/.test(text)
     ? Result.succeed(text)
     : Result.fail(new InvalidToken({ reason: "malformed" }))

@@ -24,11 +24,13 @@ const withoutAdded =
     return { ...answer, headers: answer.headers.filter(([name]) => !added.includes(name)) }
   }
 
-/** The id of an answer that the core never saw is drawn by the runtime, which takes no seed. */
-const withoutDrawn = (answer: Answer): Answer =>
-  answer.status === 413
-    ? { ...answer, headers: answer.headers.map(([name, value]) => [name, name === "x-request-id" ? "drawn" : value]) }
-    : answer
+/** Ids of requests are drawn by runtimes too, which take no seed, and by the core many at a time. */
+const withoutDrawn = (answer: Answer): Answer => {
+  const id = answer.headers.find(([name]) => name === "x-request-id")?.[1] ?? ""
+  if (!/^[0-9a-f]{16}$/.test(id)) return answer
+  const headers = answer.headers.map(([name, value]) => [name, value === id ? "drawn" : value] as const)
+  return { ...answer, headers, body: answer.body.replaceAll(id, "drawn") }
+}
 
 const playable = ({ has }: Candidate): ReadonlyArray<Script> =>
   scripts.filter(({ needs }) => needs.every((need) => has.includes(need)))
