@@ -19,6 +19,18 @@ export const sha256Of = (data: Uint8Array): Uint8Array => {
 
 export const macLength = length
 
+const longestCopied = 128
+const copies = new Map<number, Uint8Array>()
+
+/** A part of an array is an object that costs more than copying a few bytes into one that is there already. */
+const copyOfStart = (bytes: Uint8Array, end: number): Uint8Array => {
+  if (end > longestCopied) return bytes.subarray(0, end)
+  const copy = copies.get(end) ?? new Uint8Array(end)
+  copies.set(end, copy)
+  for (let i = 0; i < end; i++) copy[i] = bytes[i] ?? 0
+  return copy
+}
+
 /** HMAC-SHA-256 under one key, prepared once. */
 export interface Mac {
   readonly of: (data: Uint8Array) => Uint8Array
@@ -36,6 +48,7 @@ export const macUnder = (key: Uint8Array): Mac => {
     own.update(data)
     own.digestInto(result)
   }
+  const digestOfStart = (bytes: Uint8Array, end: number) => digest(copyOfStart(bytes, end))
   return {
     of: (data) => {
       digest(data)
@@ -43,13 +56,13 @@ export const macUnder = (key: Uint8Array): Mac => {
     },
     seal: (bytes) => {
       const start = bytes.length - length
-      digest(bytes.subarray(0, start))
+      digestOfStart(bytes, start)
       for (let i = 0; i < length; i++) bytes[start + i] = result[i] ?? 0
     },
     holds: (bytes) => {
       const start = bytes.length - length
       if (start < 0) return false
-      digest(bytes.subarray(0, start))
+      digestOfStart(bytes, start)
       return endsIn(bytes, result)
     }
   }

@@ -33,10 +33,11 @@ import {
 import type { Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
-import { type AccessToken, open, openAny, type RefreshToken, seal } from "../token/Token.ts"
+import { type AccessToken, open, openAny, type RefreshToken, seal, tokenPrefix } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import { deciding } from "./deciding.ts"
+import { OpenedTokens } from "./OpenedTokens.ts"
 import type { Listed, Records } from "./Records.ts"
 import type { Usage } from "./Usage.ts"
 
@@ -161,6 +162,7 @@ export const makeGrants = (
   const get = (workspace: WorkspaceId, id: GrantId) =>
     Effect.mapEager(records.get(workspace, id), (kept) => kept?.value)
 
+  const openedTokens = new OpenedTokens(keys)
   const unknown = refuseUnknown()
   const clientGone = Effect.succeed(Result.fail(notBegun))
 
@@ -206,7 +208,7 @@ export const makeGrants = (
     text: string,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
-    const token = open(keys.current(), workspace, "access", text, now)
+    const token = openedTokens.open(workspace, text, now)
     if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
     return judged(workspace, token.success.grant, now, (grant, client) => {
       const principal = checkAccess(workspace, grant, client, token.success, now)
@@ -313,7 +315,9 @@ export const makeGrants = (
       if (isKeyText(text)) {
         return Effect.mapEager(checkKeyText(workspace, text, now), (principal) => ({ kind: "key", principal }))
       }
-      const opened = openAny(keys.current(), workspace, text, now)
+      const opened = text.startsWith(tokenPrefix.access)
+        ? openedTokens.open(workspace, text, now)
+        : openAny(keys.current(), workspace, text, now)
       if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
       const token = opened.success
       if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))

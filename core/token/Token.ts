@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { readBase64Url } from "../rules/Base64Url.ts"
+import { readBase64Url, textLength } from "../rules/Base64Url.ts"
 import { hexOf, writeHex } from "../rules/Hex.ts"
 import { type GrantId, writeGrantId } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
@@ -54,6 +54,9 @@ const claimHead = 3
 const serialLength = 8
 const tag = { serial: 1, scope: 2, resource: 3 } as const
 const maxTextLength = 4096
+
+/** So many characters at the end of a token's text hold the whole of its MAC, and the checksum. */
+export const sealLength = textLength(macLength) + checksumLength
 
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test"
+import { Result } from "effect"
+import { GrantId } from "../../core/rules/Id.ts"
+import { Instant, later } from "../../core/rules/Instant.ts"
+import { Resource } from "../../core/rules/Resource.ts"
+import { OpenedTokens } from "../../core/server/OpenedTokens.ts"
+import { makeSealer, type Sealer, sealKey } from "../../core/token/KeyRing.ts"
+import { type AccessToken, open, seal } from "../../core/token/Token.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+
+const now = Instant.make(1_000_000)
+const home = WorkspaceId.make("home")
+const token: AccessToken = {
+  kind: "access",
+  grant: GrantId.make("A".repeat(22)),
+  expiresAt: later(now, 1000),
+  epoch: 0,
+  serial: "0123456789abcdef",
+  scope: null,
+  resource: null
+}
+const sealerOf = (byte: number): Sealer => makeSealer([sealKey(new Uint8Array(32).fill(byte))])
+
+describe("an access token that was opened before", () => {
+  const sealer = sealerOf(1)
+  const text = seal(sealer, home, token)
+
+  test("is the same again, and expires when it does", () => {
+    const opened = new OpenedTokens({ current: () => sealer })
+    const first = opened.open(home, text, now)
+    expect(first).toEqual(Result.succeed(token))
+    expect(Result.getOrNull(opened.open(home, text, now))).toBe(Result.getOrNull(first))
+    expect(opened.open(home, text, later(now, 999))).toEqual(Result.succeed(token))
+    expect(opened.open(home, text, later(now, 1000))).toEqual(Result.fail("expired"))
+  })
+
+  test("lends its seal to no text that differs anywhere", () => {
+    const opened = new OpenedTokens({ current: () => sealer })
+    for (let at = 0; at < text.length; at++) {
+      expect(opened.open(home, text, now)).toEqual(Result.succeed(token))
+      for (const other of ["A", "B", "-", " ", ""]) {
+        const changed = text.slice(0, at) + other + text.slice(at + 1)
+        if (changed === text) continue
+        expect(opened.open(home, changed, now)).toEqual(open(sealer, home, "access", changed, now))
+        expect(Result.isFailure(opened.open(home, changed, now))).toBe(true)
+      }
+    }
+  })
+
+  test("is nothing in another workspace", () => {
+    const opened = new OpenedTokens({ current: () => sealer })
+    opened.open(home, text, now)
+    expect(opened.open(WorkspaceId.make("other"), text, now)).toEqual(Result.fail("forged"))
+  })
+
+  test("is nothing once its key has left the ring", () => {
+    let ring = sealer
+    const opened = new OpenedTokens({ current: () => ring })
+    opened.open(home, text, now)
+    ring = sealerOf(2)
+    expect(opened.open(home, text, now)).toEqual(Result.fail("unknown_key"))
+  })
+
+  test("is opened whatever its length", () => {
+    const opened = new OpenedTokens({ current: () => sealer })
+    const long = { ...token, resource: Resource.make(`https://api.example.org/${"a".repeat(1000)}`) }
+    const longText = seal(sealer, home, long)
+    for (const _ of [1, 2]) expect(opened.open(home, longText, now)).toEqual(Result.succeed(long))
+  })
+})
