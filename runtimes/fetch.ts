@@ -47,8 +47,14 @@ export const fetchHandler = (serve: Serve): FetchHandler => {
     const response = serve(new WebRequest(request, body, peer))
     return response instanceof Promise ? response.then(toResponse) : toResponse(response)
   }
-  const answerRead = (reading: Promise<Read>, request: Request, peer: PeerOf | undefined) =>
-    reading.then((read) => (typeof read === "string" ? answer(request, read, peer) : toResponse(read)))
+  const answerShort = (request: Request, peer: PeerOf | undefined) =>
+    request.text().then(
+      // What a caller in this process says about the length need not be true.
+      (text) => (text.length > bodyLimit ? toResponse(tooLarge()) : answer(request, text, peer)),
+      () => toResponse(unreadable())
+    )
+  const answerLong = (request: Request, body: ReadableStream<Uint8Array>, peer: PeerOf | undefined) =>
+    readLong(body).then((read) => (typeof read === "string" ? answer(request, read, peer) : toResponse(read)))
 
   return (request, peer) => {
     const { headers, method } = request
@@ -57,21 +63,14 @@ export const fetchHandler = (serve: Serve): FetchHandler => {
     const length = headers.get("content-length")
     if (length !== null) {
       if (Number(length) > bodyLimit) return toResponse(tooLarge())
-      return length === "0" ? answer(request, "", peer) : answerRead(readShort(request), request, peer)
+      return length === "0" ? answer(request, "", peer) : answerShort(request, peer)
     }
-    return request.body === null ? answer(request, "", peer) : answerRead(readLong(request.body), request, peer)
+    return request.body === null ? answer(request, "", peer) : answerLong(request, request.body, peer)
   }
 }
 
 /** A body, or the answer to a request whose body is not to be had. */
 type Read = string | HttpResponse
-
-const readShort = (request: Request): Promise<Read> =>
-  request.text().then(
-    // What a caller in this process says about the length need not be true.
-    (text) => (text.length > bodyLimit ? tooLarge() : text),
-    () => unreadable()
-  )
 
 const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
   const reader = body.getReader()

@@ -68,20 +68,38 @@ interface Facts {
 const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
   if (known.kind === "refresh") {
     const { id: grant, client, scope, resource, subject } = known.grant
-    const facts = { grant, client, scope, resource, expiresAt: known.token.expiresAt, bearer: false }
+    const { expiresAt } = known.token
     return subject._tag === "User"
-      ? { principal: "User", subject: subject.id, ...facts }
-      : { principal: "Workspace", subject: client, ...facts }
+      ? { principal: "User", subject: subject.id, grant, client, scope, resource, expiresAt, bearer: false }
+      : { principal: "Workspace", subject: client, grant, client, scope, resource, expiresAt, bearer: false }
   }
-  const { grant, scope, resource, expiresAt } = known.principal
-  const facts = { grant, scope, resource, expiresAt, bearer: true }
-  switch (known.principal._tag) {
+  const by = known.principal
+  const { grant, scope, resource, expiresAt } = by
+  switch (by._tag) {
     case "User":
-      return { principal: "User", subject: known.principal.user, client: known.principal.client, ...facts }
+      return { principal: "User", subject: by.user, grant, client: by.client, scope, resource, expiresAt, bearer: true }
     case "Workspace":
-      return { principal: "Workspace", subject: known.principal.client, client: known.principal.client, ...facts }
+      return {
+        principal: "Workspace",
+        subject: by.client,
+        grant,
+        client: by.client,
+        scope,
+        resource,
+        expiresAt,
+        bearer: true
+      }
     case "ApiKey":
-      return { principal: "ApiKey", subject: workspace, client: undefined, ...facts }
+      return {
+        principal: "ApiKey",
+        subject: workspace,
+        grant,
+        client: undefined,
+        scope,
+        resource,
+        expiresAt,
+        bearer: true
+      }
   }
 }
 

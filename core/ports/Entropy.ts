@@ -25,10 +25,12 @@ const drawing = () => {
       fill(pool)
       next = 0
     }
-    const end = next + length
-    const drawn = pool.slice(next, end)
-    pool.fill(0, next, end)
-    next = end
+    // Byte by byte: a few of them cost less so than by the array's own methods.
+    const drawn = new Uint8Array(length)
+    for (let i = 0; i < length; i++, next++) {
+      drawn[i] = pool[next] ?? 0
+      pool[next] = 0
+    }
     return drawn
   }
 }

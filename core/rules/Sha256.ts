@@ -10,11 +10,17 @@ const start = sha256.create()
 const work = sha256.create()
 const result = new Uint8Array(new ArrayBuffer(length))
 
+const copyOfResult = (): Uint8Array => {
+  const copy = new Uint8Array(length)
+  for (let i = 0; i < length; i++) copy[i] = result[i] ?? 0
+  return copy
+}
+
 export const sha256Of = (data: Uint8Array): Uint8Array => {
   start._cloneInto(work)
   work.update(data)
   work.digestInto(result)
-  return result.slice()
+  return copyOfResult()
 }
 
 export const macLength = length
@@ -52,7 +58,7 @@ export const macUnder = (key: Uint8Array): Mac => {
   return {
     of: (data) => {
       digest(data)
-      return result.slice()
+      return copyOfResult()
     },
     seal: (bytes) => {
       const start = bytes.length - length

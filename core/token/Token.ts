@@ -82,7 +82,7 @@ const write = (token: Token, key: SealKey): Uint8Array => {
     (resource === undefined ? 0 : claimHead + resource.length)
   const bytes = new Uint8Array(headLength + claims + macLength)
   bytes[0] = version
-  bytes.set(key.idBytes, at.key)
+  for (let i = 0; i < keyIdLength; i++) bytes[at.key + i] = key.idBytes[i] ?? 0
   bytes[at.kind] = kindByte[token.kind]
   writeGrantId(token.grant, bytes, at.grant)
   writeNumber(bytes, at.number, 4, numberOf(token))
