@@ -87,7 +87,9 @@ const issuing: { readonly [G in GrantType]: Issuing } = {
   client_credentials: clientCredentials
 }
 
-const isGrantType = (text: string): text is GrantType => Object.hasOwn(forms, text)
+const grantTypes: ReadonlySet<string> = new Set(Object.keys(forms))
+
+const isGrantType = (text: string): text is GrantType => grantTypes.has(text)
 
 const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: string, sent: Sent) => {
   if (!isGrantType(grantType)) return Effect.fail(new UnsupportedGrantType())

@@ -283,7 +283,9 @@ export const makeGrants = (
       return Effect.flatMapEager(limiter.take({ allowance: allowances.grant, workspace, of }), () => {
         const drawn = fresh(sealer)
         const decided = decide(workspace, presented.grant, (grant) =>
-          grant === undefined ? unknown : refresh(grant, by, { ...command, presented }, policy, now, drawn)
+          grant === undefined
+            ? unknown
+            : refresh(grant, by, { presented, scope: command.scope, resource: command.resource }, policy, now, drawn)
         )
         return handedOut(decided, sealer, workspace, by, now)
       })
