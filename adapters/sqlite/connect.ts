@@ -33,7 +33,7 @@ const patience = "PRAGMA busy_timeout = 1000"
 const settings = [
   // Each commit is on the disk before it is acknowledged.
   "PRAGMA synchronous = FULL",
-  "PRAGMA cache_size = -16384",
+  "PRAGMA cache_size = -8192",
   // Records never go to temporary files.
   "PRAGMA temp_store = MEMORY",
   "PRAGMA journal_size_limit = 67108864",

@@ -3,10 +3,13 @@ import type { Order, Plan, Ready } from "../Plan.ts"
 
 const say = (value: Ready | Plan | { readonly failure: string }) => process.stdout.write(`${JSON.stringify(value)}\n`)
 
-/** What the making of a plan leaves behind is no part of what is measured. Node has it with `--expose-gc` only. */
+/**
+ * What the making of a plan leaves behind is no part of what is measured. Never a collection of everything on the spot:
+ * both runtimes throw compiled code away with it. Node has its own with `--expose-gc` only.
+ */
 const collectGarbage = (): void => {
-  if (typeof Bun === "undefined") globalThis.gc?.()
-  else Bun.gc(true)
+  if (typeof Bun === "undefined") globalThis.gc?.({ type: "minor" })
+  else Bun.gc(false)
 }
 
 /** A server under test tells where it listens, answers each order with a plan, and ends with its input. */
