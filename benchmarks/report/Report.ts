@@ -36,7 +36,8 @@ export const describeMachine = (node: string): Machine => ({
   processor: cpus()[0]?.model.trim() ?? "unknown",
   cores: availableParallelism(),
   memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
-  system: `${type()} ${release()}`,
+  // The first two numbers: what comes behind is the machine's own name for its kernel.
+  system: `${type()} ${release().split(".", 2).join(".")}`,
   bun: Bun.version,
   node: said(node, ["--version"]),
   pinned: canPin

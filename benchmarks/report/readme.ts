@@ -26,7 +26,7 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
   const ratios = verdicts
     .filter(({ ratio }) => ratio !== undefined)
     .map((verdict) => [
-      words(verdict.workload),
+      `${words(verdict.workload)}${verdict.part === "sealed-node" ? " on Node" : ""}`,
       verdict.figure,
       verdict.what,
       ratioText(verdict.ratio),

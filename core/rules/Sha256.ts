@@ -46,9 +46,10 @@ export interface Mac {
   readonly holds: (bytes: Uint8Array) => boolean
 }
 
+const own = hmac.create(sha256, new Uint8Array(length))
+
 export const macUnder = (key: Uint8Array): Mac => {
   const prepared = hmac.create(sha256, key)
-  const own = prepared.clone()
   const digest = (data: Uint8Array) => {
     prepared._cloneInto(own)
     own.update(data)

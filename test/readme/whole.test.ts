@@ -65,9 +65,11 @@ describe("the whole README", () => {
     expect(lost).toEqual([])
   })
 
-  test("has a place for the numbers that the benchmarks write", () => {
-    const [, performance = ""] = readme().split("## Performance")
-    expect(performance).toMatch(/<!-- benchmarks: start .*-->\n.*<!-- benchmarks: end -->/s)
+  test("has the numbers that the benchmarks wrote, and says by what commit and machine", () => {
+    const [, performance = ""] = readme().split("\n## Performance\n")
+    const [section = ""] = performance.split("\n## ")
+    expect(section).toMatch(/\| workload \| figure \| of what to what \| ratio \| aim \|\n(\| .* \|\n){20}/)
+    expect(section).toMatch(/ cores, .*; Bun .*, Node .*;\n\d{4}-\d\d-\d\d, commit [0-9a-f]{7,}\./)
   })
 })
 
