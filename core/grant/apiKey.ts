@@ -1,5 +1,5 @@
 import { Option, type Redacted } from "effect"
-import { readBase64Url } from "../rules/Base64Url.ts"
+import { readBase64Url, textLength } from "../rules/Base64Url.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -46,13 +46,13 @@ export const makeKey = (
   }
 }
 
-const textLength = apiKeyPrefix.length + ((idLength + apiKeySecretLength) * 4) / 3 + checksumLength
+const keyTextLength = apiKeyPrefix.length + textLength(idLength + apiKeySecretLength) + checksumLength
 
 export const isKeyText = (text: string): boolean => text.startsWith(apiKeyPrefix)
 
 /** The grant that a key's text points to, if it can be one of ours at all. */
 export const readKey = (text: string): Option.Option<GrantId> => {
-  if (text.length !== textLength || !hasValidChecksum(text)) return Option.none()
+  if (text.length !== keyTextLength || !hasValidChecksum(text)) return Option.none()
   const bytes = readBase64Url(text, apiKeyPrefix.length, text.length - checksumLength)
   return bytes === undefined ? Option.none() : Option.some(grantIdOf(bytes.subarray(0, idLength)))
 }

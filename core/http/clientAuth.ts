@@ -9,6 +9,7 @@ import { type ClientId, readClientId } from "../rules/Id.ts"
 import { InvalidClient, InvalidRequest, type TooManyRequests } from "../rules/Refusal.ts"
 import { hashOf } from "../rules/Secret.ts"
 import type { Call } from "./Call.ts"
+import { formDecoded } from "./form.ts"
 import type { Parts } from "./Parts.ts"
 import { asItCame, readerOf, type Sent } from "./readerOf.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
@@ -18,7 +19,7 @@ const utf8 = new TextDecoder()
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
 const formDecode = (text: string): Option.Option<string> => {
   try {
-    return Option.some(decodeURIComponent(text.replaceAll("+", " ")))
+    return Option.some(formDecoded(text))
   } catch {
     return Option.none()
   }

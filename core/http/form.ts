@@ -23,8 +23,11 @@ class Reading {
   }
 }
 
-/** `+` is a space, and `%` begins a byte. Most names and values have neither, even where others of the form do. */
-const decoded = (text: string): string => {
+/**
+ * `+` is a space, and `%` begins a byte. Most names and values have neither, even where others of the form do. Throws
+ * where the bytes are no UTF-8.
+ */
+export const formDecoded = (text: string): string => {
   const spaced = text.includes("+") ? text.replaceAll("+", " ") : text
   return spaced.includes("%") ? decodeURIComponent(spaced) : spaced
 }
@@ -62,7 +65,7 @@ const readAny = (text: string): Reading => {
   // What is not ASCII may hold halves of characters, which only the platform puts right.
   if (!ascii.test(text)) return readByPlatform(text)
   try {
-    return readPairs(text, decoded)
+    return readPairs(text, formDecoded)
   } catch {
     return readByPlatform(text)
   }

@@ -50,16 +50,22 @@ const redeem = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) =
   return parts.grants.redeem(call.workspace.id, by, form.success.code, command)
 }
 
+/** What a client may narrow of what was granted. */
+const termsOf = (
+  call: Call,
+  form: { readonly scope?: string; readonly resource?: string }
+): Result.Result<{ readonly scope: string | undefined; readonly resource: Resource | null }, InvalidTarget> =>
+  Result.map(resourceOf(call, form.resource), (resource) => ({ scope: form.scope, resource }))
+
 const readRefresh = readerOf(besidesClient(forms.refresh_token))
 
 /** RFC 6749 §6. */
 const refresh = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
   const form = readRefresh(sent)
   if (Result.isFailure(form)) return Effect.fail(form.failure)
-  const resource = resourceOf(call, form.success.resource)
-  if (Result.isFailure(resource)) return Effect.fail(resource.failure)
-  const command = { scope: form.success.scope, resource: resource.success }
-  return parts.grants.refresh(call.workspace.id, by, form.success.refresh_token, command)
+  const terms = termsOf(call, form.success)
+  if (Result.isFailure(terms)) return Effect.fail(terms.failure)
+  return parts.grants.refresh(call.workspace.id, by, form.success.refresh_token, terms.success)
 }
 
 const readOwnAccess = readerOf(besidesClient(forms.client_credentials))
@@ -68,10 +74,9 @@ const readOwnAccess = readerOf(besidesClient(forms.client_credentials))
 const clientCredentials = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
   const form = readOwnAccess(sent)
   if (Result.isFailure(form)) return Effect.fail(form.failure)
-  const resource = resourceOf(call, form.success.resource)
-  if (Result.isFailure(resource)) return Effect.fail(resource.failure)
-  const command = { scope: form.success.scope, resource: resource.success }
-  return parts.grants.clientCredentials(call.workspace.id, by, command)
+  const terms = termsOf(call, form.success)
+  if (Result.isFailure(terms)) return Effect.fail(terms.failure)
+  return parts.grants.clientCredentials(call.workspace.id, by, terms.success)
 }
 
 type Issuing = (

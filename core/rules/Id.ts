@@ -1,10 +1,8 @@
-import { Option, Schema } from "effect"
+import { Schema } from "effect"
 import { base64Url, readBase64UrlInto } from "./Base64Url.ts"
 
-const random128 = /^[A-Za-z0-9_-]{22}$/
-
 /** 128 random bits as 22 characters of base64url. */
-const Random128 = Schema.String.check(Schema.isPattern(random128))
+const Random128 = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))
 
 export const idLength = 16
 
@@ -28,10 +26,7 @@ export const clientIdOf = (bytes: Uint8Array): ClientId => base64Url(bytes) as C
 export const grantMark = (id: GrantId): string => id.slice(0, 8)
 
 export const readGrantId = Schema.decodeUnknownOption(GrantId)
-/** Asked by every request that a client makes: the pattern is all that the schema would look at. */
-export const readClientId = (text: string | undefined): Option.Option<ClientId> =>
-  // The pattern is all that the brand says.
-  text !== undefined && random128.test(text) ? Option.some(text as ClientId) : Option.none()
+export const readClientId = Schema.decodeUnknownOption(ClientId)
 
 /** Writes the bytes of a grant's id; an id that came through the brand always has them. */
 export const writeGrantId = (id: GrantId, bytes: Uint8Array, at: number): void => {

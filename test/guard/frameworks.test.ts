@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test"
-import { createServer, type RequestListener } from "node:http"
 import express from "express"
 import fastify from "fastify"
 import { Hono } from "hono"
@@ -14,29 +13,12 @@ import {
   principalOf
 } from "../../runtimes/guard/Guard.ts"
 import { bearer, machine } from "../embed/host.ts"
+import { listening, type Running } from "./listening.ts"
 import { withRemote } from "./remote.ts"
 
 const needs = { scopes: ["api"] }
 
-interface Running {
-  readonly port: number
-  readonly stop: () => Promise<unknown>
-}
-
 type Start = (guard: Guard) => Promise<Running>
-
-const listening = (listener: RequestListener): Promise<Running> => {
-  const server = createServer(listener)
-  return new Promise((resolve) =>
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      resolve({
-        port: typeof address === "object" && address !== null ? address.port : 0,
-        stop: () => new Promise((stopped) => server.close(stopped).closeAllConnections())
-      })
-    })
-  )
-}
 
 /** Each has one guarded route, `/api/orders`, behind a router that takes `/api` off. */
 const frameworks: ReadonlyArray<readonly [name: string, start: Start]> = [

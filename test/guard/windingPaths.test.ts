@@ -1,32 +1,14 @@
 import { describe, expect, test } from "bun:test"
-import { createServer, type RequestListener } from "node:http"
 import express from "express"
 import fastify from "fastify"
 import Koa from "koa"
 import { expressGuard, fastifyGuard, type Guard, koaGuard } from "../../runtimes/guard/Guard.ts"
 import { machine } from "../embed/host.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
+import { listening, type Running } from "./listening.ts"
 import { withRemote } from "./remote.ts"
 
 const needs = { scopes: ["api"] }
-
-interface Running {
-  readonly port: number
-  readonly stop: () => Promise<unknown>
-}
-
-const listening = (listener: RequestListener): Promise<Running> => {
-  const server = createServer(listener)
-  return new Promise((resolve) =>
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address()
-      resolve({
-        port: typeof address === "object" && address !== null ? address.port : 0,
-        stop: () => new Promise((stopped) => server.close(stopped).closeAllConnections())
-      })
-    })
-  )
-}
 
 /** Each answers everything below `/files`, by the path as it was sent: their routers fold nothing away. */
 const routers: ReadonlyArray<readonly [name: string, start: (guard: Guard) => Promise<Running>]> = [
