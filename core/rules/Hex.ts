@@ -1,11 +1,17 @@
 /** Hex in lower case, without the allocations and checks that text from elsewhere would need: ours is short and right. */
 
-const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
+const digits = new TextEncoder().encode("0123456789abcdef")
+const ascii = new TextDecoder()
 
+/** Decoded and not strung together: a text made of pieces keeps each of them for as long as nobody reads it. */
 export const hexOf = (bytes: Uint8Array, start = 0, end = bytes.length): string => {
-  let text = ""
-  for (let i = start; i < end; i++) text += digits[bytes[i] ?? 0] ?? ""
-  return text
+  const text = new Uint8Array(2 * (end - start))
+  for (let i = start, to = 0; i < end; i++) {
+    const byte = bytes[i] ?? 0
+    text[to++] = digits[byte >> 4] ?? 0
+    text[to++] = digits[byte & 15] ?? 0
+  }
+  return ascii.decode(text)
 }
 
 const nibble = (code: number): number => (code < 58 ? code - 48 : code - 87)

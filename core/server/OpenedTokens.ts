@@ -1,27 +1,43 @@
 import { Result } from "effect"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
+import { LatelyUsed } from "../rules/LatelyUsed.ts"
 import { sameDigest } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
-import { type AccessToken, open, sealLength, type TokenFault } from "../token/Token.ts"
+import { type AccessToken, open, serialAt, type TokenFault } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { Recent } from "./Recent.ts"
 
-/** An access token's text without its seal is no secret; the seal is compared as secrets are. */
 interface Opened {
-  readonly seal: string
+  readonly workspace: WorkspaceId
+  readonly text: string
   readonly token: AccessToken
 }
 
-const most = 10_000
-const keptFor = 10 * 60 * 1000
+/** Half a kilobyte each. */
+const most = 32_768
 /** Some carry a long address: those are opened every time, so that nobody decides how much is kept. */
 const longest = 512
+
+const utf8 = new TextEncoder()
+const ascii = new TextDecoder()
+
+/** A part of a text keeps the whole of it in memory, and a header may be long. */
+const copyOf = (text: string): string => ascii.decode(utf8.encode(text))
+
+/** Five characters are 30 bits. */
+const placeLength = 5
+
+/** The serial's random bits find a token; nobody but us can choose them for one whose seal holds. */
+const placeOf = (text: string): number => {
+  let place = 0
+  for (let at = serialAt; at < serialAt + placeLength; at++) place = (place << 6) ^ text.charCodeAt(at)
+  return place
+}
 
 /** A client bears the same access token for its whole life. A seal that held once holds; the grant is asked every time. */
 export class OpenedTokens {
   private readonly keys: Keys["Service"]
   private sealer: Sealer
-  private recent = new Recent<Opened>(most, keptFor)
+  private opened = new LatelyUsed<number, Opened>(most)
 
   constructor(keys: Keys["Service"]) {
     this.keys = keys
@@ -33,20 +49,18 @@ export class OpenedTokens {
     // Another ring: what a key of the last one sealed may be worth nothing now.
     if (sealer !== this.sealer) {
       this.sealer = sealer
-      this.recent = new Recent(most, keptFor)
+      this.opened = new LatelyUsed(most)
     }
     if (text.length > longest) return open(sealer, workspace, "access", text, now)
-    const sealAt = text.length - sealLength
-    const content = text.slice(0, sealAt)
-    const known = this.recent.get(workspace, content, now)
-    if (known !== undefined && sameDigest(known.seal, text.slice(sealAt))) {
+    const place = placeOf(text)
+    const known = this.opened.get(place)
+    // The text holds the seal, so it is compared as secrets are.
+    if (known?.workspace === workspace && sameDigest(known.text, text)) {
       return hasPassed(known.token.expiresAt, now) ? Result.fail("expired") : Result.succeed(known.token)
     }
-    const opened = open(sealer, workspace, "access", text, now)
-    if (Result.isSuccess(opened)) {
-      const entry = { seal: text.slice(sealAt), token: opened.success }
-      this.recent.remember(workspace, content, entry, now, this.recent.forgotten)
-    }
+    const kept = copyOf(text)
+    const opened = open(sealer, workspace, "access", kept, now)
+    if (Result.isSuccess(opened)) this.opened.set(place, { workspace, text: kept, token: opened.success })
     return opened
   }
 }

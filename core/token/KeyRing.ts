@@ -1,6 +1,7 @@
 import { Array as Arr, Context, Layer, Redacted, Result, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
 import { hexOf } from "../rules/Hex.ts"
+import { LatelyUsed } from "../rules/LatelyUsed.ts"
 import { type Mac, macUnder, sha256Of } from "../rules/Sha256.ts"
 
 /** A sealing key is 256 random bits; its id is the start of its own digest. */
@@ -52,7 +53,7 @@ export type SealPurpose = "token" | "ticket" | "form" | "session"
 
 const utf8 = new TextEncoder()
 
-/** More workspaces than this at once, for one key and purpose, and the least recently derived keys are derived again. */
+/** More workspaces than this at once, for one key and purpose, and those not used lately have their keys derived again. */
 const derivedKeys = 10_000
 
 /** The ring at work: MACs under keys derived for one purpose in one workspace, kept ready for the next request. */
@@ -67,15 +68,11 @@ export interface Sealer {
 
 /** The MACs of one key for one purpose, by workspace. */
 const derivedBy = (key: SealKey, purpose: SealPurpose): ((workspace: string) => Mac) => {
-  const derived = new Map<string, Mac>()
+  const derived = new LatelyUsed<string, Mac>(derivedKeys)
   return (workspace) => {
     const known = derived.get(workspace)
     if (known !== undefined) return known
     const made = macUnder(macUnder(Redacted.value(key.bytes)).of(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
-    if (derived.size >= derivedKeys) {
-      const oldest = derived.keys().next()
-      if (oldest.done !== true) derived.delete(oldest.value)
-    }
     derived.set(workspace, made)
     return made
   }

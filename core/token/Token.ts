@@ -55,8 +55,8 @@ const serialLength = 8
 const tag = { serial: 1, scope: 2, resource: 3 } as const
 const maxTextLength = 4096
 
-/** So many characters at the end of a token's text hold the whole of its MAC, and the checksum. */
-export const sealLength = textLength(macLength) + checksumLength
+/** Where an access token's text has the first character that is all of its serial's bits. */
+export const serialAt = tokenPrefix.access.length + textLength(headLength + claimHead)
 
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
+import { hexOf } from "../../core/rules/Hex.ts"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { Resource } from "../../core/rules/Resource.ts"
+import { sha256Of } from "../../core/rules/Sha256.ts"
 import { OpenedTokens } from "../../core/server/OpenedTokens.ts"
 import { makeSealer, type Sealer, sealKey } from "../../core/token/KeyRing.ts"
-import { type AccessToken, open, seal } from "../../core/token/Token.ts"
+import { type AccessToken, open, seal, serialAt } from "../../core/token/Token.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const now = Instant.make(1_000_000)
@@ -51,6 +53,25 @@ describe("an access token that was opened before", () => {
     const opened = new OpenedTokens({ current: () => sealer })
     opened.open(home, text, now)
     expect(opened.open(WorkspaceId.make("other"), text, now)).toEqual(Result.fail("forged"))
+  })
+
+  test("is told from another one that has the same serial", () => {
+    const opened = new OpenedTokens({ current: () => sealer })
+    const other = { ...token, epoch: 1 }
+    const otherText = seal(sealer, home, other)
+    for (const _ of [1, 2]) {
+      expect(opened.open(home, text, now)).toEqual(Result.succeed(token))
+      expect(opened.open(home, otherText, now)).toEqual(Result.succeed(other))
+    }
+  })
+
+  test("is found by its serial", () => {
+    const places = new Set<string>()
+    for (let n = 0; n < 100; n++) {
+      const serial = hexOf(sha256Of(Uint8Array.of(n))).slice(0, 16)
+      places.add(seal(sealer, home, { ...token, serial }).slice(serialAt, serialAt + 5))
+    }
+    expect(places.size).toBe(100)
   })
 
   test("is nothing once its key has left the ring", () => {

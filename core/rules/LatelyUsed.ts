@@ -1,0 +1,35 @@
+/**
+ * What was used lately: so many entries at most, and always the half of them that was used last. When the younger of its
+ * two maps is full, the older one goes as a whole. One map that lets go of its oldest entry has to look for it each time
+ * behind the places of all that went before it, which among 20,000 costs JavaScriptCore 24 µs.
+ */
+export class LatelyUsed<K, A extends object> {
+  private young = new Map<K, A>()
+  private old = new Map<K, A>()
+  private readonly half: number
+
+  constructor(most: number) {
+    this.half = most / 2
+  }
+
+  get(key: K): A | undefined {
+    const known = this.young.get(key)
+    if (known !== undefined) return known
+    const older = this.old.get(key)
+    if (older !== undefined) this.set(key, older)
+    return older
+  }
+
+  set(key: K, value: A): void {
+    if (this.young.size >= this.half && !this.young.has(key)) {
+      this.old = this.young
+      this.young = new Map()
+    }
+    this.young.set(key, value)
+  }
+
+  delete(key: K): void {
+    this.young.delete(key)
+    this.old.delete(key)
+  }
+}
