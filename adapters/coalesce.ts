@@ -31,7 +31,9 @@ export interface Coalescing<Item, Answer, Failure> {
   readonly patience?: number
   /** Milliseconds that a call takes at most, waiting included. */
   readonly within: number
-  /** What a call gets whose time was over before it could leave. */
+  /** How many calls wait to leave at most; what comes on top fails at once. Left out, any number. */
+  readonly mostWaiting?: number
+  /** What a call gets whose time was over before it could leave, or that came on top of too many. */
   readonly late: () => Failure
 }
 
@@ -54,7 +56,16 @@ interface Call<Item, Answer, Failure> {
 export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer, Failure>) =>
   Effect.gen(function* () {
     type Waiting = Call<Item, Answer, Failure>
-    const { identity, late, patience = 0, run, size, underWay, within } = options
+    const {
+      identity,
+      late,
+      mostWaiting = Number.POSITIVE_INFINITY,
+      patience = 0,
+      run,
+      size,
+      underWay,
+      within
+    } = options
     const shares = options.sameIdentity === "share"
     const waits = options.sameIdentity === "wait"
     const soon = options.leaves === "round" ? setImmediate : queueMicrotask
@@ -135,6 +146,11 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       if (first !== undefined) {
         call.sharer = first.sharer
         first.sharer = call
+        return
+      }
+      if (waiting.length >= mostWaiting) {
+        call.gone = true
+        call.resume(Exit.fail(late()))
         return
       }
       if (shares) byIdentity.set(call.id, call)

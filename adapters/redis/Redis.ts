@@ -8,6 +8,7 @@ import { encoded } from "./Place.ts"
 import { makeStorage } from "./RedisStorage.ts"
 import { type BadRedisUrl, parseRedisUrl } from "./RedisUrl.ts"
 import { makeScan } from "./scanShards.ts"
+import { takesSeveral } from "./takesSeveral.ts"
 import { openWire } from "./Wire.ts"
 import { waitForRedis } from "./waitForRedis.ts"
 
@@ -22,9 +23,9 @@ export interface RedisOptions {
   readonly deadline?: Duration.Input
   /** How long to wait at start for a server that is away: 30 seconds. */
   readonly patience?: Duration.Input
-  /** Commands of one turn travel together: yes. */
+  /** Calls that meet travel together: yes. */
   readonly pipelining?: boolean
-  /** More commands may not be waiting for an answer: 10,000. */
+  /** More commands may not be waiting for an answer, nor more calls to be sent: 10,000. */
   readonly maximumWaiting?: number
   /** Start even where the server may throw away records when it is full: no. */
   readonly allowEviction?: boolean
@@ -42,12 +43,12 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
     Effect.gen(function* () {
       const url = typeof options.url === "string" ? options.url : Redacted.value(options.url)
       const target = yield* Effect.fromResult(parseRedisUrl(url))
-      const wire = yield* openWire(target, {
-        tls: options.tls,
+      const pipelining = options.pipelining ?? true
+      const limits = {
         deadlineMillis: Duration.toMillis(options.deadline ?? "3 seconds"),
-        pipelining: options.pipelining ?? true,
         maximumWaiting: options.maximumWaiting ?? 10_000
-      })
+      }
+      const wire = yield* openWire(target, { tls: options.tls, pipelining, ...limits })
       yield* waitForRedis(wire, options.patience ?? "30 seconds")
       const warnings = yield* inspectDurability(wire, { allowEviction: options.allowEviction ?? false })
       yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warningText(warning)), { discard: true })
@@ -61,6 +62,8 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
         staleAfterMillis: Duration.toMillis(options.staleAfter ?? "1 hour"),
         entryAt: makeEntries(crypto.randomUUID().replaceAll("-", "").slice(0, 16))
       }
-      return Context.make(Storage, makeStorage(wire, keeping)).pipe(Context.add(StorageScan, makeScan(wire, prefix)))
+      const several = pipelining && (yield* takesSeveral(wire, prefix))
+      const storage = yield* makeStorage(wire, keeping, { several, ...limits })
+      return Context.make(Storage, storage).pipe(Context.add(StorageScan, makeScan(wire, prefix)))
     })
   )

@@ -6,13 +6,15 @@ import {
   type Storage,
   type StorageUnavailable
 } from "../../core/ports/Storage.ts"
-import { fetchRecord, notDone } from "./fetchRecord.ts"
+import { fetchRecords, notDone, type Wanted } from "./fetchRecord.ts"
 import { listOwned, strike } from "./listOwned.ts"
 import { lineOf } from "./OwnerEntry.ts"
 import { ownerKey, pathOf, placeOf } from "./Place.ts"
-import { dueText, expiryText, firstValue, parseHead } from "./StoredValue.ts"
-import { insertScript, removeScript, replaceScript } from "./scripts.ts"
+import { type Replacement, replaceRecords } from "./replaceRecords.ts"
+import { dueText, expiryText, firstValue, parseHead, type StoredValue } from "./StoredValue.ts"
+import { insertScript, removeScript } from "./scripts.ts"
 import { sweepShards } from "./sweepShards.ts"
+import { type Gathering, together } from "./together.ts"
 import type { Wire } from "./Wire.ts"
 
 export interface Keeping {
@@ -26,7 +28,7 @@ export interface Keeping {
   readonly entryAt: (now: number) => string
 }
 
-export const makeStorage = (wire: Wire, keeping: Keeping): Storage["Service"] => {
+export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Keeping, gathering: Gathering) {
   const { prefix } = keeping
 
   /** In ms from now, by the port's clock and not by the server's; "0" for no end. */
@@ -35,6 +37,8 @@ export const makeStorage = (wire: Wire, keeping: Keeping): Storage["Service"] =>
     const millis = Math.ceil(Math.max(0, expiresAt - now) + keeping.backstopMillis)
     return millis < longestLifetime ? `${millis}` : "0"
   }
+
+  const recordIn = Option.map(({ record }: StoredValue) => record)
 
   const insert = Effect.fnUntraced(function* (
     record: NewRecord
@@ -60,24 +64,25 @@ export const makeStorage = (wire: Wire, keeping: Keeping): Storage["Service"] =>
     return yield* new Conflict()
   })
 
+  const gets = yield* together(wire, gathering, {
+    send: (wanted: ReadonlyArray<Wanted>, deadline) => fetchRecords(wire, wanted, deadline),
+    identity: ({ record }) => record,
+    sameIdentity: "share"
+  })
+
+  const replaces = yield* together(wire, gathering, {
+    send: (replacements: ReadonlyArray<Replacement>, deadline) => replaceRecords(wire, replacements, deadline),
+    identity: ({ place }) => place.record,
+    // The server keeps to their order.
+    sameIdentity: "together"
+  })
   const replace = (expected: number, record: NewRecord): Effect.Effect<void, Conflict | StorageUnavailable> =>
     Effect.clockWith((clock) => {
-      const { path, record: key, shard } = placeOf(prefix, pathOf(record))
-      return Effect.flatMap(
-        wire.run(
-          replaceScript,
-          [key, shard],
-          [
-            path,
-            `${expected}`,
-            expiryText(record.expiresAt),
-            lifetime(record.expiresAt, clock.currentTimeMillisUnsafe()),
-            JSON.stringify(record.body)
-          ],
-          wire.deadline()
-        ),
-        (done) => (done === 1 ? Effect.void : Effect.fail(new Conflict()))
-      )
+      const ends = lifetime(record.expiresAt, clock.currentTimeMillisUnsafe())
+      return replaces({
+        place: placeOf(prefix, pathOf(record)),
+        args: [`${expected}`, expiryText(record.expiresAt), ends, JSON.stringify(record.body)]
+      })
     })
 
   const remove = Effect.fnUntraced(function* (key: RecordKey): Effect.fn.Return<void, StorageUnavailable> {
@@ -90,18 +95,14 @@ export const makeStorage = (wire: Wire, keeping: Keeping): Storage["Service"] =>
   })
 
   return {
-    get: (key) =>
-      Effect.map(
-        fetchRecord(wire, prefix, key, wire.deadline()),
-        Option.map(({ record }) => record)
-      ),
+    get: (key) => Effect.map(gets({ key, record: placeOf(prefix, pathOf(key)).record }), recordIn),
     insert,
     replace,
     remove,
     list: (listing) => listOwned(wire, keeping, listing),
     sweep: (before, limit) => sweepShards(wire, prefix, before, limit)
-  }
-}
+  } satisfies Storage["Service"]
+})
 
 // Redis adds it to its own clock and refuses what does not fit 63 bits; nobody waits for three thousand years.
 const longestLifetime = 1e14

@@ -23,6 +23,8 @@ export interface Wire {
     args: ReadonlyArray<string>,
     deadline: Deadline
   ) => Effect.Effect<unknown, StorageUnavailable>
+  /** What a call gets that could not even be sent in time. */
+  readonly tooBusy: () => StorageUnavailable
   /** The servers that take writes. */
   readonly masters: () => ReadonlyArray<Master>
 }
@@ -160,6 +162,8 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
         send(client, "evalsha", [script.sha, keys.length, ...keys, ...args], deadline, script),
         (failure) => failure.toUnavailable()
       ),
+    tooBusy: () =>
+      new Failure("not_done", `too busy to be asked in time (last trouble: ${trouble})`, false).toUnavailable(),
     masters: () =>
       (client instanceof Redis ? [client] : client.nodes("master")).map((node) => ({
         name: nameOf(node),

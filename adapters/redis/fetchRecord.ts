@@ -1,22 +1,54 @@
-import { Effect, Option } from "effect"
+import { Effect, Exit, Option, Result } from "effect"
 import { type RecordKey, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { pathOf, placeOf } from "./Place.ts"
 import { parseValue, type StoredValue } from "./StoredValue.ts"
 import type { Deadline, Wire } from "./Wire.ts"
+
+type Found = Option.Option<StoredValue>
 
 export const fetchRecord = (
   wire: Wire,
   prefix: string,
   key: RecordKey,
   deadline: Deadline
-): Effect.Effect<Option.Option<StoredValue>, StorageUnavailable> =>
-  Effect.matchEffect(wire.ask("get", [placeOf(prefix, pathOf(key)).record], deadline), {
+): Effect.Effect<Found, StorageUnavailable> => fetchAt(wire, key, placeOf(prefix, pathOf(key)).record, deadline)
+
+const fetchAt = (wire: Wire, key: RecordKey, record: string, deadline: Deadline) =>
+  Effect.matchEffect(wire.ask("get", [record], deadline), {
     onFailure: (error) => Effect.fail(notDone(error)),
-    onSuccess: (text) =>
-      typeof text === "string"
-        ? Effect.map(Effect.fromResult(parseValue(key, text)), Option.some)
-        : Effect.succeed(Option.none())
+    onSuccess: (text) => readAs(key, text)
   })
+
+/** A record's key, and that of Redis. */
+export interface Wanted {
+  readonly key: RecordKey
+  readonly record: string
+}
+
+/** By one command; not for a cluster, where the keys would have to be in one slot. */
+export const fetchRecords = (
+  wire: Wire,
+  wanted: ReadonlyArray<Wanted>,
+  deadline: Deadline
+): Effect.Effect<ReadonlyArray<Exit.Exit<Found, StorageUnavailable>>, StorageUnavailable> => {
+  const [first] = wanted
+  if (first !== undefined && wanted.length === 1) {
+    return Effect.map(fetchAt(wire, first.key, first.record, deadline), (found) => [Exit.succeed(found)])
+  }
+  const records = wanted.map(({ record }) => record)
+  return Effect.mapBoth(wire.ask("mget", records, deadline), {
+    onFailure: notDone,
+    onSuccess: (texts) => wanted.map(({ key }, at) => readAs(key, Array.isArray(texts) ? texts[at] : undefined))
+  })
+}
+
+const nothing = Exit.succeed<Found>(Option.none())
+
+const readAs = (key: RecordKey, text: unknown): Exit.Exit<Found, StorageUnavailable> => {
+  if (typeof text !== "string") return nothing
+  const read = parseValue(key, text)
+  return Result.isSuccess(read) ? Exit.succeed(Option.some(read.success)) : Exit.fail(read.failure)
+}
 
 /** Of what changes no record: whether it happened or not, nothing was done. */
 export const notDone = (error: StorageUnavailable): StorageUnavailable =>

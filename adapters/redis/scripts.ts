@@ -23,22 +23,36 @@ end
 return 1
 `)
 
-/** Keys: record, shard. Arguments: path, expected version, expiresAt ("-" for never), lifetime in ms, body. */
+/**
+ * Keys: a record and its shard, for each record. Arguments: expected version, expiresAt ("-" for never), lifetime in ms,
+ * body, for each. Answers a letter for each: 1 replaced, 0 not as expected, E something else is in the way. What is
+ * wrong with one of them stops none of the others, so nothing in here may raise an error.
+ */
 export const replaceScript = script(`
-local stored = redis.call('GET', KEYS[1])
-if not stored then return 0 end
-local version, expires, rest = string.match(stored, '^1 (%d+) (%S+) ([^\\n]*)\\n')
-if version ~= ARGV[2] then return 0 end
-if ARGV[3] ~= '-' and (expires == '-' or tonumber(ARGV[3]) < tonumber(expires)) then
-  redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+local function replace(record, shard, expected, expires, lifetime, body)
+  local stored = redis.pcall('GET', record)
+  if not stored then return '0' end
+  if type(stored) ~= 'string' then return 'E' end
+  local version, ends, rest = string.match(stored, '^1 (%d+) (%S+) ([^\\n]*\\n)')
+  if version ~= expected then return '0' end
+  if expires ~= '-' and tonumber(expires) < (tonumber(ends) or math.huge) then
+    local added = redis.pcall('ZADD', shard, expires, string.sub(record, #shard + 2))
+    if type(added) ~= 'number' then return 'E' end
+  end
+  local value = '1 ' .. string.format('%.0f', version + 1) .. ' ' .. expires .. ' ' .. rest .. body
+  if lifetime == '0' then
+    redis.call('SET', record, value)
+  else
+    redis.call('SET', record, value, 'PX', lifetime)
+  end
+  return '1'
 end
-local value = string.format('1 %.0f %s %s\\n', version + 1, ARGV[3], rest) .. ARGV[5]
-if ARGV[4] == '0' then
-  redis.call('SET', KEYS[1], value)
-else
-  redis.call('SET', KEYS[1], value, 'PX', ARGV[4])
+local done = {}
+for key = 1, #KEYS, 2 do
+  local at = key * 2 - 1
+  done[#done + 1] = replace(KEYS[key], KEYS[key + 1], ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
 end
-return 1
+return table.concat(done)
 `)
 
 /** Keys: record, shard. Arguments: path. Answers the record's first line, or nothing. */

@@ -329,4 +329,25 @@ describe("deadlines", () => {
       })
     )
   )
+
+  test(
+    "who comes on top of too many is told so at once, and may come again",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ mostWaiting: 2 })
+        yield* start("a")
+        yield* turn
+        const waiting = yield* Effect.forEach([..."bc"], start)
+        expect(yield* Effect.flip(Fiber.join(yield* start("d")))).toBe("late")
+        yield* upper(batch(0))
+        yield* turn
+        const again = yield* start("d")
+        yield* upper(batch(1))
+        yield* turn
+        yield* upper(batch(2))
+        expect(shape(batches)).toEqual(["a", "bc", "d"])
+        expect(yield* Fiber.joinAll([...waiting, again])).toEqual(["B", "C", "D"])
+      })
+    )
+  )
 })

@@ -83,26 +83,31 @@ describe("when Redis fails", () => {
     limit
   )
 
-  test(
-    "connections cut in the middle of writes: each write is done once or not at all, as its failure says",
-    () =>
+  test.each([
+    // What the server counts: with pipelining, writes of several records in one script.
+    { pipelining: true, done: "set" },
+    { pipelining: false, done: "evalsha" }
+  ])(
+    "connections cut in the middle of writes: each is done once or not at all, as its failure says ($pipelining)",
+    ({ done, pipelining }) =>
       scoped(
         Effect.gen(function* () {
           const server = yield* startRedis()
           const admin = yield* openAdmin(server.url)
           const harm = Effect.gen(function* () {
             for (let round = 1; round <= 15; round++) {
-              yield* scriptsRun(server, round * 200)
+              yield* scriptsRun(server, round * (pipelining ? 50 : 200))
               yield* call(admin, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
             }
           })
-          const { attempts, acknowledged } = yield* underLoad(harm).pipe(over(server.url))
-          const { evalsha = 0, eval: evaluated = 0 } = yield* commandCounts(admin)
+          const { attempts, acknowledged } = yield* underLoad(harm).pipe(over(server.url, { pipelining }))
+          const counts = yield* commandCounts(admin)
 
           expect(acknowledged).toBeGreaterThan(1000)
-          expect(evaluated).toBe(0)
+          // The one by which the start found out what the server takes.
+          expect(counts.eval ?? 0).toBe(pipelining ? 1 : 0)
           // Counted since the server's start: writers are under way before anybody could reset its statistics.
-          const replaces = evalsha - ids.length
+          const replaces = (counts[done] ?? 0) - ids.length
           // No more than were asked for: nothing was sent a second time.
           expect(replaces).toBeLessThanOrEqual(attempts)
           expect(replaces).toBeGreaterThanOrEqual(acknowledged)
@@ -201,6 +206,44 @@ describe("when Redis fails", () => {
           yield* call(admin, "SET", ownerKey("tessera", recordOf("one")), "in the way")
           expect((yield* failureOf(store.insert(recordOf("one"))))?.outcome).toBe("not_done")
           expect(Option.isNone(yield* store.get(recordOf("one")))).toBe(true)
+        }).pipe(over(server.url))
+      })
+    ))
+
+  test("what is in the way of one record, or of a shard's index, stops none of those that travel with it", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const later = { expiresAt: 4e12 }
+          yield* Effect.forEach(ids, (id) => store.insert(recordOf(id, {}, later)), { concurrency: "unbounded" })
+          const places = ids.map((id) => placeOf("tessera", pathOf(recordOf(id))))
+          const [blocked, indexless] = [places[3], places[7]]
+          if (blocked === undefined || indexless === undefined) throw new Error("too few records")
+          yield* call(admin, "DEL", blocked.record, indexless.shard)
+          yield* call(admin, "LPUSH", blocked.record, "in the way")
+          yield* call(admin, "SET", indexless.shard, "in the way")
+
+          // Sooner than before, so that the index has to change too.
+          const sooner = { expiresAt: 3e12 }
+          yield* call(admin, "CONFIG", "RESETSTAT")
+          const outcomes = yield* Effect.forEach(
+            ids,
+            (id) =>
+              Effect.match(store.replace(1, recordOf(id, { n: 1 }, sooner)), {
+                onSuccess: () => "done",
+                onFailure: (error) => (error._tag === "Conflict" ? "conflict" : error.outcome)
+              }),
+            { concurrency: "unbounded" }
+          )
+          expect((yield* commandCounts(admin)).evalsha).toBe(1)
+          const isHit = (at: number) => places[at] === blocked || places[at]?.shard === indexless.shard
+          expect(outcomes).toEqual(ids.map((_, at) => (isHit(at) ? "not_done" : "done")))
+          const found = yield* Effect.forEach(ids, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
+          const versions = found.map(Option.map(({ version }) => version)).map(Option.getOrUndefined)
+          expect(versions).toEqual(places.map((place, at) => (place === blocked ? undefined : isHit(at) ? 1 : 2)))
         }).pipe(over(server.url))
       })
     ))

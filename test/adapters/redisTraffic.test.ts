@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import type { Redis } from "ioredis"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { startRedis } from "../harness/startRedis.ts"
@@ -49,6 +49,49 @@ describe("what Redis sees", () => {
         }).pipe(over(server.url))
       })
     ))
+
+  test.each([
+    { when: "as it comes", pipelining: true, user: "all", gets: { mget: 1 }, scripts: 1 },
+    { when: "without pipelining", pipelining: false, user: "all", gets: { get: 50 }, scripts: 50 },
+    { when: "for a user without MGET", pipelining: true, user: "few", gets: { get: 50 }, scripts: 50 }
+  ])("of 50 calls at once $when", ({ gets, pipelining, scripts, user }) =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* call(admin, "ACL", "SETUSER", "all", "on", ">secret", "~*", "&*", "+@all")
+        yield* call(admin, "ACL", "SETUSER", "few", "on", ">secret", "~*", "&*", "+@all", "-mget")
+        const url = server.url.replace("//", `//${user}:secret@`)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const atOnce = <A, E, R>(act: (id: string) => Effect.Effect<A, E, R>) =>
+            Effect.forEach(fiveHundred.slice(0, 50), act, { concurrency: "unbounded" })
+          yield* atOnce((id) => store.insert(recordOf(id)))
+
+          expect(
+            yield* counted(
+              admin,
+              atOnce((id) => store.replace(1, recordOf(id, { id })))
+            )
+          ).toEqual({
+            evalsha: scripts,
+            get: 50,
+            set: 50
+          })
+          expect(
+            yield* counted(
+              admin,
+              atOnce((id) => store.get(recordOf(id)))
+            )
+          ).toEqual(gets)
+          const found = yield* atOnce((id) => store.get(recordOf(id)))
+          expect(found.map(Option.map(({ body }) => body))).toEqual(
+            fiveHundred.slice(0, 50).map((id) => Option.some({ id }))
+          )
+        }).pipe(over(url, { pipelining }))
+      })
+    )
+  )
 
   test.each([
     { pipelining: true, most: 20 },
