@@ -17,11 +17,20 @@ const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTabl
   limit: new RecordTable(connection, "limit")
 })
 
-const read = <A>(statement: () => A): Effect.Effect<A, StorageUnavailable> =>
-  Effect.try({ try: statement, catch: notDone })
+type Read = <A>(statement: () => A) => Effect.Effect<A, StorageUnavailable>
+
+const readWhenRun: Read = (statement) => Effect.try({ try: statement, catch: notDone })
+
+const readWhenAsked: Read = (statement) => {
+  try {
+    return Effect.succeed(statement())
+  } catch (thrown) {
+    return Effect.fail(notDone(thrown))
+  }
+}
 
 /** Records over a connection that is ready for use, and that nobody else uses. */
-export const storageOver = Effect.fnUntraced(function* (connection: Connection) {
+export const storageOver = Effect.fnUntraced(function* (connection: Connection, read: Read = readWhenRun) {
   const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
   const write = yield* groupCommit(connection)
   const swapped = (changed: number) => (changed === 1 ? Effect.void : new Conflict())
@@ -58,6 +67,17 @@ export const storageOver = Effect.fnUntraced(function* (connection: Connection) 
   )
 })
 
+interface Options {
+  readonly path: string
+}
+
 /** Records in a SQLite file, which is made where it is missing. Any number of processes may share it. */
-export const layer = (options: { readonly path: string }) =>
-  Layer.effectContext(Effect.flatMap(connect(options.path), storageOver))
+export const layer = (options: Options) =>
+  Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection)))
+
+/**
+ * The same for callers that run each effect once, as soon as they have it, as the core does. It reads when it is asked,
+ * not when the effect runs: what has been read already needs no fiber.
+ */
+export const layerTrusting = (options: Options) =>
+  Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection, readWhenAsked)))

@@ -40,7 +40,7 @@ export const openStorage = (
       return lazily(database, async () => (await import("../../adapters/memory/Memory.ts")).layerTrusting)
     case "Sqlite":
       return lazily(database, async () =>
-        (await import("../../adapters/sqlite/Sqlite.ts")).layer({ path: database.path })
+        (await import("../../adapters/sqlite/Sqlite.ts")).layerTrusting({ path: database.path })
       )
     case "Postgres":
       return lazily(database, async () =>

@@ -11,7 +11,7 @@ export const openStore = (url: string, alone: boolean): Layer.Layer<Storage, Err
       const path = url.slice("sqlite:".length)
       return alone
         ? lazily(async () => (await import("./sqliteAlone.ts")).layer(path))
-        : lazily(async () => (await import("../../../adapters/sqlite/Sqlite.ts")).layer({ path }))
+        : lazily(async () => (await import("../../../adapters/sqlite/Sqlite.ts")).layerTrusting({ path }))
     }
     case "postgres":
       return lazily(async () =>
