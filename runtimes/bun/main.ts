@@ -1,3 +1,4 @@
+import "../server/compileSchemas.ts"
 import { run } from "../command/run.ts"
 import { listen } from "./listen.ts"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import "../server/compileSchemas.ts"
 import { run } from "../command/run.ts"
 import { listen } from "./listen.ts"
 

@@ -1,3 +1,4 @@
+import "../../../runtimes/server/compileSchemas.ts"
 import { Effect, Layer, ManagedRuntime, Option } from "effect"
 import { Tessera } from "../../../core/http/Tessera.ts"
 import { Audit } from "../../../core/ports/Audit.ts"
