@@ -77,9 +77,10 @@ export const growth: Part = {
 
     yield* Effect.scoped(
       Effect.gen(function* () {
-        // As many grants and as many tokens on either side, or it is them that are compared.
-        const one = yield* tessera(setting, { grants: inWorkspaces })
-        const thousand = yield* tessera(setting, { grants: inWorkspaces, workspaces: 1000 })
+        // As many clients, grants and tokens on either side, or it is them that are compared.
+        const all = { grants: inWorkspaces, clients: 1000 }
+        const one = yield* tessera(setting, all)
+        const thousand = yield* tessera(setting, { ...all, workspaces: 1000 })
         for (const workload of ["client_credentials", "bearer_check"] as const) {
           const entrants = [
             { subject: one, name: "1 workspace" },

@@ -7,8 +7,11 @@ import { BenchFailed } from "../measure/Talker.ts"
 import type { RedisServer } from "./Part.ts"
 import { redisRate } from "./redisRate.ts"
 
-/** The adapter's script with its comparison turned round: redis-benchmark knows no versions, and every swap has to succeed. */
-const turned = replaceScript.lua.replace("if version ~= ARGV[2]", "if version == ARGV[2]")
+/**
+ * The adapter's script with its comparison turned round: redis-benchmark knows no versions, and every swap has to
+ * succeed. One record a call, as each of its clients asks for itself.
+ */
+const turned = replaceScript.lua.replace("if version ~= expected", "if version == expected")
 
 /** Twelve digits come out of `__rand_int__`; with these around them they make a grant's id. */
 const path = "default/grant/000000000__rand_int__A"
@@ -54,7 +57,7 @@ end`
       families: [server.pid() ?? 0],
       command: (millis) => {
         requests = Math.max(leastRequests, Math.round((perSecond * millis) / 1000))
-        const command = ["EVALSHA", sha, "2", record, shard, path, longAgo, expires, "3000000000", body]
+        const command = ["EVALSHA", sha, "2", record, shard, longAgo, expires, "3000000000", body]
         return [
           benchmark,
           ["-p", `${server.port}`, "-c", `${clients}`, "-n", `${requests}`, "-r", `${grants}`, "--csv", ...command]

@@ -18,13 +18,22 @@ export interface TesseraOptions {
   /** The grants are in the store already. */
   readonly filled?: boolean
   readonly workspaces?: number
+  /** In all workspaces together. */
+  readonly clients?: number
   readonly coalescing?: boolean
   readonly audit?: boolean
   readonly core?: number | undefined
 }
 
 export const tessera = (executables: Executables, options: TesseraOptions = {}) => {
-  const { runtime = "bun", name = "tessera", store = "memory:", grants = 1000, workspaces = 1 } = options
+  const {
+    runtime = "bun",
+    name = "tessera",
+    store = "memory:",
+    grants = 1000,
+    workspaces = 1,
+    clients = workspaces
+  } = options
   return startSubject({
     name,
     runtime,
@@ -34,6 +43,7 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
       `--store=${store}`,
       `--grants=${grants}`,
       `--workspaces=${workspaces}`,
+      `--clients=${clients}`,
       `--filled=${options.filled === true ? "yes" : "no"}`,
       `--coalescing=${options.coalescing === false ? "off" : "on"}`,
       `--audit=${options.audit === true ? "on" : "off"}`

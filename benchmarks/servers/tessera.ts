@@ -12,6 +12,10 @@ const { serve, parts, workspaces } = await open({
 })
 const { listen } =
   argument("runtime", "bun") === "node" ? await import("./tessera/onNode.ts") : await import("./tessera/onBun.ts")
-const grants = Number(argument("grants", "1000"))
-const plans = await Effect.runPromise(makePlans(parts, workspaces, grants, argument("filled", "no") === "yes"))
+const filling = {
+  grants: Number(argument("grants", "1000")),
+  filled: argument("filled", "no") === "yes",
+  clients: Number(argument("clients", "1"))
+}
+const plans = await Effect.runPromise(makePlans(parts, workspaces, filling))
 await obey(await listen(serve), plans)

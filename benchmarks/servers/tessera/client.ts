@@ -15,12 +15,15 @@ export interface Registered {
   readonly secret: string
 }
 
-const bytes = (length: number, first: number) => new Uint8Array(length).fill(1, 1).fill(first, 0, 1)
-
-/** The same client in every process of a run, registered by the core's own rules. */
-export const makeClient = (parts: Parts, workspace: WorkspaceId) =>
+/** The same clients in every process of a run, each registered by the core's own rules and told by its number. */
+export const makeClient = (parts: Parts, workspace: WorkspaceId, number = 0) =>
   Effect.gen(function* () {
     const now = yield* currentInstant
+    const bytes = (length: number, first: number) => {
+      const made = new Uint8Array(length).fill(1, 1).fill(first, 0, 1)
+      new DataView(made.buffer).setUint32(1, number)
+      return made
+    }
     const fresh = {
       id: clientIdOf(bytes(idLength, 2)),
       workspaceGrant: grantIdOf(bytes(idLength, 3)),

@@ -7,10 +7,10 @@ import { RedirectTarget } from "../../../core/rules/RedirectUri.ts"
 import { scopesWithoutUser } from "../../../core/rules/Scope.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import { currentInstant } from "../../../core/server/Grants.ts"
-import type { Workspace } from "../../../core/workspace/Workspace.ts"
+import type { Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import type { Order, Plan } from "../../Plan.ts"
-import { get, getWithBearer, post, redirectUri, registration, verifier } from "../forms.ts"
-import { makeClient } from "./client.ts"
+import { formOf, get, getWithBearer, post, redirectUri, registration, verifier } from "../forms.ts"
+import { makeClient, type Registered } from "./client.ts"
 import { accessTokenOf, fill, grantIdAt, refreshTokenOf } from "./grants.ts"
 
 const atOnce = 1000
@@ -22,28 +22,49 @@ const spread = (count: number, bound: number): ReadonlyArray<number> => {
   return Array.from({ length: taken }, (_, n) => (n * 1_000_003 + 17) % bound)
 }
 
+export interface Filling {
+  readonly grants: number
+  /** The grants are there already. */
+  readonly filled: boolean
+  /** Divided among the workspaces as the grants are. */
+  readonly clients: number
+}
+
+interface Tenant extends Registered {
+  readonly workspace: WorkspaceId
+}
+
 /** The plans of a server over so many grants, which are there already or are put there now. */
-export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, grants: number, filled: boolean) =>
+export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { clients, filled, grants }: Filling) =>
   Effect.gen(function* () {
-    const each = Math.floor(grants / workspaces.length)
-    for (const { id } of workspaces) {
-      const { client } = yield* makeClient(parts, id)
-      const numbers = Array.from({ length: each }, (_, n) => n)
-      if (!filled) yield* fill(parts, id, client.id, numbers, yield* currentInstant)
+    const tenants: Array<Tenant> = []
+    for (let number = 0; number < clients; number++) {
+      const workspace = workspaces[number % workspaces.length]
+      if (workspace === undefined) return yield* Effect.die(new Error("there has to be a workspace"))
+      tenants.push({ workspace: workspace.id, ...(yield* makeClient(parts, workspace.id, number)) })
     }
-    const [first] = workspaces
-    if (first === undefined) return yield* Effect.die(new Error("there has to be a workspace"))
-    const workspace = first.id
-    const { client, secret } = yield* makeClient(parts, workspace)
-    const credentials = { client_id: client.id, client_secret: secret }
+    const [first] = tenants
+    if (first === undefined) return yield* Effect.die(new Error("there has to be a client"))
+    const { client, workspace } = first
+    /** Each client's grants are numbered one after the other. */
+    const each = Math.floor(grants / clients)
+    const grantOf = (tenant: number, n: number) => tenant * each + n
+    for (const [tenant, { client, workspace }] of tenants.entries()) {
+      const numbers = Array.from({ length: each }, (_, n) => grantOf(tenant, n))
+      if (!filled) yield* fill(parts, workspace, client.id, numbers, yield* currentInstant)
+    }
+    const credentialsOf = ({ client, secret }: Registered) => ({ client_id: client.id, client_secret: secret })
+    const credentials = credentialsOf(first)
     let begun: ReadonlyArray<GrantId> = []
 
-    /** One after the other for each workspace, as the hosts of a plan are. */
+    /** One after the other for each client, as the hosts of a plan are. */
     const accessTokens = (count: number) =>
       Effect.map(currentInstant, (now) => {
         const tokens: Array<string> = []
-        for (const n of spread(Math.ceil(count / workspaces.length), each)) {
-          for (const { id } of workspaces) tokens.push(accessTokenOf(parts, id, grantIdAt(n), now))
+        for (const n of spread(Math.ceil(count / clients), each)) {
+          for (const [tenant, { workspace }] of tenants.entries()) {
+            tokens.push(accessTokenOf(parts, workspace, grantIdAt(grantOf(tenant, n)), now))
+          }
         }
         return tokens
       })
@@ -82,15 +103,23 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, gr
       })
 
     // Nothing that a first request does is part of what is measured.
-    for (const { id } of workspaces) {
-      const { by: there } = yield* makeClient(parts, id)
-      yield* parts.grants.clientCredentials(id, there, { scope: undefined, resource: null })
+    for (const { by, workspace } of tenants) {
+      yield* parts.grants.clientCredentials(workspace, by, { scope: undefined, resource: null })
     }
 
     const plan = Effect.fnUntraced(function* ({ workload, count }: Order) {
       switch (workload) {
-        case "client_credentials":
-          return post("/oauth/token", { grant_type: "client_credentials", ...credentials })
+        case "client_credentials": {
+          const grant = { grant_type: "client_credentials" }
+          if (clients === 1) return post("/oauth/token", { ...grant, ...credentials })
+          const made = post(
+            "/oauth/token",
+            grant,
+            "cycle",
+            tenants.map((tenant) => formOf(credentialsOf(tenant)))
+          )
+          return { ...made, body: `${made.body}&{value}` }
+        }
         case "bearer_check":
           return getWithBearer("/rest/companies", yield* accessTokens(count))
         case "introspection":
