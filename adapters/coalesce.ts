@@ -17,9 +17,11 @@ export interface Coalescing<Item, Answer, Failure> {
   readonly sameIdentity: "share" | "wait" | "together"
   /**
    * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `round`, once all that has arrived has had
-   * its turn. The second is for a `run` that blocks the process, so that nothing could gather while it is out.
+   * its turn, which is for a `run` that blocks the process, so that nothing could gather while it is out; `crowd`, as
+   * `round` after a batch of several and as `turn` after a lone call, so that the first of a crowd does not go ahead
+   * of it and someone who is alone waits for nobody.
    */
-  readonly leaves?: "turn" | "round"
+  readonly leaves?: "turn" | "round" | "crowd"
   /** How many items travel together at most. */
   readonly size: number
   /** How many batches are under way at once; what comes while all are gathers. */
@@ -59,6 +61,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     const {
       identity,
       late,
+      leaves = "turn",
       mostWaiting = Number.POSITIVE_INFINITY,
       patience = 0,
       run,
@@ -68,7 +71,6 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     } = options
     const shares = options.sameIdentity === "share"
     const waits = options.sameIdentity === "wait"
-    const soon = options.leaves === "round" ? setImmediate : queueMicrotask
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     const clock = yield* Clock.Clock
     const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
@@ -79,6 +81,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     let out = 0
     let scheduled = false
     let lastLeft = 0
+    let lastSize = 0
 
     const mayLeave = (at: number) =>
       out === 0 || (out < underWay && (waiting.length >= size || at - lastLeft >= patience))
@@ -126,6 +129,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
         }
         if (batch.length === 0) continue
         lastLeft = at
+        lastSize = batch.length
         send(batch, within - (at - oldest))
       }
     }
@@ -157,7 +161,8 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       waiting.push(call)
       if (!scheduled && mayLeave(call.since)) {
         scheduled = true
-        soon(pump)
+        if (leaves === "round" || (leaves === "crowd" && lastSize > 1)) setImmediate(pump)
+        else queueMicrotask(pump)
       }
     }
 

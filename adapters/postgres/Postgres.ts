@@ -67,6 +67,7 @@ const make = Effect.fnUntraced(function* (
           // Of two writes to one record one has to win; of two workspaces' records with one id, see `writtenOrConflict`.
           identity: verb.writes ? (item) => verb.keyOf(item).id : (item) => identityOf(verb.keyOf(item)),
           sameIdentity: verb.writes ? "wait" : "share",
+          leaves: "crowd",
           size: batchSize,
           underWay: batchesUnderWay,
           patience,

@@ -41,6 +41,8 @@ const upper = (batch: Batch) =>
   batch.answer(Effect.succeed(batch.items.map((item) => Exit.succeed(item.toUpperCase()))))
 /** Lets what is scheduled for this turn happen. */
 const turn = Effect.promise(() => Promise.resolve())
+/** The same for what is scheduled until all that has arrived has had its turn. */
+const round = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 const shape = (batches: ReadonlyArray<Batch>) => batches.map((batch) => batch.items.join(""))
 
 const run = (body: Effect.Effect<void, unknown>) => () =>
@@ -79,6 +81,37 @@ describe("what travels together", () => {
         expect(shape(batches)).toEqual(["a", "bc"])
         yield* upper(batch(1))
         expect(yield* Fiber.joinAll([first, second, third])).toEqual(["A", "B", "C"])
+      })
+    )
+  )
+
+  test(
+    "after a batch of several, the next calls wait for those of their round; after a lone one, for nobody",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ leaves: "crowd" })
+        yield* start("a")
+        yield* turn
+        expect(shape(batches)).toEqual(["a"])
+        yield* start("b")
+        yield* start("c")
+        yield* upper(batch(0))
+        expect(shape(batches)).toEqual(["a", "bc"])
+        yield* upper(batch(1))
+        yield* start("d")
+        yield* turn
+        yield* start("e")
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "bc"])
+        yield* round
+        expect(shape(batches)).toEqual(["a", "bc", "de"])
+        yield* upper(batch(2))
+        yield* start("f")
+        yield* round
+        yield* upper(batch(3))
+        yield* start("g")
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "bc", "de", "f", "g"])
       })
     )
   )
