@@ -1,4 +1,4 @@
-import { fetchHandler } from "./fetch.ts"
+import { gatheringHandler } from "./fetch.ts"
 import type { Serve } from "./Serve.ts"
 
 export { type Serve, serveWith } from "./Serve.ts"
@@ -28,7 +28,7 @@ export interface BunServeOptions {
  */
 export const bunServe = (serve: Serve, options: BunOptions = {}): BunServeOptions => {
   const { peer = (_request, socketPeer) => socketPeer, requestTimeout = 20_000 } = options
-  const handle = fetchHandler(serve)
+  const handle = gatheringHandler(serve)
   return {
     fetch: (request, server) => handle(request, () => peer(request, server.requestIP(request)?.address)),
     // The handler itself counts what it reads, and its answer to too much is OAuth's.

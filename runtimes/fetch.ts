@@ -1,6 +1,7 @@
 import { SharedAnswer } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
+import { gather } from "./gather.ts"
 import type { Serve } from "./Serve.ts"
 
 export { type FetchMount, fetchMount, type HonoMount, honoMount } from "./fetch/mount.ts"
@@ -41,32 +42,51 @@ class WebRequest implements HttpRequest {
   }
 }
 
-/** `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. */
-export const fetchHandler = (serve: Serve): FetchHandler => {
-  const answer = (request: Request, body: string, peer: PeerOf | undefined) => {
-    const response = serve(new WebRequest(request, body, peer))
-    return response instanceof Promise ? response.then(toResponse) : toResponse(response)
-  }
+/** What becomes of a request once its body is there. */
+type Answer = (request: WebRequest) => Response | Promise<Response>
+
+const handlerOf = (answer: Answer): FetchHandler => {
   const answerShort = (request: Request, peer: PeerOf | undefined) =>
     request.text().then(
       // What a caller in this process says about the length need not be true.
-      (text) => (text.length > bodyLimit ? toResponse(tooLarge()) : answer(request, text, peer)),
+      (text) => (text.length > bodyLimit ? toResponse(tooLarge()) : answer(new WebRequest(request, text, peer))),
       () => toResponse(unreadable())
     )
   const answerLong = (request: Request, body: ReadableStream<Uint8Array>, peer: PeerOf | undefined) =>
-    readLong(body).then((read) => (typeof read === "string" ? answer(request, read, peer) : toResponse(read)))
+    readLong(body).then((read) =>
+      typeof read === "string" ? answer(new WebRequest(request, read, peer)) : toResponse(read)
+    )
 
   return (request, peer) => {
     const { headers, method } = request
     // Nothing here asks what stands behind a GET (RFC 9110 §9.3.1), so it is not read.
-    if (method === "GET" || method === "HEAD") return answer(request, "", peer)
+    if (method === "GET" || method === "HEAD") return answer(new WebRequest(request, "", peer))
     const length = headers.get("content-length")
     if (length !== null) {
       if (Number(length) > bodyLimit) return toResponse(tooLarge())
-      return length === "0" ? answer(request, "", peer) : answerShort(request, peer)
+      return length === "0" ? answer(new WebRequest(request, "", peer)) : answerShort(request, peer)
     }
-    return request.body === null ? answer(request, "", peer) : answerLong(request, request.body, peer)
+    return request.body === null ? answer(new WebRequest(request, "", peer)) : answerLong(request, request.body, peer)
   }
+}
+
+const translated = (answered: HttpResponse | Promise<HttpResponse>): Response | Promise<Response> =>
+  answered instanceof Promise ? answered.then(toResponse) : toResponse(answered)
+
+/** `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. */
+export const fetchHandler = (serve: Serve): FetchHandler => handlerOf((request) => translated(serve(request)))
+
+/**
+ * The same for a process that answers many at once. Bun ends a connection whose next request comes before the answer to
+ * a request that waits, so a plain GET, of which there is little to gain, does not.
+ */
+export const gatheringHandler = (serve: Serve): FetchHandler => {
+  const ask = gather(serve)
+  return handlerOf((request) =>
+    request.method === "GET" && request.headers.get("authorization") === null
+      ? translated(serve(request))
+      : new Promise((resolve) => ask(request, (answered) => resolve(translated(answered))))
+  )
 }
 
 /** A body, or the answer to a request whose body is not to be had. */

@@ -6,6 +6,7 @@ import { noSniffing } from "../core/http/commonHeaders.ts"
 import { SharedAnswer, withRequestId } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
+import { gather } from "./gather.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 import { turnedAway } from "./turnedAway.ts"
@@ -211,6 +212,7 @@ const writeBroken = (
 /** For `http.createServer`, or for whatever framework hands out Node's own request before it has read the body. */
 export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListener => {
   const { log = Effect.runFork, peer = socketPeer } = options
+  const ask = gather(serve)
   return (request, response) => {
     const respond = (answer: HttpResponse) => {
       const keepAlive = options.keepAlive?.() ?? true
@@ -225,9 +227,10 @@ export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListe
     const target = readTarget(options.url?.(request) ?? request.url ?? "")
     if (target === undefined) return respond(turnedAway(noTarget))
     const answer = (body: string) => {
-      const answered = serve(new NodeRequest(request, target, body, peer))
-      if (answered instanceof Promise) void answered.then(respond)
-      else respond(answered)
+      ask(new NodeRequest(request, target, body, peer), (answered) => {
+        if (answered instanceof Promise) void answered.then(respond)
+        else respond(answered)
+      })
     }
     // Nothing here asks what stands behind a GET (RFC 9110 §9.3.1), so it is not read.
     if (request.method === "GET" || request.method === "HEAD" || !hasBody(request)) return answer("")

@@ -141,11 +141,28 @@ for (const { name, start } of [onBun, onNode]) {
         Effect.gen(function* () {
           const { port } = yield* start(5000, 1000)
           const socket = open(port)
-          const all = untilClosed(socket)
+          const ask = (text: string) =>
+            Effect.promise(() => {
+              const answered = new Promise<Buffer>((resolve) => socket.once("data", resolve))
+              socket.write(text)
+              return answered
+            })
           const post = head({ method: "POST", target: "/test/unicode", headers: [["content-length", "3"]] })
-          socket.write(
-            `${post}abc${get("/test/unicode")}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`
-          )
+          for (const text of [`${post}abc`, get("/test/unicode"), `${post}abc`]) {
+            expect((yield* ask(text)).toString()).toStartWith("HTTP/1.1 200 ")
+          }
+          socket.destroy()
+        })
+      ))
+
+    test("serve plain requests that are sent before the first is answered", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { port } = yield* start(5000, 1000)
+          const socket = open(port)
+          const all = untilClosed(socket)
+          const plain = get("/test/unicode")
+          socket.write(`${plain}${plain}${head({ method: "GET", target: "/test/unicode" }, ["connection: close"])}`)
           const raw = yield* Effect.promise(() => all)
           expect(raw.toString().match(/HTTP\/1\.1 200/g)).toHaveLength(3)
         })
