@@ -4,61 +4,69 @@ import type { Connection, Statement } from "./Connection.ts"
 import { tables } from "./tables.ts"
 import type { Write } from "./transact.ts"
 
-/** A row as SQLite holds it; in lists of one owner the workspace and owner are known already. */
-interface Row {
-  readonly workspace: string
-  readonly id: string
+/** What SQLite holds of a record whose key is known. */
+interface Content {
   readonly owner: string
   readonly version: number
   readonly expiresAt: number | null
   readonly body: string
 }
 
-// The statements below name these columns, and the table is STRICT, so its rows are of this type.
-const rowsOf = (rows: ReadonlyArray<unknown>) => rows as ReadonlyArray<Row>
+const content = "owner, version, expires_at AS expiresAt, body"
 
-const columns = "workspace, id, owner, version, expires_at AS expiresAt, body"
+interface Row extends Content {
+  readonly workspace: string
+  readonly id: string
+}
+
+// The statements below name these columns, and the table is STRICT, so its rows are of these types.
+const contentOf = (row: unknown) => row as Content | undefined
+const rowsOf = (rows: ReadonlyArray<unknown>) => rows as ReadonlyArray<Row>
 
 /** The statements of one kind. All of it is synchronous, and throws what the driver throws. */
 export class RecordTable {
   private readonly kind: Kind
   private readonly selectOne: Statement
   private readonly insertOne: Statement
+  private readonly prolongOne: Statement
   private readonly updateOne: Statement
   private readonly deleteOne: Statement
   private readonly firstOfOwner: Statement
   private readonly nextOfOwner: Statement
   private readonly deleteExpired: Statement
+  private readonly postponeProlonged: Statement
   private readonly firstOfAll: Statement
   private readonly nextOfAll: Statement
 
   constructor(connection: Connection, kind: Kind) {
     const table = tables[kind]
-    const select = `SELECT ${columns} FROM ${table}`
+    const select = `SELECT workspace, id, ${content} FROM ${table}`
+    const update = (also: string) => `UPDATE ${table} SET version = version + 1, expires_at = ?1, body = ?2${also}
+       WHERE workspace = ?3 AND id = ?4 AND version = ?5`
+    const lookedAt = `rowid IN (SELECT rowid FROM ${table} WHERE sweep_at <= ?1 ORDER BY sweep_at LIMIT ?2)`
     this.kind = kind
-    this.selectOne = connection.prepare(`${select} WHERE workspace = ? AND id = ?`)
+    this.selectOne = connection.prepare(`SELECT ${content} FROM ${table} WHERE workspace = ? AND id = ?`)
     this.insertOne = connection.prepare(
-      `INSERT INTO ${table} (workspace, id, owner, version, expires_at, body) VALUES (?, ?, ?, 1, ?, ?)
+      `INSERT INTO ${table} (workspace, id, owner, version, expires_at, body, sweep_at)
+       VALUES (?1, ?2, ?3, 1, ?4, ?5, ?4)
        ON CONFLICT DO NOTHING`
     )
-    this.updateOne = connection.prepare(
-      `UPDATE ${table} SET version = version + 1, expires_at = ?, body = ?
-       WHERE workspace = ? AND id = ? AND version = ?`
-    )
+    this.prolongOne = connection.prepare(`${update("")} AND sweep_at <= ?1`)
+    this.updateOne = connection.prepare(update(", sweep_at = ?1"))
     this.deleteOne = connection.prepare(`DELETE FROM ${table} WHERE workspace = ? AND id = ?`)
     this.firstOfOwner = connection.prepare(`${select} WHERE workspace = ? AND owner = ? ORDER BY id LIMIT ?`)
     this.nextOfOwner = connection.prepare(`${select} WHERE workspace = ? AND owner = ? AND id > ? ORDER BY id LIMIT ?`)
-    this.deleteExpired = connection.prepare(
-      `DELETE FROM ${table} WHERE rowid IN
-         (SELECT rowid FROM ${table} WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`
+    this.deleteExpired = connection.prepare(`DELETE FROM ${table} WHERE ${lookedAt} AND expires_at <= ?1`)
+    this.postponeProlonged = connection.prepare(
+      `UPDATE ${table} SET sweep_at = expires_at WHERE ${lookedAt} AND (expires_at <= ?1) IS NOT TRUE`
     )
     this.firstOfAll = connection.prepare(`${select} ORDER BY workspace, id LIMIT ?`)
     this.nextOfAll = connection.prepare(`${select} WHERE (workspace, id) > (?, ?) ORDER BY workspace, id LIMIT ?`)
   }
 
   get({ workspace, id }: RecordKey): StoredRecord | undefined {
-    const [row] = rowsOf([this.selectOne.get(toKeyText(workspace), toKeyText(id))])
-    return row && this.record(row)
+    const found = contentOf(this.selectOne.get(toKeyText(workspace), toKeyText(id)))
+    return found && this.record(workspace, id, found)
   }
 
   insert({ workspace, id, owner, expiresAt, body }: NewRecord): Write {
@@ -68,15 +76,25 @@ export class RecordTable {
 
   replace(expected: number, { workspace, id, expiresAt, body }: NewRecord): Write {
     const values = [expiresAt, JSON.stringify(body), toKeyText(workspace), toKeyText(id), expected] as const
-    return () => this.updateOne.run(...values)
+    return () => {
+      const prolonged = expiresAt === null ? 0 : this.prolongOne.run(...values)
+      return prolonged === 0 ? this.updateOne.run(...values) : prolonged
+    }
   }
 
   remove({ workspace, id }: RecordKey): Write {
     return () => this.deleteOne.run(toKeyText(workspace), toKeyText(id))
   }
 
+  /** Removes what has expired, and puts off what has been prolonged since it was to expire. */
   sweep(before: number, limit: number): number {
-    return this.deleteExpired.run(before, limit)
+    let swept = 0
+    for (;;) {
+      const left = limit - swept
+      const removed = this.deleteExpired.run(before, left)
+      swept += removed
+      if (swept === limit || removed + this.postponeProlonged.run(before, left) === 0) return swept
+    }
   }
 
   list({ workspace, owner, after, limit }: Listing): Page {
@@ -96,21 +114,23 @@ export class RecordTable {
 
   /** One row more than the limit was asked for, to know whether a page follows. */
   private page(rows: ReadonlyArray<unknown>, limit: number, next: (last: StoredRecord) => string): Page {
-    const records = rowsOf(rows.slice(0, limit)).map((row) => this.record(row))
+    const records = rowsOf(rows.slice(0, limit)).map((row) =>
+      this.record(fromKeyText(row.workspace), fromKeyText(row.id), row)
+    )
     const last = records.at(-1)
     return { records, next: rows.length > limit && last !== undefined ? next(last) : undefined }
   }
 
-  private record(row: Row): StoredRecord {
+  private record(workspace: string, id: string, { owner, version, expiresAt, body }: Content): StoredRecord {
     return {
-      workspace: fromKeyText(row.workspace),
+      workspace,
       kind: this.kind,
-      id: fromKeyText(row.id),
-      owner: fromKeyText(row.owner),
-      version: row.version,
-      expiresAt: row.expiresAt,
+      id,
+      owner: fromKeyText(owner),
+      version,
+      expiresAt,
       // Only `insert` and `replace` write this column, and what they write is JSON.
-      body: JSON.parse(row.body) as Json
+      body: JSON.parse(body) as Json
     }
   }
 }

@@ -16,9 +16,19 @@ const recordTable = (name: string): string => `
   CREATE INDEX ${name}_by_expiry ON ${name} (expires_at) WHERE expires_at IS NOT NULL;`
 
 /**
+ * Sweeping looks at a record from `sweep_at` on, which is when it was to expire once, and never later than it expires.
+ * So prolonging a record, as each refresh of a grant does, leaves the index alone: it is a fourth of what that takes.
+ */
+const sweepLazily = (name: string): string => `
+  ALTER TABLE ${name} ADD COLUMN sweep_at INTEGER;
+  UPDATE ${name} SET sweep_at = expires_at WHERE expires_at IS NOT NULL;
+  DROP INDEX ${name}_by_expiry;
+  CREATE INDEX ${name}_by_sweep ON ${name} (sweep_at) WHERE sweep_at IS NOT NULL;`
+
+const first = ["clients", "grants", "usages", "accounts", "logins", "sessions", "links", "limits"]
+
+/**
  * What to run, in this order, on an empty file. A file's `user_version` is how many it has seen. Only ever add at the
  * end; what has been released stays as it is, so nothing here may follow a list that grows elsewhere.
  */
-export const migrations: ReadonlyArray<string> = [
-  ["clients", "grants", "usages", "accounts", "logins", "sessions", "links", "limits"].map(recordTable).join("\n")
-]
+export const migrations: ReadonlyArray<string> = [first.map(recordTable).join("\n"), first.map(sweepLazily).join("\n")]

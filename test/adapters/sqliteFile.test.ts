@@ -100,7 +100,7 @@ describe("the SQLite file", () => {
         const plans = [
           plan("WHERE workspace = 'w' AND id = 'g'"),
           plan("WHERE workspace = 'w' AND owner = 'o' AND id > 'g' ORDER BY id LIMIT 9"),
-          plan("WHERE expires_at <= 1 ORDER BY expires_at LIMIT 9"),
+          plan("WHERE sweep_at <= 1 ORDER BY sweep_at LIMIT 9"),
           plan("WHERE (workspace, id) > ('w', 'g') ORDER BY workspace, id LIMIT 9")
         ]
         for (const each of plans) {
