@@ -1,6 +1,7 @@
 import { Clock, Duration, Effect, type Scope } from "effect"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { type Cell, type Connection, type ConnectionSettings, connect, type Row } from "./Connection.ts"
+import { makeDeadlines } from "./Deadlines.ts"
 import { type Failure, isConnectionsFault } from "./outcome.ts"
 
 export interface PoolSettings extends ConnectionSettings {
@@ -43,6 +44,12 @@ interface Waiter {
 
 const unanswered = (failure: Failure): Unanswered => ({ _tag: "Unanswered", failure })
 const away = (message: string) => new StorageUnavailable({ outcome: "not_done", message })
+const noneFree = away("no connection to PostgreSQL was free in time")
+const unansweredInTime = unanswered({
+  code: "DEADLINE",
+  rolledBack: false,
+  message: "PostgreSQL did not answer in time"
+})
 
 /** After a failed attempt to connect, callers are told the reason at once for this long, and longer each time. */
 const firstPause = 50
@@ -68,6 +75,7 @@ export const makePool = Effect.fnUntraced(function* (
     })
   )
 
+  const deadlines = yield* makeDeadlines
   const members = new Set<Member>()
   const idle: Array<Member> = []
   const waiters: Array<Waiter> = []
@@ -137,39 +145,46 @@ export const makePool = Effect.fnUntraced(function* (
     if (!closed && waiters.length > connecting && members.size + connecting < settings.size) grow()
   }
 
-  const execute = (statement: Statement, onSent: () => void) =>
-    Effect.callback<ReadonlyArray<Row>, Unanswered | StorageUnavailable>((resume) => {
+  const run: Pool["run"] = (statement, left) =>
+    Effect.callback((resume) => {
       let used: Member | undefined
       let over = false
-      const waiter: Waiter = {
-        take: (member) => {
-          used = member
-          onSent()
-          member.connection.query(statement.text, statement.parameters, (rows, failure) => {
-            if (over) return
-            over = true
-            if (failure === undefined) {
-              release(member)
-              resume(Effect.succeed(rows ?? []))
-            } else {
-              if (isConnectionsFault(failure)) discard(member)
-              else release(member)
-              resume(Effect.fail(unanswered(failure)))
-            }
-          })
-        },
-        fail: (message) => {
-          over = true
-          resume(Effect.fail(away(message)))
-        }
-      }
-      acquire(waiter)
-      return Effect.sync(() => {
-        if (over) return
+      const answer = (exit: Effect.Effect<ReadonlyArray<Row>, Unanswered | StorageUnavailable>) => {
         over = true
+        meet()
+        resume(exit)
+      }
+      const abandon = () => {
+        over = true
+        meet()
         if (used !== undefined) return discard(used)
         const at = waiters.indexOf(waiter)
         if (at >= 0) waiters.splice(at, 1)
+      }
+      const waiter: Waiter = {
+        take: (member) => {
+          used = member
+          member.connection.query(statement.text, statement.parameters, (rows, failure) => {
+            if (over) return
+            if (failure === undefined) {
+              release(member)
+              answer(Effect.succeed(rows ?? []))
+            } else {
+              if (isConnectionsFault(failure)) discard(member)
+              else release(member)
+              answer(Effect.fail(unanswered(failure)))
+            }
+          })
+        },
+        fail: (message) => answer(Effect.fail(away(message)))
+      }
+      const meet = deadlines(Math.max(left, 0), () => {
+        abandon()
+        resume(Effect.fail(used === undefined ? noneFree : unansweredInTime))
+      })
+      acquire(waiter)
+      return Effect.sync(() => {
+        if (!over) abandon()
       })
     })
 
@@ -190,24 +205,5 @@ export const makePool = Effect.fnUntraced(function* (
     })
   )
 
-  return {
-    run: (statement, left) =>
-      Effect.suspend(() => {
-        let sent = false
-        return Effect.timeoutOrElse(
-          execute(statement, () => {
-            sent = true
-          }),
-          {
-            duration: Math.max(left, 0),
-            orElse: () =>
-              Effect.fail(
-                sent
-                  ? unanswered({ code: "DEADLINE", rolledBack: false, message: "PostgreSQL did not answer in time" })
-                  : away("no connection to PostgreSQL was free in time")
-              )
-          }
-        )
-      })
-  }
+  return { run }
 })
