@@ -13,7 +13,8 @@ import type { Part } from "./Part.ts"
 const part = "growth"
 const few = 1000
 const many = 1_000_000
-const valuesAmong = (grants: number) => (grants === few ? 960 : 12_800)
+/** So many access tokens on either side, or it is them that are compared; and refresh tokens, as far as there are grants. */
+const values = 12_800
 const inWorkspaces = 10_000
 const tokensInWorkspaces = 2000
 const workloads: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
@@ -38,9 +39,9 @@ export const growth: Part = {
           const large = yield* tessera(setting, { store: urls.many, grants: many, filled: urls.filled })
           for (const workload of workloads) {
             const entrants = [
-              { subject: small, grants: few, name: "1,000 grants" },
-              { subject: large, grants: many, name: "1,000,000 grants" }
-            ].map(({ subject, grants, name }) =>
+              { subject: small, name: "1,000 grants" },
+              { subject: large, name: "1,000,000 grants" }
+            ].map(({ subject, name }) =>
               entrant({
                 generator,
                 options,
@@ -49,7 +50,7 @@ export const growth: Part = {
                 families,
                 subjects: [subject],
                 case: name,
-                values: valuesAmong(grants),
+                values,
                 keepsChain: true
               })
             )

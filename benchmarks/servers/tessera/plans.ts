@@ -61,7 +61,10 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
     const accessTokens = (count: number) =>
       Effect.map(currentInstant, (now) => {
         const tokens: Array<string> = []
-        for (const n of spread(Math.ceil(count / clients), each)) {
+        const numbers = spread(Math.ceil(count / clients), each)
+        // Where there are fewer grants than tokens, some have several.
+        for (let round = 0; tokens.length < count; round++) {
+          const n = numbers[round % numbers.length] ?? 0
           for (const [tenant, { workspace }] of tenants.entries()) {
             tokens.push(accessTokenOf(parts, workspace, grantIdAt(grantOf(tenant, n)), now))
           }
