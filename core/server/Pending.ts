@@ -10,73 +10,62 @@ export interface Use {
   readonly usedAt: Instant
 }
 
-interface Table {
-  readonly workspace: WorkspaceId
-  readonly thing: UsedThing
-  readonly uses: Map<string, Instant>
-}
+const isOf = (use: Use, thing: UsedThing, workspace: WorkspaceId): boolean =>
+  use.thing === thing && use.workspace === workspace
 
-type Tables = { readonly [thing in UsedThing]: Table }
+/** No id has a space in it. */
+const fullName = (thing: UsedThing, workspace: WorkspaceId, id: string): string => `${workspace} ${thing} ${id}`
 
 /**
- * Last uses that are not written down yet. A table for each workspace and kind of thing, because every request asks, and
- * one key made out of three costs more than three looks.
+ * Last uses that are not written down yet, in the order in which they are to be written. Every request asks, so they are
+ * found by their id alone; where somebody copied one into another workspace, the second stands under its full name.
  */
 export class Pending {
-  private readonly tables = new Map<WorkspaceId, Tables>()
-  private readonly order = new Set<Table>()
-  private count = 0
+  private readonly uses = new Map<string, Use>()
 
   get size(): number {
-    return this.count
+    return this.uses.size
   }
 
   get(thing: UsedThing, workspace: WorkspaceId, id: string): Instant | undefined {
-    return this.tables.get(workspace)?.[thing].uses.get(id)
+    const use = this.uses.get(id)
+    return use !== undefined && isOf(use, thing, workspace)
+      ? use.usedAt
+      : this.uses.get(fullName(thing, workspace, id))?.usedAt
   }
 
-  set({ id, thing, usedAt, workspace }: Use): void {
-    const { uses } = this.tablesOf(workspace)[thing]
-    const before = uses.size
-    uses.set(id, usedAt)
-    this.count += uses.size - before
+  set(use: Use): void {
+    this.uses.set(this.nameOf(use), use)
   }
 
-  /** All of them now, in the order in which they are to be written. */
+  /** All of them now. */
   snapshot(): ReadonlyArray<Use> {
-    const all: Array<Use> = []
-    for (const { thing, uses, workspace } of this.order) {
-      for (const [id, usedAt] of uses) all.push({ workspace, thing, id, usedAt })
-    }
-    return all
+    return [...this.uses.values()]
   }
 
   /** A use that was written. One that was seen meanwhile stays. */
-  written({ id, thing, usedAt, workspace }: Use): void {
-    const uses = this.tables.get(workspace)?.[thing].uses
-    if (uses?.get(id) === usedAt && uses.delete(id)) this.count--
+  written(use: Use): void {
+    const name = this.nameOf(use)
+    if (this.uses.get(name)?.usedAt === use.usedAt) this.uses.delete(name)
   }
 
-  /** A use that could not be written comes last the next time, so that it keeps no other one waiting. */
+  /**
+   * A use that could not be written comes last the next time, behind all of its workspace and kind, and those behind
+   * everything else: what one cannot do the others often cannot do either, and they are to keep nobody waiting.
+   */
   postpone({ id, thing, workspace }: Use): void {
-    const table = this.tables.get(workspace)?.[thing]
-    const usedAt = table?.uses.get(id)
-    if (table === undefined || usedAt === undefined) return
-    table.uses.delete(id)
-    table.uses.set(id, usedAt)
-    this.order.delete(table)
-    this.order.add(table)
+    const kin = [...this.uses].filter(([, use]) => isOf(use, thing, workspace))
+    const isIt = ([, use]: (typeof kin)[number]) => use.id === id
+    for (const [name, use] of [...kin.filter((one) => !isIt(one)), ...kin.filter(isIt)]) {
+      this.uses.delete(name)
+      this.uses.set(name, use)
+    }
   }
 
-  private tablesOf(workspace: WorkspaceId): Tables {
-    const known = this.tables.get(workspace)
-    if (known !== undefined) return known
-    const made: Tables = {
-      grant: { workspace, thing: "grant", uses: new Map() },
-      client: { workspace, thing: "client", uses: new Map() }
-    }
-    this.tables.set(workspace, made)
-    this.order.add(made.grant).add(made.client)
-    return made
+  private nameOf({ id, thing, workspace }: Use): string {
+    const first = this.uses.get(id)
+    if (first !== undefined && isOf(first, thing, workspace)) return id
+    const full = fullName(thing, workspace, id)
+    return first !== undefined || this.uses.has(full) ? full : id
   }
 }
