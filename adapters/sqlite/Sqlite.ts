@@ -5,6 +5,7 @@ import { connect } from "./connect.ts"
 import { notDone } from "./failure.ts"
 import { groupCommit } from "./groupCommit.ts"
 import { RecordTable } from "./RecordTable.ts"
+import { shareReads } from "./shareReads.ts"
 
 const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTable } => ({
   client: new RecordTable(connection, "client"),
@@ -17,22 +18,24 @@ const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTabl
   limit: new RecordTable(connection, "limit")
 })
 
-type Read = <A>(statement: () => A) => Effect.Effect<A, StorageUnavailable>
+type When = <A>(read: () => A) => Effect.Effect<A, StorageUnavailable>
 
-const readWhenRun: Read = (statement) => Effect.try({ try: statement, catch: notDone })
+const whenRun: When = (read) => Effect.try({ try: read, catch: notDone })
 
-const readWhenAsked: Read = (statement) => {
+const whenAsked: When = (read) => {
   try {
-    return Effect.succeed(statement())
+    return Effect.succeed(read())
   } catch (thrown) {
     return Effect.fail(notDone(thrown))
   }
 }
 
 /** Records over a connection that is ready for use, and that nobody else uses. */
-export const storageOver = Effect.fnUntraced(function* (connection: Connection, read: Read = readWhenRun) {
+export const storageOver = Effect.fnUntraced(function* (connection: Connection, when: When = whenRun) {
   const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
-  const write = yield* groupCommit(connection)
+  const reads = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
+  const read: When = (statement) => when(() => reads.read(statement))
+  const write = yield* groupCommit(connection, reads.end)
   const swapped = (changed: number) => (changed === 1 ? Effect.void : new Conflict())
 
   const sweepAll = (before: number, limit: number): number => {
@@ -80,4 +83,4 @@ export const layer = (options: Options) =>
  * not when the effect runs: what has been read already needs no fiber.
  */
 export const layerTrusting = (options: Options) =>
-  Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection, readWhenAsked)))
+  Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection, whenAsked)))

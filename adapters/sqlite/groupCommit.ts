@@ -24,8 +24,12 @@ const patiently = Effect.fnUntraced(function* (transact: Transact, writes: Reado
  * Commits in groups: an fsync costs far more than a statement, so writes that arrive together share one. The driver
  * blocks the process while it commits, so they gather in the round before: a lone write waits for no company.
  */
-export const groupCommit = (connection: Connection) => {
-  const transact = transactOn(connection)
+export const groupCommit = (connection: Connection, endReads: () => void) => {
+  const commit = transactOn(connection)
+  const transact: Transact = (writes) => {
+    endReads()
+    return commit(writes)
+  }
   return coalesce<Write, number, StorageUnavailable>({
     run: (writes, left) =>
       Effect.suspend(() => {

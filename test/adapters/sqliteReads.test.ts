@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Option, Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
-import { layer, layerTrusting } from "../../adapters/sqlite/Sqlite.ts"
+import type { Connection } from "../../adapters/sqlite/Connection.ts"
+import { connect } from "../../adapters/sqlite/connect.ts"
+import { layer, layerTrusting, storageOver } from "../../adapters/sqlite/Sqlite.ts"
 import { Storage, StorageScan } from "../../core/ports/Storage.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 
@@ -29,23 +31,6 @@ describe("reads of a SQLite file, for a caller that is trusted,", () => {
         const page = { records: [stored], next: undefined }
         expect(store.list(listing)).toEqual(Exit.succeed(page))
         expect(Context.get(services, StorageScan).scan("grant", undefined, 10)).toEqual(Exit.succeed(page))
-      })
-    )
-  )
-
-  test(
-    "see what another process has committed before",
-    inFile((path) =>
-      Effect.gen(function* () {
-        const store = Context.get(yield* Layer.build(layerTrusting({ path })), Storage)
-        yield* store.insert(record)
-        const other = open(path)
-        for (let version = 2; version < 10; version++) {
-          other.exec("UPDATE grants SET version = version + 1")
-          // All of it is one turn.
-          expect(Option.getOrThrow(Effect.runSync(store.get(key))).version).toBe(version)
-        }
-        other.close()
       })
     )
   )
@@ -82,6 +67,108 @@ test(
       expect(Option.isSome(yield* read)).toBe(true)
       yield* store.remove(key)
       expect(yield* read).toEqual(Option.none())
+    })
+  )
+)
+
+const keyOf = (n: number) => ({ ...key, id: `g-${n}` })
+const recordOf = (n: number) => ({ ...record, id: `g-${n}` })
+const many = Array.from({ length: 20 }, (_, n) => n)
+
+/** Code that has been waiting runs in a turn of its own. */
+const turn = Effect.promise(() => Promise.resolve())
+
+const watched = (connection: Connection, notes: Array<string>): Connection => ({
+  ...connection,
+  prepare: (sql) => {
+    const statement = connection.prepare(sql)
+    if (!["BEGIN", "COMMIT"].includes(sql)) return statement
+    return {
+      ...statement,
+      run: () => {
+        notes.push(sql)
+        return statement.run()
+      }
+    }
+  }
+})
+
+describe.each([
+  ["that are done when they are asked for", layerTrusting],
+  ["that are done when the effect runs", layer]
+])("reads of a SQLite file %s", (_, given) => {
+  const withStore = (use: (store: Storage["Service"], other: Connection) => Effect.Effect<void, unknown>) =>
+    inFile((path) =>
+      Effect.gen(function* () {
+        const store = Context.get(yield* Layer.build(given({ path })), Storage)
+        yield* Effect.forEach(many, (n) => store.insert(recordOf(n)), { concurrency: "unbounded" })
+        const other = open(path)
+        yield* use(store, other)
+        other.close()
+      })
+    )
+
+  test(
+    "see what another process had committed before their turn",
+    withStore((store, other) =>
+      Effect.gen(function* () {
+        for (let version = 1; version < 10; version++) {
+          for (const n of many) expect(Option.getOrThrow(Effect.runSync(store.get(keyOf(n)))).version).toBe(version)
+          other.exec("UPDATE grants SET version = version + 1")
+          yield* turn
+        }
+      })
+    )
+  )
+
+  test(
+    "never stand in the way of a write of the same turn",
+    withStore((store) =>
+      Effect.gen(function* () {
+        const steps = (n: number) =>
+          Effect.gen(function* () {
+            for (let version = 1; version < 5; version++) {
+              expect(Option.getOrThrow(yield* store.get(keyOf(n))).version).toBe(version)
+              yield* store.replace(version, recordOf(n))
+              expect(Option.getOrThrow(yield* store.get(keyOf(n))).version).toBe(version + 1)
+            }
+          })
+        yield* Effect.forEach(many, steps, { concurrency: "unbounded" })
+      })
+    )
+  )
+
+  test(
+    "fail alone where they share a turn with others",
+    withStore((store, other) =>
+      Effect.gen(function* () {
+        other.exec("UPDATE grants SET body = '{' WHERE id = 'g-7'")
+        const tags = many.map((n) => Effect.runSyncExit(store.get(keyOf(n)))._tag)
+        expect(tags).toEqual(many.map((n) => (n === 7 ? "Failure" : "Success")))
+        const failed = Effect.runSync(Effect.flip(store.get(keyOf(7))))
+        expect(failed).toMatchObject({ _tag: "StorageUnavailable", outcome: "not_done" })
+        yield* store.replace(1, recordOf(7))
+        expect(Option.getOrThrow(yield* store.get(keyOf(7))).body).toEqual(record.body)
+      })
+    )
+  )
+})
+
+test(
+  "reads of one turn share a transaction, and one that comes alone has none",
+  inFile((path) =>
+    Effect.gen(function* () {
+      const notes: Array<string> = []
+      const store = Context.get(yield* storageOver(watched(yield* connect(path), notes)), Storage)
+      yield* store.get(key)
+      yield* turn
+      yield* store.get(key)
+      yield* turn
+      expect(notes).toEqual([])
+      yield* Effect.forEach(many, (n) => store.get(keyOf(n)), { concurrency: "unbounded" })
+      expect(notes).toEqual(["BEGIN"])
+      yield* turn
+      expect(notes).toEqual(["BEGIN", "COMMIT"])
     })
   )
 )
