@@ -6,6 +6,7 @@ import { notDone } from "./failure.ts"
 import { groupCommit } from "./groupCommit.ts"
 import { RecordTable } from "./RecordTable.ts"
 import { shareReads } from "./shareReads.ts"
+import type { Write } from "./transact.ts"
 
 const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTable } => ({
   client: new RecordTable(connection, "client"),
@@ -36,7 +37,8 @@ export const storageOver = Effect.fnUntraced(function* (connection: Connection, 
   const reads = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
   const read: When = (statement) => when(() => reads.read(statement))
   const write = yield* groupCommit(connection, reads.end)
-  const swapped = (changed: number) => (changed === 1 ? Effect.void : new Conflict())
+  const swap = (swapping: Write) =>
+    Effect.flatMap(write(swapping), (changed) => (changed === 1 ? Effect.void : new Conflict()))
 
   const sweepAll = (before: number, limit: number): number => {
     let swept = 0
@@ -48,16 +50,8 @@ export const storageOver = Effect.fnUntraced(function* (connection: Connection, 
     Storage,
     Storage.of({
       get: (key) => read(() => Option.fromUndefinedOr(tables[key.kind].get(key))),
-      insert: (record) =>
-        Effect.flatMap(
-          Effect.suspend(() => write(tables[record.kind].insert(record))),
-          swapped
-        ),
-      replace: (expected, record) =>
-        Effect.flatMap(
-          Effect.suspend(() => write(tables[record.kind].replace(expected, record))),
-          swapped
-        ),
+      insert: (record) => swap(tables[record.kind].insert(record)),
+      replace: (expected, record) => swap(tables[record.kind].replace(expected, record)),
       remove: (key) => Effect.asVoid(write(tables[key.kind].remove(key))),
       list: (listing) => read(() => tables[listing.kind].list(listing)),
       sweep: (before, limit) => write(() => sweepAll(before, limit))

@@ -58,17 +58,22 @@ export interface Records<A> {
   ) => Effect.Effect<Listed<A>, StorageUnavailable>
 }
 
-const isObject = (body: Json): body is { readonly [key: string]: Json } =>
-  typeof body === "object" && body !== null && !Array.isArray(body)
+type Fields = { readonly [key: string]: Json }
+
+const isObject = (body: Json): body is Fields => typeof body === "object" && body !== null && !Array.isArray(body)
 
 // Every value that is kept is made of JSON already: its brands are checks, not wrappers. A law decodes what is encoded so
 // for each kind, over random values.
-const fieldsOf = <A>(value: A) => value as { readonly [key: string]: Json }
+const fieldsOf = <A>(value: A) => value as Fields
 
 /** The stored form: the value's own fields, with the version of their form (`_v`) and the write they came by (`_by`). */
-export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): { readonly [key: string]: Json } => {
+export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): Fields => {
   return { ...fieldsOf(value), _v: kind.version, _by: command }
 }
+
+/** What an earlier release wrote, as this one would have. */
+const upcast = <A>(kind: RecordKind<A>, { _v, _by, ...fields }: Fields, version: number): Fields =>
+  kind.upcast.slice(version - 1).reduce<Fields>((older, up) => up(older), fields)
 
 /** Reads a body of this release or of an earlier one. What a later release wrote is refused, never guessed at. */
 export const decodeBody = <A>(
@@ -77,13 +82,11 @@ export const decodeBody = <A>(
   const decode = Schema.decodeUnknownResult(kind.schema)
   return (body) => {
     if (!isObject(body)) return Result.fail("is not an object")
-    const { _v: version, _by: command, ...fields } = body
+    const { _v: version, _by: command } = body
     if (typeof version !== "number" || typeof command !== "string") return Result.fail("has no version")
     if (version > kind.version) return Result.fail(`has version ${version}; this release reads up to ${kind.version}`)
-    const current = kind.upcast
-      .slice(version - 1)
-      .reduce<{ readonly [key: string]: Json }>((older, up) => up(older), fields)
-    const value = decode(current)
+    // Schemas pass over what they don't name, such as these two.
+    const value = decode(version === kind.version ? body : upcast(kind, body, version))
     return Result.isSuccess(value)
       ? Result.succeed({ value: value.success, command })
       : Result.fail(`does not fit version ${version}`)
