@@ -10,9 +10,9 @@ const start = sha256.create()
 const work = sha256.create()
 const result = new Uint8Array(new ArrayBuffer(length))
 
-const copyOfResult = (): Uint8Array => {
+const copyOf = (digest: Uint8Array): Uint8Array => {
   const copy = new Uint8Array(length)
-  for (let i = 0; i < length; i++) copy[i] = result[i] ?? 0
+  for (let i = 0; i < length; i++) copy[i] = digest[i] ?? 0
   return copy
 }
 
@@ -20,7 +20,7 @@ export const sha256Of = (data: Uint8Array): Uint8Array => {
   start._cloneInto(work)
   work.update(data)
   work.digestInto(result)
-  return copyOfResult()
+  return copyOf(result)
 }
 
 export const macLength = length
@@ -46,31 +46,36 @@ export interface Mac {
   readonly holds: (bytes: Uint8Array) => boolean
 }
 
-const own = hmac.create(sha256, new Uint8Array(length))
+/** HMAC-SHA-256 under a key. What it gives back may be written over by the next call. */
+export type KeyedDigest = (data: Uint8Array) => Uint8Array
 
-export const macUnder = (key: Uint8Array): Mac => {
-  const prepared = hmac.create(sha256, key)
-  const digest = (data: Uint8Array) => {
-    prepared._cloneInto(own)
-    own.update(data)
-    own.digestInto(result)
-  }
+export const macBy = (digest: KeyedDigest): Mac => {
   const digestOfStart = (bytes: Uint8Array, end: number) => digest(copyOfStart(bytes, end))
   return {
-    of: (data) => {
-      digest(data)
-      return copyOfResult()
-    },
+    of: (data) => copyOf(digest(data)),
     seal: (bytes) => {
       const start = bytes.length - length
-      digestOfStart(bytes, start)
-      for (let i = 0; i < length; i++) bytes[start + i] = result[i] ?? 0
+      const made = digestOfStart(bytes, start)
+      for (let i = 0; i < length; i++) bytes[start + i] = made[i] ?? 0
     },
     holds: (bytes) => {
       const start = bytes.length - length
-      if (start < 0) return false
-      digestOfStart(bytes, start)
-      return endsIn(bytes, result)
+      return start >= 0 && endsIn(bytes, digestOfStart(bytes, start))
     }
   }
+}
+
+export type MacUnder = (key: Uint8Array) => Mac
+
+const own = hmac.create(sha256, new Uint8Array(length))
+
+/** By the library, which every platform has. */
+export const macUnder: MacUnder = (key) => {
+  const prepared = hmac.create(sha256, key)
+  return macBy((data) => {
+    prepared._cloneInto(own)
+    own.update(data)
+    own.digestInto(result)
+    return result
+  })
 }
