@@ -45,6 +45,8 @@ class WebRequest implements HttpRequest {
 /** What becomes of a request once its body is there. */
 type Answer = (request: WebRequest) => Response | Promise<Response>
 
+const isReading = ({ method }: { readonly method: string }): boolean => method === "GET" || method === "HEAD"
+
 const handlerOf = (answer: Answer): FetchHandler => {
   const answerShort = (request: Request, peer: PeerOf | undefined) =>
     request.text().then(
@@ -58,10 +60,9 @@ const handlerOf = (answer: Answer): FetchHandler => {
     )
 
   return (request, peer) => {
-    const { headers, method } = request
     // Nothing here asks what stands behind a GET (RFC 9110 §9.3.1), so it is not read.
-    if (method === "GET" || method === "HEAD") return answer(new WebRequest(request, "", peer))
-    const length = headers.get("content-length")
+    if (isReading(request)) return answer(new WebRequest(request, "", peer))
+    const length = request.headers.get("content-length")
     if (length !== null) {
       if (Number(length) > bodyLimit) return toResponse(tooLarge())
       return length === "0" ? answer(new WebRequest(request, "", peer)) : answerShort(request, peer)
@@ -83,7 +84,7 @@ export const fetchHandler = (serve: Serve): FetchHandler => handlerOf((request) 
 export const gatheringHandler = (serve: Serve): FetchHandler => {
   const ask = gather(serve)
   return handlerOf((request) =>
-    request.method === "GET" && request.headers.get("authorization") === null
+    isReading(request) && request.headers.get("authorization") === null
       ? translated(serve(request))
       : new Promise((resolve) => ask(request, (answered) => resolve(translated(answered))))
   )
