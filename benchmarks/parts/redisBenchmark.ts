@@ -47,6 +47,9 @@ end`
       yield* ask("EVAL", fillIn, "1", record, `${first}`, `${Math.min(grants, first + atOnce) - 1}`, value)
     }
     const sha = yield* ask("SCRIPT", "LOAD", turned)
+    const swap = ["EVALSHA", sha, "2", record, shard, longAgo, expires, "3000000000", body]
+    const swapped = yield* ask(...swap.map((part) => part.replace("__rand_int__", "0".repeat(12))))
+    if (swapped !== "1") return yield* new BenchFailed({ message: `the script swapped nothing: ${swapped}` })
     let perSecond = 2000
     let requests = 0
     return outside({
@@ -57,10 +60,9 @@ end`
       families: [server.pid() ?? 0],
       command: (millis) => {
         requests = Math.max(leastRequests, Math.round((perSecond * millis) / 1000))
-        const command = ["EVALSHA", sha, "2", record, shard, longAgo, expires, "3000000000", body]
         return [
           benchmark,
-          ["-p", `${server.port}`, "-c", `${clients}`, "-n", `${requests}`, "-r", `${grants}`, "--csv", ...command]
+          ["-p", `${server.port}`, "-c", `${clients}`, "-n", `${requests}`, "-r", `${grants}`, "--csv", ...swap]
         ]
       },
       read: (output) => {
