@@ -21,7 +21,7 @@ const grants = 50_000
 /** So many that calls which meet seldom ask for the same. */
 const values = 12_800
 /** Longer than a turn of ours: a database's checkpoints and the start of 64 processes weigh on its own program too. */
-const programMillis = 1200
+const programMillis = 3000
 
 export const stores: Part = {
   name: part,
