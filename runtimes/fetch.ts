@@ -86,7 +86,12 @@ export const gatheringHandler = (serve: Serve): FetchHandler => {
   return handlerOf((request) =>
     isReading(request) && request.headers.get("authorization") === null
       ? translated(serve(request))
-      : new Promise((resolve) => ask(request, (answered) => resolve(translated(answered))))
+      : new Promise((resolve, reject) =>
+          ask(request, (answered) => {
+            if (answered instanceof Promise) answered.then((answer) => resolve(toResponse(answer)), reject)
+            else resolve(toResponse(answered))
+          })
+        )
   )
 }
 

@@ -14,8 +14,16 @@ export const shed = (serve: Serve, most: number): Serve => {
     const answer = serve(request)
     if (!(answer instanceof Promise)) return answer
     underWay++
-    return answer.finally(() => {
-      underWay--
-    })
+    // `finally` makes three promises more, for every request that waits.
+    return answer.then(
+      (answered) => {
+        underWay--
+        return answered
+      },
+      (defect) => {
+        underWay--
+        throw defect
+      }
+    )
   }
 }

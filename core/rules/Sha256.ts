@@ -4,10 +4,13 @@ import { endsIn } from "./endsIn.ts"
 
 const length = 32
 
-// Making a hash object costs more than hashing a short text, so there is one of each to work with, started anew for
-// every use. Nothing here waits, so nobody ever sees it half used; what is handed out is a copy.
-const start = sha256.create()
-const work = sha256.create()
+/** SHA-256 as a platform makes it. */
+export interface Hashing {
+  /** Writes the hash into 32 bytes. */
+  readonly hash: (data: Uint8Array, into: Uint8Array<ArrayBuffer>) => void
+  readonly macUnder: (key: Uint8Array) => Mac
+}
+
 const result = new Uint8Array(new ArrayBuffer(length))
 
 const copyOf = (digest: Uint8Array): Uint8Array => {
@@ -17,9 +20,7 @@ const copyOf = (digest: Uint8Array): Uint8Array => {
 }
 
 export const sha256Of = (data: Uint8Array): Uint8Array => {
-  start._cloneInto(work)
-  work.update(data)
-  work.digestInto(result)
+  hashing.hash(data, result)
   return copyOf(result)
 }
 
@@ -65,17 +66,35 @@ export const macBy = (digest: KeyedDigest): Mac => {
   }
 }
 
-export type MacUnder = (key: Uint8Array) => Mac
-
+// Making a hash object costs more than hashing a short text, so there is one of each to work with, started anew for
+// every use. Nothing here waits, so nobody ever sees it half used; what is handed out is a copy.
+const start = sha256.create()
+const work = sha256.create()
 const own = hmac.create(sha256, new Uint8Array(length))
 
 /** By the library, which every platform has. */
-export const macUnder: MacUnder = (key) => {
-  const prepared = hmac.create(sha256, key)
-  return macBy((data) => {
-    prepared._cloneInto(own)
-    own.update(data)
-    own.digestInto(result)
-    return result
-  })
+export const libraryHashing: Hashing = {
+  hash: (data, into) => {
+    start._cloneInto(work)
+    work.update(data)
+    work.digestInto(into)
+  },
+  macUnder: (key) => {
+    const prepared = hmac.create(sha256, key)
+    return macBy((data) => {
+      prepared._cloneInto(own)
+      own.update(data)
+      own.digestInto(result)
+      return result
+    })
+  }
 }
+
+let hashing = libraryHashing
+
+/** Puts a platform's own hashing in the library's place, for the whole process. Both make the same of everything. */
+export const hashBy = (platform: Hashing): void => {
+  hashing = platform
+}
+
+export const macUnder = (key: Uint8Array): Mac => hashing.macUnder(key)

@@ -2,7 +2,7 @@ import { Array as Arr, Context, Layer, Redacted, Result, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
 import { hexOf } from "../rules/Hex.ts"
 import { LatelyUsed } from "../rules/LatelyUsed.ts"
-import { type Mac, type MacUnder, macUnder, sha256Of } from "../rules/Sha256.ts"
+import { type Mac, macUnder, sha256Of } from "../rules/Sha256.ts"
 
 /** A sealing key is 256 random bits; its id is the start of its own digest. */
 export interface SealKey {
@@ -67,12 +67,12 @@ export interface Sealer {
 }
 
 /** The MACs of one key for one purpose, by workspace. */
-const derivedBy = (mac: MacUnder, key: SealKey, purpose: SealPurpose): ((workspace: string) => Mac) => {
+const derivedBy = (key: SealKey, purpose: SealPurpose): ((workspace: string) => Mac) => {
   const derived = new LatelyUsed<string, Mac>(derivedKeys)
   return (workspace) => {
     const known = derived.get(workspace)
     if (known !== undefined) return known
-    const made = mac(mac(Redacted.value(key.bytes)).of(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
+    const made = macUnder(macUnder(Redacted.value(key.bytes)).of(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
     derived.set(workspace, made)
     return made
   }
@@ -80,22 +80,21 @@ const derivedBy = (mac: MacUnder, key: SealKey, purpose: SealPurpose): ((workspa
 
 type Purposes = { readonly [purpose in SealPurpose]: (workspace: string) => Mac }
 
-const purposesOf = (mac: MacUnder, key: SealKey): Purposes => ({
-  token: derivedBy(mac, key, "token"),
-  ticket: derivedBy(mac, key, "ticket"),
-  form: derivedBy(mac, key, "form"),
-  session: derivedBy(mac, key, "session")
+const purposesOf = (key: SealKey): Purposes => ({
+  token: derivedBy(key, "token"),
+  ticket: derivedBy(key, "ticket"),
+  form: derivedBy(key, "form"),
+  session: derivedBy(key, "session")
 })
 
-/** `mac`: where the platform has a quicker one than the library's. */
-export const makeSealer = (ring: KeyRing, mac: MacUnder = macUnder): Sealer => {
+export const makeSealer = (ring: KeyRing): Sealer => {
   const byId = new Map(ring.map((key) => [key.id, key]))
   const byNumber = new Map(ring.map((key) => [Number.parseInt(key.id, 16), key]))
   const byKey = new Map<SealKey, Purposes>()
   const purposesFor = (key: SealKey): Purposes => {
     const known = byKey.get(key)
     if (known !== undefined) return known
-    const made = purposesOf(mac, key)
+    const made = purposesOf(key)
     byKey.set(key, made)
     return made
   }
@@ -114,8 +113,8 @@ export const makeSealer = (ring: KeyRing, mac: MacUnder = macUnder): Sealer => {
  * with it our server, has the ring that it was started with, and a new key takes a restart.
  */
 export class Keys extends Context.Service<Keys, { readonly current: () => Sealer }>()("tessera/core/token/Keys") {
-  static readonly layer = (ring: KeyRing, mac?: MacUnder) => {
-    const sealer = makeSealer(ring, mac)
+  static readonly layer = (ring: KeyRing) => {
+    const sealer = makeSealer(ring)
     return Layer.succeed(Keys, { current: () => sealer })
   }
 }

@@ -19,7 +19,7 @@ import { basePath } from "../../core/workspace/Workspace.ts"
 import { type FetchHandler, fetchHandler } from "../fetch.ts"
 import type { Guard } from "../guard/Guard.ts"
 import { localGuard } from "../guard/localGuard.ts"
-import { platformMac } from "../platformMac.ts"
+import "../platformHashing.ts"
 import { serveWith } from "../Serve.ts"
 import { occasionAt } from "./Administration.ts"
 import { type ApiKeysApi, apiKeysApi } from "./apiKeys.ts"
@@ -121,7 +121,7 @@ const layerOf = (options: CreateOptions, read: Read) => {
     Layer.provideMerge(late),
     Layer.provide([
       Entropy.layer,
-      Keys.layer(read.ring, platformMac),
+      Keys.layer(read.ring),
       hostOwner(options.owner),
       auditLayer(options.audit),
       registrationLayer(read.registration),

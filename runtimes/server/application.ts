@@ -14,7 +14,7 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { settingsRoutes } from "../../core/settings/routes.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
-import { platformMac } from "../platformMac.ts"
+import "../platformHashing.ts"
 import { auditLog } from "./auditLog.ts"
 import { openStorage } from "./openStorage.ts"
 import type { Registration, Settings } from "./Settings.ts"
@@ -66,7 +66,7 @@ export const application = (settings: Settings, ring: KeyRing, onlookers: Onlook
     Layer.provide(passwordHasher),
     Layer.provide([
       Entropy.layer,
-      Keys.layer(ring, platformMac),
+      Keys.layer(ring),
       onlookers.audit,
       registrationPolicy(settings.registration),
       Pages.layer(),

@@ -11,7 +11,7 @@ import { Workspaces } from "../../../core/ports/Workspaces.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
 import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
-import { platformMac } from "../../../runtimes/platformMac.ts"
+import "../../../runtimes/platformHashing.ts"
 import { serveWith } from "../../../runtimes/Serve.ts"
 import { auditLog } from "../../../runtimes/server/auditLog.ts"
 import { logging } from "../../../runtimes/server/logging.ts"
@@ -55,7 +55,7 @@ export const open = async (options: Options) => {
   const ports = Layer.mergeAll(
     openStore(options.store, options.alone),
     Entropy.layer,
-    Keys.layer(ring, platformMac),
+    Keys.layer(ring),
     options.audited ? auditLog : Audit.layerNone,
     nobody,
     RegistrationPolicy.layerOpen,

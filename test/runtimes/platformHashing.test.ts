@@ -1,17 +1,30 @@
 import { describe, expect, test } from "bun:test"
-import { createHmac } from "node:crypto"
-import { type MacUnder, macUnder } from "../../core/rules/Sha256.ts"
-import { platformMac } from "../../runtimes/platformMac.ts"
+import { createHash, createHmac } from "node:crypto"
+import { type Hashing, libraryHashing } from "../../core/rules/Sha256.ts"
+import { bunHashing } from "../../runtimes/platformHashing.ts"
 
 const bytesFrom = (first: number, length: number) => Uint8Array.from({ length }, (_, n) => (first + n * 7) & 255)
 
-const candidates: ReadonlyArray<readonly [string, MacUnder]> = [
-  ["the library", macUnder],
-  ["Bun", platformMac]
+const candidates: ReadonlyArray<readonly [string, Hashing]> = [
+  ["the library", libraryHashing],
+  ["Bun", bunHashing]
 ]
 
-describe.each(candidates)("HMAC-SHA-256 by %s", (_, mac) => {
-  test("is that of everybody, for each length of a key and of what is told apart by it", () => {
+describe.each(candidates)("SHA-256 by %s", (_, { hash, macUnder: mac }) => {
+  test("is that of everybody, for each length", () => {
+    const into = new Uint8Array(32)
+    for (let length = 0; length < 200; length++) {
+      // A part of a larger array, as readers of a body cut them.
+      const data = bytesFrom(length, length + 9).subarray(5, 5 + length)
+      hash(data, into)
+      expect([length, Buffer.from(into).toString("hex")]).toEqual([
+        length,
+        createHash("sha256").update(data).digest("hex")
+      ])
+    }
+  })
+
+  test("makes the MAC of everybody, for each length of a key and of what is told apart by it", () => {
     for (const keyLength of [1, 32, 63, 64, 65, 200]) {
       const key = bytesFrom(keyLength, keyLength)
       const made = mac(key)
