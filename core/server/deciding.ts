@@ -8,6 +8,7 @@ import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { LastWritten } from "./LastWritten.ts"
 import { Recent } from "./Recent.ts"
 import type { Records } from "./Records.ts"
 import { transact } from "./transact.ts"
@@ -32,19 +33,30 @@ const isStanding = (grant: Grant | undefined): grant is Standing => grant?._tag 
 
 export const deciding = (records: Records<Grant>, entropy: Entropy["Service"], policy: Policy): Deciding => {
   const standing = new Recent<Standing>(keptAtHand, policy.clientStaleness)
-  const forget: Deciding["forget"] = (workspace, id) => standing.forget(workspace, id)
+  const written = new LastWritten<Grant>()
+  const forget: Deciding["forget"] = (workspace, id) => {
+    standing.forget(workspace, id)
+    written.forget(workspace, id)
+  }
 
   const decide: Deciding["decide"] = (workspace, id, step) => {
     let changed = false
-    const decided = transact(records, entropy, workspace, id, (grant) => {
-      const decision = step(grant)
-      changed = decision.next !== undefined && (isStanding(grant) || isStanding(decision.next))
-      if (changed) forget(workspace, id)
-      return decision
-    })
+    const decided = transact(
+      records,
+      entropy,
+      workspace,
+      id,
+      (grant) => {
+        const decision = step(grant)
+        changed = decision.next !== undefined && (isStanding(grant) || isStanding(decision.next))
+        if (changed) standing.forget(workspace, id)
+        return decision
+      },
+      written
+    )
     // Who read it while it was being written may have read it as it was.
     return Effect.mapEager(decided, (outcome) => {
-      if (changed) forget(workspace, id)
+      if (changed) standing.forget(workspace, id)
       return outcome
     })
   }

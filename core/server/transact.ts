@@ -5,6 +5,7 @@ import { type Conflict, StorageUnavailable } from "../ports/Storage.ts"
 import { hexOf } from "../rules/Hex.ts"
 import { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { LastWritten } from "./LastWritten.ts"
 import type { Kept, Records } from "./Records.ts"
 
 const attempts = 16
@@ -20,76 +21,106 @@ const pause = (attempt: number, entropy: Entropy["Service"]) => {
   return Effect.sleep(1 + (most * (entropy.bytes(1)[0] ?? 0)) / 255)
 }
 
+/** What a record is to become, by which decision, and on what it was decided. */
+interface Attempt<V, A, E> {
+  readonly kept: Kept<V> | undefined
+  readonly next: V
+  readonly outcome: Result.Result<A, E>
+}
+
 /**
  * Read, decide, swap; a lost swap decides again on what won. The only code that knows that two requests can meet, and
  * that an answer of the store can get lost: such a write is looked for by its command id, never repeated blindly.
+ * `written`: what may stand in for the reading, where the decision is one to be kept.
  */
 export const transact = <V, A, E>(
   records: Records<V>,
   entropy: Entropy["Service"],
   workspace: WorkspaceId,
   id: string,
-  decide: (value: V | undefined) => Decision<A, E, V>
-): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> =>
-  Effect.flatMapEager(records.get(workspace, id), (kept) => {
+  decide: (value: V | undefined) => Decision<A, E, V>,
+  written?: LastWritten<V>
+): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> => {
+  const transaction: Transaction<V, A, E> = { records, entropy, workspace, id, decide, written }
+  const known = written?.get(workspace, id)
+  const early = known === undefined ? undefined : decide(known.value)
+  if (early?.next !== undefined)
+    return swap(transaction, { kept: known, next: early.next, outcome: early.outcome }, true)
+  return Effect.flatMapEager(records.get(workspace, id), (kept) => {
     const decision = decide(kept?.value)
     return decision.next === undefined
       ? Effect.succeed(decision.outcome)
-      : swap(records, entropy, workspace, id, decide, kept, decision.next, decision.outcome)
+      : swap(transaction, { kept, next: decision.next, outcome: decision.outcome }, false)
   })
+}
+
+interface Transaction<V, A, E> {
+  readonly records: Records<V>
+  readonly entropy: Entropy["Service"]
+  readonly workspace: WorkspaceId
+  readonly id: string
+  readonly decide: (value: V | undefined) => Decision<A, E, V>
+  readonly written: LastWritten<V> | undefined
+}
 
 const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | undefined, next: V, command: string) =>
   kept === undefined
     ? records.insert(workspace, next, command)
     : records.replace(workspace, kept.version, next, command)
 
+/** `unread`: decided on what this process wrote last. */
 const swap = <V, A, E>(
-  records: Records<V>,
-  entropy: Entropy["Service"],
-  workspace: WorkspaceId,
-  id: string,
-  decide: (value: V | undefined) => Decision<A, E, V>,
-  kept: Kept<V> | undefined,
-  next: V,
-  outcome: Result.Result<A, E>
+  transaction: Transaction<V, A, E>,
+  attempt: Attempt<V, A, E>,
+  unread: boolean
 ): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> => {
+  const { entropy, records, workspace } = transaction
   const command = hexOf(entropy.bytes(commandLength))
-  const write = save(records, workspace, kept, next, command)
+  const write = save(records, workspace, attempt.kept, attempt.next, command)
   // A store in this process may have done it by now.
-  return Exit.isExit(write) && Exit.isSuccess(write)
-    ? Effect.succeed(outcome)
-    : insist(records, entropy, workspace, id, decide, command, kept, write, outcome)
+  if (Exit.isExit(write) && Exit.isSuccess(write)) {
+    keepInMind(transaction, attempt, command)
+    return Effect.succeed(attempt.outcome)
+  }
+  return insist(transaction, command, attempt, write, unread)
 }
 
+const keepInMind = <V, A, E>(
+  { id, workspace, written }: Transaction<V, A, E>,
+  { kept, next: value }: Attempt<V, A, E>,
+  command: string
+) => written?.wrote(workspace, id, { value, version: (kept?.version ?? 0) + 1, command })
+
 const insist = Effect.fnUntraced(function* <V, A, E>(
-  records: Records<V>,
-  entropy: Entropy["Service"],
-  workspace: WorkspaceId,
-  id: string,
-  decide: (value: V | undefined) => Decision<A, E, V>,
+  transaction: Transaction<V, A, E>,
   command: string,
-  first: Kept<V> | undefined,
+  first: Attempt<V, A, E>,
   firstWrite: Effect.Effect<void, Conflict | StorageUnavailable>,
-  firstOutcome: Result.Result<A, E>
+  unread: boolean
 ) {
+  const { decide, entropy, id, records, workspace, written } = transaction
   /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
   let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
-  let kept = first
+  let attempt = first
   let write = firstWrite
-  let outcome = firstOutcome
 
-  for (let attempt = 1; ; attempt++) {
-    const version = kept?.version ?? 0
+  for (let count = 1; ; count++) {
+    const version = attempt.kept?.version ?? 0
     const lost = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
-    if (lost === undefined) return outcome
+    if (lost === undefined) {
+      keepInMind(transaction, attempt, command)
+      return attempt.outcome
+    }
+    if (count === 1 && unread && lost._tag === "Conflict") written?.wasWrong(workspace, id)
+    else written?.forget(workspace, id)
     if (lost._tag === "StorageUnavailable") {
       if (lost.outcome === "not_done") return yield* lost
-      uncertain = { version, outcome }
+      uncertain = { version, outcome: attempt.outcome }
     }
-    if (attempt === attempts) return yield* uncertain === undefined ? new Contended() : unknownOutcome
-    yield* pause(attempt, entropy)
+    if (count === attempts) return yield* uncertain === undefined ? new Contended() : unknownOutcome
+    yield* pause(count, entropy)
 
-    kept = yield* records.get(workspace, id)
+    const kept: Kept<V> | undefined = yield* records.get(workspace, id)
     if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
     if (uncertain !== undefined && uncertain.version !== (kept?.version ?? 0)) {
       // Somebody else has written since, over our write or instead of it: there is no telling.
@@ -97,7 +128,7 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
     }
     const decision = decide(kept?.value)
     if (decision.next === undefined) return decision.outcome
+    attempt = { kept, next: decision.next, outcome: decision.outcome }
     write = save(records, workspace, kept, decision.next, command)
-    outcome = decision.outcome
   }
 })

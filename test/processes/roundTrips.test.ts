@@ -84,6 +84,7 @@ const measure = Effect.fnUntraced(function* (name: string, counting: Counting) {
   const server = yield* startTessera(counting.store)
   const application = yield* register(server, { grant_types: ["authorization_code", "client_credentials"] })
   const mint = yield* openMint(counting.store)
+  // Made by another process: what the server wrote itself it need not read before it swaps it.
   const code = Effect.orDie(mint.code(application))
   const line = Effect.flatMap(code, (text) => redeem(server, application, text))
   const access = Effect.map(line, (reply) => field(reply, "access_token"))
@@ -116,13 +117,13 @@ describe("what a request costs, as the database itself counts", () => {
 
   test("PostgreSQL (pg_stat_statements): one statement for each read and each write", () =>
     Effect.gen(function* () {
-      const swap = { "SELECT grants": 1, "UPDATE grants": 1 }
+      const write = { "UPDATE grants": 1 }
       expect(yield* measure("PostgreSQL", yield* inPostgres)).toEqual({
-        authorization_code: swap,
-        refresh_token: swap,
+        authorization_code: { "SELECT grants": 1, ...write },
+        refresh_token: write,
         client_credentials: {},
         "bearer check": { "SELECT grants": 1 },
-        revocation: swap
+        revocation: write
       })
     }).pipe(Effect.scoped, Effect.runPromise))
 
@@ -136,13 +137,13 @@ describe("what a request costs, as the database itself counts", () => {
   for (const [name, open] of redis) {
     test(`${name} (INFO commandstats): one GET for a read, and one EVALSHA, whose script calls GET and SET, for a write`, () =>
       Effect.gen(function* () {
-        const swap = { get: 2, evalsha: 1, set: 1 }
+        const write = { get: 1, evalsha: 1, set: 1 }
         expect(yield* measure(name, yield* open)).toEqual({
-          authorization_code: swap,
-          refresh_token: swap,
+          authorization_code: { ...write, get: 2 },
+          refresh_token: write,
           client_credentials: {},
           "bearer check": { get: 1 },
-          revocation: swap
+          revocation: write
         })
       }).pipe(Effect.scoped, Effect.runPromise))
   }

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Result } from "effect"
+import { answer, answerAndKeep } from "../../core/grant/Decision.ts"
+import { Conflict } from "../../core/ports/Storage.ts"
+import { LastWritten } from "../../core/server/LastWritten.ts"
+import type { Kept, Records } from "../../core/server/Records.ts"
+import { transact } from "../../core/server/transact.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+
+const home = WorkspaceId.make("home")
+const elsewhere = WorkspaceId.make("elsewhere")
+
+/** Numbers in a store, what was asked of it, and a hand from another process. */
+const store = () => {
+  const kept = new Map<string, Kept<number>>()
+  const asked: Array<string> = []
+  const write = (verb: string, id: string, expected: number, value: number, command: string) =>
+    Effect.suspend(() => {
+      asked.push(`${verb} ${value}`)
+      if ((kept.get(id)?.version ?? 0) !== expected) return Effect.fail(new Conflict())
+      kept.set(id, { value, version: expected + 1, command })
+      return Effect.void
+    })
+  const recordOf = (id: string): Records<number> => ({
+    get: () =>
+      Effect.sync(() => {
+        asked.push("get")
+        return kept.get(id)
+      }),
+    insert: (_workspace, value, command) => write("insert", id, 0, value, command),
+    replace: (_workspace, expected, value, command) => write("replace", id, expected, value, command),
+    remove: () => Effect.void,
+    list: () => Effect.succeed({ values: [], next: undefined })
+  })
+  const meddle = (id: string, value: number) =>
+    kept.set(id, { value, version: (kept.get(id)?.version ?? 0) + 1, command: "somebody else" })
+  const take = () => asked.splice(0)
+  return { recordOf, meddle, take, stored: (id: string) => kept.get(id)?.value }
+}
+
+const entropy = { bytes: (length: number) => new Uint8Array(length) }
+
+/** One who decides over one store with one memory, as a process does. */
+const given = () => {
+  const { recordOf, ...rest } = store()
+  const written = new LastWritten<number>()
+  const add = (id: string, workspace = home) =>
+    transact(recordOf(id), entropy, workspace, id, (value) => answerAndKeep((value ?? 0) + 1, `was ${value}`), written)
+  const look = (id: string) => transact(recordOf(id), entropy, home, id, (value) => answer(`is ${value}`), written)
+  return { ...rest, written, add, look }
+}
+
+const run = <A, E>(body: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(body)
+
+describe("what this process wrote last", () => {
+  test("needs no reading before it is swapped", () =>
+    run(
+      Effect.gen(function* () {
+        const { add, take, stored } = given()
+        yield* add("a")
+        expect(take()).toEqual(["get", "insert 1"])
+        expect(yield* add("a")).toEqual(Result.succeed("was 1"))
+        expect(yield* add("a")).toEqual(Result.succeed("was 2"))
+        expect(take()).toEqual(["replace 2", "replace 3"])
+        expect(stored("a")).toBe(3)
+      })
+    ))
+
+  test("is read where nothing is to be kept: only a swap finds out what is old", () =>
+    run(
+      Effect.gen(function* () {
+        const { add, look, meddle, take } = given()
+        yield* add("a")
+        meddle("a", 50)
+        take()
+        expect(yield* look("a")).toEqual(Result.succeed("is 50"))
+        expect(take()).toEqual(["get"])
+      })
+    ))
+
+  test("is decided on anew where somebody else has written since, and then others are read too, for a while", () =>
+    run(
+      Effect.gen(function* () {
+        const { add, meddle, take, stored } = given()
+        yield* add("a")
+        yield* add("b")
+        meddle("a", 50)
+        take()
+        expect(yield* add("a")).toEqual(Result.succeed("was 50"))
+        expect(take()).toEqual(["replace 2", "get", "replace 51"])
+        expect(stored("a")).toBe(51)
+        for (let n = 0; n < 64; n++) {
+          yield* add("b")
+          expect([n, take()]).toEqual([n, ["get", `replace ${n + 2}`]])
+        }
+        yield* add("b")
+        expect(take()).toEqual(["replace 66"])
+      })
+    ))
+
+  test("is told apart by workspace, and can be forgotten", () =>
+    run(
+      Effect.gen(function* () {
+        const { add, take, written } = given()
+        yield* add("a")
+        take()
+        yield* add("a", elsewhere)
+        expect(take()[0]).toBe("get")
+        written.forget(home, "a")
+        expect(written.get(elsewhere, "a")?.value).toBe(2)
+        written.forget(elsewhere, "a")
+        yield* add("a")
+        expect(take()).toEqual(["get", "replace 3"])
+      })
+    ))
+
+  test("is read again after a removal by somebody else", () =>
+    run(
+      Effect.gen(function* () {
+        const { recordOf } = store()
+        const written = new LastWritten<number>()
+        written.wrote(home, "gone", { value: 7, version: 3, command: "mine" })
+        const outcome = yield* transact(
+          recordOf("gone"),
+          entropy,
+          home,
+          "gone",
+          (value) => (value === undefined ? answer("gone") : answerAndKeep(value + 1, "kept")),
+          written
+        )
+        expect(outcome).toEqual(Result.succeed("gone"))
+      })
+    ))
+})
