@@ -111,10 +111,13 @@ const inConsent = async ({ prefix, send }: Shipped, { body = "", headers = [] }:
 const behindIt = async ({ port, prefix }: Shipped, { body = "", method }: Sent): Promise<string> => {
   const socket = open(port)
   const length = Buffer.byteLength(body)
+  const all = untilClosed(socket)
+  const answered = new Promise((resolve) => socket.once("data", resolve))
   socket.write(head({ method, target: `${prefix}/nowhere` }, [`content-length: ${length}`]))
   socket.write(Buffer.from(body))
+  await answered
   socket.write(head({ method: "GET", target: `${prefix}/healthz` }, ["connection: close"]))
-  const raw = await untilClosed(socket)
+  const raw = await all
   const answer = parseAnswer(raw.subarray(raw.lastIndexOf("HTTP/1.1 ")), "GET")
   if (answer?.status !== 200) return `then ${answer?.status ?? "nothing"}`
   return method === "GET" ? "" : Buffer.from(body).toString()
