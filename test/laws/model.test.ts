@@ -26,3 +26,11 @@ test(
   },
   patience
 )
+
+/** A script in which a client gets its token while the write that notes its first flow is struck, and is swept later. */
+const struckNote = 4_252_362_543
+
+test("a client that got its tokens, and could not be noted as proven, may be swept as if it never had", async () => {
+  const result = await Effect.runPromise(checkModel(stage, { seed: struckNote, runs: 1 }))
+  expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+})

@@ -75,7 +75,7 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 /** Steps whose write carries a command id by which it is recognised, so that its lost answer costs nothing. */
 const isRecognised = (step: Step): boolean => ["Redeem", "Refresh", "ClientCredentials", "Revoke"].includes(step._tag)
 
-/** A client whose answer got lost may or may not count as one that completed a flow. */
+/** A client one of whose writes was struck may or may not count as one that completed a flow. */
 const withFlowsOf = (before: State, after: State): State => ({
   ...after,
   clients: new Map(
@@ -85,6 +85,9 @@ const withFlowsOf = (before: State, after: State): State => ({
     ])
   )
 })
+
+const withAndWithoutFlows = (before: State, nexts: ReadonlyArray<State>): ReadonlyArray<State> =>
+  nexts.flatMap((next) => (next === before ? [next] : [next, withFlowsOf(before, next)]))
 
 /**
  * A write was struck. Either the step came out as ever, or it answered 503; then what was not applied did not happen,
@@ -98,16 +101,18 @@ const explainTrouble = (
   answered: Answered
 ): Explanation => {
   const { step, response } = answered
-  if (!isUnavailable(response)) return explainStep(evidence, state, answered)
+  if (!isUnavailable(response)) {
+    // What could not be noted of a client is no reason to withhold its tokens.
+    const explained = explainStep(evidence, state, answered)
+    return { ...explained, states: withAndWithoutFlows(state, explained.states) }
+  }
   if (alone && fault.what === "lost, applied" && fault.write === 1 && isRecognised(step)) {
     const complaint = "a write that was applied was not recognised when its answer was lost"
     return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
   }
   const mayHaveHappened = !alone || fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
-  const nexts = foretell({ world: evidence.world, state, without: none }, step).flatMap(({ next }) => [
-    next,
-    ...(next === state ? [] : [withFlowsOf(state, next)])
-  ])
+  const foretold = foretell({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
+  const nexts = withAndWithoutFlows(state, foretold)
   return {
     states: mayHaveHappened ? [state, ...nexts] : [state],
     rules: ["a struck write answers 503"],
