@@ -126,7 +126,9 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
   /** `version`: that which the record has once it is written. */
   const write = (workspace: WorkspaceId, version: number, value: A, command: string) => {
     const kept: Kept<A> = { value, version, command }
-    const body = { ...fieldsOf(value), _v: kind.version, _by: command, [read]: kept }
+    const body = { ...fieldsOf(value), _v: kind.version, _by: command }
+    // Not enumerable: JavaScriptCore writes an object with an enumerable symbol as JSON by a way that takes thrice as long.
+    Object.defineProperty(body, read, { value: kept })
     return {
       workspace,
       kind: kind.kind,
