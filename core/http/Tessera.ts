@@ -131,10 +131,13 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     // Most answers are there already; only one that has to wait for something takes a fiber.
     return isDone(answered) && Exit.isSuccess(answered)
       ? Effect.succeed(finish(requestId, request, route, answered.value))
-      : Effect.map(
-          Effect.catchCause(answered, (cause) => answerFailure(parts, call, route, cause)),
-          (response) => finish(requestId, request, route, response)
-        )
+      : Effect.matchCauseEffect(answered, {
+          onSuccess: (response) => Effect.succeed(finish(requestId, request, route, response)),
+          onFailure: (cause) =>
+            Effect.map(answerFailure(parts, call, route, cause), (response) =>
+              finish(requestId, request, route, response)
+            )
+        })
   }
 
   const handle = (request: HttpRequest) =>

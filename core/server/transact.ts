@@ -78,44 +78,41 @@ const swap = <V, A, E>(
   const command = hexOf(entropy.bytes(commandLength))
   const write = save(records, workspace, attempt.kept, attempt.next, command)
   // A store in this process may have done it by now.
-  if (Exit.isExit(write) && Exit.isSuccess(write)) {
-    keepInMind(transaction, attempt, command)
-    return Effect.succeed(attempt.outcome)
-  }
-  return insist(transaction, command, attempt, write, unread)
+  if (Exit.isExit(write) && Exit.isSuccess(write)) return Effect.succeed(won(transaction, attempt, command))
+  return Effect.matchEffect(write, {
+    onSuccess: () => Effect.succeed(won(transaction, attempt, command)),
+    onFailure: (lost) => insist(transaction, command, attempt, lost, unread)
+  })
 }
 
-const keepInMind = <V, A, E>(
+const won = <V, A, E>(
   { id, workspace, written }: Transaction<V, A, E>,
-  { kept, next: value }: Attempt<V, A, E>,
+  { kept, next: value, outcome }: Attempt<V, A, E>,
   command: string
-) => written?.wrote(workspace, id, { value, version: (kept?.version ?? 0) + 1, command })
+): Result.Result<A, E> => {
+  written?.wrote(workspace, id, { value, version: (kept?.version ?? 0) + 1, command })
+  return outcome
+}
 
 const insist = Effect.fnUntraced(function* <V, A, E>(
   transaction: Transaction<V, A, E>,
   command: string,
   first: Attempt<V, A, E>,
-  firstWrite: Effect.Effect<void, Conflict | StorageUnavailable>,
+  firstLoss: Conflict | StorageUnavailable,
   unread: boolean
 ) {
   const { decide, entropy, id, records, workspace, written } = transaction
   /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
   let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
   let attempt = first
-  let write = firstWrite
+  let lost = firstLoss
 
   for (let count = 1; ; count++) {
-    const version = attempt.kept?.version ?? 0
-    const lost = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
-    if (lost === undefined) {
-      keepInMind(transaction, attempt, command)
-      return attempt.outcome
-    }
     if (count === 1 && unread && lost._tag === "Conflict") written?.wasWrong(workspace, id)
     else written?.forget(workspace, id)
     if (lost._tag === "StorageUnavailable") {
       if (lost.outcome === "not_done") return yield* lost
-      uncertain = { version, outcome: attempt.outcome }
+      uncertain = { version: attempt.kept?.version ?? 0, outcome: attempt.outcome }
     }
     if (count === attempts) return yield* uncertain === undefined ? new Contended() : unknownOutcome
     yield* pause(count, entropy)
@@ -129,6 +126,9 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
     const decision = decide(kept?.value)
     if (decision.next === undefined) return decision.outcome
     attempt = { kept, next: decision.next, outcome: decision.outcome }
-    write = save(records, workspace, kept, decision.next, command)
+    const write = save(records, workspace, kept, decision.next, command)
+    const next = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
+    if (next === undefined) return won(transaction, attempt, command)
+    lost = next
   }
 })
