@@ -16,12 +16,13 @@ export interface Coalescing<Item, Answer, Failure> {
   readonly identity: (item: Item) => string
   readonly sameIdentity: "share" | "wait" | "together"
   /**
-   * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `round`, once all that has arrived has had
-   * its turn, which is for a `run` that blocks the process, so that nothing could gather while it is out; `crowd`, as
-   * `round` after a batch of several and as `turn` after a lone call, so that the first of a crowd does not go ahead
-   * of it and someone who is alone waits for nobody.
+   * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `crowd`, as that after a lone
+   * call, and after a batch of several once all that has arrived has had its turn, so that the first of a crowd does
+   * not go ahead of it and someone who is alone waits for nobody; `lull`, which is for a `run` that blocks the process,
+   * so that nothing could gather while it is out, once a round of the event loop has brought no more. There too someone
+   * who is alone waits for their own round only.
    */
-  readonly leaves?: "turn" | "round" | "crowd"
+  readonly leaves?: "turn" | "crowd" | "lull"
   /** How many items travel together at most. */
   readonly size: number
   /** How many batches are under way at once; what comes while all are gathers. */
@@ -134,6 +135,12 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       }
     }
 
+    /** `before`: how many waited a round ago. */
+    const leaveInLull = (before: number) => {
+      if (waiting.length > before && waiting.length < size) setImmediate(leaveInLull, waiting.length)
+      else pump()
+    }
+
     const send = (batch: ReadonlyArray<Waiting>, left: number) => {
       out++
       const items = batch.map((call) => call.item)
@@ -161,7 +168,8 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       waiting.push(call)
       if (!scheduled && mayLeave(call.since)) {
         scheduled = true
-        if (leaves === "round" || (leaves === "crowd" && lastSize > 1)) setImmediate(pump)
+        if (leaves === "lull") setImmediate(leaveInLull, lastSize > 1 ? 0 : 1)
+        else if (leaves === "crowd" && lastSize > 1) setImmediate(pump)
         else queueMicrotask(pump)
       }
     }

@@ -22,7 +22,8 @@ const patiently = Effect.fnUntraced(function* (transact: Transact, writes: Reado
 
 /**
  * Commits in groups: an fsync costs far more than a statement, so writes that arrive together share one. The driver
- * blocks the process while it commits, so they gather in the round before: a lone write waits for no company.
+ * blocks the process while it commits, so they gather in the rounds before, for as long as each brings more: a lone
+ * write waits for no company.
  */
 export const groupCommit = (connection: Connection, endReads: () => void) => {
   const commit = transactOn(connection)
@@ -38,7 +39,7 @@ export const groupCommit = (connection: Connection, endReads: () => void) => {
       }),
     identity: () => "",
     sameIdentity: "together",
-    leaves: "round",
+    leaves: "lull",
     size: 1000,
     underWay: 1,
     within: 5000,

@@ -117,6 +117,34 @@ describe("what travels together", () => {
   )
 
   test(
+    "several wait until a round has brought no more, or for a full batch; a lone one waits for its round only",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held({ leaves: "lull", size: 4 })
+        yield* start("a")
+        yield* turn
+        expect(shape(batches)).toEqual([])
+        yield* round
+        expect(shape(batches)).toEqual(["a"])
+        yield* upper(batch(0))
+        yield* start("b")
+        yield* start("c")
+        yield* round
+        expect(shape(batches)).toEqual(["a"])
+        yield* start("d")
+        yield* round
+        expect(shape(batches)).toEqual(["a"])
+        yield* round
+        expect(shape(batches)).toEqual(["a", "bcd"])
+        yield* upper(batch(1))
+        yield* Effect.forEach([..."efgh"], start)
+        yield* round
+        expect(shape(batches)).toEqual(["a", "bcd", "efgh"])
+      })
+    )
+  )
+
+  test(
     "at most `size` in a batch and at most `underWay` batches, in the order of the calls",
     run(
       Effect.gen(function* () {
