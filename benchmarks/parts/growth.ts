@@ -5,6 +5,7 @@ import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
 import { startGenerator } from "../measure/Generator.ts"
 import { manyInPostgres } from "../measure/manyGrants.ts"
+import { closely } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
 import { tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
@@ -24,7 +25,7 @@ export const growth: Part = {
   about: "1,000 and 1,000,000 stored grants, 1 and 1,000 workspaces, 1 to 256 connections",
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
-    const options = { ...setting.options, rounds: Math.min(setting.options.rounds, 5) }
+    const options = closely(setting.options)
     const generator = yield* startGenerator()
     const results: Array<Result> = []
 
@@ -92,7 +93,7 @@ export const growth: Part = {
           results.push(...(yield* hold({ part, workload, entrants }, options, say)))
         }
         // The same server as above, and no line of the budget: enough to see a curve.
-        const short = { ...options, rounds: Math.min(options.rounds, 3), firstWarmMillis: 200, firstWarmRequests: 100 }
+        const short = { ...setting.options, rounds: 3, firstWarmMillis: 200, firstWarmRequests: 100 }
         const entrants = [1, 4, 16, 64, 256].map((connections) =>
           entrant({
             generator,

@@ -5,6 +5,7 @@ import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
 import { freshRedis } from "../measure/freshRedis.ts"
 import { startGenerator } from "../measure/Generator.ts"
+import { closely } from "../measure/Options.ts"
 import { tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
 import type { Part } from "./Part.ts"
@@ -17,12 +18,10 @@ export const lone: Part = {
   about: "one connection, with and without what lets calls travel together",
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
-    // A median needs no more of a single connection, whose every request waits for a disk or another process.
+    // A single connection makes few requests, because each of them waits for a disk or another process.
     const options = {
-      ...setting.options,
-      rounds: Math.min(setting.options.rounds, 5),
-      millis: 400,
-      firstWarmRequests: Math.min(setting.options.firstWarmRequests, 3000)
+      ...closely(setting.options),
+      firstWarmRequests: Math.min(setting.options.firstWarmRequests, 1500)
     }
     const postgres = yield* setting.postgres
     const redis = yield* setting.redis

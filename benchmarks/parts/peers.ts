@@ -49,7 +49,6 @@ const trialOptions = (options: Options): Options => ({
 /** As many requests to warm up as elsewhere; only that a peer which takes a millisecond for each is given up on sooner. */
 const contestOptions = (options: Options): Options => ({
   ...options,
-  rounds: Math.min(options.rounds, 5),
   firstWarmMillis: options.firstWarmMillis / 2
 })
 

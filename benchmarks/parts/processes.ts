@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
 import { startGenerator } from "../measure/Generator.ts"
+import { closely } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
 import type { Subject } from "../measure/Subject.ts"
 import { canPin } from "../measure/Talker.ts"
@@ -17,7 +18,7 @@ export const processes: Part = {
   about: "1, 2 and 4 processes on two cores, which the load generator has to share",
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
-    const options = { ...setting.options, rounds: Math.min(setting.options.rounds, 5) }
+    const options = closely(setting.options)
     // It goes wherever there is room: with two servers on two cores there is no core of its own for it.
     const generator = yield* startGenerator(undefined)
     const results: Array<Result> = []
