@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { Kind, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { LatelyRead } from "../LatelyRead.ts"
 import type { Cell, Row } from "./Connection.ts"
 import { isLostRace, unavailable } from "./outcome.ts"
 import type { Pool, Statement, Unanswered } from "./Pool.ts"
@@ -16,6 +17,8 @@ export interface Session {
   readonly deadline: () => number
   readonly read: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
   readonly write: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
+  /** Of the kinds that requests read over and over. */
+  readonly lately: Readonly<Partial<Record<Kind, LatelyRead>>>
 }
 
 /** A race that is lost this often is no accident. */
@@ -39,6 +42,7 @@ export const makeSession = Effect.fnUntraced(function* (
 
   return {
     statements,
+    lately: { grant: new LatelyRead() },
     now,
     deadline: () => now() + within,
     read: (text, parameters, until) => run({ text, parameters, writes: false }, until, raceRetries),

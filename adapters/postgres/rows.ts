@@ -1,22 +1,36 @@
 import type { NewRecord, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
 import { fromKeyText, toKeyText } from "../KeyText.ts"
+import type { LatelyRead } from "../LatelyRead.ts"
 import { numberArray, textArray } from "./arrayLiteral.ts"
 import { fromBodyText, toBodyText } from "./BodyText.ts"
 import type { Cell, Row } from "./Connection.ts"
 
 export const keyText = (cell: Cell | undefined): string => fromKeyText(String(cell))
 
-/** A record out of its owner, version, expiry and body, which stand in the row from column `at` on. */
-export const recordOf = ({ workspace, kind, id }: RecordKey, row: Row, at: number): StoredRecord => {
+/**
+ * A record out of its owner, version, expiry and body, which stand in the row from column `at` on. Where bodies like it
+ * are read `lately`, the core may know this one already, so that it is parsed only when somebody looks at it.
+ */
+export const recordOf = (key: RecordKey, row: Row, at: number, lately?: LatelyRead): StoredRecord => {
+  const { workspace, kind, id } = key
+  const owner = keyText(row[at])
+  const version = Number(row[at + 1])
   const expires = row[at + 2]
+  const expiresAt = expires === null || expires === undefined ? null : Number(expires)
+  const text = String(row[at + 3])
+  const reading = lately?.readingOf(id, text)
+  if (reading === undefined) return { workspace, kind, id, owner, version, expiresAt, body: fromBodyText(text) }
   return {
     workspace,
     kind,
     id,
-    owner: keyText(row[at]),
-    version: Number(row[at + 1]),
-    expiresAt: expires === null || expires === undefined ? null : Number(expires),
-    body: fromBodyText(String(row[at + 3]))
+    owner,
+    version,
+    expiresAt,
+    reading,
+    get body() {
+      return fromBodyText(text)
+    }
   }
 }
 

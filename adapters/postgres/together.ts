@@ -32,7 +32,7 @@ const writtenOrConflict = (keys: ReadonlyArray<RecordKey>) => (rows: Rows) => {
 }
 
 /** One statement for several calls. `alone`: they are all about one workspace, as the statements then want it. */
-export const severally = ({ read, statements, write }: Session, alone: boolean) => {
+export const severally = ({ lately, read, statements, write }: Session, alone: boolean) => {
   const where = (keys: ReadonlyArray<RecordKey>) => (alone ? toKeyText(keys[0]?.workspace ?? "") : workspacesOf(keys))
 
   return {
@@ -42,7 +42,7 @@ export const severally = ({ read, statements, write }: Session, alone: boolean) 
         for (const row of rows) {
           const at = Number(row[0]) - 1
           const key = keys[at]
-          if (key !== undefined) answers[at] = Exit.succeed(Option.some(recordOf(key, row, 1)))
+          if (key !== undefined) answers[at] = Exit.succeed(Option.some(recordOf(key, row, 1, lately[kind])))
         }
         return answers
       }),

@@ -21,9 +21,16 @@ export interface NewRecord extends RecordKey {
   readonly body: Json
 }
 
+/** What a reader of a body makes of it, kept for the next time. */
+export interface Reading {
+  made: unknown
+}
+
 export interface StoredRecord extends NewRecord {
   /** 1 when inserted, one more with every replace. */
   readonly version: number
+  /** A store may give the same one as the last time where it finds the same body as then. */
+  readonly reading?: Reading | undefined
 }
 
 export interface Listing {

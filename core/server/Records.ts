@@ -103,10 +103,14 @@ interface Written<A> {
   readonly [read]?: Kept<A>
 }
 
-const keptIn = <A>({ body, version }: StoredRecord): Kept<A> | undefined => {
+const writtenIn = <A>(body: Json): Kept<A> | undefined =>
   // Only `recordsOf` puts the symbol there, and a record never changes its kind.
-  const kept = typeof body === "object" && body !== null ? (body as Written<A>)[read] : undefined
-  return kept?.version === version ? kept : undefined
+  typeof body === "object" && body !== null ? (body as Written<A>)[read] : undefined
+
+const keptIn = <A>(record: StoredRecord): Kept<A> | undefined => {
+  // Only `recordsOf` makes something of a reading. Its body is not looked at: it may be parsed only then.
+  const kept = record.reading === undefined ? writtenIn<A>(record.body) : (record.reading.made as Kept<A> | undefined)
+  return kept?.version === record.version ? kept : undefined
 }
 
 const nothing = Effect.succeed(undefined)
@@ -120,7 +124,9 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
       const message = `a ${kind.kind} record ${decoded.failure}`
       return Result.fail(new StorageUnavailable({ outcome: "not_done", message }))
     }
-    return Result.succeed({ ...decoded.success, version: record.version })
+    const kept: Kept<A> = { ...decoded.success, version: record.version }
+    if (record.reading !== undefined) record.reading.made = kept
+    return Result.succeed(kept)
   }
 
   /** `version`: that which the record has once it is written. */

@@ -90,6 +90,39 @@ describe("a record", () => {
       })
     ))
 
+  test("is read once while its store gives the same reading, and its body is not looked at again", () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        let looks = 0
+        let found = { version: 1, reading: { made: undefined }, words: "hello" }
+        const get: typeof storage.get = (key) =>
+          Effect.sync(() => {
+            const { reading, version, words } = found
+            return Option.some({
+              ...key,
+              owner: "o",
+              expiresAt: null,
+              version,
+              reading,
+              get body() {
+                looks++
+                return { id: "a", words, ends: null, _v: 3, _by: "x" }
+              }
+            })
+          })
+        const notes = recordsOf({ ...storage, get }, noteKind)
+        const first = yield* notes.get(home, "a")
+        expect(first).toEqual({ value: note("a"), version: 1, command: "x" })
+        expect(yield* notes.get(home, "a")).toBe(first)
+        expect(looks).toBe(1)
+        found = { ...found, version: 2 }
+        expect(yield* notes.get(home, "a")).toEqual({ value: note("a"), version: 2, command: "x" })
+        found = { version: 3, reading: { made: undefined }, words: "bye" }
+        expect((yield* notes.get(home, "a"))?.value.words).toBe("bye")
+      }).pipe(Effect.provide(Memory.layer))
+    ))
+
   test("is inserted once, and replaced only at its version", () =>
     inStore((_storage, notes) =>
       Effect.gen(function* () {
