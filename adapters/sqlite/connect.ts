@@ -33,7 +33,10 @@ const patience = "PRAGMA busy_timeout = 1000"
 const settings = [
   // Each commit is on the disk before it is acknowledged.
   "PRAGMA synchronous = FULL",
-  "PRAGMA cache_size = -8192",
+  // Room for the inner pages of a million records, of which each read passes some, in any order.
+  "PRAGMA cache_size = -4096",
+  // Pages that are written again before the log is copied back are copied once. More would make that a long pause.
+  "PRAGMA wal_autocheckpoint = 2000",
   // Records never go to temporary files.
   "PRAGMA temp_store = MEMORY",
   "PRAGMA journal_size_limit = 67108864",
