@@ -4,6 +4,7 @@ import { lone } from "./lone.ts"
 import { memory } from "./memory.ts"
 import type { Part } from "./Part.ts"
 import { peers } from "./peers.ts"
+import { peersPostgres } from "./peersPostgres.ts"
 import { processes } from "./processes.ts"
 import { sealed, sealedNode } from "./sealed.ts"
 import { stores } from "./stores.ts"
@@ -12,6 +13,7 @@ export const allParts: ReadonlyArray<Part> = [
   sealed,
   sealedNode,
   peers,
+  peersPostgres,
   floors,
   stores,
   lone,

@@ -32,17 +32,23 @@ for (const model of [
   rows[model] = []
 }
 
-const sqlite = async () => {
-  if (!onNode) return new (await import("bun:sqlite")).Database(":memory:")
-  return new (await import("node:sqlite")).DatabaseSync(":memory:")
+const url = argument("postgres", "")
+
+const databases = {
+  memory: async () => memoryAdapter(rows),
+  sqlite: async () =>
+    onNode
+      ? new (await import("node:sqlite")).DatabaseSync(":memory:")
+      : new (await import("bun:sqlite")).Database(":memory:"),
+  postgres: async () => new (await import("pg")).Pool({ connectionString: url })
 }
 
-const inSqlite = argument("database", "memory") === "sqlite"
+const kind = url !== "" ? "postgres" : argument("database", "memory") === "sqlite" ? "sqlite" : "memory"
 
 const auth = betterAuth({
   baseURL: origin,
   secret: randomBytes(32).toString("hex"),
-  database: inSqlite ? await sqlite() : memoryAdapter(rows),
+  database: await databases[kind](),
   emailAndPassword: { enabled: true },
   // What a load test has to switch off, as in all the others.
   rateLimit: { enabled: false },
@@ -61,7 +67,7 @@ const auth = betterAuth({
   ]
 })
 
-if (inSqlite) await (await getMigrations(auth.options)).runMigrations()
+if (kind !== "memory") await (await getMigrations(auth.options)).runMigrations()
 
 const signedUp = await auth.api.signUpEmail({
   body: { name: "Alice", email: "alice@example.com", password: randomBytes(16).toString("hex") },
@@ -126,5 +132,5 @@ const plans = plansOf(
 /** It looks through all its rows, so more of them would be unfair. */
 const most = 1500
 await obey(port, ({ workload, count }) =>
-  plans(workload, inSqlite ? count : Math.min(count, most), `http://127.0.0.1:${port}`)
+  plans(workload, kind === "memory" ? Math.min(count, most) : count, `http://127.0.0.1:${port}`)
 )

@@ -1,66 +1,23 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
-import Provider, { type Adapter, type AdapterPayload } from "oidc-provider"
+import Provider from "oidc-provider"
+import { argument } from "../servers/Argument.ts"
 import { redirectUri } from "../servers/forms.ts"
 import { obey } from "../servers/obey.ts"
 import { portOf } from "../servers/portOf.ts"
 import { client, codeChallenge, plansOf, user } from "./peer.ts"
 
-/**
- * The package's own adapter in memory forgets all but a thousand entries, so this is the example of its documentation
- * over a plain Map, which is less work.
- */
-const stored = new Map<string, AdapterPayload>()
-const byGrant = new Map<string, Set<string>>()
-
-class MapAdapter implements Adapter {
-  private readonly model: string
-
-  constructor(model: string) {
-    this.model = model
-  }
-
-  private key(id: string): string {
-    return `${this.model}:${id}`
-  }
-
-  async upsert(id: string, payload: AdapterPayload): Promise<void> {
-    const key = this.key(id)
-    stored.set(key, payload)
-    if (payload.grantId === undefined) return
-    const members = byGrant.get(payload.grantId)
-    if (members === undefined) byGrant.set(payload.grantId, new Set([key]))
-    else members.add(key)
-  }
-
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    return stored.get(this.key(id))
-  }
-
-  async findByUserCode(): Promise<undefined> {}
-
-  async findByUid(): Promise<undefined> {}
-
-  async consume(id: string): Promise<void> {
-    const payload = stored.get(this.key(id))
-    if (payload !== undefined) payload.consumed = Math.floor(Date.now() / 1000)
-  }
-
-  async destroy(id: string): Promise<void> {
-    stored.delete(this.key(id))
-  }
-
-  async revokeByGrantId(grantId: string): Promise<void> {
-    for (const key of byGrant.get(grantId) ?? []) stored.delete(key)
-    byGrant.delete(grantId)
-  }
-}
+const url = argument("postgres", "")
+const { adapter, clear } =
+  url === ""
+    ? (await import("./oidcInMemory.ts")).inMemory
+    : await (await import("./oidcInPostgres.ts")).inPostgres(url)
 
 const scope = "api"
 const key = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" })
 
 const provider = new Provider("http://127.0.0.1:3000", {
-  adapter: MapAdapter,
+  adapter,
   clients: [
     {
       client_id: client.id,
@@ -91,11 +48,6 @@ const provider = new Provider("http://127.0.0.1:3000", {
     RefreshToken: 2_592_000
   }
 })
-
-const clear = async () => {
-  stored.clear()
-  byGrant.clear()
-}
 
 const codes = async (count: number) => {
   const owner = await provider.Client.find(client.id)
