@@ -18,7 +18,7 @@ const words = (workload: string) => workload.replaceAll("_", " ")
 const medianOf = (result: Result, key: "cpu" | "perSecond" | "p50" | "p99") =>
   median(result.samples.map((sample) => sample[key]))
 
-const shown = new Set(["sealed", "sealed-node", "peers", "stores"])
+const shown = new Set(["sealed", "sealed-node", "peers", "peers-postgres", "stores"])
 
 /** The README's section on speed, out of one run: ratios first, because only they mean something elsewhere. */
 export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdict>): string => {
