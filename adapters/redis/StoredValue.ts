@@ -36,23 +36,22 @@ export interface Head {
 export const parseHead = (line: string): Result.Result<Head, StorageUnavailable> => {
   const [matched, version = "", expires = "", entry = "", owner = ""] =
     /^1 (\d+) (\S+) (\S+) ("[^\n]*")$/.exec(line) ?? []
-  if (matched === undefined) return unreadable
-  return Result.map(parseJson(owner), (name) => ({
-    version: Number(version),
-    expiresAt: expires === "-" ? null : Number(expires),
-    entry,
-    owner: `${name}`
-  }))
+  const name = matched === undefined ? unreadable : parseJson(owner)
+  if (Result.isFailure(name)) return unreadable
+  const expiresAt = expires === "-" ? null : Number(expires)
+  return Result.succeed({ version: Number(version), expiresAt, entry, owner: `${name.success}` })
 }
 
-export const parseValue = (key: RecordKey, text: string): Result.Result<StoredValue, StorageUnavailable> => {
+export const parseValue = (
+  { workspace, kind, id }: RecordKey,
+  text: string
+): Result.Result<StoredValue, StorageUnavailable> => {
   const end = text.indexOf("\n")
-  return Result.flatMap(parseHead(text.slice(0, end)), ({ version, expiresAt, entry, owner }) =>
-    Result.map(parseJson(text.slice(end + 1)), (body) => ({
-      entry,
-      record: { workspace: key.workspace, kind: key.kind, id: key.id, owner, expiresAt, body, version }
-    }))
-  )
+  const head = parseHead(text.slice(0, end))
+  const body = parseJson(text.slice(end + 1))
+  if (Result.isFailure(head) || Result.isFailure(body)) return unreadable
+  const { version, expiresAt, entry, owner } = head.success
+  return Result.succeed({ entry, record: { workspace, kind, id, owner, expiresAt, body: body.success, version } })
 }
 
 const unreadable = Result.fail(
