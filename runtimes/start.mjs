@@ -1,3 +1,4 @@
+import { collector } from "./launch/collector.mjs"
 import { launch } from "./launch/launch.mjs"
 
-launch("runtimes/bun/main.ts", ["serve", ...process.argv.slice(2)])
+launch("runtimes/bun/main.ts", ["serve", ...process.argv.slice(2)], collector)

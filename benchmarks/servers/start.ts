@@ -1,4 +1,5 @@
 import { join } from "node:path"
+import { collector } from "../../runtimes/launch/collector.mjs"
 import { type Runtime, startSubject } from "../measure/Subject.ts"
 
 interface Executables {
@@ -48,6 +49,8 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
       `--coalescing=${options.coalescing === false ? "off" : "on"}`,
       `--audit=${options.audit === true ? "on" : "off"}`
     ],
+    // As `npm start` and the container run it.
+    ...(runtime === "bun" ? { env: collector } : {}),
     ...("core" in options ? { core: options.core } : {})
   })
 }

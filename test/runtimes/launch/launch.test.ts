@@ -3,9 +3,12 @@ import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { collector } from "../../../runtimes/launch/collector.mjs"
 import { node } from "../../harness/given.ts"
+import { plainEnvironment } from "../../harness/runProgram.ts"
 
-const launcher = join(import.meta.dir, "../../../runtimes/launch/launch.mjs")
+const checkout = join(import.meta.dir, "../../..")
+const launcher = join(checkout, "runtimes/launch/launch.mjs")
 const obedient = "test/runtimes/launch/obedient.ts"
 
 const launching = (script: string, ...args: ReadonlyArray<string>) => [
@@ -61,4 +64,25 @@ describe("the launcher", () => {
     expect(stderr).toBe("runtimes/nowhere.ts is missing from this checkout\n")
     expect(status).toBe(1)
   })
+
+  test.each(["start.mjs", "tessera.mjs"])(
+    "tells Bun how much garbage may gather, where nobody did: %s",
+    (name) => {
+      const told = (env: Readonly<Record<string, string>>) => {
+        const refused = { DATABASE_URL: "nonsense:", BUN_JSC_dumpOptions: "1" }
+        const args = [join(checkout, "runtimes", name), "serve"]
+        const { stderr } = spawnSync(node(), args, {
+          encoding: "utf8",
+          env: { ...plainEnvironment, ...refused, ...env }
+        })
+        return [...stderr.matchAll(/^ +(\w*(?:heap|eden)\w*)=(\S+)/gim)].map(
+          ([, option, value]) => `BUN_JSC_${option}=${value}`
+        )
+      }
+      const ours = Object.entries(collector).map(([option, value]) => `${option}=${value}`)
+      expect(told({}).sort()).toEqual(ours.sort())
+      expect(told({ BUN_JSC_heapGrowthMaxIncrease: "1.25" })).toContain("BUN_JSC_heapGrowthMaxIncrease=1.25")
+    },
+    60_000
+  )
 })
