@@ -49,7 +49,9 @@ const versionOf = (side: Side, record: NewRecord) =>
 
 const expectSame = Effect.fnUntraced(function* (side: Side, record: StoredRecord) {
   const found = Option.getOrThrow(yield* side.storage.get(record))
-  expect({ ...found, body: sameJson(found.body, record.body) }).toEqual({ ...record, version: 1, body: true })
+  // What its reader made of it is no part of a record.
+  const stored = { ...found, body: sameJson(found.body, record.body), reading: undefined }
+  expect(stored).toEqual({ ...record, version: 1, body: true, reading: undefined })
 })
 
 describe("a copy between any two stores", () => {
