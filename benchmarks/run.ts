@@ -1,6 +1,7 @@
 import { Effect, Scope } from "effect"
 import { findNode22 } from "../test/harness/machine/findNode.ts"
 import type { Wish } from "./arguments.ts"
+import { compileTessera } from "./measure/compileTessera.ts"
 import { millionInSqlite } from "./measure/million.ts"
 import { quick, thorough } from "./measure/Options.ts"
 import type { Result } from "./measure/Result.ts"
@@ -19,13 +20,15 @@ export const run = (wish: Wish, say: (line: string) => void): Effect.Effect<Repo
     const once = <A>(effect: Effect.Effect<A, Error, Scope.Scope>) =>
       Effect.cached(Effect.provideService(effect, Scope.Scope, scope))
     const node = yield* findNode22
+    const tessera = yield* compileTessera(say)
     const setting: Setting = {
       options: wish.quick ? quick : thorough,
       say,
       node,
+      tessera,
       postgres: yield* once(postgresServer(say)),
       redis: yield* once(redisServer(say)),
-      million: yield* once(millionInSqlite(node, say)),
+      million: yield* once(millionInSqlite({ node, tessera }, say)),
       soak: wish.soak ? longWatch : shortWatch
     }
     const results: Array<Result> = []

@@ -19,7 +19,8 @@ export interface SubjectOptions {
   readonly name: string
   readonly runtime: Runtime
   readonly executable: string
-  readonly script: string
+  /** What a runtime is to run; nothing, where the executable is the server itself. */
+  readonly script?: string
   readonly args: ReadonlyArray<string>
   readonly core?: number | undefined
   readonly env?: Readonly<Record<string, string>>
@@ -37,7 +38,7 @@ export const startSubject = (options: SubjectOptions): Effect.Effect<Subject, Be
     const talker = yield* startTalker({
       name,
       command: executable,
-      args: [...flags[runtime], script, `--runtime=${runtime}`, ...args],
+      args: [...(script === undefined ? [] : [...flags[runtime], script]), `--runtime=${runtime}`, ...args],
       core: "core" in options ? options.core : serverCore,
       ...(options.env === undefined ? {} : { env: options.env })
     })

@@ -1,13 +1,9 @@
 import { Database } from "bun:sqlite"
 import { Effect } from "effect"
 import type { PostgresServer } from "../parts/Part.ts"
-import { tessera } from "../servers/start.ts"
+import { type Executables, tessera } from "../servers/start.ts"
 import { grantIdAt } from "../servers/tessera/grants.ts"
 import { sql } from "./databaseUrl.ts"
-
-interface Executables {
-  readonly node: string
-}
 
 /**
  * Many grants out of one: the server writes the first by its own verbs, and the database copies the row with another

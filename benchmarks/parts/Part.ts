@@ -2,12 +2,12 @@ import type { Effect, Scope } from "effect"
 import type { Server } from "../../test/harness/Server.ts"
 import type { Options } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
+import type { Executables } from "../servers/start.ts"
 
 /** What parts share. What is an Effect is started by whoever asks first, and stays until the end of the run. */
-export interface Setting {
+export interface Setting extends Executables {
   readonly options: Options
   readonly say: (line: string) => void
-  readonly node: string
   readonly postgres: Effect.Effect<PostgresServer, Error>
   readonly redis: Effect.Effect<RedisServer, Error>
   /** A SQLite file with a million grants in it, and how many. */

@@ -2,11 +2,13 @@ import { join } from "node:path"
 import { collector } from "../../runtimes/launch/collector.mjs"
 import { type Runtime, startSubject } from "../measure/Subject.ts"
 
-interface Executables {
+export interface Executables {
   readonly node: string
+  /** This server, compiled. */
+  readonly tessera: string
 }
 
-export const executableOf = (executables: Executables, runtime: Runtime) =>
+const executableOf = (executables: Executables, runtime: Runtime) =>
   runtime === "bun" ? process.execPath : executables.node
 
 const script = (name: string) => join(import.meta.dir, name)
@@ -38,8 +40,10 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
   return startSubject({
     name,
     runtime,
-    executable: executableOf(executables, runtime),
-    script: script("tessera.ts"),
+    // As the container runs it, or as a host that has it as a package.
+    ...(runtime === "bun"
+      ? { executable: executables.tessera, env: collector }
+      : { executable: executables.node, script: script("tessera.ts") }),
     args: [
       `--store=${store}`,
       `--grants=${grants}`,
@@ -49,8 +53,6 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
       `--coalescing=${options.coalescing === false ? "off" : "on"}`,
       `--audit=${options.audit === true ? "on" : "off"}`
     ],
-    // As `npm start` and the container run it.
-    ...(runtime === "bun" ? { env: collector } : {}),
     ...("core" in options ? { core: options.core } : {})
   })
 }
