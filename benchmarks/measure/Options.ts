@@ -27,10 +27,10 @@ export const quick: Options = {
   connections: 64
 }
 
-/** For figures that lie close together: twice the rounds, and shorter turns, since a host disturbs for seconds on end. */
+/** For figures that lie close together: more rounds, and shorter turns, since a host disturbs for seconds on end. */
 export const closely = (options: Options): Options => ({
   ...options,
-  rounds: 2 * options.rounds + 1,
+  rounds: 2 * options.rounds - 1,
   millis: 280,
   warmMillis: 80
 })

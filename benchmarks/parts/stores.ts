@@ -7,6 +7,7 @@ import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
 import { freshRedis } from "../measure/freshRedis.ts"
 import { startGenerator } from "../measure/Generator.ts"
+import { closely } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
 import { tessera } from "../servers/start.ts"
 import { grantAt } from "../servers/tessera/grants.ts"
@@ -65,8 +66,8 @@ export const stores: Part = {
     const all = ["memory", "sqlite", "postgres", "redis"] as const
     const results: Array<Result> = []
 
-    const issuing = all.map((store) => enter(store, "client_credentials"))
-    results.push(...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, options, say)))
+    const issuing = all.map((store) => enter(store, "client_credentials", closely(options)))
+    results.push(...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, closely(options), say)))
 
     const select = yield* pgbench(postgres, url, "select", grants, connections, programMillis)
     const checks = [...all.map((store) => enter(store, "bearer_check", long)), select]
