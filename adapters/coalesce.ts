@@ -117,7 +117,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
         let oldest = at
         waiting = []
         for (const call of candidates) {
-          if (batch.length >= size || (waits && taken.has(call.id))) {
+          if (batch.length >= size || taken.has(call.id)) {
             waiting.push(call)
             continue
           }

@@ -10,7 +10,7 @@ const part = "peers-postgres"
 /** Peers have to be asked for each of their refresh tokens. */
 const values = 64
 
-/** Those whose documentation shows the way to PostgreSQL, on the runtime that is mostly cheaper for them. */
+/** On the runtime that is cheaper for them in memory. The other peers leave all storing to whoever embeds them. */
 const field = [
   { name: "oidc-provider", script: "oidcProvider.ts" },
   { name: "better-auth", script: "betterAuth.ts" }

@@ -40,7 +40,7 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
   return startSubject({
     name,
     runtime,
-    // As the container runs it, or as a host that has it as a package.
+    // On Bun as the container runs it.
     ...(runtime === "bun"
       ? { executable: executables.tessera, env: collector }
       : { executable: executables.node, script: script("tessera.ts") }),

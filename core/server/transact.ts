@@ -81,7 +81,10 @@ const swap = <V, A, E>(
   if (Exit.isExit(write) && Exit.isSuccess(write)) return Effect.succeed(won(transaction, attempt, command))
   return Effect.matchEffect(write, {
     onSuccess: () => Effect.succeed(won(transaction, attempt, command)),
-    onFailure: (lost) => insist(transaction, command, attempt, lost, unread)
+    onFailure: (lost) => {
+      if (unread && lost._tag === "Conflict") transaction.written?.wasWrong(workspace, transaction.id)
+      return insist(transaction, command, attempt, lost)
+    }
   })
 }
 
@@ -98,8 +101,7 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
   transaction: Transaction<V, A, E>,
   command: string,
   first: Attempt<V, A, E>,
-  firstLoss: Conflict | StorageUnavailable,
-  unread: boolean
+  firstLoss: Conflict | StorageUnavailable
 ) {
   const { decide, entropy, id, records, workspace, written } = transaction
   /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
@@ -108,8 +110,7 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
   let lost = firstLoss
 
   for (let count = 1; ; count++) {
-    if (count === 1 && unread && lost._tag === "Conflict") written?.wasWrong(workspace, id)
-    else written?.forget(workspace, id)
+    written?.forget(workspace, id)
     if (lost._tag === "StorageUnavailable") {
       if (lost.outcome === "not_done") return yield* lost
       uncertain = { version: attempt.kept?.version ?? 0, outcome: attempt.outcome }
