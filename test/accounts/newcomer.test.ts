@@ -6,7 +6,7 @@ import { makeSetUpLink } from "../../core/accounts/firstOwner.ts"
 import { seed } from "../adapters/seed.ts"
 import { header, hiddenFields } from "../given/flow.ts"
 import { addAccount, Browser, type House, inHouse, password, reveal } from "./House.ts"
-import { atOnce, jostling } from "./stores.ts"
+import { afterSomeTurns, atOnce, jostling } from "./stores.ts"
 
 const person = { name: "Ada", email: "ada@example.com", password }
 
@@ -281,7 +281,11 @@ describe("an invitation", () => {
           const fields = { ...hiddenFields(page.body), ...person, email: "bob@example.com" }
           const [used, withdrawn] = yield* atOnce([
             guest.send("POST", "/invite", fields),
-            owner.send("POST", "/settings/members", { csrf, action: "withdraw", id })
+            afterSomeTurns(
+              `later ${seed} ${run}`,
+              20,
+              owner.send("POST", "/settings/members", { csrf, action: "withdraw", id })
+            )
           ])
           const isMember = (yield* members(house)).length === 2
           expect({ seed, run, used: used?.status === 303 }).toEqual({ seed, run, used: isMember })

@@ -18,16 +18,20 @@ const around = (
   sweep: below.sweep
 })
 
+const turns = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.yieldNow, { discard: true })
+
 /** A store that answers out of turn, so that requests at once meet in every order; the seed gives the same one again. */
 export const jostling =
   (seed: string) =>
   (below: Store): Store => {
     const draw = drawFrom(seed)
-    const turn = Effect.suspend(() =>
-      Effect.forEach(Array.from({ length: draw.below(6) }), () => Effect.yieldNow)
-    ).pipe(Effect.asVoid)
+    const turn = Effect.suspend(() => turns(draw.below(6)))
     return around(below, turn, turn)
   }
+
+/** Begins some turns late, for the shorter of two ways that would else always be there first. */
+export const afterSomeTurns = <A, E, R>(seed: string, most: number, late: Effect.Effect<A, E, R>) =>
+  Effect.andThen(turns(drawFrom(seed).below(most)), late)
 
 /** A process that is killed after so many writes, for whoever holds the counter; `Infinity` starts it again. */
 export const mortal =
