@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { serverProgram } from "../given/serverProgram.ts"
 import { readCounts } from "../harness/Counts.ts"
+import { failuresIn } from "../harness/failuresIn.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { builtBinary } from "./given/binary.ts"
 
@@ -45,9 +46,10 @@ describe("the executable passes the tests of", () => {
       const args = ["--no-orphans", "--no-env-file", "test", "--timeout=60000", ...asked]
       const env = { ...process.env, TESSERA_EXECUTABLE: executable }
       const ended = await Effect.runPromise(runProgram(process.execPath, args, { cwd: root, env }))
-      const failed = ended.status === 0 ? "" : ended.stderr
-      expect([failed, readCounts(ended.stderr)]).toEqual(["", { pass: expect.any(Number), fail: 0, skip: 0 }])
-      expect(readCounts(ended.stderr)?.pass).toBeGreaterThan(asked.length)
+      expect(failuresIn(ended.stderr).join("\n\n")).toBe("")
+      const counts = readCounts(ended.stderr)
+      expect([ended.status, counts]).toEqual([0, { pass: expect.any(Number), fail: 0, skip: 0 }])
+      expect(counts?.pass).toBeGreaterThan(asked.length)
     }, 180_000)
   }
 })

@@ -9,12 +9,14 @@ export interface Counts {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the codes that colour a terminal.
 const colours = /\u001b\[[0-9;]*m/g
 
+export const withoutColours = (output: string): string => output.replace(colours, "")
+
 /**
  * Reads ` 12 pass`, ` 0 fail` and the like from the lines before the last `Ran 12 tests across 3 files`. `undefined`
  * when they are not there or do not add up: then nobody knows how the run ended.
  */
 export const readCounts = (output: string): Counts | undefined => {
-  const plain = output.replace(colours, "")
+  const plain = withoutColours(output)
   const ran = [...plain.matchAll(/^Ran (\d+) tests? across \d+ files?/gm)].at(-1)
   if (ran === undefined) return undefined
   const block = plain.slice(0, ran.index).trimEnd().split(/\n\n/).at(-1) ?? ""

@@ -36,6 +36,12 @@ describe("npm test", () => {
     expect(status).not.toBe(0)
   })
 
+  test("ends with what failed, however much was said since", () => {
+    const { status, last } = run(`test("a", () => expect(1).toBe(2))\ntest("b", () => console.error("b says"))`)
+    expect(last).toEqual([expect.stringMatching(/^\(fail\) a/), "1 passed, 1 failed"])
+    expect(status).not.toBe(0)
+  })
+
   test("fails when a file cannot be loaded", () => {
     const { status, last } = run(`test("a", () => {})\nthrow new Error("no")`)
     expect(last.at(-1)).toMatch(/^\d+ passed, 1 failed$/)

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process"
 import { constants, tmpdir } from "node:os"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { readCounts } from "./Counts.ts"
+import { failuresIn } from "./failuresIn.ts"
 import { type Environment, startServices } from "./startServices.ts"
 import { letThrough, sweepThrowaways, throwawayFolder } from "./throwawayFolder.ts"
 
@@ -10,8 +11,6 @@ const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
 
 /** A test that starts servers of its own on a busy machine needs more than the five seconds of `bun test`. */
 const limitPerTest = 60_000
-
-const tailLength = 20_000
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
@@ -40,7 +39,7 @@ const bunTest = (args: ReadonlyArray<string>, environment: Environment) =>
     let output = ""
     child.stderr.on("data", (chunk) => {
       process.stderr.write(chunk)
-      output = `${output}${chunk}`.slice(-tailLength)
+      output += chunk
     })
     child.on("error", (error) => resume(Effect.succeed({ status: 1, output: error.message })))
     child.on("close", (status) => resume(Effect.succeed({ status: status ?? 1, output })))
@@ -60,6 +59,8 @@ const judge = ({ status, output }: Ended): number => {
     return status || 1
   }
   const { pass, fail, skip } = counts
+  // Of a long run, what is kept is often its end alone.
+  for (const failure of failuresIn(output)) say(`\nOnce more, what failed:\n${failure}`)
   const complaint =
     skip > 0
       ? `${skip} skipped: what is not run proves nothing`
