@@ -161,8 +161,9 @@ describe("tessera serve", () => {
       Effect.gen(function* () {
         const server = yield* started(cwd, { SHUTDOWN_TIMEOUT: "1 hour", REQUEST_TIMEOUT: "200 seconds" })
         const half = open(Number(new URL(server.url).port))
-        half.write(head({ method: "POST", target: "/oauth/token", headers: [["content-length", "10"]] }))
-        // The server has read its beginning once it has answered somebody who came later.
+        const beginning = head({ method: "POST", target: "/oauth/token", headers: [["content-length", "10"]] })
+        yield* Effect.callback<void>((resume) => void half.write(beginning, () => resume(Effect.void)))
+        // It is with the system now. The server has read it once it has answered somebody who came later.
         yield* register(server.url)
         server.child.process.kill("SIGTERM")
         expect(yield* pollUntil(isRefused(server.url), 10_000)).toBe(true)
