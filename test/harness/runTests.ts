@@ -89,7 +89,8 @@ const program = Effect.gen(function* () {
   sweepThrowaways(tmpdir(), Date.now())
   const services = withServices ? yield* startServices : {}
   const folder = yield* roomForTests
-  return judge(yield* bunTest(args, { ...services, TMPDIR: folder }))
+  const ports = yield* throwawayFolder("ports")
+  return judge(yield* bunTest(args, { ...services, TMPDIR: folder, TEST_PORTS: ports }))
 }).pipe(Effect.scoped)
 
 const fiber = Effect.runFork(program)
