@@ -176,8 +176,9 @@ describe("tessera serve", () => {
     inFolder((cwd) =>
       Effect.gen(function* () {
         const port = yield* freePort
-        const other = createServer().listen(port, "127.0.0.1")
+        const other = createServer()
         yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
+        yield* Effect.callback<void>((resume) => void other.listen(port, "127.0.0.1", () => resume(Effect.void)))
         const { status, stderr } = yield* command(["serve"], { cwd, env: { PORT: String(port) } })
         expect(stderr).toContain(`can't listen on 127.0.0.1 port ${port}`)
         expect(stderr).toContain("set PORT")
