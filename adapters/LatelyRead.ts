@@ -1,8 +1,15 @@
-import type { Reading } from "../core/ports/Storage.ts"
+import type { Reading, RecordKey } from "../core/ports/Storage.ts"
 import { LatelyUsed } from "../core/rules/LatelyUsed.ts"
 
-interface Read extends Reading {
+export interface Read extends Reading {
   readonly text: string
+  /** How the store can be told that this is known, and in which workspace; nothing until the body was looked at. */
+  mark?: Mark | undefined
+}
+
+export interface Mark {
+  readonly workspace: string
+  readonly write: string
 }
 
 /** A kilobyte each, with what the core makes of it. */
@@ -17,7 +24,13 @@ const longest = 1024
 export class LatelyRead {
   private readonly readings = new LatelyUsed<string, Read>(most)
 
-  readingOf(id: string, text: string): Reading | undefined {
+  /** What was read lately of this very record, if the store can be told of it. */
+  known({ id, workspace }: RecordKey): Read | undefined {
+    const read = this.readings.get(id)
+    return read?.mark?.workspace === workspace ? read : undefined
+  }
+
+  readingOf(id: string, text: string): Read | undefined {
     if (text.length > longest) return undefined
     const known = this.readings.get(id)
     if (known?.text === text) return known

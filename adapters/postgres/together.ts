@@ -9,7 +9,7 @@ import {
 import { toKeyText } from "../KeyText.ts"
 import { numberArray } from "./arrayLiteral.ts"
 import { isRowsFault } from "./outcome.ts"
-import { bodiesOf, expiriesOf, idsOf, ownersOf, recordOf, workspacesOf } from "./rows.ts"
+import { bodiesOf, expiriesOf, idsOf, marksOf, ownersOf, recordOf, workspacesOf } from "./rows.ts"
 import { type Rows, type Session, type Trouble, told } from "./Session.ts"
 import { byKey, type Found, type Replacement } from "./singly.ts"
 
@@ -36,16 +36,19 @@ export const severally = ({ lately, read, statements, write }: Session, alone: b
   const where = (keys: ReadonlyArray<RecordKey>) => (alone ? toKeyText(keys[0]?.workspace ?? "") : workspacesOf(keys))
 
   return {
-    get: (kind: Kind, keys: ReadonlyArray<RecordKey>, until: number) =>
-      Effect.map(read(statements[kind].getMany, [where(keys), idsOf(keys), keys.length], until), (rows) => {
+    get: (kind: Kind, keys: ReadonlyArray<RecordKey>, until: number) => {
+      const known = keys.map((key) => lately[kind]?.known(key))
+      const parameters = [where(keys), idsOf(keys), keys.length, marksOf(known)]
+      return Effect.map(read(statements[kind].getMany, parameters, until), (rows) => {
         const answers = keys.map(() => nothing)
         for (const row of rows) {
           const at = Number(row[0]) - 1
           const key = keys[at]
-          if (key !== undefined) answers[at] = Exit.succeed(Option.some(recordOf(key, row, 1, lately[kind])))
+          if (key !== undefined) answers[at] = Exit.succeed(Option.some(recordOf(key, row, 1, lately[kind], known[at])))
         }
         return answers
-      }),
+      })
+    },
 
     insert: (kind: Kind, records: ReadonlyArray<NewRecord>, until: number) => {
       const sorted = [...records].sort(byKey)
