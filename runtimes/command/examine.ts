@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { statSync } from "node:fs"
-import { Cause, Context, Effect, Layer, Option } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
 import { Storage } from "../../core/ports/Storage.ts"
 import { describeDatabase } from "../server/DatabaseUrl.ts"
 import { openStorage } from "../server/openStorage.ts"
@@ -44,15 +44,18 @@ export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
   )
 }
 
+/** Longer than any storage takes, or a server that sweeps meanwhile would take the record away. */
+const lifetime = 60 * 60 * 1000
+
 /** A record that nobody else knows, there and back. */
-const roundTrip = Effect.gen(function* () {
+export const roundTrip = Effect.gen(function* () {
   const storage = yield* Storage
   const record = {
     workspace: "doctor",
     kind: "usage",
     id: randomBytes(16).toString("hex"),
     owner: "doctor",
-    expiresAt: 0,
+    expiresAt: (yield* Clock.currentTimeMillis) + lifetime,
     body: { _v: 1, _by: "doctor", written: true }
   } as const
   const start = performance.now()

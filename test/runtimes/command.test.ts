@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { chmodSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Clock, Effect, type Scope } from "effect"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { roundTrip } from "../../runtimes/command/examine.ts"
 import { version } from "../../runtimes/command/version.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { startChild } from "./given/Child.ts"
@@ -217,6 +220,21 @@ describe("the doctor", () => {
         expect([...new Bun.Glob("**").scanSync(cwd)]).toEqual([])
       })
     ))
+
+  test("finds a storage sound that a server sweeps between any two of its steps", () =>
+    Effect.gen(function* () {
+      const below = yield* Storage
+      const swept = <A, E>(step: Effect.Effect<A, E>) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.andThen(below.sweep(now, 1000), step))
+      const store = Storage.of({
+        ...below,
+        get: (key) => swept(below.get(key)),
+        insert: (record) => swept(below.insert(record)),
+        replace: (expected, record) => swept(below.replace(expected, record)),
+        remove: (key) => swept(below.remove(key))
+      })
+      expect(yield* Effect.provideService(roundTrip, Storage, store)).toMatchObject({ sound: true })
+    }).pipe(Effect.provide(Memory.layer), Effect.runPromise))
 
   test("finds keys that others can read, keys that are lost, and a file that is no database", () =>
     inFolder((cwd) =>
