@@ -11,7 +11,7 @@ import { listOwned, strike } from "./listOwned.ts"
 import { lineOf } from "./OwnerEntry.ts"
 import { ownerKey, pathOf, placeOf } from "./Place.ts"
 import { type Replacement, replaceRecords } from "./replaceRecords.ts"
-import { dueText, expiryText, firstValue, parseHead, type StoredValue } from "./StoredValue.ts"
+import { dueText, firstValue, parseHead, type StoredValue } from "./StoredValue.ts"
 import { insertScript, removeScript } from "./scripts.ts"
 import { sweepShards } from "./sweepShards.ts"
 import { type Gathering, together } from "./together.ts"
@@ -71,19 +71,15 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
   })
 
   const replaces = yield* together(wire, gathering, {
-    send: (replacements: ReadonlyArray<Replacement>, deadline) => replaceRecords(wire, replacements, deadline),
-    identity: ({ place }) => place.record,
-    // The server keeps to their order.
+    send: (replacements: ReadonlyArray<Replacement>, deadline) => replaceRecords(wire, prefix, replacements, deadline),
+    identity: ({ record }) => record.id,
+    // The server keeps to their order, so it does not matter which have one identity.
     sameIdentity: "together"
   })
   const replace = (expected: number, record: NewRecord): Effect.Effect<void, Conflict | StorageUnavailable> =>
-    Effect.clockWith((clock) => {
-      const ends = lifetime(record.expiresAt, clock.currentTimeMillisUnsafe())
-      return replaces({
-        place: placeOf(prefix, pathOf(record)),
-        args: [`${expected}`, expiryText(record.expiresAt), ends, JSON.stringify(record.body)]
-      })
-    })
+    Effect.clockWith((clock) =>
+      replaces({ expected, record, lifetime: lifetime(record.expiresAt, clock.currentTimeMillisUnsafe()) })
+    )
 
   const remove = Effect.fnUntraced(function* (key: RecordKey): Effect.fn.Return<void, StorageUnavailable> {
     const deadline = wire.deadline()
