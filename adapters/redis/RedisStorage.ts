@@ -1,11 +1,13 @@
 import { Clock, Effect, Option } from "effect"
 import {
   Conflict,
+  type Kind,
   type NewRecord,
   type RecordKey,
   type Storage,
   type StorageUnavailable
 } from "../../core/ports/Storage.ts"
+import { LatelyRead } from "../LatelyRead.ts"
 import { fetchRecords, notDone, type Wanted } from "./fetchRecord.ts"
 import { listOwned, strike } from "./listOwned.ts"
 import { lineOf } from "./OwnerEntry.ts"
@@ -30,6 +32,8 @@ export interface Keeping {
 
 export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Keeping, gathering: Gathering) {
   const { prefix } = keeping
+  // Requests read grants over and over.
+  const lately: Readonly<Partial<Record<Kind, LatelyRead>>> = { grant: new LatelyRead() }
 
   /** In ms from now, by the port's clock and not by the server's; "0" for no end. */
   const lifetime = (expiresAt: number | null, now: number): string => {
@@ -91,7 +95,8 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
   })
 
   return {
-    get: (key) => Effect.map(gets({ key, record: placeOf(prefix, pathOf(key)).record }), recordIn),
+    get: (key) =>
+      Effect.map(gets({ key, record: placeOf(prefix, pathOf(key)).record, lately: lately[key.kind] }), recordIn),
     insert,
     replace,
     remove,

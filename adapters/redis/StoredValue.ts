@@ -6,6 +6,7 @@ import {
   StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
+import type { LatelyRead } from "../LatelyRead.ts"
 
 /**
  * A record as Redis holds it: one line `1 version expiresAt entry owner`, then the body. The leading 1 is the version
@@ -42,26 +43,51 @@ export const parseHead = (line: string): Result.Result<Head, StorageUnavailable>
   return Result.succeed({ version: Number(version), expiresAt, entry, owner: `${name.success}` })
 }
 
+/** Where bodies like it are read `lately` and the core knows this one already, it is parsed only if somebody looks at it. */
 export const parseValue = (
   { workspace, kind, id }: RecordKey,
-  text: string
+  text: string,
+  lately?: LatelyRead
 ): Result.Result<StoredValue, StorageUnavailable> => {
   const end = text.indexOf("\n")
   const head = parseHead(text.slice(0, end))
-  const body = parseJson(text.slice(end + 1))
-  if (Result.isFailure(head) || Result.isFailure(body)) return unreadable
+  if (Result.isFailure(head)) return unreadable
   const { version, expiresAt, entry, owner } = head.success
-  return Result.succeed({ entry, record: { workspace, kind, id, owner, expiresAt, body: body.success, version } })
+  const json = text.slice(end + 1)
+  const reading = lately?.readingOf(id, json)
+  if (reading?.made !== undefined) {
+    const record = {
+      workspace,
+      kind,
+      id,
+      owner,
+      expiresAt,
+      version,
+      reading,
+      get body() {
+        return jsonOf(json)
+      }
+    }
+    return Result.succeed({ entry, record })
+  }
+  const body = parseJson(json)
+  if (Result.isFailure(body)) return unreadable
+  return Result.succeed({
+    entry,
+    record: { workspace, kind, id, owner, expiresAt, version, body: body.success, reading }
+  })
 }
 
 const unreadable = Result.fail(
   new StorageUnavailable({ outcome: "not_done", message: "Redis holds a record in a form that is not ours" })
 )
 
+// JSON.parse can make nothing else than JSON.
+const jsonOf = (text: string) => JSON.parse(text) as Json
+
 const parseJson = (text: string): Result.Result<Json, StorageUnavailable> => {
   try {
-    // JSON.parse can make nothing else than JSON.
-    return Result.succeed(JSON.parse(text) as Json)
+    return Result.succeed(jsonOf(text))
   } catch {
     return unreadable
   }

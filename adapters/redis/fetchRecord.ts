@@ -1,5 +1,6 @@
 import { Effect, Exit, Option, Result } from "effect"
 import { type RecordKey, StorageUnavailable } from "../../core/ports/Storage.ts"
+import type { LatelyRead } from "../LatelyRead.ts"
 import { pathOf, placeOf } from "./Place.ts"
 import { parseValue, type StoredValue } from "./StoredValue.ts"
 import type { Deadline, Wire } from "./Wire.ts"
@@ -11,18 +12,20 @@ export const fetchRecord = (
   prefix: string,
   key: RecordKey,
   deadline: Deadline
-): Effect.Effect<Found, StorageUnavailable> => fetchAt(wire, key, placeOf(prefix, pathOf(key)).record, deadline)
+): Effect.Effect<Found, StorageUnavailable> =>
+  fetchAt(wire, { key, record: placeOf(prefix, pathOf(key)).record }, deadline)
 
-const fetchAt = (wire: Wire, key: RecordKey, record: string, deadline: Deadline) =>
-  Effect.matchEffect(wire.ask("get", [record], deadline), {
+const fetchAt = (wire: Wire, wanted: Wanted, deadline: Deadline) =>
+  Effect.matchEffect(wire.ask("get", [wanted.record], deadline), {
     onFailure: (error) => Effect.fail(notDone(error)),
-    onSuccess: (text) => readAs(key, text)
+    onSuccess: (text) => readAs(wanted, text)
   })
 
-/** A record's key, and that of Redis. */
+/** A record's key, and that of Redis; and where records of its kind are read over and over, what was read of them. */
 export interface Wanted {
   readonly key: RecordKey
   readonly record: string
+  readonly lately?: LatelyRead | undefined
 }
 
 /** By one command; not for a cluster, where the keys would have to be in one slot. */
@@ -33,20 +36,20 @@ export const fetchRecords = (
 ): Effect.Effect<ReadonlyArray<Exit.Exit<Found, StorageUnavailable>>, StorageUnavailable> => {
   const [first] = wanted
   if (first !== undefined && wanted.length === 1) {
-    return Effect.map(fetchAt(wire, first.key, first.record, deadline), (found) => [Exit.succeed(found)])
+    return Effect.map(fetchAt(wire, first, deadline), (found) => [Exit.succeed(found)])
   }
   const records = wanted.map(({ record }) => record)
   return Effect.mapBoth(wire.ask("mget", records, deadline), {
     onFailure: notDone,
-    onSuccess: (texts) => wanted.map(({ key }, at) => readAs(key, Array.isArray(texts) ? texts[at] : undefined))
+    onSuccess: (texts) => wanted.map((each, at) => readAs(each, Array.isArray(texts) ? texts[at] : undefined))
   })
 }
 
 const nothing = Exit.succeed<Found>(Option.none())
 
-const readAs = (key: RecordKey, text: unknown): Exit.Exit<Found, StorageUnavailable> => {
+const readAs = ({ key, lately }: Wanted, text: unknown): Exit.Exit<Found, StorageUnavailable> => {
   if (typeof text !== "string") return nothing
-  const read = parseValue(key, text)
+  const read = parseValue(key, text, lately)
   return Result.isSuccess(read) ? Exit.succeed(Option.some(read.success)) : Exit.fail(read.failure)
 }
 
