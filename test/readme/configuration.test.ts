@@ -6,6 +6,7 @@ import { allowances } from "../../core/ports/allowances.ts"
 import { bodyLimit } from "../../runtimes/bodyLimit.ts"
 import { exitStatus } from "../../runtimes/command/Outcome.ts"
 import { readSettings, type Settings } from "../../runtimes/server/Settings.ts"
+import { freePort } from "../harness/freePort.ts"
 import { node } from "../harness/given.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
@@ -149,7 +150,7 @@ describe("the README", () => {
             const fromFile = yield* doctor({})
             expect(fromFile.stdout).toContain("PORT: expected")
             expect(fromFile.status).toBe(exitStatus.usage)
-            expect((yield* doctor({ PORT: "3999" })).status).toBe(exitStatus.done)
+            expect((yield* doctor({ PORT: String(yield* freePort) })).status).toBe(exitStatus.done)
           })
         )
       ),

@@ -6,6 +6,7 @@ import * as Memory from "../../adapters/memory/Memory.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { roundTrip } from "../../runtimes/command/examine.ts"
 import { version } from "../../runtimes/command/version.ts"
+import { freePort } from "../harness/freePort.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { startChild } from "./given/Child.ts"
 import { command } from "./given/tessera.ts"
@@ -16,6 +17,9 @@ const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>)
 // A test reads what a command printed; a wrong shape fails its assertions.
 const read = (text: string) => JSON.parse(text) as Record<string, string>
 const readAll = (text: string) => JSON.parse(text) as ReadonlyArray<Record<string, string>>
+
+/** The doctor asks who answers there: on the usual port it may be anybody. */
+const ownAddress = Effect.map(freePort, (port) => ({ PORT: String(port) }))
 
 const password = "correct horse battery staple"
 
@@ -183,7 +187,7 @@ describe("the command line", () => {
           yield* command(["seal-keys", "new"], { cwd })
         ]
         const SEAL_KEYS = `${one.stdout.trim()},${two.stdout.trim()}`
-        const { status, stdout } = yield* command(["doctor"], { cwd, env: { SEAL_KEYS } })
+        const { status, stdout } = yield* command(["doctor"], { cwd, env: { SEAL_KEYS, ...(yield* ownAddress) } })
         expect(stdout).toContain("2 in SEAL_KEYS")
         expect(stdout).not.toContain(one.stdout.trim())
         expect(status).toBe(0)
@@ -212,7 +216,7 @@ describe("the doctor", () => {
   test("finds a fresh folder healthy, and leaves it so", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
-        const { status, stdout } = yield* command(["doctor", "--json"], { cwd })
+        const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env: yield* ownAddress })
         const findings = readAll(stdout)
         expect(findings.map(({ what }) => what)).toEqual(["configuration", "seal keys", "storage", "clock", "address"])
         expect(findings.map(({ state }) => state)).toEqual(["good", "good", "good", "good", "good"])
@@ -241,7 +245,8 @@ describe("the doctor", () => {
       Effect.gen(function* () {
         yield* command(["sweep"], { cwd })
         const keys = join(cwd, "data/tessera.db.keys")
-        const bad = Effect.map(command(["doctor", "--json"], { cwd }), ({ status, stdout }) => ({
+        const env = yield* ownAddress
+        const bad = Effect.map(command(["doctor", "--json"], { cwd, env }), ({ status, stdout }) => ({
           status,
           bad: readAll(stdout).filter(({ state }) => state === "bad")
         }))
