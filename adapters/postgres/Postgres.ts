@@ -64,7 +64,7 @@ const make = Effect.fnUntraced(function* (
       Effect.map(
         coalesce<Item, A, E | StorageUnavailable>({
           run: (items, left) => send(verb, kind, items, session.now() + left),
-          // Of two writes to one record one has to win; of two workspaces' records with one id, see `writtenOrConflict`.
+          // Of two writes to one record one has to win; of two workspaces' records with one id, see `insert` in `together.ts`.
           identity: verb.writes ? (item) => verb.keyOf(item).id : (item) => identityOf(verb.keyOf(item)),
           sameIdentity: verb.writes ? "wait" : "share",
           leaves: "crowd",

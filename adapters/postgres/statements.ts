@@ -52,8 +52,8 @@ WHERE workspace = $1 AND id = $2 AND version = $3 RETURNING 1`,
 
     replaceMany: `UPDATE ${t} t SET version = t.version + 1, expires = u.expires, body = u.body
 FROM (SELECT ${workspaces}unnest($2::text[]) AS id, unnest($3::bigint[]) AS version, unnest($4::bigint[]) AS expires,
-  jsonb_array_elements($5::jsonb) AS body) u
-WHERE t.workspace = ${workspace} AND t.id = u.id AND t.version = u.version RETURNING t.id`,
+  jsonb_array_elements($5::jsonb) AS body, generate_series(1, $6::int) AS n) u
+WHERE t.workspace = ${workspace} AND t.id = u.id AND t.version = u.version RETURNING u.n`,
 
     remove: `DELETE FROM ${t} WHERE workspace = $1 AND id = $2`,
 

@@ -10,7 +10,7 @@ import { toKeyText } from "../KeyText.ts"
 import { numberArray } from "./arrayLiteral.ts"
 import { isRowsFault } from "./outcome.ts"
 import { bodiesOf, expiriesOf, idsOf, marksOf, ownersOf, recordOf, workspacesOf } from "./rows.ts"
-import { type Rows, type Session, type Trouble, told } from "./Session.ts"
+import { type Session, type Trouble, told } from "./Session.ts"
 import { byKey, type Found, type Replacement } from "./singly.ts"
 
 type Answers<A, E> = ReadonlyArray<Exit.Exit<A, E | StorageUnavailable>>
@@ -24,12 +24,6 @@ export interface Verb<Item, A, E> {
 }
 
 const nothing: Exit.Exit<Found> = Exit.succeed(Option.none())
-
-/** No two of a batch have one id (`Verb` batches are made so), so an id tells which of them was written. */
-const writtenOrConflict = (keys: ReadonlyArray<RecordKey>) => (rows: Rows) => {
-  const written = new Set(rows.map(([id]) => id))
-  return keys.map(({ id }) => (written.has(toKeyText(id)) ? Exit.void : Exit.fail(new Conflict())))
-}
 
 /** One statement for several calls. `alone`: they are all about one workspace, as the statements then want it. */
 export const severally = ({ lately, read, statements, write }: Session, alone: boolean) => {
@@ -53,16 +47,23 @@ export const severally = ({ lately, read, statements, write }: Session, alone: b
     insert: (kind: Kind, records: ReadonlyArray<NewRecord>, until: number) => {
       const sorted = [...records].sort(byKey)
       const parameters = [where(sorted), idsOf(sorted), ownersOf(sorted), expiriesOf(sorted), bodiesOf(sorted)]
-      return Effect.map(write(statements[kind].insertMany, parameters, until), writtenOrConflict(records))
+      return Effect.map(write(statements[kind].insertMany, parameters, until), (rows) => {
+        // No two of a batch have one id (`Verb` batches are made so), so an id tells which of them was written.
+        const written = new Set(rows.map(([id]) => id))
+        return records.map(({ id }) => (written.has(toKeyText(id)) ? Exit.void : Exit.fail(new Conflict())))
+      })
     },
 
     replace: (kind: Kind, replacements: ReadonlyArray<Replacement>, until: number) => {
       const sorted = [...replacements].sort((a, b) => byKey(a.record, b.record))
       const records = sorted.map(({ record }) => record)
       const versions = numberArray(sorted.map(({ expected }) => expected))
-      const parameters = [where(records), idsOf(records), versions, expiriesOf(records), bodiesOf(records)]
-      const given = replacements.map(({ record }) => record)
-      return Effect.map(write(statements[kind].replaceMany, parameters, until), writtenOrConflict(given))
+      const values = [idsOf(records), versions, expiriesOf(records), bodiesOf(records)]
+      const parameters = [where(records), ...values, sorted.length]
+      return Effect.map(write(statements[kind].replaceMany, parameters, until), (rows) => {
+        const written = new Set(rows.map(([n]) => sorted[Number(n) - 1]))
+        return replacements.map((replacement) => (written.has(replacement) ? Exit.void : Exit.fail(new Conflict())))
+      })
     }
   }
 }
