@@ -11,16 +11,10 @@ import type { Workspace, WorkspaceId } from "../../../core/workspace/Workspace.t
 import type { Order, Plan } from "../../Plan.ts"
 import { formOf, get, getWithBearer, post, redirectUri, registration, verifier } from "../forms.ts"
 import { makeClient, type Registered } from "./client.ts"
+import { drawNumbers } from "./drawNumbers.ts"
 import { accessTokenOf, fill, grantIdAt, refreshTokenOf } from "./grants.ts"
 
 const atOnce = 1000
-
-/** So many numbers below a bound, evenly spread and in no order, each once. */
-const spread = (count: number, bound: number): ReadonlyArray<number> => {
-  const taken = Math.min(count, bound)
-  // A prime above any bound here meets every number once.
-  return Array.from({ length: taken }, (_, n) => (n * 1_000_003 + 17) % bound)
-}
 
 export interface Filling {
   readonly grants: number
@@ -61,7 +55,7 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
     const accessTokens = (count: number) =>
       Effect.map(currentInstant, (now) => {
         const tokens: Array<string> = []
-        const numbers = spread(Math.ceil(count / clients), each)
+        const numbers = drawNumbers(Math.ceil(count / clients), each)
         // Where there are fewer grants than tokens, some have several.
         for (let round = 0; tokens.length < count; round++) {
           const n = numbers[round % numbers.length] ?? 0
@@ -74,7 +68,7 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
 
     const refreshTokens = (count: number) =>
       Effect.forEach(
-        spread(count, each),
+        drawNumbers(count, each),
         (n) =>
           Effect.map(parts.grantRecords.get(workspace, grantIdAt(n)), (kept) => {
             const grant = kept?.value
