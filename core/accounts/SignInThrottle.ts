@@ -1,5 +1,6 @@
 import { Option } from "effect"
 import type { Instant, Millis } from "../rules/Instant.ts"
+import { LatelyUsed } from "../rules/LatelyUsed.ts"
 import { TooManyRequests } from "../rules/Refusal.ts"
 
 /** Who tries, as far as it is known. Keys only: a digest of the email, a network, a browser's name. */
@@ -47,14 +48,14 @@ const forgottenAfter = 24 * 60 * minute
 /** An IPv4 address is its own region: whoever has many of those, has them from many places. */
 const regionOf = (network: string): string => network.replace(/^([^:]*:[^:]*:[^:]*):.*$/, "$1")
 
-/** Each of the five tables holds this many; beyond it the longest untouched is forgotten. */
+/** Each of the five tables holds this many that were touched last, and up to as many again. */
 const rows = 50_000
 
 const waitAfter = ({ count, last }: Failures, now: Instant): Millis =>
   count < slope.free ? 0 : Math.max(0, last + Math.min(slope.longest, 1000 * 2 ** (count - slope.free)) - now)
 
 class Table {
-  readonly #rows = new Map<string, Failures>()
+  readonly #rows = new LatelyUsed<string, Failures>(2 * rows)
 
   get(key: string, now: Instant): Failures {
     const found = this.#rows.get(key)
@@ -62,13 +63,8 @@ class Table {
   }
 
   set(key: string, failures: Failures): void {
-    this.#rows.delete(key)
-    if (failures.count <= 0) return
-    if (this.#rows.size >= rows) {
-      const oldest = this.#rows.keys().next()
-      if (oldest.done !== true) this.#rows.delete(oldest.value)
-    }
-    this.#rows.set(key, failures)
+    if (failures.count <= 0) this.#rows.delete(key)
+    else this.#rows.set(key, failures)
   }
 }
 

@@ -4,6 +4,7 @@ import { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import { currentInstant, Instant, instantOf } from "../rules/Instant.ts"
+import { LatelyUsed } from "../rules/LatelyUsed.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { type RecordKind, recordsOf } from "../server/Records.ts"
@@ -35,7 +36,7 @@ interface Bucket {
   untold: number
 }
 
-/** More callers than this at once, and those heard of longest ago start afresh. */
+/** More callers than this at once, and those heard of longest ago start afresh: half of them, when there is no more room. */
 const bucketsKept = 100_000
 /** A caller that has not used this part of its burst is nobody that other processes have to hear of. */
 const worthTelling = 0.25
@@ -54,16 +55,12 @@ export const layer = Layer.effectContext(
   Effect.gen(function* () {
     const records = recordsOf(yield* Storage, limitKind)
     const entropy = yield* Entropy
-    const buckets = new Map<string, Bucket>()
+    const buckets = new LatelyUsed<string, Bucket>(bucketsKept)
 
     const bucketOf = (key: LimitKey): Bucket => {
       const name = `${key.workspace} ${key.allowance.name} ${key.of}`
       const known = buckets.get(name)
       if (known !== undefined) return known
-      if (buckets.size >= bucketsKept) {
-        const oldest = buckets.keys().next()
-        if (oldest.done !== true) buckets.delete(oldest.value)
-      }
       const made: Bucket = {
         workspace: key.workspace,
         id: `${key.allowance.name}:${digestOf(key.of)}`,

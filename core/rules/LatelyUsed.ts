@@ -32,4 +32,10 @@ export class LatelyUsed<K, A extends object> {
     this.young.delete(key)
     this.old.delete(key)
   }
+
+  /** Each once; what was set last comes last. */
+  *[Symbol.iterator](): Generator<readonly [K, A]> {
+    for (const entry of this.old) if (!this.young.has(entry[0])) yield entry
+    yield* this.young
+  }
 }

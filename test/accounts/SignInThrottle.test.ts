@@ -63,6 +63,20 @@ describe("guessing from one place", () => {
     ).toBe(5)
   })
 
+  test("is remembered behind as many others as there is room for, and no longer", () => {
+    const throttle = new SignInThrottle()
+    const strangers = (first: number, count: number) => times(count, (i) => from(`n${first + i}`, `l${first + i}`))
+    passed(throttle, strangers(0, 49_999))
+    passed(
+      throttle,
+      times(5, () => from("1"))
+    )
+    expect(passed(throttle, strangers(50_000, 50_000))).toBe(50_000)
+    expect(passed(throttle, [from("1")])).toBe(0)
+    passed(throttle, strangers(100_000, 100_001))
+    expect(passed(throttle, [from("1")])).toBe(1)
+  })
+
   test("is forgotten after a day without a failure, and at once when the person was right", () => {
     const throttle = new SignInThrottle()
     passed(

@@ -52,4 +52,18 @@ describe("what was used lately", () => {
       expect(used.get(name)).toBeUndefined()
     }
   })
+
+  test("can be gone through, each once, the last that was set last", () => {
+    const used = filled(10, 7)
+    used.set(1, entry(100))
+    used.delete(3)
+    used.delete(6)
+    expect([...used]).toEqual([
+      [0, entry(0)],
+      [2, entry(2)],
+      [4, entry(4)],
+      [5, entry(5)],
+      [1, entry(100)]
+    ])
+  })
 })
