@@ -17,7 +17,7 @@ export interface Session {
   readonly deadline: () => number
   readonly read: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
   readonly write: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
-  /** Of the kinds that requests read over and over. */
+  /** Of the kinds that requests read over and over, and whose bodies name their write. */
   readonly lately: Readonly<Partial<Record<Kind, LatelyRead>>>
 }
 

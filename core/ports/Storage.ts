@@ -18,7 +18,7 @@ export interface NewRecord extends RecordKey {
   readonly owner: string
   /** Milliseconds since 1970; from then on `sweep` may remove the record. `null`: never. */
   readonly expiresAt: number | null
-  /** Where it has a text `_by`, that names the write: of one record, no two of the same version have the same. */
+  /** A grant's names the write that it came by, in `_by`: no two of one version have the same. Other kinds' need not. */
   readonly body: Json
 }
 
