@@ -2,12 +2,14 @@ import { describe, expect, test } from "bun:test"
 import { Effect, type Scope } from "effect"
 import { Redis } from "ioredis"
 import postgres from "postgres"
+import { pollUntil } from "./pollUntil.ts"
 import { isAlive } from "./processes.ts"
 import { runProgram } from "./runProgram.ts"
-import type { Server } from "./Server.ts"
+import { type Server, startServer } from "./Server.ts"
 import { startPostgres } from "./startPostgres.ts"
 import { startRedis } from "./startRedis.ts"
 import { startRedisCluster } from "./startRedisCluster.ts"
+import { throwawayFolder } from "./throwawayFolder.ts"
 
 const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
 
@@ -115,3 +117,31 @@ describe("a Redis Cluster of one's own", () => {
       })
     ))
 })
+
+test("nothing of a server runs while it is frozen, though it goes on starting children", () =>
+  scoped(
+    Effect.gen(function* () {
+      const folder = yield* throwawayFolder("forks")
+      const children = "while :; do (sleep 0.05; echo tick) & sleep 0.001; done"
+      const server = yield* startServer({
+        name: "forks",
+        url: "",
+        port: 0,
+        folder,
+        command: "sh",
+        args: ["-c", children],
+        user: undefined,
+        stopSignal: "SIGTERM",
+        discardSignal: "SIGKILL",
+        answers: Effect.succeed(true)
+      })
+      const grows = (from: number) => Effect.sync(() => server.log().length > from)
+      for (let time = 0; time < 5; time++) {
+        expect(yield* pollUntil(grows(server.log().length), 10_000)).toBe(true)
+        yield* server.freeze
+        const said = server.log().length
+        expect(yield* pollUntil(grows(said), 200)).toBe(false)
+        yield* server.thaw
+      }
+    })
+  ))

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Schema, type Scope } from "effect"
 import { pollUntil } from "./pollUntil.ts"
-import { familyOf, isAlive, signal } from "./processes.ts"
+import { familyOf, isAlive, runningIn, signal } from "./processes.ts"
 import { plainEnvironment } from "./runProgram.ts"
 import type { User } from "./unprivilegedUser.ts"
 
@@ -77,6 +77,13 @@ export const startServer = Effect.fnUntraced(function* (
 
   const family = () => (child?.pid === undefined ? [] : familyOf(child.pid))
 
+  /** Whether all were stopped already: until then one may have started another behind our back. */
+  const stopAll = () => {
+    const running = child?.pid === undefined ? [] : runningIn(child.pid)
+    for (const pid of running) signal(pid, "SIGSTOP")
+    return running.length === 0
+  }
+
   const gone = (pids: ReadonlyArray<number>) =>
     pollUntil(
       Effect.sync(() => !pids.some(isAlive) && (child === undefined || hasEnded(child))),
@@ -130,9 +137,7 @@ export const startServer = Effect.fnUntraced(function* (
     start,
     stop: endBy(program.stopSignal),
     kill,
-    freeze: Effect.sync(() => {
-      for (const pid of family()) signal(pid, "SIGSTOP")
-    }),
+    freeze: Effect.asVoid(pollUntil(Effect.sync(stopAll), stopLimit)),
     thaw: Effect.sync(() => {
       for (const pid of family()) signal(pid, "SIGCONT")
     }),

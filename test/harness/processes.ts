@@ -5,6 +5,7 @@ interface Process {
   readonly pid: number
   readonly parent: number
   readonly zombie: boolean
+  readonly stopped: boolean
 }
 
 /** `/proc/PID/stat` is `pid (name) state parent …`, and the name may hold anything, so read from its last bracket. */
@@ -12,7 +13,7 @@ const fromStat = (pid: string): Process | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
     const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-    return { pid: Number(pid), parent: Number(parent), zombie: state === "Z" }
+    return { pid: Number(pid), parent: Number(parent), zombie: state === "Z", stopped: state === "T" }
   } catch {
     // It ended between the listing and the reading.
     return undefined
@@ -21,7 +22,8 @@ const fromStat = (pid: string): Process | undefined => {
 
 const fromPs = (line: string): Process => {
   const [pid, parent, state] = line.trim().split(/\s+/)
-  return { pid: Number(pid), parent: Number(parent), zombie: state?.startsWith("Z") === true }
+  const is = (letter: string) => state?.startsWith(letter) === true
+  return { pid: Number(pid), parent: Number(parent), zombie: is("Z"), stopped: is("T") }
 }
 
 /** Debian's smallest images have no `ps`, macOS has no `/proc`. */
@@ -32,15 +34,25 @@ const all = (): ReadonlyArray<Process> =>
         .flatMap((pid) => fromStat(pid) ?? [])
     : spawnSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" }).stdout.trim().split("\n").map(fromPs)
 
-/** The process and all that descend from it. */
-export const familyOf = (pid: number): ReadonlyArray<number> => {
-  const processes = all()
-  const grow = (family: ReadonlyArray<number>): ReadonlyArray<number> => {
-    const children = processes.filter((one) => family.includes(one.parent) && !family.includes(one.pid))
-    return children.length === 0 ? family : grow([...family, ...children.map((one) => one.pid)])
+const growFamily = (pid: number, processes: ReadonlyArray<Process>): ReadonlyArray<Process> => {
+  const grow = (family: ReadonlyArray<Process>): ReadonlyArray<Process> => {
+    const isIn = (one: number) => family.some((member) => member.pid === one)
+    const children = processes.filter((one) => isIn(one.parent) && !isIn(one.pid))
+    return children.length === 0 ? family : grow([...family, ...children])
   }
-  return grow([pid])
+  return grow(processes.filter((one) => one.pid === pid))
 }
+
+/** The process and all that descend from it. */
+export const familyOf = (pid: number): ReadonlyArray<number> => [
+  ...new Set([pid, ...growFamily(pid, all()).map((one) => one.pid)])
+]
+
+/** Those of them that are neither stopped (SIGSTOP) nor over. */
+export const runningIn = (pid: number): ReadonlyArray<number> =>
+  growFamily(pid, all())
+    .filter(({ stopped, zombie }) => !stopped && !zombie)
+    .map((one) => one.pid)
 
 export const isAlive = (pid: number): boolean => {
   if (existsSync("/proc/self/stat")) return fromStat(String(pid))?.zombie === false

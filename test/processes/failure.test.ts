@@ -105,8 +105,10 @@ const expectUnreadyAndAlive = (scene: Scene) =>
   Effect.forEach(
     scene.servers,
     Effect.fnUntraced(function* (server) {
-      yield* eventually("not ready", answers(server, "/readyz", 503))
-      expect((yield* server.get("/readyz")).headers.get("retry-after")).not.toBeNull()
+      yield* eventually(
+        "not ready, and says when to ask again",
+        Effect.map(server.get("/readyz"), ({ headers, status }) => status === 503 && headers.has("retry-after"))
+      )
       expect((yield* server.get("/healthz")).status).toBe(200)
     }),
     { discard: true }
@@ -173,9 +175,9 @@ const killStore: Harm = {
 const freezeStore: Harm = {
   name: "a store that hangs",
   harm: Effect.fnUntraced(function* (scene) {
-    yield* scene.victim.server.freeze
-    yield* expectUnreadyAndAlive(scene)
-    yield* scene.victim.server.thaw
+    const { freeze, thaw } = scene.victim.server
+    yield* freeze
+    yield* Effect.ensuring(expectUnreadyAndAlive(scene), thaw)
   })
 }
 
