@@ -14,8 +14,8 @@ import type { Part } from "./Part.ts"
 const part = "growth"
 const few = 1000
 const many = 1_000_000
-/** So many access tokens on either side, or it is them that are compared; and refresh tokens, as far as there are grants. */
-const values = 12_800
+/** So many grants are in use on either side, with a token of each, or it is them that are compared. */
+const values = few
 const inWorkspaces = 10_000
 const tokensInWorkspaces = 2000
 const workloads: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
