@@ -19,8 +19,10 @@ export const processes: Part = {
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
     const options = closely(setting.options)
-    // It goes wherever there is room: with two servers on two cores there is no core of its own for it.
-    const generator = yield* startGenerator(undefined)
+    // Two servers on two cores leave it no core of its own. What it takes away is not to be a difference: it is in the
+    // way of one server just as it is in the way of several.
+    const beside = yield* startGenerator(0)
+    const anywhere = yield* startGenerator(undefined)
     const results: Array<Result> = []
 
     const measure = Effect.fnUntraced(function* (
@@ -38,12 +40,13 @@ export const processes: Part = {
       for (const workload of workloads) {
         const entrants = [1, 2, 4].map((count) =>
           entrant({
-            generator,
+            generator: count === 1 ? beside : anywhere,
             options,
             workload,
             store,
             families,
             subjects: [first, ...rest.slice(0, count - 1)],
+            connections: count * options.connections,
             case: count === 1 ? "1 process" : `${count} processes`
           })
         )
