@@ -23,7 +23,7 @@ export interface Coalescing<Item, Answer, Failure> {
    * who is alone waits for their own round only.
    */
   readonly leaves?: "turn" | "crowd" | "lull"
-  /** How many items travel together at most. So many leave at once, unless too many batches are out. */
+  /** How many items travel together at most. */
   readonly size: number
   /** How many batches are under way at once; what comes while all are gathers. */
   readonly underWay: number
@@ -166,8 +166,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       }
       if (shares) byIdentity.set(call.id, call)
       waiting.push(call)
-      if (waiting.length >= size && out < underWay) pump()
-      else if (!scheduled && mayLeave(call.since)) {
+      if (!scheduled && mayLeave(call.since)) {
         scheduled = true
         if (leaves === "lull") setImmediate(leaveInLull, lastSize > 1 ? 0 : 1)
         else if (leaves === "crowd" && lastSize > 1) setImmediate(pump)

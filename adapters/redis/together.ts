@@ -18,14 +18,9 @@ export interface Gathering {
   readonly maximumWaiting: number
 }
 
-/**
- * So that the server works on the first of a crowd while the rest are still put into words, and neither sleeps until the
- * other has done; each waking costs more than a command.
- */
-const batchSize = 20
-const batchesUnderWay = 3
-/** Milliseconds. */
-const patience = 3
+/** A larger batch saves little more, and a script holds up everything else on its server. */
+const batchSize = 64
+const batchesUnderWay = 1
 
 /** Calls that meet, as one command; or each alone. */
 export const together = <Item, A, E>(
@@ -40,7 +35,6 @@ export const together = <Item, A, E>(
         sameIdentity,
         size: batchSize,
         underWay: batchesUnderWay,
-        patience,
         within: deadlineMillis,
         mostWaiting: maximumWaiting,
         late: wire.tooBusy

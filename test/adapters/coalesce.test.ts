@@ -165,23 +165,6 @@ describe("what travels together", () => {
   )
 
   test(
-    "a full batch leaves at once, in the middle of a turn, unless too many are out",
-    run(
-      Effect.gen(function* () {
-        const { batch, batches, start } = yield* held({ size: 2, underWay: 2 })
-        const calls = yield* Effect.forEach([..."abcde"], start)
-        expect(shape(batches)).toEqual(["ab", "cd"])
-        yield* upper(batch(0))
-        yield* upper(batch(1))
-        yield* turn
-        expect(shape(batches)).toEqual(["ab", "cd", "e"])
-        yield* upper(batch(2))
-        expect(yield* Fiber.joinAll(calls)).toEqual([..."ABCDE"])
-      })
-    )
-  )
-
-  test(
     "a batch waits patiently for those that are out, but no longer, and not when it is full",
     run(
       Effect.gen(function* () {
