@@ -22,33 +22,25 @@ export interface Contest {
   readonly part: string
   readonly workload: Workload
   readonly entrants: ReadonlyArray<Entrant>
-  /**
-   * All have their turns at once and share the core, each with a generator of its own: what disturbs the machine then
-   * disturbs them alike. For CPU time that lies close together; nobody answers as many in a second as by himself.
-   */
-  readonly atOnce?: boolean
 }
 
-/** Side by side: each round has a turn for everybody, and every other round goes the other way, where it is not at once. */
+/** Side by side: each round has a turn for everybody, and every other round goes the other way. */
 export const hold = (
   contest: Contest,
   options: Options,
   say: (line: string) => void
 ): Effect.Effect<ReadonlyArray<Result>, BenchFailed> =>
   Effect.gen(function* () {
-    const { atOnce = false, entrants, part, workload } = contest
+    const { entrants, part, workload } = contest
     const samples = new Map<Entrant, Array<Sample>>(entrants.map((entrant) => [entrant, []]))
     for (const entrant of entrants) {
       yield* entrant.warm
       say(`${part}: ${workload}: ${entrant.name} ${entrant.store} ${entrant.case} is warm`)
     }
     for (let round = 0; round < options.rounds; round++) {
-      const order = round % 2 === 0 ? entrants : [...entrants].reverse()
-      yield* Effect.forEach(
-        order,
-        (entrant) => Effect.map(entrant.turn, (sample) => samples.get(entrant)?.push(sample)),
-        { concurrency: atOnce ? "unbounded" : 1, discard: true }
-      )
+      for (const entrant of round % 2 === 0 ? entrants : [...entrants].reverse()) {
+        samples.get(entrant)?.push(yield* entrant.turn)
+      }
     }
     say(`${part}: ${workload} done`)
     return entrants.map((entrant) => ({

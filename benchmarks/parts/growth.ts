@@ -26,52 +26,46 @@ export const growth: Part = {
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
     const options = closely(setting.options)
-    // Of a core that two share, each has half.
-    const shared = { ...options, millis: 2 * options.millis }
     const generator = yield* startGenerator()
-    const generators = [generator, yield* startGenerator()] as const
     const results: Array<Result> = []
 
     const compare = (
       store: string,
       urls: { readonly few: string; readonly many: string; readonly filled: boolean },
-      database?: number
+      families: ReadonlyArray<number>
     ) =>
       Effect.scoped(
         Effect.gen(function* () {
           const small = yield* tessera(setting, { store: urls.few, grants: few })
           const large = yield* tessera(setting, { store: urls.many, grants: many, filled: urls.filled })
-          // Whose request the time of a database was for that serves both, nobody could tell.
-          const atOnce = database === undefined
-          const turns = atOnce ? shared : options
           for (const workload of workloads) {
             const entrants = [
-              { subject: small, name: "1,000 grants", generator: generators[0] },
-              { subject: large, name: "1,000,000 grants", generator: generators[1] }
-            ].map(({ subject, name, generator }) =>
+              { subject: small, name: "1,000 grants" },
+              { subject: large, name: "1,000,000 grants" }
+            ].map(({ subject, name }) =>
               entrant({
                 generator,
-                options: turns,
+                options,
                 workload,
                 store,
-                families: database === undefined ? [] : [database],
+                families,
                 subjects: [subject],
                 case: name,
                 values,
                 keepsChain: true
               })
             )
-            results.push(...(yield* hold({ part, workload, entrants, atOnce }, turns, say)))
+            results.push(...(yield* hold({ part, workload, entrants }, options, say)))
           }
         })
       )
 
     say(`${part}: a million grants in memory`)
-    yield* compare("memory", { few: "memory:", many: "memory:", filled: false })
+    yield* compare("memory", { few: "memory:", many: "memory:", filled: false }, [])
 
     const file = yield* setting.million
     const folder = yield* throwawayFolder("bench-sqlite")
-    yield* compare("sqlite", { few: `sqlite:${join(folder, "few.db")}`, many: file, filled: true })
+    yield* compare("sqlite", { few: `sqlite:${join(folder, "few.db")}`, many: file, filled: true }, [])
 
     const postgres = yield* setting.postgres
     say(`${part}: a million grants in PostgreSQL`)
@@ -81,7 +75,7 @@ export const growth: Part = {
       filled: true
     }
     yield* manyInPostgres(setting, postgres, urls.many, many)
-    yield* compare("postgres", urls, postgres.server.pid() ?? 0)
+    yield* compare("postgres", urls, [postgres.server.pid() ?? 0])
 
     yield* Effect.scoped(
       Effect.gen(function* () {
@@ -91,19 +85,12 @@ export const growth: Part = {
         const thousand = yield* tessera(setting, { ...all, workspaces: 1000 })
         for (const workload of ["client_credentials", "bearer_check"] as const) {
           const entrants = [
-            { subject: one, name: "1 workspace", generator: generators[0] },
-            { subject: thousand, name: "1,000 workspaces", generator: generators[1] }
-          ].map(({ subject, name, generator }) =>
-            entrant({
-              generator,
-              options: shared,
-              workload,
-              subjects: [subject],
-              case: name,
-              values: tokensInWorkspaces
-            })
+            { subject: one, name: "1 workspace" },
+            { subject: thousand, name: "1,000 workspaces" }
+          ].map(({ subject, name }) =>
+            entrant({ generator, options, workload, subjects: [subject], case: name, values: tokensInWorkspaces })
           )
-          results.push(...(yield* hold({ part, workload, entrants, atOnce: true }, shared, say)))
+          results.push(...(yield* hold({ part, workload, entrants }, options, say)))
         }
         // The same server as above, and no line of the budget: enough to see a curve.
         const short = { ...setting.options, rounds: 3, firstWarmMillis: 200, firstWarmRequests: 100 }
