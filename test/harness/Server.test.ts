@@ -118,30 +118,56 @@ describe("a Redis Cluster of one's own", () => {
     ))
 })
 
-test("nothing of a server runs while it is frozen, though it goes on starting children", () =>
-  scoped(
-    Effect.gen(function* () {
-      const folder = yield* throwawayFolder("forks")
-      const children = "while :; do (sleep 0.05; echo tick) & sleep 0.001; done"
-      const server = yield* startServer({
-        name: "forks",
-        url: "",
-        port: 0,
-        folder,
-        command: "sh",
-        args: ["-c", children],
-        user: undefined,
-        stopSignal: "SIGTERM",
-        discardSignal: "SIGKILL",
-        answers: Effect.succeed(true)
-      })
-      const grows = (from: number) => Effect.sync(() => server.log().length > from)
-      for (let time = 0; time < 5; time++) {
-        expect(yield* pollUntil(grows(server.log().length), 10_000)).toBe(true)
-        yield* server.freeze
-        const said = server.log().length
-        expect(yield* pollUntil(grows(said), 200)).toBe(false)
-        yield* server.thaw
-      }
+describe("a server that starts a child each millisecond", () => {
+  const children = "while :; do (sleep 0.05; echo tick) & sleep 0.001; done"
+
+  const startForks = Effect.gen(function* () {
+    const server = yield* startServer({
+      name: "forks",
+      url: "",
+      port: 0,
+      folder: yield* throwawayFolder("forks"),
+      command: "sh",
+      args: ["-c", children],
+      user: undefined,
+      stopSignal: "SIGTERM",
+      discardSignal: "SIGKILL",
+      answers: Effect.succeed(true)
     })
-  ))
+    const saysMore = (within: number) =>
+      Effect.suspend(() => {
+        const from = server.log().length
+        return pollUntil(
+          Effect.sync(() => server.log().length > from),
+          within
+        )
+      })
+    return { server, saysMore }
+  })
+
+  test("does nothing while it is frozen", () =>
+    scoped(
+      Effect.gen(function* () {
+        const { saysMore, server } = yield* startForks
+        for (let time = 0; time < 5; time++) {
+          expect(yield* saysMore(10_000)).toBe(true)
+          yield* server.freeze
+          expect(yield* saysMore(200)).toBe(false)
+          yield* server.thaw
+        }
+      })
+    ))
+
+  test("leaves none of them behind when it is killed", () =>
+    scoped(
+      Effect.gen(function* () {
+        const { saysMore, server } = yield* startForks
+        for (let time = 0; time < 30; time++) {
+          expect(yield* saysMore(10_000)).toBe(true)
+          yield* server.kill
+          expect(yield* saysMore(200)).toBe(false)
+          yield* server.start
+        }
+      })
+    ))
+})

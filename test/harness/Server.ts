@@ -84,6 +84,8 @@ export const startServer = Effect.fnUntraced(function* (
     return running.length === 0
   }
 
+  const stopped = pollUntil(Effect.sync(stopAll), stopLimit)
+
   const gone = (pids: ReadonlyArray<number>) =>
     pollUntil(
       Effect.sync(() => !pids.some(isAlive) && (child === undefined || hasEnded(child))),
@@ -92,8 +94,8 @@ export const startServer = Effect.fnUntraced(function* (
 
   const kill = Effect.uninterruptible(
     Effect.gen(function* () {
-      // Stopped first, it cannot fork while its children are counted.
-      if (child?.pid !== undefined) signal(child.pid, "SIGSTOP")
+      // Stopped first, none of them can start another while they are counted.
+      yield* stopped
       const pids = family()
       for (const pid of pids) signal(pid, "SIGKILL")
       yield* gone(pids)
@@ -137,7 +139,7 @@ export const startServer = Effect.fnUntraced(function* (
     start,
     stop: endBy(program.stopSignal),
     kill,
-    freeze: Effect.asVoid(pollUntil(Effect.sync(stopAll), stopLimit)),
+    freeze: Effect.asVoid(stopped),
     thaw: Effect.sync(() => {
       for (const pid of family()) signal(pid, "SIGCONT")
     }),
