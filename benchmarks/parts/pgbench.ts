@@ -24,7 +24,7 @@ const leastEach = 10
 
 const names = { select: "pgbench, the same SELECT", swap: "pgbench, the same read and swap" }
 
-/** pgbench with the adapter's own statements for one record, over the very rows that the server has. */
+/** pgbench with the adapter's own statements for one record, over rows that a server of ours has written. */
 export const pgbench = (
   postgres: PostgresServer,
   url: string,

@@ -6,7 +6,7 @@ import type { Sample } from "../load/Run.ts"
 import { argument } from "./Argument.ts"
 import { grantIdAt } from "./tessera/grants.ts"
 
-/** One transaction after the other on the same file with the same settings: read a grant, swap it, commit. */
+/** One transaction after the other on a file of ours with our settings: read a grant, swap it, commit. */
 const path = argument("store", "").slice("sqlite:".length)
 const grants = Number(argument("grants", "1000"))
 const scope = Scope.makeUnsafe()
