@@ -74,22 +74,30 @@ export const stores: Part = {
     const all = ["memory", "sqlite", "postgres", "redis"] as const
     const results: Array<Result> = []
 
-    const issuing = all.map((store) => enter(store, "client_credentials", closely(options)))
+    // What is compared has its turns beside each other: the nearer they are, the more alike they are disturbed. Here
+    // that is memory with each of the others, and below a store with its program.
+    const around = ["sqlite", "postgres", "memory", "redis"] as const
+    const issuing = around.map((store) => enter(store, "client_credentials", closely(options)))
     results.push(...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, closely(options), say)))
 
     const select = yield* pgbench(postgres, apart.postgres, "select", grants, connections, programMillis)
-    const checks = [...all.map((store) => enter(store, "bearer_check", long)), select]
+    const check = (store: keyof typeof subjects) => enter(store, "bearer_check", long)
+    const checks = [check("memory"), check("sqlite"), check("redis"), check("postgres"), select]
     results.push(...(yield* hold({ part, workload: "bearer_check", entrants: checks }, long, say)))
 
     // As long as a grant is that the server has stored, command id included.
     const client = ClientId.make("A".repeat(22))
     const now = Instant.make(Date.now())
     const body = JSON.stringify({ ...grantAt(1, client, "00000000", now), _v: 1, _by: "0".repeat(18) })
+    const refresh = (store: keyof typeof subjects) => enter(store, "refresh", long)
     const swaps = [
-      ...all.map((store) => enter(store, "refresh", long)),
+      refresh("memory"),
+      refresh("sqlite"),
+      yield* sqliteLoop(apart.sqlite, grants, long.millis),
+      refresh("postgres"),
       yield* pgbench(postgres, apart.postgres, "swap", grants, connections, programMillis),
-      yield* redisBenchmark(redis, grants, body, connections, programMillis),
-      yield* sqliteLoop(apart.sqlite, grants, long.millis)
+      refresh("redis"),
+      yield* redisBenchmark(redis, grants, body, connections, programMillis)
     ]
     results.push(...(yield* hold({ part, workload: "refresh", entrants: swaps }, long, say)))
 
