@@ -1,16 +1,11 @@
-import type { Reading, RecordKey } from "../core/ports/Storage.ts"
+import type { Reading } from "../core/ports/Storage.ts"
 import { LatelyUsed } from "../core/rules/LatelyUsed.ts"
 
 export interface Read extends Reading {
   readonly text: string
-  /** How the store can be told that this is known, and in which workspace; nothing until the body was looked at. */
-  mark?: Mark | undefined
 }
 
-export interface Mark {
-  readonly workspace: string
-  readonly write: string
-}
+export const readOf = (text: string): Read => ({ text, made: undefined })
 
 /** A kilobyte each, with what the core makes of it. */
 const most = 32_768
@@ -21,20 +16,24 @@ const longest = 1024
  * The texts of bodies as they were read last. A record that is in use is read over and over and hardly ever changes in
  * between: while its text is the same, so is its reading, and nothing of the text has to be parsed.
  */
-export class LatelyRead {
-  private readonly readings = new LatelyUsed<string, Read>(most)
+export class LatelyRead<A extends Read> {
+  private readonly readings = new LatelyUsed<string, A>(most)
+  private readonly make: (text: string) => A
 
-  /** What was read lately of this very record, if the store can be told of it. */
-  known({ id, workspace }: RecordKey): Read | undefined {
-    const read = this.readings.get(id)
-    return read?.mark?.workspace === workspace ? read : undefined
+  constructor(make: (text: string) => A) {
+    this.make = make
   }
 
-  readingOf(id: string, text: string): Read | undefined {
+  /** What was read last of this id, whatever the store holds by now. */
+  last(id: string): A | undefined {
+    return this.readings.get(id)
+  }
+
+  readingOf(id: string, text: string): A | undefined {
     if (text.length > longest) return undefined
     const known = this.readings.get(id)
     if (known?.text === text) return known
-    const reading: Read = { text, made: undefined }
+    const reading = this.make(text)
     this.readings.set(id, reading)
     return reading
   }

@@ -1,7 +1,7 @@
 import { Clock, Effect } from "effect"
 import type { Kind, StorageUnavailable } from "../../core/ports/Storage.ts"
-import { LatelyRead } from "../LatelyRead.ts"
 import type { Cell, Row } from "./Connection.ts"
+import { type MarkedReads, markedReads } from "./MarkedRead.ts"
 import { isLostRace, unavailable } from "./outcome.ts"
 import type { Pool, Statement, Unanswered } from "./Pool.ts"
 import type { Statements } from "./statements.ts"
@@ -18,7 +18,7 @@ export interface Session {
   readonly read: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
   readonly write: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
   /** Of the kinds that requests read over and over, and whose bodies name their write. */
-  readonly lately: Readonly<Partial<Record<Kind, LatelyRead>>>
+  readonly lately: Readonly<Partial<Record<Kind, MarkedReads>>>
 }
 
 /** A race that is lost this often is no accident. */
@@ -42,7 +42,7 @@ export const makeSession = Effect.fnUntraced(function* (
 
   return {
     statements,
-    lately: { grant: new LatelyRead() },
+    lately: { grant: markedReads() },
     now,
     deadline: () => now() + within,
     read: (text, parameters, until) => run({ text, parameters, writes: false }, until, raceRetries),

@@ -1,24 +1,24 @@
-import type { Json, NewRecord, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
+import type { NewRecord, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
 import { fromKeyText, toKeyText } from "../KeyText.ts"
-import type { LatelyRead, Mark, Read } from "../LatelyRead.ts"
 import { numberArray, textArray } from "./arrayLiteral.ts"
 import { fromBodyText, toBodyText } from "./BodyText.ts"
 import type { Cell, Row } from "./Connection.ts"
+import { type MarkedRead, type MarkedReads, markOf } from "./MarkedRead.ts"
 
 export const keyText = (cell: Cell | undefined): string => fromKeyText(String(cell))
-
-/** Which write a body came by, as `getMany` has the database say it; `undefined` where it does not tell. */
-const markOf = (workspace: string, version: number, body: Json): Mark | undefined =>
-  typeof body === "object" && body !== null && "_by" in body && typeof body._by === "string"
-    ? { workspace, write: `${version} ${body._by}` }
-    : undefined
 
 /**
  * A record out of its owner, version, expiry and body, which stand in the row from column `at` on. Where bodies like it
  * are read `lately`, the core may know this one already, so that it is parsed only when somebody looks at it. The body
  * that is `known` to the database to be known here is left out of the row.
  */
-export const recordOf = (key: RecordKey, row: Row, at: number, lately?: LatelyRead, known?: Read): StoredRecord => {
+export const recordOf = (
+  key: RecordKey,
+  row: Row,
+  at: number,
+  lately?: MarkedReads,
+  known?: MarkedRead
+): StoredRecord => {
   const { workspace, kind, id } = key
   const owner = keyText(row[at])
   const version = Number(row[at + 1])
@@ -48,7 +48,7 @@ type Records = ReadonlyArray<NewRecord>
 
 export const workspacesOf = (keys: Keys): string => textArray(keys.map(({ workspace }) => toKeyText(workspace)))
 export const idsOf = (keys: Keys): string => textArray(keys.map(({ id }) => toKeyText(id)))
-export const marksOf = (reads: ReadonlyArray<Read | undefined>): string =>
+export const marksOf = (reads: ReadonlyArray<MarkedRead | undefined>): string =>
   textArray(reads.map((read) => read?.mark?.write))
 export const ownersOf = (records: Records): string => textArray(records.map(({ owner }) => toKeyText(owner)))
 export const expiriesOf = (records: Records): string => numberArray(records.map(({ expiresAt }) => expiresAt))

@@ -8,6 +8,7 @@ import {
 } from "../../core/ports/Storage.ts"
 import { toKeyText } from "../KeyText.ts"
 import { numberArray } from "./arrayLiteral.ts"
+import { knownOf } from "./MarkedRead.ts"
 import { isRowsFault } from "./outcome.ts"
 import { bodiesOf, expiriesOf, idsOf, marksOf, ownersOf, recordOf, workspacesOf } from "./rows.ts"
 import { type Session, type Trouble, told } from "./Session.ts"
@@ -31,7 +32,7 @@ export const severally = ({ lately, read, statements, write }: Session, alone: b
 
   return {
     get: (kind: Kind, keys: ReadonlyArray<RecordKey>, until: number) => {
-      const known = keys.map((key) => lately[kind]?.known(key))
+      const known = keys.map((key) => knownOf(lately[kind], key))
       const parameters = [where(keys), idsOf(keys), keys.length, marksOf(known)]
       return Effect.map(read(statements[kind].getMany, parameters, until), (rows) => {
         const answers = keys.map(() => nothing)

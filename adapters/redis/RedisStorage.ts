@@ -7,7 +7,7 @@ import {
   type Storage,
   type StorageUnavailable
 } from "../../core/ports/Storage.ts"
-import { LatelyRead } from "../LatelyRead.ts"
+import { LatelyRead, type Read, readOf } from "../LatelyRead.ts"
 import { fetchRecords, notDone, type Wanted } from "./fetchRecord.ts"
 import { listOwned, strike } from "./listOwned.ts"
 import { lineOf } from "./OwnerEntry.ts"
@@ -33,7 +33,7 @@ export interface Keeping {
 export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Keeping, gathering: Gathering) {
   const { prefix } = keeping
   // Requests read grants over and over.
-  const lately: Readonly<Partial<Record<Kind, LatelyRead>>> = { grant: new LatelyRead() }
+  const lately: Readonly<Partial<Record<Kind, LatelyRead<Read>>>> = { grant: new LatelyRead(readOf) }
 
   /** In ms from now, by the port's clock and not by the server's; "0" for no end. */
   const lifetime = (expiresAt: number | null, now: number): string => {

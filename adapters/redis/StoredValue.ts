@@ -6,7 +6,7 @@ import {
   StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
-import type { LatelyRead } from "../LatelyRead.ts"
+import type { LatelyRead, Read } from "../LatelyRead.ts"
 
 /**
  * A record as Redis holds it: one line `1 version expiresAt entry owner`, then the body. The leading 1 is the version
@@ -47,7 +47,7 @@ export const parseHead = (line: string): Result.Result<Head, StorageUnavailable>
 export const parseValue = (
   { workspace, kind, id }: RecordKey,
   text: string,
-  lately?: LatelyRead
+  lately?: LatelyRead<Read>
 ): Result.Result<StoredValue, StorageUnavailable> => {
   const end = text.indexOf("\n")
   const head = parseHead(text.slice(0, end))

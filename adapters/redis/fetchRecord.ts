@@ -1,6 +1,6 @@
 import { Effect, Exit, Option, Result } from "effect"
 import { type RecordKey, StorageUnavailable } from "../../core/ports/Storage.ts"
-import type { LatelyRead } from "../LatelyRead.ts"
+import type { LatelyRead, Read } from "../LatelyRead.ts"
 import { pathOf, placeOf } from "./Place.ts"
 import { parseValue, type StoredValue } from "./StoredValue.ts"
 import type { Deadline, Wire } from "./Wire.ts"
@@ -25,7 +25,7 @@ const fetchAt = (wire: Wire, wanted: Wanted, deadline: Deadline) =>
 export interface Wanted {
   readonly key: RecordKey
   readonly record: string
-  readonly lately?: LatelyRead | undefined
+  readonly lately?: LatelyRead<Read> | undefined
 }
 
 /** By one command; not for a cluster, where the keys would have to be in one slot. */
