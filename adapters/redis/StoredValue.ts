@@ -55,27 +55,21 @@ export const parseValue = (
   const { version, expiresAt, entry, owner } = head.success
   const json = text.slice(end + 1)
   const reading = lately?.readingOf(id, json)
-  if (reading?.made !== undefined) {
-    const record = {
-      workspace,
-      kind,
-      id,
-      owner,
-      expiresAt,
-      version,
-      reading,
-      get body() {
-        return jsonOf(json)
-      }
+  const parsed = reading?.made === undefined ? parseJson(json) : undefined
+  if (parsed !== undefined && Result.isFailure(parsed)) return unreadable
+  const record = {
+    workspace,
+    kind,
+    id,
+    owner,
+    expiresAt,
+    version,
+    reading,
+    get body() {
+      return parsed === undefined ? jsonOf(json) : parsed.success
     }
-    return Result.succeed({ entry, record })
   }
-  const body = parseJson(json)
-  if (Result.isFailure(body)) return unreadable
-  return Result.succeed({
-    entry,
-    record: { workspace, kind, id, owner, expiresAt, version, body: body.success, reading }
-  })
+  return Result.succeed({ entry, record })
 }
 
 const unreadable = Result.fail(
