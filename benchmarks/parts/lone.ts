@@ -26,21 +26,33 @@ export const lone: Part = {
     const postgres = yield* setting.postgres
     const redis = yield* setting.redis
     const generator = yield* startGenerator()
-    const url = yield* freshDatabase(postgres, "lone")
-    const file = `sqlite:${join(yield* throwawayFolder("bench-sqlite"), "tessera.db")}`
-    const urls = { sqlite: file, postgres: url, redis: yield* freshRedis(redis) }
+    const folder = yield* throwawayFolder("bench-sqlite")
+    const url = yield* freshRedis(redis)
+    // Each has rows of its own, or it would lose swaps to the other and read what that has written.
+    const urls = {
+      sqlite: [`sqlite:${join(folder, "together.db")}`, `sqlite:${join(folder, "apart.db")}`],
+      postgres: [yield* freshDatabase(postgres, "lone"), yield* freshDatabase(postgres, "lone_apart")],
+      redis: [`${url}/0`, `${url}/1`]
+    } as const
     const held = yield* Effect.forEach(["sqlite", "postgres", "redis"] as const, (store) =>
       Effect.gen(function* () {
-        const together = yield* tessera(setting, { store: urls[store], name: "tessera" })
-        const apart = yield* tessera(setting, {
-          store: urls[store],
-          filled: true,
-          coalescing: false,
-          name: "tessera, apart"
-        })
+        const [together, apart] = urls[store]
+        const subjects = [
+          yield* tessera(setting, { store: together, name: "tessera" }),
+          yield* tessera(setting, { store: apart, coalescing: false, name: "tessera, apart" })
+        ]
         return yield* Effect.forEach(workloads, (workload) => {
-          const entrants = [together, apart].map((subject) =>
-            entrant({ generator, options, workload, store, subjects: [subject], connections: 1, case: "1 connection" })
+          const entrants = subjects.map((subject) =>
+            entrant({
+              generator,
+              options,
+              workload,
+              store,
+              subjects: [subject],
+              connections: 1,
+              case: "1 connection",
+              keepsChain: true
+            })
           )
           return hold({ part, workload, entrants }, options, say)
         })
