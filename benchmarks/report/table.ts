@@ -21,8 +21,13 @@ const columns = [
 
 const rowOf = (result: Result): ReadonlyArray<string> => {
   const of = (key: keyof Sample) => result.samples.map((sample) => sample[key])
-  const number = (key: keyof Sample, digits: number) => median(of(key)).toFixed(digits)
-  const percent = (key: keyof Sample) => `${(spread(of(key)) * 100).toFixed(0)}%`
+  // What a database's own program takes itself is not measured.
+  const unless0 = (key: keyof Sample, text: (middle: number) => string) => {
+    const middle = median(of(key))
+    return middle === 0 ? "" : text(middle)
+  }
+  const number = (key: keyof Sample, digits: number) => unless0(key, (middle) => middle.toFixed(digits))
+  const percent = (key: keyof Sample) => unless0(key, () => `${(spread(of(key)) * 100).toFixed(0)}%`)
   return [
     result.part,
     result.workload,
@@ -37,7 +42,7 @@ const rowOf = (result: Result): ReadonlyArray<string> => {
     number("p50", 2),
     number("p99", 2),
     number("memory", 0),
-    `${(median(of("generatorLoad")) * 100).toFixed(0)}%`
+    unless0("generatorLoad", (middle) => `${(middle * 100).toFixed(0)}%`)
   ]
 }
 
