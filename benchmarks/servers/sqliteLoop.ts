@@ -13,11 +13,13 @@ const scope = Scope.makeUnsafe()
 const connection = await Effect.runPromise(Effect.provideService(connect(path), Scope.Scope, scope))
 const begin = connection.prepare("BEGIN IMMEDIATE")
 const commit = connection.prepare("COMMIT")
+// As `adapters/sqlite/RecordTable.ts` has them for a grant that comes to expire later.
 const select = connection.prepare(
-  "SELECT workspace, id, owner, version, expires_at AS expiresAt, body FROM grants WHERE workspace = ? AND id = ?"
+  "SELECT owner, version, expires_at AS expiresAt, body FROM grants WHERE workspace = ? AND id = ?"
 )
 const swap = connection.prepare(
-  "UPDATE grants SET version = version + 1, expires_at = ?, body = ? WHERE workspace = ? AND id = ? AND version = ?"
+  `UPDATE grants SET version = version + 1, expires_at = ?1, body = ?2
+    WHERE workspace = ?3 AND id = ?4 AND version = ?5 AND sweep_at <= ?1`
 )
 
 const run = (millis: number): Sample => {
@@ -33,7 +35,7 @@ const run = (millis: number): Sample => {
       readonly expiresAt: number
       readonly body: string
     }
-    swap.run(row.expiresAt, row.body, "default", id, row.version)
+    if (swap.run(row.expiresAt, row.body, "default", id, row.version) !== 1) throw new Error(`${id} was not swapped`)
     commit.run()
     requests++
   }
