@@ -23,6 +23,12 @@ interface Row extends Content {
 const contentOf = (row: unknown) => row as Content | undefined
 const rowsOf = (rows: ReadonlyArray<unknown>) => rows as ReadonlyArray<Row>
 
+export interface Found {
+  readonly record: StoredRecord
+  /** The record's body, as it stands in the file. */
+  readonly text: string
+}
+
 /** The statements of one kind. All of it is synchronous, and throws what the driver throws. */
 export class RecordTable {
   private readonly kind: Kind
@@ -64,9 +70,9 @@ export class RecordTable {
     this.nextOfAll = connection.prepare(`${select} WHERE (workspace, id) > (?, ?) ORDER BY workspace, id LIMIT ?`)
   }
 
-  get({ workspace, id }: RecordKey): StoredRecord | undefined {
+  get({ workspace, id }: RecordKey): Found | undefined {
     const found = contentOf(this.selectOne.get(toKeyText(workspace), toKeyText(id)))
-    return found && this.record(workspace, id, found)
+    return found && { record: this.record(workspace, id, found), text: found.body }
   }
 
   insert({ workspace, id, owner, expiresAt, body }: NewRecord): Write {

@@ -1,9 +1,19 @@
 import { Context, Effect, Layer, Option } from "effect"
-import { Conflict, type Kind, kinds, Storage, StorageScan, type StorageUnavailable } from "../../core/ports/Storage.ts"
+import {
+  Conflict,
+  type Kind,
+  kinds,
+  type RecordKey,
+  Storage,
+  StorageScan,
+  type StorageUnavailable,
+  type StoredRecord
+} from "../../core/ports/Storage.ts"
 import type { Connection } from "./Connection.ts"
 import { connect } from "./connect.ts"
 import { notDone } from "./failure.ts"
 import { groupCommit } from "./groupCommit.ts"
+import { KnownRecords } from "./KnownRecords.ts"
 import { RecordTable } from "./RecordTable.ts"
 import { shareReads } from "./shareReads.ts"
 import type { Write } from "./transact.ts"
@@ -34,25 +44,47 @@ const whenAsked: When = (read) => {
 /** Records over a connection that is ready for use, and that nobody else uses. */
 export const storageOver = Effect.fnUntraced(function* (connection: Connection, when: When = whenRun) {
   const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
-  const reads = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
+  // Of the kinds that requests read over and over.
+  const known: { readonly [kind in Kind]?: KnownRecords } = { grant: new KnownRecords() }
+  const forgetAll = () => {
+    for (const kind of kinds) known[kind]?.forgetAll()
+  }
+  const reads = yield* Effect.try({ try: () => shareReads(connection, forgetAll), catch: notDone })
   const read: When = (statement) => when(() => reads.read(statement))
   const write = yield* groupCommit(connection, reads.end)
   const swap = (swapping: Write) =>
     Effect.flatMap(write(swapping), (changed) => (changed === 1 ? Effect.void : new Conflict()))
 
+  const recordAt = (key: RecordKey): StoredRecord | undefined => {
+    const ofKind = known[key.kind]
+    if (ofKind !== undefined) reads.catchUp()
+    const record = ofKind?.get(key)
+    if (record !== undefined) return record
+    const found = reads.read(() => tables[key.kind].get(key))
+    return found !== undefined && ofKind !== undefined ? ofKind.keep(found.record, found.text) : found?.record
+  }
+
+  const forgetting =
+    ({ kind, id }: RecordKey, write: Write): Write =>
+    () => {
+      known[kind]?.forget(id)
+      return write()
+    }
+
   const sweepAll = (before: number, limit: number): number => {
     let swept = 0
     for (const kind of kinds) swept += tables[kind].sweep(before, limit - swept)
+    if (swept > 0) forgetAll()
     return swept
   }
 
   return Context.make(
     Storage,
     Storage.of({
-      get: (key) => read(() => Option.fromUndefinedOr(tables[key.kind].get(key))),
+      get: (key) => when(() => Option.fromUndefinedOr(recordAt(key))),
       insert: (record) => swap(tables[record.kind].insert(record)),
-      replace: (expected, record) => swap(tables[record.kind].replace(expected, record)),
-      remove: (key) => Effect.asVoid(write(tables[key.kind].remove(key))),
+      replace: (expected, record) => swap(forgetting(record, tables[record.kind].replace(expected, record))),
+      remove: (key) => Effect.asVoid(write(forgetting(key, tables[key.kind].remove(key)))),
       list: (listing) => read(() => tables[listing.kind].list(listing)),
       sweep: (before, limit) => write(() => sweepAll(before, limit))
     })

@@ -34,7 +34,7 @@ const settings = [
   // Each commit is on the disk before it is acknowledged.
   "PRAGMA synchronous = FULL",
   // Room for the inner pages of a million records, of which each read passes some, in any order.
-  "PRAGMA cache_size = -4096",
+  "PRAGMA cache_size = -3072",
   // Pages that are written again before the log is copied back are copied once. More would make that a long pause.
   "PRAGMA wal_autocheckpoint = 2000",
   // Records never go to temporary files.

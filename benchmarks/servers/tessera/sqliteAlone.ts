@@ -20,7 +20,7 @@ const storage = (path: string) =>
       })
     const swapped = (changed: number) => (changed === 1 ? Effect.void : new Conflict())
     return Storage.of({
-      get: (key) => Effect.succeed(Option.fromUndefinedOr(tableOf(key.kind).get(key))),
+      get: (key) => Effect.succeed(Option.fromUndefinedOr(tableOf(key.kind).get(key)?.record)),
       insert: (record) =>
         Effect.flatMap(
           write(() => tableOf(record.kind).insert(record)),
