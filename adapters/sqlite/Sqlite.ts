@@ -44,37 +44,24 @@ const whenAsked: When = (read) => {
 /** Records over a connection that is ready for use, and that nobody else uses. */
 export const storageOver = Effect.fnUntraced(function* (connection: Connection, when: When = whenRun) {
   const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
-  // Of the kinds that requests read over and over.
-  const known: { readonly [kind in Kind]?: KnownRecords } = { grant: new KnownRecords() }
-  const forgetAll = () => {
-    for (const kind of kinds) known[kind]?.forgetAll()
-  }
-  const reads = yield* Effect.try({ try: () => shareReads(connection, forgetAll), catch: notDone })
+  const known = yield* Effect.try({ try: () => new KnownRecords(connection), catch: notDone })
+  const reads = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
   const read: When = (statement) => when(() => reads.read(statement))
-  const write = yield* groupCommit(connection, reads.end)
+  const endTurn = () => {
+    known.endTurn()
+    reads.end()
+  }
+  const write = yield* groupCommit(connection, endTurn)
   const swap = (swapping: Write) =>
     Effect.flatMap(write(swapping), (changed) => (changed === 1 ? Effect.void : new Conflict()))
 
-  const recordAt = (key: RecordKey): StoredRecord | undefined => {
-    const ofKind = known[key.kind]
-    if (ofKind !== undefined) reads.catchUp()
-    const record = ofKind?.get(key)
-    if (record !== undefined) return record
-    const found = reads.read(() => tables[key.kind].get(key))
-    return found !== undefined && ofKind !== undefined ? ofKind.keep(found.record, found.text) : found?.record
-  }
-
-  const forgetting =
-    ({ kind, id }: RecordKey, write: Write): Write =>
-    () => {
-      known[kind]?.forget(id)
-      return write()
-    }
+  const recordAt = (key: RecordKey): StoredRecord | undefined =>
+    known.get(key, () => reads.read(() => tables[key.kind].get(key)))
 
   const sweepAll = (before: number, limit: number): number => {
     let swept = 0
     for (const kind of kinds) swept += tables[kind].sweep(before, limit - swept)
-    if (swept > 0) forgetAll()
+    if (swept > 0) known.forgetAll()
     return swept
   }
 
@@ -83,8 +70,8 @@ export const storageOver = Effect.fnUntraced(function* (connection: Connection, 
     Storage.of({
       get: (key) => when(() => Option.fromUndefinedOr(recordAt(key))),
       insert: (record) => swap(tables[record.kind].insert(record)),
-      replace: (expected, record) => swap(forgetting(record, tables[record.kind].replace(expected, record))),
-      remove: (key) => Effect.asVoid(write(forgetting(key, tables[key.kind].remove(key)))),
+      replace: (expected, record) => swap(known.forgetting(record, tables[record.kind].replace(expected, record))),
+      remove: (key) => Effect.asVoid(write(known.forgetting(key, tables[key.kind].remove(key)))),
       list: (listing) => read(() => tables[listing.kind].list(listing)),
       sweep: (before, limit) => write(() => sweepAll(before, limit))
     })

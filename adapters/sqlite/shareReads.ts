@@ -1,12 +1,7 @@
 import type { Connection } from "./Connection.ts"
 import { rollback } from "./rollback.ts"
 
-/** The pragma's one row: another number after each commit of another connection, the same after one of this. */
-const versionOf = (row: unknown) => (row as { readonly data_version: number }).data_version
-
 export interface SharedReads {
-  /** Has to be called before something is taken for what the file says without reading it. Throws what the driver throws. */
-  readonly catchUp: () => void
   /** Throws what the statement or the driver throws. */
   readonly read: <A>(statement: () => A) => A
   /** Has to be called before a write. */
@@ -18,20 +13,14 @@ export interface SharedReads {
  * A turn is code that runs without a pause, so this process learns of nothing meanwhile. Whoever asks in it had asked
  * before it began, and what had been acknowledged to them by then, here or by another process, is in the snapshot.
  * A read that comes alone needs no transaction.
- *
- * `othersWrote`: somebody has since the turn in which that was looked at last.
  */
-export const shareReads = (connection: Connection, othersWrote: () => void): SharedReads => {
+export const shareReads = (connection: Connection): SharedReads => {
   const begin = connection.prepare("BEGIN")
   const commit = connection.prepare("COMMIT")
-  const dataVersion = connection.prepare("PRAGMA data_version")
   let reads = 0
   let isShared = false
-  let isCaughtUp = false
-  let lastVersion: number | undefined
 
   const end = () => {
-    isCaughtUp = false
     if (!isShared) return
     isShared = false
     try {
@@ -48,14 +37,6 @@ export const shareReads = (connection: Connection, othersWrote: () => void): Sha
   }
 
   return {
-    catchUp: () => {
-      if (isCaughtUp) return
-      const version = versionOf(dataVersion.get())
-      if (version !== lastVersion) othersWrote()
-      lastVersion = version
-      isCaughtUp = true
-      queueMicrotask(endTurn)
-    },
     read: (statement) => {
       reads++
       if (reads === 1) queueMicrotask(endTurn)

@@ -27,7 +27,7 @@ describe("reads of a SQLite file, for a caller that is trusted,", () => {
         expect(store.get(key)).toEqual(Exit.succeed(Option.none()))
         yield* store.insert(record)
         const stored = { ...record, version: 1 }
-        expect(store.get(key)).toMatchObject(Exit.succeed(Option.some(stored)))
+        expect(store.get(key)).toEqual(Exit.succeed(Option.some({ ...stored, reading: { made: undefined } })))
         const page = { records: [stored], next: undefined }
         expect(store.list(listing)).toEqual(Exit.succeed(page))
         expect(Context.get(services, StorageScan).scan("grant", undefined, 10)).toEqual(Exit.succeed(page))

@@ -1,5 +1,6 @@
 import { Effect, Layer, Option } from "effect"
 import { connect } from "../../../adapters/sqlite/connect.ts"
+import { KnownRecords } from "../../../adapters/sqlite/KnownRecords.ts"
 import { RecordTable } from "../../../adapters/sqlite/RecordTable.ts"
 import { transactOn, type Write } from "../../../adapters/sqlite/transact.ts"
 import { Conflict, Storage, StorageUnavailable } from "../../../core/ports/Storage.ts"
@@ -9,18 +10,20 @@ const storage = (path: string) =>
   Effect.gen(function* () {
     const connection = yield* connect(path)
     const tables = { client: new RecordTable(connection, "client"), grant: new RecordTable(connection, "grant") }
+    const known = new KnownRecords(connection)
     const transact = transactOn(connection)
     const tableOf = (kind: string) => (kind === "client" ? tables.client : tables.grant)
     const busy = new StorageUnavailable({ outcome: "not_done", message: "SQLite is busy" })
     const write = (statement: () => Write): Effect.Effect<number, StorageUnavailable> =>
       Effect.suspend(() => {
+        known.endTurn()
         const answers = transact([statement()])
         const exit = answers === "busy" ? undefined : answers[0]
         return exit ?? Effect.fail(busy)
       })
     const swapped = (changed: number) => (changed === 1 ? Effect.void : new Conflict())
     return Storage.of({
-      get: (key) => Effect.succeed(Option.fromUndefinedOr(tableOf(key.kind).get(key)?.record)),
+      get: (key) => Effect.succeed(Option.fromUndefinedOr(known.get(key, () => tableOf(key.kind).get(key)))),
       insert: (record) =>
         Effect.flatMap(
           write(() => tableOf(record.kind).insert(record)),
@@ -28,10 +31,10 @@ const storage = (path: string) =>
         ),
       replace: (expected, record) =>
         Effect.flatMap(
-          write(() => tableOf(record.kind).replace(expected, record)),
+          write(() => known.forgetting(record, tableOf(record.kind).replace(expected, record))),
           swapped
         ),
-      remove: (key) => Effect.asVoid(write(() => tableOf(key.kind).remove(key))),
+      remove: (key) => Effect.asVoid(write(() => known.forgetting(key, tableOf(key.kind).remove(key)))),
       list: (listing) => Effect.sync(() => tableOf(listing.kind).list(listing)),
       sweep: () => Effect.succeed(0)
     })

@@ -3,4 +3,5 @@ import type { RecordKey } from "../../../core/ports/Storage.ts"
 
 export const workspace = "shared"
 
-export const counter: RecordKey = { workspace, kind: "usage", id: "counter" }
+/** Of the kind that is known once it was read, so that each process has to notice what the others write. */
+export const counter: RecordKey = { workspace, kind: "grant", id: "counter" }
