@@ -34,3 +34,6 @@ export const closely = (options: Options): Options => ({
   millis: 280,
   warmMillis: 80
 })
+
+/** For figures that lie far apart, or that nothing hangs on. */
+export const briefly = (options: Options): Options => ({ ...closely(options), rounds: options.rounds })

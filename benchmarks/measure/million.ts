@@ -2,7 +2,7 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
 import type { Executables } from "../servers/start.ts"
-import { manyInSqlite } from "./manyGrants.ts"
+import { manyInSqlite } from "./manyGrants/inSqlite.ts"
 
 /** Made by processes that then end, so that what filling takes is not in the memory of what is measured. */
 export const millionInSqlite = (

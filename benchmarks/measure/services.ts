@@ -43,8 +43,11 @@ export const postgresServer = (say: (line: string) => void): Effect.Effect<Postg
   })
 
 /** A Redis that keeps a log, as a store of grants has to. */
-export const redisServer = (say: (line: string) => void): Effect.Effect<RedisServer, Error, Scope.Scope> =>
+export const redisServer = (
+  say: (line: string) => void,
+  settings: Readonly<Record<string, string>> = {}
+): Effect.Effect<RedisServer, Error, Scope.Scope> =>
   Effect.gen(function* () {
     const { server: command, cli, benchmark } = yield* found(lookForRedis, ["redis-server", "redis-tools"], say)
-    return { server: yield* startRedis({ server: command, cli }), cli, benchmark }
+    return { server: yield* startRedis({ server: command, cli, settings }), cli, benchmark }
   })

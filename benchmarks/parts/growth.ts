@@ -4,12 +4,14 @@ import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
 import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
 import { startGenerator } from "../measure/Generator.ts"
-import { manyInPostgres } from "../measure/manyGrants.ts"
+import { manyInPostgres } from "../measure/manyGrants/inPostgres.ts"
+import { manyInRedis } from "../measure/manyGrants/inRedis.ts"
 import { closely } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
+import { redisServer } from "../measure/services.ts"
 import { tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
-import type { Part } from "./Part.ts"
+import type { Part, RedisServer } from "./Part.ts"
 
 const part = "growth"
 const few = 1000
@@ -20,6 +22,12 @@ const inWorkspaces = 10_000
 const tokensInWorkspaces = 2000
 const workloads: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
 
+interface Side {
+  readonly url: string
+  /** Processes that count as the store's. */
+  readonly families?: ReadonlyArray<number>
+}
+
 export const growth: Part = {
   name: part,
   about: "1,000 and 1,000,000 stored grants, 1 and 1,000 workspaces, 1 to 256 connections",
@@ -29,26 +37,25 @@ export const growth: Part = {
     const generator = yield* startGenerator()
     const results: Array<Result> = []
 
-    const compare = (
-      store: string,
-      urls: { readonly few: string; readonly many: string; readonly filled: boolean },
-      families: ReadonlyArray<number>
-    ) =>
+    const compare = (store: string, small: Side, large: Side) =>
       Effect.scoped(
         Effect.gen(function* () {
-          const small = yield* tessera(setting, { store: urls.few, grants: few })
-          const large = yield* tessera(setting, { store: urls.many, grants: many, filled: urls.filled })
+          const sides = [
+            { ...small, name: "1,000 grants", subject: yield* tessera(setting, { store: small.url, grants: few }) },
+            {
+              ...large,
+              name: "1,000,000 grants",
+              subject: yield* tessera(setting, { store: large.url, grants: many, filled: store !== "memory" })
+            }
+          ]
           for (const workload of workloads) {
-            const entrants = [
-              { subject: small, name: "1,000 grants" },
-              { subject: large, name: "1,000,000 grants" }
-            ].map(({ subject, name }) =>
+            const entrants = sides.map(({ families, name, subject }) =>
               entrant({
                 generator,
                 options,
                 workload,
                 store,
-                families,
+                families: families ?? [],
                 subjects: [subject],
                 case: name,
                 values,
@@ -61,21 +68,30 @@ export const growth: Part = {
       )
 
     say(`${part}: a million grants in memory`)
-    yield* compare("memory", { few: "memory:", many: "memory:", filled: false }, [])
+    yield* compare("memory", { url: "memory:" }, { url: "memory:" })
 
     const file = yield* setting.million
     const folder = yield* throwawayFolder("bench-sqlite")
-    yield* compare("sqlite", { few: `sqlite:${join(folder, "few.db")}`, many: file, filled: true }, [])
+    yield* compare("sqlite", { url: `sqlite:${join(folder, "few.db")}` }, { url: file })
 
     const postgres = yield* setting.postgres
     say(`${part}: a million grants in PostgreSQL`)
-    const urls = {
-      few: yield* freshDatabase(postgres, "few"),
-      many: yield* freshDatabase(postgres, "many"),
-      filled: true
-    }
-    yield* manyInPostgres(setting, postgres, urls.many, many)
-    yield* compare("postgres", urls, [postgres.server.pid() ?? 0])
+    const families = [postgres.server.pid() ?? 0]
+    const manyUrl = yield* freshDatabase(postgres, "many")
+    yield* manyInPostgres(setting, postgres, manyUrl, many)
+    yield* compare("postgres", { url: yield* freshDatabase(postgres, "few"), families }, { url: manyUrl, families })
+
+    say(`${part}: a million grants in Redis`)
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        // A log costs the same on either side, but begins with all that is there.
+        const withoutLog = redisServer(say, { appendonly: "no" })
+        const side = ({ server }: RedisServer): Side => ({ url: server.url, families: [server.pid() ?? 0] })
+        const large = yield* withoutLog
+        yield* manyInRedis(setting, large, many)
+        yield* compare("redis", side(yield* withoutLog), side(large))
+      })
+    )
 
     yield* Effect.scoped(
       Effect.gen(function* () {

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { entrant, hold } from "../measure/contest.ts"
 import { freshDatabase } from "../measure/databaseUrl.ts"
 import { startGenerator } from "../measure/Generator.ts"
-import { closely, type Options } from "../measure/Options.ts"
+import { briefly, closely, type Options } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
 import type { Subject } from "../measure/Subject.ts"
 import { canPin } from "../measure/Talker.ts"
@@ -22,8 +22,8 @@ export const processes: Part = {
     const { say } = setting
     const close = closely(setting.options)
     const compared = { ...close, rounds: close.rounds + moreRounds }
-    // No line of the budget: enough to see what limits a store.
-    const shown = { ...close, rounds: setting.options.rounds }
+    // No line of the budget: enough to see what limits a store, and what four do on two cores.
+    const shown = briefly(setting.options)
     // Two servers on two cores leave it no core of its own. What it takes away is not to be a difference: it is in the
     // way of one server just as it is in the way of several.
     const beside = yield* startGenerator(0)
@@ -43,8 +43,8 @@ export const processes: Part = {
         const filled = store !== "memory"
         rest.push(yield* tessera(setting, { store: url, filled, ...(canPin ? { core: n % cores } : {}) }))
       }
-      for (const workload of workloads) {
-        const entrants = [1, 2, 4].map((count) =>
+      const enter = (workload: Workload, options: Options, counts: ReadonlyArray<number>) => {
+        const entrants = counts.map((count) =>
           entrant({
             generator: count === 1 ? beside : anywhere,
             options,
@@ -56,7 +56,11 @@ export const processes: Part = {
             case: count === 1 ? "1 process" : `${count} processes`
           })
         )
-        results.push(...(yield* hold({ part, workload, entrants }, options, say)))
+        return hold({ part, workload, entrants }, options, say)
+      }
+      for (const workload of workloads) {
+        results.push(...(yield* enter(workload, options, [1, 2])))
+        results.push(...(yield* enter(workload, shown, [4])))
       }
     })
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { placeOf } from "../../adapters/redis/Place.ts"
 import { replaceScript } from "../../adapters/redis/scripts.ts"
-import { runProgram } from "../../test/harness/runProgram.ts"
+import { askRedis } from "../measure/askRedis.ts"
 import { outside } from "../measure/outside.ts"
 import { BenchFailed } from "../measure/Talker.ts"
 import type { RedisServer } from "./Part.ts"
@@ -23,32 +23,20 @@ const longAgo = "0"
 const atOnce = 1000
 const leastRequests = 1000
 
-export const redisBenchmark = (
-  { server, cli, benchmark }: RedisServer,
-  grants: number,
-  body: string,
-  clients: number,
-  millis: number
-) =>
+export const redisBenchmark = (redis: RedisServer, grants: number, body: string, clients: number, millis: number) =>
   Effect.gen(function* () {
-    const ask = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-      const { status, stdout, stderr } = yield* runProgram(cli, ["-p", `${server.port}`, ...args])
-      if (status !== 0 || stdout.startsWith("ERR")) {
-        return yield* new BenchFailed({ message: `redis-cli failed: ${stdout}${stderr}` })
-      }
-      return stdout.trim()
-    })
+    const { server, benchmark } = redis
     const expires = String(Date.now() + 30 * 86_400_000)
     const fillIn = `for n = tonumber(ARGV[1]), tonumber(ARGV[2]) do
   redis.call('SET', string.gsub(KEYS[1], '__rand_int__', string.format('%012d', n)), ARGV[3])
 end`
     const value = `1 1 ${expires} entry "user:user-1"\n${body}`
     for (let first = 0; first < grants; first += atOnce) {
-      yield* ask("EVAL", fillIn, "1", record, `${first}`, `${Math.min(grants, first + atOnce) - 1}`, value)
+      yield* askRedis(redis, "EVAL", fillIn, "1", record, `${first}`, `${Math.min(grants, first + atOnce) - 1}`, value)
     }
-    const sha = yield* ask("SCRIPT", "LOAD", turned)
+    const sha = yield* askRedis(redis, "SCRIPT", "LOAD", turned)
     const swap = ["EVALSHA", sha, "2", record, shard, longAgo, expires, "3000000000", body]
-    const swapped = yield* ask(...swap.map((part) => part.replace("__rand_int__", "0".repeat(12))))
+    const swapped = yield* askRedis(redis, ...swap.map((part) => part.replace("__rand_int__", "0".repeat(12))))
     if (swapped !== "1") return yield* new BenchFailed({ message: `the script swapped nothing: ${swapped}` })
     let perSecond = 2000
     let requests = 0

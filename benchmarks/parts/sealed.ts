@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { entrant, hold } from "../measure/contest.ts"
 import { startGenerator } from "../measure/Generator.ts"
+import { briefly, closely, type Options } from "../measure/Options.ts"
 import type { Runtime } from "../measure/Subject.ts"
 import { sealedFloor, tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
@@ -15,9 +16,10 @@ const compared: ReadonlyArray<Workload> = [
   "refresh"
 ]
 
-const run = (part: string, runtime: Runtime) =>
+const run = (part: string, runtime: Runtime, optionsOf: (options: Options) => Options) =>
   Effect.fnUntraced(function* (setting: Setting) {
-    const { options, say } = setting
+    const { say } = setting
+    const options = optionsOf(setting.options)
     const ours = yield* tessera(setting, { runtime })
     const floor = yield* sealedFloor(setting, runtime)
     const generator = yield* startGenerator()
@@ -33,11 +35,11 @@ const run = (part: string, runtime: Runtime) =>
 export const sealed: Part = {
   name: "sealed",
   about: "Tessera on Bun against the sealed floor on Bun.serve",
-  run: run("sealed", "bun")
+  run: run("sealed", "bun", closely)
 }
 
 export const sealedNode: Part = {
   name: "sealed-node",
   about: "Tessera on Node against the sealed floor on node:http",
-  run: run("sealed-node", "node")
+  run: run("sealed-node", "node", briefly)
 }

@@ -81,17 +81,17 @@ export const stores: Part = {
     results.push(...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, closely(options), say)))
 
     const select = yield* pgbench(postgres, apart.postgres, "select", grants, connections, programMillis)
-    const check = (store: keyof typeof subjects) => enter(store, "bearer_check", long)
-    const checks = [check("memory"), check("sqlite"), check("redis"), check("postgres"), select]
+    const check = (store: keyof typeof subjects, how = options) => enter(store, "bearer_check", how)
+    const checks = [check("memory"), check("sqlite"), check("redis"), check("postgres", long), select]
     results.push(...(yield* hold({ part, workload: "bearer_check", entrants: checks }, long, say)))
 
     // As long as a grant is that the server has stored, command id included.
     const client = ClientId.make("A".repeat(22))
     const now = Instant.make(Date.now())
     const body = JSON.stringify({ ...grantAt(1, client, "00000000", now), _v: 1, _by: "0".repeat(18) })
-    const refresh = (store: keyof typeof subjects) => enter(store, "refresh", long)
+    const refresh = (store: keyof typeof subjects, how = long) => enter(store, "refresh", how)
     const swaps = [
-      refresh("memory"),
+      refresh("memory", options),
       refresh("sqlite"),
       yield* sqliteLoop(apart.sqlite, grants, long.millis),
       refresh("postgres"),

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
+import { pipeline, Readable } from "node:stream"
 import { Effect } from "effect"
 import type { User } from "./unprivilegedUser.ts"
 
@@ -16,6 +17,8 @@ export interface RunOptions {
   readonly cwd?: string
   readonly user?: User | undefined
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** What it reads as standard input; none, if left out. */
+  readonly input?: Iterable<string>
 }
 
 const collect = (child: ChildProcess, whenDone: (ended: Ended) => void) => {
@@ -30,14 +33,19 @@ const collect = (child: ChildProcess, whenDone: (ended: Ended) => void) => {
   child.on("close", (status) => whenDone({ ...said, status: status ?? undefined }))
 }
 
-/** Runs a program to its end, without standard input, and kills it when interrupted. */
+/** Runs a program to its end, and kills it when interrupted. */
 export const runProgram = (
   command: string,
   args: ReadonlyArray<string>,
-  { cwd, user, env = plainEnvironment }: RunOptions = {}
+  { cwd, user, env = plainEnvironment, input }: RunOptions = {}
 ): Effect.Effect<Ended> =>
   Effect.callback((resume) => {
-    const child = spawn(command, args, { ...(cwd ? { cwd } : {}), env, stdio: ["ignore", "pipe", "pipe"], ...user })
+    const stdin = input === undefined ? "ignore" : "pipe"
+    const child = spawn(command, args, { ...(cwd ? { cwd } : {}), env, stdio: [stdin, "pipe", "pipe"], ...user })
+    if (input !== undefined && child.stdin !== null) {
+      // A program that ends before it has read everything says why by its status.
+      pipeline(Readable.from(input), child.stdin, () => undefined)
+    }
     collect(child, (ended) => resume(Effect.succeed(ended)))
     return Effect.sync(() => child.kill("SIGKILL"))
   })
