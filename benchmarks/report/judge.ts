@@ -3,6 +3,7 @@ import type { Result } from "../measure/Result.ts"
 import { median } from "../measure/statistics.ts"
 import { workloads } from "../Workload.ts"
 import { figureOf, figures, inWords, overall } from "./Figure.ts"
+import { ratioText } from "./ratioText.ts"
 
 const Which = Schema.Struct({
   subject: Schema.optionalKey(Schema.String),
@@ -33,6 +34,8 @@ export interface Verdict {
   readonly workload: string
   readonly figure: string
   readonly ratio: number | undefined
+  /** The ratio as text. */
+  readonly shown: string
   readonly wanted: string
   readonly holds: boolean
 }
@@ -65,20 +68,19 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
       const find = (which: Which) => results.find((result) => fits(result, line, workload, which))
       const ratio = ratioOf(line, find(line.ours), line.theirs && find(line.theirs))
       const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = line
+      const isEnough = (ratio: number) => ratio <= atMost && ratio >= atLeast
       return {
         part: line.part,
         workload,
         what: line.theirs === undefined ? named(line.ours) : `${named(line.ours)} to ${named(line.theirs)}`,
         figure: inWords[line.figure],
         ratio,
+        shown: ratioText(ratio, isEnough),
         wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
-        holds: ratio !== undefined && ratio <= atMost && ratio >= atLeast
+        holds: ratio !== undefined && isEnough(ratio)
       }
     })
   )
 
-const numberText = (ratio: number | undefined): string =>
-  ratio === undefined ? "not measured" : ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(ratio < 0.1 ? 3 : 2)
-
 export const verdictText = (verdict: Verdict): string =>
-  `${verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${numberText(verdict.ratio)}, ${verdict.wanted}`
+  `${verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}`

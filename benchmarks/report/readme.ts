@@ -10,9 +10,6 @@ const cells = (row: ReadonlyArray<string>) => `| ${row.join(" | ")} |`
 const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>) =>
   [cells(head), cells(head.map(() => "---")), ...rows.map(cells)].join("\n")
 
-const ratioText = (ratio: number | undefined) =>
-  ratio === undefined ? "not measured" : ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(ratio < 0.1 ? 3 : 2)
-
 const words = (workload: string) => workload.replaceAll("_", " ")
 
 const medianOf = (result: Result, key: "cpu" | "perSecond" | "p50" | "p99") =>
@@ -29,7 +26,7 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
       `${words(verdict.workload)}${verdict.part === "sealed-node" ? " on Node" : ""}`,
       verdict.figure,
       verdict.what,
-      ratioText(verdict.ratio),
+      verdict.shown,
       `${verdict.wanted}${verdict.holds ? "" : " (not reached)"}`
     ])
   const figures = report.results
