@@ -18,7 +18,7 @@ export const usage = `npm run bench [-- OPTIONS]
   --quick         short rounds
   --soak          watch the memory for ten minutes
   --check         compare with benchmarks/budget.json; the exit status is 1 when something falls short
-  --readme        write the README's section on performance
+  --readme        write the README's section on performance, from a whole run
   --from FILE     take a run of artifacts/bench instead of a new one
 
 ${allParts.map(({ name, about }) => `  ${name.padEnd(14)}  ${about}`).join("\n")}
@@ -40,6 +40,11 @@ export const readArguments = (args: ReadonlyArray<string>): Wish | string => {
       }
     })
     if (values.help) return usage
+    const isShortened = values.only !== undefined || values.quick
+    if (values.from !== undefined && (isShortened || values.soak)) {
+      return `--from takes a run as it was: neither --only nor --quick nor --soak.\n\n${usage}`
+    }
+    if (values.readme && isShortened) return `--readme takes a whole run: neither --only nor --quick.\n\n${usage}`
     const names = values.only?.flatMap((text) => text.split(","))
     const unknown = names?.filter((name) => !allParts.some((part) => part.name === name)) ?? []
     if (unknown.length > 0) return `There is no part ${unknown.join(", ")}.\n\n${usage}`

@@ -1,9 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Cause, Effect, Exit, Fiber } from "effect"
-import { readArguments } from "./arguments.ts"
+import { readArguments, usage } from "./arguments.ts"
 import { generatorBound } from "./report/generatorBound.ts"
 import { judge, readBudget, verdictText } from "./report/judge.ts"
+import { leftOut } from "./report/leftOut.ts"
 import { plot } from "./report/plot.ts"
 import { folderOfReports, type Report, readReport } from "./report/Report.ts"
 import { performanceSection, withSection } from "./report/readme.ts"
@@ -17,8 +18,12 @@ const say = (line: string) => {
 }
 
 const wish = readArguments(process.argv.slice(2))
+if (wish === usage) {
+  process.stdout.write(wish)
+  process.exit(0)
+}
 if (typeof wish === "string") {
-  say(wish)
+  process.stderr.write(wish)
   process.exit(2)
 }
 
@@ -43,14 +48,24 @@ const program = Effect.gen(function* () {
   for (const name of generatorBound(report.results)) {
     process.stdout.write(`The load generator was at its limit: ${name}\n`)
   }
+  const missing = leftOut(report)
   if (wish.readme) {
+    if (report.quick || missing.length > 0) {
+      return yield* Effect.fail(
+        new Error("The README is written from a whole run, and this was a part of one, or quick")
+      )
+    }
     const file = join(import.meta.dir, "../README.md")
     writeFileSync(file, withSection(readFileSync(file, "utf8"), performanceSection(report, verdicts)))
   }
   process.stdout.write(`\n${verdicts.map(verdictText).join("\n")}\n`)
   const short = verdicts.filter(({ holds }) => !holds).length
   process.stdout.write(`${verdicts.length - short} hold, ${short} fall short\n`)
-  return wish.check && short > 0 ? 1 : 0
+  const unseen = budget.map(({ part }) => part).filter((part) => missing.includes(part))
+  if (unseen.length > 0) {
+    process.stdout.write(`${unseen.length} lines of the budget were not looked at: ${[...new Set(unseen)].join(", ")}\n`)
+  }
+  return wish.check && (short > 0 || verdicts.length === 0) ? 1 : 0
 })
 
 const fiber = Effect.runFork(program)

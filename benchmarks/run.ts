@@ -40,6 +40,7 @@ export const run = (wish: Wish, say: (line: string) => void): Effect.Effect<Repo
     return {
       startedAt,
       commit: commitOf(import.meta.dir),
+      quick: wish.quick,
       parts: wish.parts.map(({ name }) => name),
       machine: describeMachine(node),
       results

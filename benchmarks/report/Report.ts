@@ -19,6 +19,8 @@ export interface Machine {
 export interface Report {
   readonly startedAt: string
   readonly commit: string
+  /** With short rounds. */
+  readonly quick: boolean
   readonly parts: ReadonlyArray<string>
   readonly machine: Machine
   readonly results: ReadonlyArray<Result>

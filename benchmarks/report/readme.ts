@@ -20,15 +20,13 @@ const shown = new Set(["sealed", "sealed-node", "peers", "peers-postgres", "stor
 /** The README's section on speed, out of one run: ratios first, because only they mean something elsewhere. */
 export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdict>): string => {
   const { machine } = report
-  const ratios = verdicts
-    .filter(({ ratio }) => ratio !== undefined)
-    .map((verdict) => [
-      `${words(verdict.workload)}${verdict.part === "sealed-node" ? " on Node" : ""}`,
-      verdict.figure,
-      verdict.what,
-      verdict.shown,
-      `${verdict.wanted}${verdict.holds ? "" : " (not reached)"}`
-    ])
+  const ratios = verdicts.map((verdict) => [
+    `${words(verdict.workload)}${verdict.part === "sealed-node" ? " on Node" : ""}`,
+    verdict.figure,
+    verdict.what,
+    verdict.shown,
+    `${verdict.wanted}${verdict.holds ? "" : " (not reached)"}`
+  ])
   const figures = report.results
     .filter((result) => shown.has(result.part))
     .map((result) => [

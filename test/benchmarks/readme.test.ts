@@ -1,0 +1,41 @@
+import { expect, test } from "bun:test"
+import { allParts } from "../../benchmarks/parts/all.ts"
+import type { Verdict } from "../../benchmarks/report/judge.ts"
+import { leftOut } from "../../benchmarks/report/leftOut.ts"
+import type { Report } from "../../benchmarks/report/Report.ts"
+import { performanceSection, withSection } from "../../benchmarks/report/readme.ts"
+
+const report: Report = {
+  startedAt: "2026-01-02T03:04:05.678Z",
+  commit: "abcdef0",
+  quick: false,
+  parts: ["sealed"],
+  machine: { processor: "P", cores: 2, memory: "1 GB", system: "S", bun: "1", node: "2", pinned: true },
+  results: []
+}
+
+const verdict: Verdict = {
+  part: "sealed",
+  workload: "metadata",
+  what: "tessera to floor",
+  figure: "CPU time per request",
+  ratio: undefined,
+  shown: "not measured",
+  wanted: "at most 1.5",
+  holds: false
+}
+
+test("a line of the budget without figures is not left out", () => {
+  expect(performanceSection(report, [verdict])).toContain("| not measured | at most 1.5 (not reached) |")
+})
+
+test("the section takes the place of the one before, and nothing else changes", () => {
+  const readme = "# T\n\n## Performance\n\nold\n\n## The map\n\nmap\n"
+  expect(withSection(readme, "## Performance\n\nnew\n")).toBe("# T\n\n## Performance\n\nnew\n\n## The map\n\nmap\n")
+  expect(withSection("# T\n", "## Performance\n")).toBe("# T\n\n## Performance\n")
+})
+
+test("a report knows which parts it lacks", () => {
+  expect(leftOut(report)).toEqual(allParts.map(({ name }) => name).filter((name) => name !== "sealed"))
+  expect(leftOut({ ...report, parts: allParts.map(({ name }) => name) })).toEqual([])
+})
