@@ -63,7 +63,9 @@ const program = Effect.gen(function* () {
   process.stdout.write(`${verdicts.length - short} hold, ${short} fall short\n`)
   const unseen = budget.map(({ part }) => part).filter((part) => missing.includes(part))
   if (unseen.length > 0) {
-    process.stdout.write(`${unseen.length} lines of the budget were not looked at: ${[...new Set(unseen)].join(", ")}\n`)
+    process.stdout.write(
+      `${unseen.length} lines of the budget were not looked at: ${[...new Set(unseen)].join(", ")}\n`
+    )
   }
   return wish.check && (short > 0 || verdicts.length === 0) ? 1 : 0
 })

@@ -8,9 +8,7 @@ export interface Generator {
   readonly run: (run: Run) => Effect.Effect<Sample, BenchFailed>
 }
 
-export const startGenerator = (
-  core: number | undefined = generatorCore
-): Effect.Effect<Generator, BenchFailed, Scope.Scope> =>
+export const startGenerator = (core: number = generatorCore): Effect.Effect<Generator, BenchFailed, Scope.Scope> =>
   Effect.map(
     startTalker({
       name: "the load generator",

@@ -27,7 +27,7 @@ export const processes: Part = {
     // Two servers on two cores leave it no core of its own. What it takes away is not to be a difference: it is in the
     // way of one server just as it is in the way of several.
     const beside = yield* startGenerator(0)
-    const anywhere = yield* startGenerator(undefined)
+    const besideTheSecond = yield* startGenerator(cores - 1)
     const results: Array<Result> = []
 
     const measure = Effect.fnUntraced(function* (
@@ -46,7 +46,7 @@ export const processes: Part = {
       const enter = (workload: Workload, options: Options, counts: ReadonlyArray<number>) => {
         const entrants = counts.map((count) =>
           entrant({
-            generator: count === 1 ? beside : anywhere,
+            generator: count === 1 ? beside : besideTheSecond,
             options,
             workload,
             store,

@@ -47,7 +47,7 @@ const strict = () => {
 test("a chain goes on where its last run ended: no answer is left behind", async () => {
   const server = strict()
   await Effect.gen(function* () {
-    const generator = yield* startGenerator(undefined)
+    const generator = yield* startGenerator()
     const of = plan("chain", valuesOf("t", 6))
     let requests = 0
     for (let n = 0; n < 3; n++) requests += (yield* generator.run(run(server.port, of, "one"))).requests
@@ -62,7 +62,7 @@ test("a chain goes on where its last run ended: no answer is left behind", async
 test("values that can be used once end a run, or its time does", async () => {
   const server = strict()
   await Effect.gen(function* () {
-    const generator = yield* startGenerator(undefined)
+    const generator = yield* startGenerator()
     const few = yield* generator.run(run(server.port, plan("once", valuesOf("few", 40))))
     expect(few.requests).toBeGreaterThan(0)
     expect(few.requests).toBeLessThanOrEqual(40)
