@@ -5,6 +5,7 @@ import { betterAuth } from "better-auth"
 import { memoryAdapter } from "better-auth/adapters/memory"
 import { getMigrations } from "better-auth/db/migration"
 import { toNodeHandler } from "better-auth/node"
+import { jwt } from "better-auth/plugins"
 import { argument } from "../servers/Argument.ts"
 import { redirectUri } from "../servers/forms.ts"
 import { obey } from "../servers/obey.ts"
@@ -27,12 +28,15 @@ for (const model of [
   "oauthConsent",
   "oauthResource",
   "oauthClientResource",
-  "oauthClientAssertion"
+  "oauthClientAssertion",
+  "jwks"
 ]) {
   rows[model] = []
 }
 
 const url = argument("postgres", "")
+/** Clients that it need not read each time. */
+const trusted = new Set<string>()
 
 const databases = {
   memory: async () => memoryAdapter(rows),
@@ -54,12 +58,14 @@ const auth = betterAuth({
   rateLimit: { enabled: false },
   telemetry: { enabled: false },
   logger: { level: "error" },
+  // Access tokens are opaque, since none is asked for with a `resource`. Without this plugin, which is recommended, client
+  // secrets would be kept encrypted and not hashed, and each request would decrypt one.
   plugins: [
+    jwt(),
     oauthProvider({
       loginPage: "/login",
       consentPage: "/consent",
-      // Access tokens are opaque.
-      disableJwtPlugin: true,
+      cachedTrustedClients: trusted,
       scopes: ["openid", "profile", "email", "offline_access", "api"],
       grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
       clientPrivileges: async () => true
@@ -91,6 +97,7 @@ const client = await auth.api.adminCreateOAuthClient({
     skip_consent: true
   }
 })
+trusted.add(client.client_id)
 const credentials = { client_id: client.client_id, client_secret: client.client_secret ?? "" }
 
 const tokenModels = ["oauthAccessToken", "oauthRefreshToken", "verification"] as const
