@@ -1,5 +1,6 @@
 import type { Result } from "../measure/Result.ts"
 import { median } from "../measure/statistics.ts"
+import { generatorBound } from "./generatorBound.ts"
 import type { Verdict } from "./judge.ts"
 import type { Report } from "./Report.ts"
 
@@ -38,6 +39,11 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
       medianOf(result, "p50").toFixed(2),
       medianOf(result, "p99") === 0 ? "" : medianOf(result, "p99").toFixed(2)
     ])
+  const held = generatorBound(report.results)
+  const limit =
+    held.length === 0
+      ? ""
+      : `The load generator was at its limit, and requests per second are a least: ${held.join("; ")}.\n\n`
   return `${heading}
 
 Measured by \`npm run bench\` in one run, everything side by side and in turns; \`benchmarks/README.md\` says how. The
@@ -49,7 +55,7 @@ The same run in figures: medians over the rounds, 64 connections. CPU is the ser
 
 ${table(["workload", "store", "server", "CPU µs", "per second", "p50 ms", "p99 ms"], figures)}
 
-${machine.processor}, ${machine.cores} cores, ${machine.memory}, ${machine.system}; Bun ${machine.bun}, Node ${machine.node};
+${limit}${machine.processor}, ${machine.cores} cores, ${machine.memory}, ${machine.system}; Bun ${machine.bun}, Node ${machine.node};
 ${report.startedAt.slice(0, 10)}, commit ${report.commit}.
 `
 }

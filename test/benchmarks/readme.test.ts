@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import type { Result } from "../../benchmarks/measure/Result.ts"
 import { allParts } from "../../benchmarks/parts/all.ts"
 import type { Verdict } from "../../benchmarks/report/judge.ts"
 import { leftOut } from "../../benchmarks/report/leftOut.ts"
@@ -27,6 +28,23 @@ const verdict: Verdict = {
 
 test("a line of the budget without figures is not left out", () => {
   expect(performanceSection(report, [verdict])).toContain("| not measured | at most 1.5 (not reached) |")
+})
+
+test("what the load generator may have held up is named", () => {
+  const sample = { requests: 1, seconds: 1, perSecond: 1, cpu: 1, databaseCpu: 0, p50: 1, p99: 1, memory: 1 }
+  const of = (subject: string, generatorLoad: number): Result => ({
+    part: "sealed",
+    workload: "metadata",
+    store: "memory",
+    subject,
+    runtime: "bun",
+    case: "",
+    samples: [{ ...sample, generatorLoad }]
+  })
+  const held =
+    "The load generator was at its limit, and requests per second are a least: sealed, metadata: floor on memory."
+  expect(performanceSection({ ...report, results: [of("floor", 0.95), of("tessera", 0.5)] }, [])).toContain(held)
+  expect(performanceSection({ ...report, results: [of("floor", 0.8)] }, [])).not.toContain("at its limit")
 })
 
 test("the section takes the place of the one before, and nothing else changes", () => {
