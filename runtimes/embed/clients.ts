@@ -56,10 +56,10 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       return {
         id: client.id,
         name: displayName(client),
-        redirectUris: client.redirectUris,
-        grantTypes: client.grantTypes,
+        redirectUris: [...client.redirectUris],
+        grantTypes: [...client.grantTypes],
         authMethod: client.credential._tag === "Public" ? "none" : client.credential.method,
-        scopes: client.scope,
+        scopes: [...client.scope],
         madeBy: client.madeBy,
         disabled: client.disabled,
         createdAt: new Date(client.createdAt),

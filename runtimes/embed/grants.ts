@@ -53,7 +53,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       const shown: UserGrant = {
         id: grantMark(grant.id),
         client: { id: client.id, name: displayName(client) },
-        scopes: grant.scope,
+        scopes: [...grant.scope],
         resource: grant.resource ?? undefined,
         createdAt: new Date(grant.createdAt),
         lastUsedAt: at === undefined ? undefined : new Date(at)

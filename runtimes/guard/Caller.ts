@@ -37,9 +37,16 @@ export interface ApiKeyCaller extends Common {
 /** Who calls, in the same words whether the authorization server is in this process or in another. */
 export type Caller = UserCaller | WorkspaceCaller | ApiKeyCaller
 
-/** What a guard tells of the core's principal: of the grant its mark alone, since its id is half of a token. */
+/** What a guard knows is asked again, and a host may do as it likes with what it was told. */
+export const copyOf = (caller: Caller): Caller => ({ ...caller, scope: [...caller.scope] })
+
+/**
+ * What a guard tells of the core's principal: of the grant its mark alone, since its id is half of a token, and a list of
+ * scopes that is the host's own, since the core keeps the grant's.
+ */
 export const callerOf = (issuer: string, principal: Principal): Caller => {
-  const common = { issuer, grant: grantMark(principal.grant), scope: principal.scope, resource: principal.resource }
+  const { resource } = principal
+  const common = { issuer, grant: grantMark(principal.grant), scope: [...principal.scope], resource }
   switch (principal._tag) {
     case "User":
       return {

@@ -7,7 +7,7 @@ import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { AnswerCache } from "./AnswerCache.ts"
-import type { Caller } from "./Caller.ts"
+import { type Caller, copyOf } from "./Caller.ts"
 import { type Check, type Guard, guardOf } from "./Check.ts"
 import { endedBy } from "./endedBy.ts"
 import { type Answer, introspect } from "./introspect.ts"
@@ -118,7 +118,9 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
       return refusal(new InvalidToken({ reason: "expired" }))
     }
     const admitted = admit(read.resource, call.path, needs, caller)
-    return Result.isSuccess(admitted) ? { _tag: "Admitted", principal: admitted.success } : refusal(admitted.failure)
+    return Result.isSuccess(admitted)
+      ? { _tag: "Admitted", principal: copyOf(admitted.success) }
+      : refusal(admitted.failure)
   }
 
   const forgetWhere = (revoked: (caller: Caller) => boolean) => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import * as memory from "../../adapters/memory/Memory.ts"
 import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
 
 const needs = { scopes: ["api"] }
@@ -36,6 +37,23 @@ describe("clients", () => {
       const ids = [...first.items, ...second.items].map(({ id }) => id)
       expect(ids).toEqual([made.client.id, unnamed.client.id].toSorted())
       expect(JSON.stringify(await clients.list())).not.toContain(made.secret ?? "nothing")
+    }))
+
+  test("are shown as they are, whatever was made of what was shown", () =>
+    withHost({ storage: memory.layerTrusting }, async (auth) => {
+      const { client } = await letIn(auth, "ada")
+      const before = structuredClone(client)
+      const shown = [client, await auth.clients.get(client.id), ...(await auth.clients.list()).items]
+      for (const one of shown) {
+        expect(one).toMatchObject({ redirectUris: [redirectUri], scopes: ["api", "profile"] })
+        for (const list of [one?.redirectUris, one?.grantTypes, one?.scopes]) Object.assign(list ?? [], ["changed"])
+        expect(await auth.clients.get(client.id)).toMatchObject({ ...before, lastUsedAt: expect.any(Date) })
+      }
+      for (let times = 0; times < 2; times++) {
+        const [grant] = (await auth.grants.list("ada")).items
+        expect(grant?.scopes).toEqual(["api"])
+        Object.assign(grant?.scopes ?? [], ["changed"])
+      }
     }))
 
   test("that the endpoint would refuse are refused, by a tagged error", () =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import * as memory from "../../adapters/memory/Memory.ts"
 import type { AuditEntry } from "../../runtimes/embed/tessera.ts"
 import type { Guard } from "../../runtimes/guard/Guard.ts"
 import { bearer, letIn, machine } from "../embed/host.ts"
@@ -25,6 +26,27 @@ describe("a guard in another process", () => {
         const here = await auth.guard(request(), needs)
         expect(here._tag).toBe("Admitted")
         expect(await guard(request(), needs)).toEqual(here)
+      }
+    }))
+
+  test("tells each request anew who calls, as that in the same process does, whatever the last one made of it", () =>
+    withRemote({ host: { storage: memory.layerTrusting } }, async ({ auth, guard, resource }) => {
+      const { access } = await letIn(auth, "ada")
+      const { token } = await machine(auth)
+      const { key } = await auth.apiKeys.create({ name: "Script" })
+      for (const text of [access, await token(), key]) {
+        for (const each of [auth.guard, guard]) {
+          const told = async () => {
+            const checked = await each(bearer(`${resource}/orders`, text), needs)
+            if (checked._tag === "Refused") throw new Error("it was refused")
+            return checked.principal
+          }
+          const first = await told()
+          const before = structuredClone(first)
+          Object.assign(first.scope, ["everything", "api"])
+          Object.assign(first, { grant: "changed" })
+          expect(await told()).toEqual(before)
+        }
       }
     }))
 
