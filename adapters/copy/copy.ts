@@ -107,7 +107,8 @@ const compare = (
     let changed = 0
     let unknown = 0
     const look = Effect.fnUntraced(function* (record: StoredRecord) {
-      const found = yield* from.storage.get(record).pipe(Effect.retry(again))
+      // Each time anew: a store may have read when it was asked.
+      const found = yield* Effect.suspend(() => from.storage.get(record)).pipe(Effect.retry(again))
       if (Option.isNone(found)) {
         unknown += 1
         yield* onExtra(record).pipe(Effect.retry(again))

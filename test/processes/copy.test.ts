@@ -1,9 +1,18 @@
 import { describe, expect, test } from "bun:test"
 import { existsSync } from "node:fs"
-import { Context, Effect, Fiber, Layer, Option, type Scope } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, Option, type Scope } from "effect"
 import { copy, type Side } from "../../adapters/copy/copy.ts"
-import { type Json, kinds, type NewRecord, Storage, StorageScan, type StoredRecord } from "../../core/ports/Storage.ts"
+import {
+  type Json,
+  kinds,
+  type NewRecord,
+  Storage,
+  StorageScan,
+  StorageUnavailable,
+  type StoredRecord
+} from "../../core/ports/Storage.ts"
 import { sameJson } from "../../core/testing/sameJson.ts"
+import { stoppedClock } from "../../core/testing/stoppedClock.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { clientCredentials, companies, redeem, refresh, register } from "./Application.ts"
 import { openMint } from "./Mint.ts"
@@ -121,6 +130,24 @@ describe("a copy", () => {
         expect(Option.getOrThrow(yield* to.storage.get(grant("moved"))).owner).toBe("o")
         expect(yield* versionOf(to, grant("changed"))).toBe(2)
         expect(yield* versionOf(to, grant("same"))).toBe(1)
+      })
+    ))
+
+  test("asks again where the source was away, be it one that reads when it is asked and not when that is run", () =>
+    run(
+      Effect.gen(function* () {
+        const { from, to } = yield* twoSides
+        yield* fill(from, [grant("a")])
+        yield* fill(to, [grant("a")])
+        let asked = 0
+        const away = new StorageUnavailable({ outcome: "not_done", message: "away" })
+        const get: Side["storage"]["get"] = (key) => (++asked < 3 ? Effect.fail(away) : from.storage.get(key))
+        const clock = yield* Clock.Clock
+        const copied = yield* copy({ ...from, storage: { ...from.storage, get } }, to, quietly).pipe(
+          Effect.provideService(Clock.Clock, { ...stoppedClock(clock, 0), sleep: () => Effect.void })
+        )
+        expect(copied.find(({ kind }) => kind === "grant")).toMatchObject({ written: 0, tally: { count: 1 } })
+        expect(asked).toBe(3)
       })
     ))
 
