@@ -17,8 +17,11 @@ export type MarkedReads = LatelyRead<MarkedRead>
 
 export const markedReads = (): MarkedReads => new LatelyRead((text) => ({ text, made: undefined, mark: undefined }))
 
+/** Other names may not be held, or sent, as they are (`BodyText.ts`). */
+const plain = /^[ -~]*$/
+
 export const markOf = (workspace: string, version: number, body: Json): Mark | undefined =>
-  typeof body === "object" && body !== null && "_by" in body && typeof body._by === "string"
+  typeof body === "object" && body !== null && "_by" in body && typeof body._by === "string" && plain.test(body._by)
     ? { workspace, write: `${version} ${body._by}` }
     : undefined
 

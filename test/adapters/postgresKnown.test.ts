@@ -72,6 +72,24 @@ describe("a grant that was read lately", () => {
     )
   )
 
+  // Each pair is a write as the port names it, and another one that reads like it in what the database holds or is sent.
+  test.each([
+    ["\u00011", "\u0001"],
+    ["\u00010", "\u0000"],
+    ["\ud800", "\ufffd"]
+  ])(
+    "is sent anew where the write of the same version has another name, however alike the two are: %j, %j",
+    (before, after) =>
+      within(
+        Effect.gen(function* () {
+          const { both, store } = yield* prepared(written(before, "a"), written("two", "b"))
+          yield* store.remove(key("a"))
+          yield* store.insert(record("a", written(after, "c")))
+          expect(yield* both).toEqual([written(after, "c"), written("two", "b")])
+        })
+      )()
+  )
+
   test(
     "is another one in another workspace",
     within(
