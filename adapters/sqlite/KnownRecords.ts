@@ -3,7 +3,7 @@ import { LatelyUsed } from "../../core/rules/LatelyUsed.ts"
 import type { Connection } from "./Connection.ts"
 import type { Found } from "./RecordTable.ts"
 import type { Write } from "./transact.ts"
-import { type Others, watchOthers } from "./watchOthers.ts"
+import { watchOthers } from "./watchOthers.ts"
 
 /** The kind that requests read over and over. */
 const knownKind: Kind = "grant"
@@ -15,16 +15,16 @@ const longest = 1024
 /** Records as they were read last, which is what the file says until somebody writes to them. */
 export class KnownRecords {
   private records = new LatelyUsed<string, StoredRecord>(most)
-  private readonly others: Others
+  private readonly catchUp: () => void
 
   constructor(connection: Connection) {
-    this.others = watchOthers(connection, () => this.forgetAll())
+    this.catchUp = watchOthers(connection, () => this.forgetAll())
   }
 
   /** Throws what `read` or the driver throws. */
   get(key: RecordKey, read: () => Found | undefined): StoredRecord | undefined {
     if (key.kind !== knownKind) return read()?.record
-    this.others.catchUp()
+    this.catchUp()
     const known = this.records.get(key.id)
     if (known?.workspace === key.workspace) return known
     const found = read()
@@ -41,11 +41,6 @@ export class KnownRecords {
 
   forgetAll(): void {
     this.records = new LatelyUsed(most)
-  }
-
-  /** Has to be called before a write. */
-  endTurn(): void {
-    this.others.end()
   }
 
   /** Each reader gets a body of its own, so that nobody can change what the next one reads. */

@@ -45,18 +45,14 @@ const whenAsked: When = (read) => {
 export const storageOver = Effect.fnUntraced(function* (connection: Connection, when: When = whenRun) {
   const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
   const known = yield* Effect.try({ try: () => new KnownRecords(connection), catch: notDone })
-  const reads = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
-  const read: When = (statement) => when(() => reads.read(statement))
-  const endTurn = () => {
-    known.endTurn()
-    reads.end()
-  }
-  const write = yield* groupCommit(connection, endTurn)
+  const sharing = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
+  const read: When = (statement) => when(() => sharing(statement))
+  const write = yield* groupCommit(connection)
   const swap = (swapping: Write) =>
     Effect.flatMap(write(swapping), (changed) => (changed === 1 ? Effect.void : new Conflict()))
 
   const recordAt = (key: RecordKey): StoredRecord | undefined =>
-    known.get(key, () => reads.read(() => tables[key.kind].get(key)))
+    known.get(key, () => sharing(() => tables[key.kind].get(key)))
 
   const sweepAll = (before: number, limit: number): number => {
     let swept = 0

@@ -3,6 +3,7 @@ import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { coalesce } from "../coalesce.ts"
 import type { Connection } from "./Connection.ts"
 import { type Transact, transactOn, type Write } from "./transact.ts"
+import { endTurns } from "./turns.ts"
 
 const milliseconds = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
 
@@ -25,10 +26,10 @@ const patiently = Effect.fnUntraced(function* (transact: Transact, writes: Reado
  * blocks the process while it commits, so they gather in the rounds before, for as long as each brings more: a lone
  * write waits for no company.
  */
-export const groupCommit = (connection: Connection, endReads: () => void) => {
+export const groupCommit = (connection: Connection) => {
   const commit = transactOn(connection)
   const transact: Transact = (writes) => {
-    endReads()
+    endTurns()
     return commit(writes)
   }
   return coalesce<Write, number, StorageUnavailable>({

@@ -1,12 +1,9 @@
 import type { Connection } from "./Connection.ts"
 import { rollback } from "./rollback.ts"
+import { closeTurn, openTurn } from "./turns.ts"
 
-export interface SharedReads {
-  /** Throws what the statement or the driver throws. */
-  readonly read: <A>(statement: () => A) => A
-  /** Has to be called before a write. */
-  readonly end: () => void
-}
+/** Throws what the statement or the driver throws. */
+export type SharedRead = <A>(statement: () => A) => A
 
 /**
  * Reads of one turn look at one snapshot: the locks that a transaction of its own takes are a third of what each costs.
@@ -14,7 +11,7 @@ export interface SharedReads {
  * before it began, and what had been acknowledged to them by then, here or by another process, is in the snapshot.
  * A read that comes alone needs no transaction.
  */
-export const shareReads = (connection: Connection): SharedReads => {
+export const shareReads = (connection: Connection): SharedRead => {
   const begin = connection.prepare("BEGIN")
   const commit = connection.prepare("COMMIT")
   let reads = 0
@@ -23,6 +20,7 @@ export const shareReads = (connection: Connection): SharedReads => {
   const end = () => {
     if (!isShared) return
     isShared = false
+    closeTurn(end)
     try {
       commit.run()
     } catch {
@@ -36,16 +34,14 @@ export const shareReads = (connection: Connection): SharedReads => {
     end()
   }
 
-  return {
-    read: (statement) => {
-      reads++
-      if (reads === 1) queueMicrotask(endTurn)
-      if (reads === 2) {
-        begin.run()
-        isShared = true
-      }
-      return statement()
-    },
-    end
+  return (statement) => {
+    reads++
+    if (reads === 1) queueMicrotask(endTurn)
+    if (reads === 2) {
+      begin.run()
+      isShared = true
+      openTurn(end)
+    }
+    return statement()
   }
 }

@@ -139,6 +139,25 @@ describe.each([
   )
 
   test(
+    "see what another store of this process has acknowledged, be it in the same turn",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const opened = Effect.map(Layer.build(Layer.fresh(given({ path }))), (services) =>
+          Context.get(services, Storage)
+        )
+        const [reader, writer] = [yield* opened, yield* opened]
+        yield* writer.insert(record)
+        for (let version = 1; version < 10; version++) {
+          expect(Option.getOrThrow(yield* reader.get(key)).version).toBe(version)
+          for (let times = 0; times < 2; times++)
+            expect((yield* reader.list(listing)).records[0]?.version).toBe(version)
+          yield* writer.replace(version, record)
+        }
+      })
+    )
+  )
+
+  test(
     "fail alone where they share a turn with others",
     withStore((store, other) =>
       Effect.gen(function* () {

@@ -3,6 +3,7 @@ import { connect } from "../../../adapters/sqlite/connect.ts"
 import { KnownRecords } from "../../../adapters/sqlite/KnownRecords.ts"
 import { RecordTable } from "../../../adapters/sqlite/RecordTable.ts"
 import { transactOn, type Write } from "../../../adapters/sqlite/transact.ts"
+import { endTurns } from "../../../adapters/sqlite/turns.ts"
 import { Conflict, Storage, StorageUnavailable } from "../../../core/ports/Storage.ts"
 
 /** The SQLite adapter's own statements, each write in a transaction of its own: what it is without group commit. */
@@ -16,7 +17,7 @@ const storage = (path: string) =>
     const busy = new StorageUnavailable({ outcome: "not_done", message: "SQLite is busy" })
     const write = (statement: () => Write): Effect.Effect<number, StorageUnavailable> =>
       Effect.suspend(() => {
-        known.endTurn()
+        endTurns()
         const answers = transact([statement()])
         const exit = answers === "busy" ? undefined : answers[0]
         return exit ?? Effect.fail(busy)
