@@ -8,7 +8,7 @@ import { watchOthers } from "./watchOthers.ts"
 /** The kind that requests read over and over. */
 const knownKind: Kind = "grant"
 /** A kilobyte and a half each, with what the core makes of it. */
-const most = 8192
+const most = 2048
 /** Some bodies are long: those are read every time, so that nobody decides how much is kept. */
 const longest = 1024
 

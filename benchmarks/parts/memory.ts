@@ -7,8 +7,8 @@ import type { Part } from "./Part.ts"
 
 const part = "memory"
 const workloads = ["bearer_check", "refresh", "client_credentials", "introspection"] as const
-/** More pages than SQLite keeps at hand. */
-const values = 4000
+/** More than the server keeps anything of. */
+const values = 16_000
 const sliceMillis = 1500
 const grants = "1,000,000 grants"
 

@@ -8,7 +8,7 @@ interface Entry<V> {
 }
 
 /** Less than a kilobyte each. */
-const most = 32_768
+const most = 8192
 /** Where one was wrong others write too, and a wrong one costs a swap for nothing: so many are read before the next try. */
 const readAfterWrong = 64
 

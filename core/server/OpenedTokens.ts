@@ -13,7 +13,7 @@ interface Opened {
 }
 
 /** Half a kilobyte each. */
-const most = 32_768
+const most = 4096
 /** Some carry a long address: those are opened every time, so that nobody decides how much is kept. */
 const longest = 512
 
