@@ -11,6 +11,8 @@ const warmShare = 0.3
 const silence = 20_000
 /** How many times as long as it should warming up takes at most. */
 const patience = 6
+/** Answers for each connection that a turn has at least: the first of each came out of one and the same burst. */
+const leastEach = 4
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, one) => total + one, 0)
 
@@ -97,9 +99,9 @@ const perform = (run: Run): Promise<Sample> =>
       phase = "draining"
       drain()
     }
-    /** A turn is over when each connection could have had an answer, however slow the server. */
+    /** A turn is over when each connection could have had a few answers, however slow the server. */
     const finishWhenAnswered = () => {
-      if (count >= connections) finish()
+      if (count >= leastEach * connections) finish()
       else timer = setTimeout(finishWhenAnswered, run.millis / 10)
     }
     const measure = () => {

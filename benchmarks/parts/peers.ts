@@ -11,8 +11,8 @@ import type { Part, Setting } from "./Part.ts"
 const part = "peers"
 /** Peers have to be asked for each of their refresh tokens, so there is one for each connection. */
 const values = 64
-/** And for some of them making a code takes as long as redeeming it. */
-const fewCodes = 192
+/** And for some of them making a code takes as long as redeeming it. A turn wants four for each connection, warm. */
+const fewCodes = 384
 
 const runtimes = ["bun", "node"] as const
 

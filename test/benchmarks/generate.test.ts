@@ -72,3 +72,14 @@ test("values that can be used once end a run, or its time does", async () => {
   }).pipe(Effect.scoped, Effect.runPromise)
   server.stop()
 })
+
+test("a turn has four answers for each connection, however soon its time is over", async () => {
+  const server = strict()
+  await Effect.gen(function* () {
+    const generator = yield* startGenerator()
+    const connections = 64
+    const short = { ...run(server.port, plan("once", valuesOf("n", 10_000))), connections, millis: 0 }
+    expect((yield* generator.run(short)).requests).toBeGreaterThanOrEqual(4 * connections)
+  }).pipe(Effect.scoped, Effect.runPromise)
+  server.stop()
+})
