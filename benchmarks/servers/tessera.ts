@@ -4,14 +4,20 @@ import { obey } from "./obey.ts"
 import { open } from "./tessera/open.ts"
 import { makePlans } from "./tessera/plans.ts"
 
+const alone = argument("coalescing", "on") === "off"
 const { serve, parts, workspaces } = await open({
   store: argument("store", "memory:"),
-  alone: argument("coalescing", "on") === "off",
+  alone,
   workspaces: Number(argument("workspaces", "1")),
   audited: argument("audit", "off") === "on"
 })
-const { listen } =
-  argument("runtime", "bun") === "node" ? await import("./tessera/onNode.ts") : await import("./tessera/onBun.ts")
+const onNode = argument("runtime", "bun") === "node"
+if (alone && onNode) throw new Error("on Node the listener cannot be kept from gathering requests")
+const { listen } = onNode
+  ? await import("./tessera/onNode.ts")
+  : alone
+    ? await import("./tessera/onBunApart.ts")
+    : await import("./tessera/onBun.ts")
 const filling = {
   grants: Number(argument("grants", "1000")),
   filled: argument("filled", "no") === "yes",
