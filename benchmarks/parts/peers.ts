@@ -45,7 +45,7 @@ const trialOptions = (options: Options): Options => ({
   ...options,
   rounds: 1,
   millis: 300,
-  firstWarmMillis: 400,
+  firstWarmMillis: 300,
   firstWarmRequests: 1500
 })
 
