@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { entrant, hold } from "../measure/contest.ts"
 import { startGenerator } from "../measure/Generator.ts"
+import { briefly } from "../measure/Options.ts"
 import { bareFloor, emptyServer, tessera } from "../servers/start.ts"
 import type { Part } from "./Part.ts"
 
@@ -12,7 +13,7 @@ export const floors: Part = {
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
     // No line of the budget: enough to see what is left when Tessera is taken away.
-    const options = { ...setting.options, rounds: Math.min(setting.options.rounds, 3) }
+    const options = { ...briefly(setting.options), rounds: 3 }
     const workload = "client_credentials" as const
     const subjects = [
       yield* tessera(setting),

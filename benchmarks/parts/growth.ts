@@ -6,7 +6,7 @@ import { freshDatabase } from "../measure/databaseUrl.ts"
 import { startGenerator } from "../measure/Generator.ts"
 import { manyInPostgres } from "../measure/manyGrants/inPostgres.ts"
 import { manyInRedis } from "../measure/manyGrants/inRedis.ts"
-import { closely } from "../measure/Options.ts"
+import { briefly, closely } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
 import { redisServer } from "../measure/services.ts"
 import { tessera } from "../servers/start.ts"
@@ -109,7 +109,7 @@ export const growth: Part = {
           results.push(...(yield* hold({ part, workload, entrants }, options, say)))
         }
         // The same server as above, and no line of the budget: enough to see a curve.
-        const short = { ...setting.options, rounds: 3, firstWarmMillis: 200, firstWarmRequests: 100 }
+        const short = { ...briefly(setting.options), rounds: 3, firstWarmMillis: 200, firstWarmRequests: 100 }
         const entrants = [1, 4, 16, 64, 256].map((connections) =>
           entrant({
             generator,

@@ -59,7 +59,7 @@ const contestOptions = (options: Options, workload: Workload): Options => ({
 })
 
 /** A way to run that costs so many times the cheapest is not tried for the workloads that follow. */
-const hopeless = 2
+const hopeless = 1.5
 
 /** Of a peer's ways to run, the one that costs it least for this workload, and those worth another trial. */
 const cheapest = (
