@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { placeOf } from "../../adapters/redis/Place.ts"
 import { replaceScript } from "../../adapters/redis/scripts.ts"
-import { askRedis } from "../measure/askRedis.ts"
+import { commandRedis } from "../measure/commandRedis.ts"
 import { outside } from "../measure/outside.ts"
 import { BenchFailed } from "../measure/Talker.ts"
 import type { RedisServer } from "./Part.ts"
@@ -32,11 +32,20 @@ export const redisBenchmark = (redis: RedisServer, grants: number, body: string,
 end`
     const value = `1 1 ${expires} entry "user:user-1"\n${body}`
     for (let first = 0; first < grants; first += atOnce) {
-      yield* askRedis(redis, "EVAL", fillIn, "1", record, `${first}`, `${Math.min(grants, first + atOnce) - 1}`, value)
+      yield* commandRedis(
+        redis,
+        "EVAL",
+        fillIn,
+        "1",
+        record,
+        `${first}`,
+        `${Math.min(grants, first + atOnce) - 1}`,
+        value
+      )
     }
-    const sha = yield* askRedis(redis, "SCRIPT", "LOAD", turned)
+    const sha = yield* commandRedis(redis, "SCRIPT", "LOAD", turned)
     const swap = ["EVALSHA", sha, "2", record, shard, longAgo, expires, "3000000000", body]
-    const swapped = yield* askRedis(redis, ...swap.map((part) => part.replace("__rand_int__", "0".repeat(12))))
+    const swapped = yield* commandRedis(redis, ...swap.map((part) => part.replace("__rand_int__", "0".repeat(12))))
     if (swapped !== "1") return yield* new BenchFailed({ message: `the script swapped nothing: ${swapped}` })
     let perSecond = 2000
     let requests = 0

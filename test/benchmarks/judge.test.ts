@@ -1,34 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Sample } from "../../benchmarks/load/Run.ts"
-import type { Result } from "../../benchmarks/measure/Result.ts"
 import { allParts } from "../../benchmarks/parts/all.ts"
 import { generatorBound } from "../../benchmarks/report/generatorBound.ts"
 import { type Budget, judge, readBudget } from "../../benchmarks/report/judge.ts"
-
-const sample = (cpu: number, more: Partial<Sample> = {}): Sample => ({
-  requests: 1000,
-  seconds: 1,
-  perSecond: 1000,
-  cpu,
-  databaseCpu: 0,
-  p50: 1,
-  p99: 2,
-  memory: 80,
-  generatorLoad: 0.3,
-  ...more
-})
-
-const result = (subject: string, samples: ReadonlyArray<Sample>): Result => ({
-  part: "sealed",
-  workload: "metadata",
-  store: "memory",
-  subject,
-  runtime: "bun",
-  case: "",
-  samples
-})
+import { resultOf, sampleOf } from "./resultOf.ts"
 
 const line: Budget[number] = {
   figure: "cpu",
@@ -41,8 +17,8 @@ const line: Budget[number] = {
 
 describe("judge", () => {
   test("compares round by round, and takes the median of the ratios", () => {
-    const ours = result("tessera", [sample(14), sample(90), sample(15)])
-    const floor = result("floor", [sample(10), sample(50), sample(10)])
+    const ours = resultOf("tessera", [sampleOf(14), sampleOf(90), sampleOf(15)])
+    const floor = resultOf("floor", [sampleOf(10), sampleOf(50), sampleOf(10)])
     const [verdict] = judge([line], [ours, floor])
     expect(verdict?.ratio).toBe(1.5)
     expect(verdict?.holds).toBe(true)
@@ -50,7 +26,7 @@ describe("judge", () => {
   })
 
   test("a line that was not measured does not hold", () => {
-    for (const results of [[], [result("tessera", [sample(1)])], [result("floor", [sample(1)])]]) {
+    for (const results of [[], [resultOf("tessera", [sampleOf(1)])], [resultOf("floor", [sampleOf(1)])]]) {
       expect(judge([line], results)).toMatchObject([{ ratio: undefined, holds: false }])
     }
   })
@@ -65,7 +41,7 @@ test("every line of the budget is of a part that runs, and has a bound", () => {
 })
 
 test("a load generator at its limit is named", () => {
-  const slow = result("tessera", [sample(1)])
-  const fast = result("floor", [sample(1, { generatorLoad: 0.97 })])
+  const slow = resultOf("tessera", [sampleOf(1)])
+  const fast = resultOf("floor", [sampleOf(1, { generatorLoad: 0.97 })])
   expect(generatorBound([slow, fast])).toEqual(["sealed, metadata: floor on memory"])
 })

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test"
-import type { Result } from "../../benchmarks/measure/Result.ts"
 import { allParts } from "../../benchmarks/parts/all.ts"
 import type { Verdict } from "../../benchmarks/report/judge.ts"
 import { leftOut } from "../../benchmarks/report/leftOut.ts"
 import type { Report } from "../../benchmarks/report/Report.ts"
 import { performanceSection, withSection } from "../../benchmarks/report/readme.ts"
+import { resultOf, sampleOf } from "./resultOf.ts"
 
 const report: Report = {
   startedAt: "2026-01-02T03:04:05.678Z",
@@ -31,16 +31,7 @@ test("a line of the budget without figures is not left out", () => {
 })
 
 test("what the load generator may have held up is named", () => {
-  const sample = { requests: 1, seconds: 1, perSecond: 1, cpu: 1, databaseCpu: 0, p50: 1, p99: 1, memory: 1 }
-  const of = (subject: string, generatorLoad: number): Result => ({
-    part: "sealed",
-    workload: "metadata",
-    store: "memory",
-    subject,
-    runtime: "bun",
-    case: "",
-    samples: [{ ...sample, generatorLoad }]
-  })
+  const of = (subject: string, generatorLoad: number) => resultOf(subject, [sampleOf(1, { generatorLoad })])
   const held =
     "The load generator was at its limit, and requests per second are a least: sealed, metadata: floor on memory."
   expect(performanceSection({ ...report, results: [of("floor", 0.95), of("tessera", 0.5)] }, [])).toContain(held)

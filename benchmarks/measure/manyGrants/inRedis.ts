@@ -6,7 +6,7 @@ import { runProgram } from "../../../test/harness/runProgram.ts"
 import type { RedisServer } from "../../parts/Part.ts"
 import type { Executables } from "../../servers/start.ts"
 import { grantIdAt } from "../../servers/tessera/grants.ts"
-import { askRedis } from "../askRedis.ts"
+import { commandRedis } from "../commandRedis.ts"
 import { BenchFailed } from "../Talker.ts"
 import { firstGrant, startWithOne } from "./startWithOne.ts"
 
@@ -62,8 +62,8 @@ export const manyInRedis = (executables: Executables, redis: RedisServer, grants
   Effect.gen(function* () {
     yield* startWithOne(executables, redis.server.url)
     const { record } = placeFor(firstGrant)
-    const value = yield* askRedis(redis, "GET", record)
-    const lifetime = yield* askRedis(redis, "PTTL", record)
+    const value = yield* commandRedis(redis, "GET", record)
+    const lifetime = yield* commandRedis(redis, "PTTL", record)
     const head = yield* Effect.fromResult(parseHead(value.slice(0, value.indexOf("\n"))))
     const input = copiesOf({ value, head, lifetime }, grants)
     const { status, stdout, stderr } = yield* runProgram(redis.cli, ["-p", `${redis.server.port}`, "--pipe"], { input })

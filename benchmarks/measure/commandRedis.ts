@@ -6,8 +6,8 @@ import { BenchFailed } from "./Talker.ts"
 /** `ERR …`, `LOADING …`: redis-cli calls that a success. */
 const refusal = /^[A-Z]{3,} /
 
-/** What redis-cli answers there. */
-export const askRedis = Effect.fnUntraced(function* (
+/** What redis-cli answers there. The harness's `askRedis` gives back whatever is printed; a refusal is a failure here. */
+export const commandRedis = Effect.fnUntraced(function* (
   { server, cli }: RedisServer,
   ...command: ReadonlyArray<string>
 ): Effect.fn.Return<string, BenchFailed> {
