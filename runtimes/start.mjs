@@ -1,4 +1,3 @@
-import { collector } from "./launch/collector.mjs"
 import { launch } from "./launch/launch.mjs"
 
-launch("runtimes/bun/main.ts", ["serve", ...process.argv.slice(2)], collector)
+launch("runtimes/bun/main.ts", ["serve", ...process.argv.slice(2)])

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { collector } from "../../runtimes/launch/collector.mjs"
+import { collectorFor } from "../../runtimes/bun/collector.ts"
 import { type Runtime, startSubject } from "../measure/Subject.ts"
 
 export interface Executables {
@@ -40,9 +40,9 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
   return startSubject({
     name,
     runtime,
-    // On Bun as the container runs it.
+    // On Bun as the server binary has itself run.
     ...(runtime === "bun"
-      ? { executable: executables.tessera, env: collector }
+      ? { executable: executables.tessera, env: collectorFor({ ...process.env, DATABASE_URL: store }) }
       : { executable: executables.node, script: script("tessera.ts") }),
     args: [
       `--store=${store}`,

@@ -1,11 +1,5 @@
-import "../server/compileSchemas.ts"
-import { run } from "../command/run.ts"
-import { listen } from "./listen.ts"
+import { startAgainIfUntold } from "./startAgain.ts"
 
-process.exit(
-  await run(process.argv.slice(2), {
-    listen,
-    interactive: process.stderr.isTTY === true,
-    print: (text) => void process.stdout.write(text)
-  })
-)
+startAgainIfUntold(process.argv.slice(2))
+// After it, since whoever starts again would have loaded the program for nothing.
+await import("./program.ts")

@@ -10,6 +10,7 @@ import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl, redisClusterUrl, redisUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { collectorOf, smallCollector } from "../runtimes/given/collectorOf.ts"
 import { type Binary, buildScript, builtBinary, emptyFolder, run, type Started, start } from "./given/binary.ts"
 
 const root = join(import.meta.dir, "../..")
@@ -68,6 +69,26 @@ describe("the executable", () => {
         expect((yield* command(["seal-keys", "new"], { cwd })).stdout).toMatch(/^[\w-]{43}\n$/)
         expect(yield* command(["sweep"], { cwd })).toMatchObject({ status: 0 })
         expect(readdirSync(cwd)).toEqual(["data"])
+      })
+    ))
+
+  test("tells itself how much garbage may gather beside a file, and nothing where there is none or it is no server", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const told = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>) =>
+          Effect.map(command(args, { cwd, env: { ...env, BUN_JSC_dumpOptions: "1" } }), ({ status, stderr }) => {
+            expect(status).toBe(2)
+            return collectorOf(stderr)
+          })
+        expect(yield* told(["serve"], { DATABASE_URL: "sqlite:" })).toEqual(smallCollector)
+        expect(yield* told(["serve"], { PORT: "x" })).toEqual(smallCollector)
+        const chosen = { BUN_JSC_heapGrowthMaxIncrease: "1.25" }
+        expect(yield* told(["serve"], { PORT: "x", ...chosen })).toEqual({
+          ...smallCollector,
+          heapGrowthMaxIncrease: "1.25"
+        })
+        expect(yield* told(["serve"], { DATABASE_URL: "postgres:" })).toEqual({})
+        expect(yield* told(["key", "list"], { PORT: "x" })).toEqual({})
       })
     ))
 

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
-import { collector } from "../../runtimes/launch/collector.mjs"
 import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl } from "../harness/given.ts"
@@ -60,7 +59,7 @@ describe("the Containerfile", () => {
     expect(words(probe[0] ?? "")).toEqual(["/tessera", "health"])
     expect(every(final, "RUN")).toEqual([])
     expect([only(final, "VOLUME"), only(final, "WORKDIR")]).toEqual(["/data", "/data"])
-    expect(environment(final)).toEqual({ HOST: "0.0.0.0", DATABASE_URL: "sqlite:/data/tessera.db", ...collector })
+    expect(environment(final)).toEqual({ HOST: "0.0.0.0", DATABASE_URL: "sqlite:/data/tessera.db" })
     expect([only(final, "EXPOSE"), only(final, "STOPSIGNAL")]).toEqual(["3000", "SIGTERM"])
   })
 
