@@ -70,6 +70,7 @@ export {
   standardScopes
 } from "./rules/Scope.ts"
 export { type Credential, credential, Digest, digestOf, sameDigest } from "./rules/Secret.ts"
+export { type AtHand, littleAtHand, muchAtHand } from "./server/AtHand.ts"
 export { settingsRoutes } from "./settings/routes.ts"
 export type { SettingsOptions } from "./settings/SettingsOptions.ts"
 // Keys and tokens

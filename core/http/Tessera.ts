@@ -11,6 +11,7 @@ import { Workspaces } from "../ports/Workspaces.ts"
 import { instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { NoSuchRoute, type Refusal } from "../rules/Refusal.ts"
+import { type AtHand, littleAtHand } from "../server/AtHand.ts"
 import { makeClients } from "../server/Clients.ts"
 import { makeGrants } from "../server/Grants.ts"
 import { clientKind, grantKind } from "../server/kinds.ts"
@@ -37,6 +38,8 @@ import { bearerError, oauthError } from "./wire.ts"
 
 export interface TesseraOptions {
   readonly policy: Policy
+  /** How much memory may go into answering faster: `littleAtHand`, which is the default, `muchAtHand`, or numbers. */
+  readonly atHand?: AtHand
   /** What a host adds to the protocol: its own accounts, settings, resources. They come before the protocol's. */
   readonly routes?: (parts: Parts) => ReadonlyArray<Route>
   /** Paths that are left out of the table: a host has its own health checks, and no need of the example. */
@@ -79,7 +82,17 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const clock = yield* Clock.Clock
   const clients = makeClients(recordsOf(storage, clientKind), entropy, policy, clock)
   const grantRecords = recordsOf(storage, grantKind(policy))
-  const grants = makeGrants(grantRecords, clients, keys, entropy, policy, usage, limiter, clock)
+  const grants = makeGrants(
+    grantRecords,
+    clients,
+    keys,
+    entropy,
+    policy,
+    usage,
+    limiter,
+    clock,
+    options.atHand ?? littleAtHand
+  )
   const parts: Parts = {
     policy,
     storage,

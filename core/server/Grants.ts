@@ -35,6 +35,7 @@ import { hashOf } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
 import { type AccessToken, open, openAny, type RefreshToken, seal, tokenPrefix } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { AtHand } from "./AtHand.ts"
 import type { Clients } from "./Clients.ts"
 import { deciding } from "./deciding.ts"
 import { OpenedTokens } from "./OpenedTokens.ts"
@@ -144,7 +145,8 @@ export const makeGrants = (
   policy: Policy,
   usage: Usage,
   limiter: Limiter["Service"],
-  clock: Clock.Clock
+  clock: Clock.Clock,
+  atHand: AtHand
 ): Grants => {
   const fresh = (sealer: Sealer): Fresh => ({ serial: hexOf(entropy.bytes(serialLength)), key: sealer.first.id })
 
@@ -162,11 +164,11 @@ export const makeGrants = (
   const get = (workspace: WorkspaceId, id: GrantId) =>
     Effect.mapEager(records.get(workspace, id), (kept) => kept?.value)
 
-  const openedTokens = new OpenedTokens(keys)
+  const openedTokens = new OpenedTokens(keys, atHand.tokens)
   const unknown = refuseUnknown()
   const clientGone = Effect.succeed(Result.fail(notBegun))
 
-  const { decide, decideOwn, forget } = deciding(records, entropy, policy)
+  const { decide, decideOwn, forget } = deciding(records, entropy, policy, atHand)
 
   /**
    * By now the grant is kept, and a code is spent: whoever has to ask again would be taken for a thief. So what cannot be

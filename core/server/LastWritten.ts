@@ -7,8 +7,6 @@ interface Entry<V> {
   readonly kept: Kept<V>
 }
 
-/** Less than a kilobyte each. */
-const most = 8192
 /** Where one was wrong others write too, and a wrong one costs a swap for nothing: so many are read before the next try. */
 const readAfterWrong = 64
 
@@ -17,8 +15,12 @@ const readAfterWrong = 64
  * swap asks for its version; what somebody else wrote meanwhile is found out there, and read.
  */
 export class LastWritten<V> {
-  private readonly entries = new LatelyUsed<string, Entry<V>>(most)
+  private readonly entries: LatelyUsed<string, Entry<V>>
   private toRead = 0
+
+  constructor(most: number) {
+    this.entries = new LatelyUsed(most)
+  }
 
   get(workspace: WorkspaceId, id: string): Kept<V> | undefined {
     const entry = this.entries.get(id)

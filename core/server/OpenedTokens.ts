@@ -12,8 +12,6 @@ interface Opened {
   readonly token: AccessToken
 }
 
-/** Half a kilobyte each. */
-const most = 4096
 /** Some carry a long address: those are opened every time, so that nobody decides how much is kept. */
 const longest = 512
 
@@ -37,10 +35,13 @@ const placeOf = (text: string): number => {
 export class OpenedTokens {
   private readonly keys: Keys["Service"]
   private sealer: Sealer
-  private opened = new LatelyUsed<number, Opened>(most)
+  private readonly most: number
+  private opened: LatelyUsed<number, Opened>
 
-  constructor(keys: Keys["Service"]) {
+  constructor(keys: Keys["Service"], most: number) {
     this.keys = keys
+    this.most = most
+    this.opened = new LatelyUsed(most)
     this.sealer = keys.current()
   }
 
@@ -49,7 +50,7 @@ export class OpenedTokens {
     // Another ring: what a key of the last one sealed may be worth nothing now.
     if (sealer !== this.sealer) {
       this.sealer = sealer
-      this.opened = new LatelyUsed(most)
+      this.opened = new LatelyUsed(this.most)
     }
     if (text.length > longest) return open(sealer, workspace, "access", text, now)
     const place = placeOf(text)

@@ -8,6 +8,7 @@ import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { AtHand } from "./AtHand.ts"
 import { LastWritten } from "./LastWritten.ts"
 import { Recent } from "./Recent.ts"
 import type { Records } from "./Records.ts"
@@ -31,9 +32,14 @@ const keptAtHand = 10_000
 
 const isStanding = (grant: Grant | undefined): grant is Standing => grant?._tag === "Standing"
 
-export const deciding = (records: Records<Grant>, entropy: Entropy["Service"], policy: Policy): Deciding => {
+export const deciding = (
+  records: Records<Grant>,
+  entropy: Entropy["Service"],
+  policy: Policy,
+  atHand: AtHand
+): Deciding => {
   const standing = new Recent<Standing>(keptAtHand, policy.clientStaleness)
-  const written = new LastWritten<Grant>()
+  const written = new LastWritten<Grant>(atHand.grants)
   const forget: Deciding["forget"] = (workspace, id) => {
     standing.forget(workspace, id)
     written.forget(workspace, id)

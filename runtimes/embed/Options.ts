@@ -42,6 +42,9 @@ export type Extra = (typeof extras)[number]
 
 export const logLevels = ["all", "problems", "none"] as const
 
+/** How much memory a process puts into answering faster. */
+export const atHandAmounts = ["little", "much"] as const
+
 export interface CreateOptions {
   /** Where the authorization server is found, without a slash at the end: `https://shop.example`, or a path of it. */
   readonly issuer: string
@@ -112,6 +115,12 @@ export interface CreateOptions {
    * Where there can be no timers, turn it off and call `housekeep()`. Default: `true`.
    */
   readonly housekeeping?: boolean
+
+  /**
+   * How many tokens and grants that are in use the process keeps, so as not to read them again: `"little"` is up to 8,192
+   * grants and some 10 MB, `"much"` 32,768 and some 40. Default: `"little"`.
+   */
+  readonly atHand?: (typeof atHandAmounts)[number]
 
   /** What is logged, to the console: everything, problems only, or nothing. Default: `"problems"`. */
   readonly log?: (typeof logLevels)[number]

@@ -12,6 +12,7 @@ import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { littleAtHand, muchAtHand } from "../../core/server/AtHand.ts"
 import { settingsRoutes } from "../../core/settings/routes.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
 import { pathBelow } from "../../core/workspace/pathBelow.ts"
@@ -113,6 +114,7 @@ const layerOf = (options: CreateOptions, read: Read) => {
     wanted.includes("settings") || wanted.includes("home") ? settingsRoutes(parts, { accountsElsewhere: true }) : []
   return Tessera.layer({
     policy: read.policy,
+    atHand: options.atHand === "much" ? muchAtHand : littleAtHand,
     routes: (parts) => [...(options.routes?.(parts) ?? []), ...settings(parts)],
     without
   }).pipe(

@@ -7,7 +7,14 @@ import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type BadOption, badOption } from "./BadOption.ts"
-import { type CreateOptions, extras, type LifetimeOptions, logLevels, type ScopeOption } from "./Options.ts"
+import {
+  atHandAmounts,
+  type CreateOptions,
+  extras,
+  type LifetimeOptions,
+  logLevels,
+  type ScopeOption
+} from "./Options.ts"
 
 /** The options, checked. */
 export interface Read {
@@ -41,6 +48,7 @@ const names: { readonly [name in keyof Required<CreateOptions>]: true } = {
   extras: true,
   routes: true,
   housekeeping: true,
+  atHand: true,
   log: true,
   workspace: true,
   clock: true
@@ -176,7 +184,7 @@ const consentPageOf = (page: CreateOptions["consentPage"], { issuer }: Workspace
 }
 
 const restOf = (options: CreateOptions): Checked<void> => {
-  const { audit, extras: wanted = [], log = "problems", owner, routes } = options
+  const { atHand = "little", audit, extras: wanted = [], log = "problems", owner, routes } = options
   if (typeof owner !== "object" || owner === null) return bad("owner", "has to say who your people are")
   if (typeof owner.signedIn !== "function") return bad("owner.signedIn", "has to be a function")
   if (typeof owner.signInAt !== "function") return bad("owner.signInAt", "has to be a function")
@@ -191,6 +199,7 @@ const restOf = (options: CreateOptions): Checked<void> => {
   if (!Array.isArray(wanted) || !wanted.every((extra) => extras.includes(extra))) {
     return bad("extras", `has to be a list of ${extras.join(", ")}`)
   }
+  if (!atHandAmounts.includes(atHand)) return bad("atHand", `has to be one of ${atHandAmounts.join(", ")}`)
   return logLevels.includes(log) ? Result.succeed(undefined) : bad("log", `has to be one of ${logLevels.join(", ")}`)
 }
 

@@ -15,6 +15,7 @@ import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { settingsRoutes } from "../../core/settings/routes.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
 import "../platformHashing.ts"
+import { atHandOver } from "./atHandOver.ts"
 import { auditLog } from "./auditLog.ts"
 import { openStorage } from "./openStorage.ts"
 import type { Registration, Settings } from "./Settings.ts"
@@ -38,6 +39,7 @@ const server = (settings: Settings) =>
     Effect.map(Accounts, (accounts) =>
       Tessera.layer({
         policy: settings.policy,
+        atHand: atHandOver(settings.database),
         routes: (parts) => [...accountRoutes(parts, accounts), ...settingsRoutes(parts)]
       })
     )

@@ -67,6 +67,7 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["audit", { audit: {} }],
   ["routes", { routes: [] }],
   ["extras", { extras: ["kitchen"] }],
+  ["atHand", { atHand: "everything" }],
   ["log", { log: "loud" }],
   ["issuers", { issuers: [] }]
 ]

@@ -43,7 +43,7 @@ const entropy = { bytes: (length: number) => new Uint8Array(length) }
 /** One who decides over one store with one memory, as a process does. */
 const given = () => {
   const { recordOf, ...rest } = store()
-  const written = new LastWritten<number>()
+  const written = new LastWritten<number>(100)
   const add = (id: string, workspace = home) =>
     transact(recordOf(id), entropy, workspace, id, (value) => answerAndKeep((value ?? 0) + 1, `was ${value}`), written)
   const look = (id: string) => transact(recordOf(id), entropy, home, id, (value) => answer(`is ${value}`), written)
@@ -114,11 +114,19 @@ describe("what this process wrote last", () => {
       })
     ))
 
+  test("is as much as may be kept at hand, and the younger half of that at least", () => {
+    const written = new LastWritten<number>(8)
+    for (let n = 0; n < 100; n++) written.wrote(home, `${n}`, { value: n, version: 1, command: "mine" })
+    const kept = Array.from({ length: 100 }, (_, n) => n).filter((n) => written.get(home, `${n}`) !== undefined)
+    expect(kept.slice(-4)).toEqual([96, 97, 98, 99])
+    expect(kept.length).toBeLessThanOrEqual(8)
+  })
+
   test("is read again after a removal by somebody else", () =>
     run(
       Effect.gen(function* () {
         const { recordOf } = store()
-        const written = new LastWritten<number>()
+        const written = new LastWritten<number>(100)
         written.wrote(home, "gone", { value: 7, version: 3, command: "mine" })
         const outcome = yield* transact(
           recordOf("gone"),

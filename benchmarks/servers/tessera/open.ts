@@ -1,5 +1,5 @@
 import "../../../runtimes/server/compileSchemas.ts"
-import { Effect, Layer, ManagedRuntime, Option } from "effect"
+import { Effect, Layer, ManagedRuntime, Option, Result } from "effect"
 import { Tessera } from "../../../core/http/Tessera.ts"
 import { Audit } from "../../../core/ports/Audit.ts"
 import { Entropy } from "../../../core/ports/Entropy.ts"
@@ -13,7 +13,9 @@ import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import "../../../runtimes/platformHashing.ts"
 import { serveWith } from "../../../runtimes/Serve.ts"
+import { atHandOver } from "../../../runtimes/server/atHandOver.ts"
 import { auditLog } from "../../../runtimes/server/auditLog.ts"
+import { parseDatabaseUrl } from "../../../runtimes/server/DatabaseUrl.ts"
 import { logging } from "../../../runtimes/server/logging.ts"
 import { shed } from "../../../runtimes/shed.ts"
 import { openStore } from "./openStore.ts"
@@ -52,6 +54,7 @@ export const open = async (options: Options) => {
   const workspaces = workspacesOf(options.workspaces)
   const [first] = workspaces
   if (first === undefined) throw new Error("there has to be a workspace")
+  const atHand = atHandOver(Result.getOrThrow(parseDatabaseUrl(options.store)))
   const ports = Layer.mergeAll(
     openStore(options.store, options.alone),
     Entropy.layer,
@@ -64,7 +67,7 @@ export const open = async (options: Options) => {
     workspaces.length === 1 ? Workspaces.layerOne(first) : Workspaces.layerByHost(workspaces)
   )
   const runtime = ManagedRuntime.make(
-    Tessera.layer({ policy: standardPolicy }).pipe(Layer.provide(ports), Layer.provideMerge(logging("json")))
+    Tessera.layer({ policy: standardPolicy, atHand }).pipe(Layer.provide(ports), Layer.provideMerge(logging("json")))
   )
   const { parts } = await runtime.runPromise(Effect.map(Tessera, (tessera) => tessera))
   return { serve: shed(serveWith(runtime), requestsAtOnce), parts, workspaces }
