@@ -19,8 +19,8 @@ export interface Coalescing<Item, Answer, Failure> {
    * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `crowd`, as that after a lone
    * call, and after a batch of several once all that has arrived has had its turn, so that the first of a crowd does
    * not go ahead of it and someone who is alone waits for nobody; `lull`, which is for a `run` that blocks the process,
-   * so that nothing could gather while it is out, once a round of the event loop has brought no more. There too someone
-   * who is alone waits for their own round only.
+   * so that nothing could gather while it is out, as that after a lone call, and after a batch of several once a round
+   * of the event loop has brought no more.
    */
   readonly leaves?: "turn" | "crowd" | "lull"
   /** How many items travel together at most. */
@@ -168,9 +168,9 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       waiting.push(call)
       if (!scheduled && mayLeave(call.since)) {
         scheduled = true
-        if (leaves === "lull") setImmediate(leaveInLull, lastSize > 1 ? 0 : 1)
-        else if (leaves === "crowd" && lastSize > 1) setImmediate(pump)
-        else queueMicrotask(pump)
+        if (leaves === "turn" || lastSize <= 1) queueMicrotask(pump)
+        else if (leaves === "crowd") setImmediate(pump)
+        else setImmediate(leaveInLull, 0)
       }
     }
 

@@ -17,13 +17,17 @@ const attempt = (serve: Serve, request: HttpRequest): Answered => {
 
 /**
  * Answers what came in one turn of the event loop together, at its end. Between two requests a processor runs the
- * kernel's code and the runtime's, and has forgotten ours by the next: one after the other they take half the time. One
- * that comes alone waits for nobody.
+ * kernel's code and the runtime's, and has forgotten ours by the next: one after the other they take half the time. As
+ * long as they come one by one, nobody waits for the end of a turn; the first of a crowd does not either.
  */
 export const gather = (serve: Serve): Ask => {
   let requests: Array<HttpRequest> = []
   let takers: Array<(answered: Answered) => void> = []
+  let turn: "none" | "gathers" | "has answered one" = "none"
+  let comeOneByOne = true
   const answerAll = () => {
+    comeOneByOne = requests.length === (turn === "has answered one" ? 0 : 1)
+    turn = "none"
     const taking = takers.values()
     const answers = requests.map((request) => attempt(serve, request))
     requests = []
@@ -31,7 +35,19 @@ export const gather = (serve: Serve): Ask => {
     for (const answered of answers) taking.next().value?.(answered)
   }
   return (request, take) => {
-    takers.push(take)
-    if (requests.push(request) === 1) setImmediate(answerAll)
+    if (turn !== "none") {
+      takers.push(take)
+      requests.push(request)
+      return
+    }
+    setImmediate(answerAll)
+    if (comeOneByOne) {
+      turn = "has answered one"
+      take(attempt(serve, request))
+    } else {
+      turn = "gathers"
+      takers.push(take)
+      requests.push(request)
+    }
   }
 }

@@ -117,29 +117,31 @@ describe("what travels together", () => {
   )
 
   test(
-    "several wait until a round has brought no more, or for a full batch; a lone one waits for its round only",
+    "after a batch of several, the next wait until a round has brought no more, or for a full batch; a lone one for nobody",
     run(
       Effect.gen(function* () {
         const { batch, batches, start } = yield* held({ leaves: "lull", size: 4 })
         yield* start("a")
         yield* turn
-        expect(shape(batches)).toEqual([])
-        yield* round
         expect(shape(batches)).toEqual(["a"])
         yield* upper(batch(0))
         yield* start("b")
         yield* start("c")
-        yield* round
-        expect(shape(batches)).toEqual(["a"])
+        yield* turn
+        expect(shape(batches)).toEqual(["a", "bc"])
+        yield* upper(batch(1))
         yield* start("d")
         yield* round
-        expect(shape(batches)).toEqual(["a"])
+        expect(shape(batches)).toEqual(["a", "bc"])
+        yield* start("e")
         yield* round
-        expect(shape(batches)).toEqual(["a", "bcd"])
-        yield* upper(batch(1))
-        yield* Effect.forEach([..."efgh"], start)
+        expect(shape(batches)).toEqual(["a", "bc"])
         yield* round
-        expect(shape(batches)).toEqual(["a", "bcd", "efgh"])
+        expect(shape(batches)).toEqual(["a", "bc", "de"])
+        yield* upper(batch(2))
+        yield* Effect.forEach([..."fghi"], start)
+        yield* round
+        expect(shape(batches)).toEqual(["a", "bc", "de", "fghi"])
       })
     )
   )

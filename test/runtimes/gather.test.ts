@@ -27,12 +27,56 @@ const gathering = (serve: (request: HttpRequest) => HttpResponse | Promise<HttpR
       seen.push(`took ${answered instanceof Promise ? "a promise" : answered.body}`)
       then()
     })
-  return { seen, ask, askFor }
+  /** From now on they do not come one by one. */
+  const crowd = async () => {
+    askFor("/1")
+    askFor("/2")
+    askFor("/3")
+    await nextTurn()
+    seen.length = 0
+  }
+  return { seen, ask, askFor, crowd }
 }
+
+describe("requests that come one by one", () => {
+  test("are answered at once, and so is the first of a crowd", async () => {
+    const { askFor, seen } = gathering(answerTo)
+    askFor("/a")
+    expect(seen).toEqual(["asked /a", "took /a"])
+    await nextTurn()
+    seen.length = 0
+    askFor("/b")
+    expect(seen).toEqual(["asked /b", "took /b"])
+    askFor("/c")
+    expect(seen.slice(2)).toEqual([])
+    await nextTurn()
+    expect(seen.slice(2)).toEqual(["asked /c", "took /c"])
+  })
+
+  test("are known to come so by the last turn", async () => {
+    const { askFor, crowd, seen } = gathering(answerTo)
+    await crowd()
+    askFor("/a")
+    expect(seen).toEqual([])
+    await nextTurn()
+    expect(seen).toEqual(["asked /a", "took /a"])
+    askFor("/b")
+    expect(seen.slice(2)).toEqual(["asked /b", "took /b"])
+  })
+
+  test("are no part of what they ask for themselves", async () => {
+    const { askFor, seen } = gathering(answerTo)
+    askFor("/a", () => askFor("/b"))
+    expect(seen).toEqual(["asked /a", "took /a"])
+    await nextTurn()
+    expect(seen.slice(2)).toEqual(["asked /b", "took /b"])
+  })
+})
 
 describe("requests of one turn", () => {
   test("are answered one after the other, and then handed out, each to whoever asked", async () => {
-    const { askFor, seen } = gathering(answerTo)
+    const { askFor, crowd, seen } = gathering(answerTo)
+    await crowd()
     askFor("/a")
     askFor("/b")
     expect(seen).toEqual([])
@@ -41,34 +85,39 @@ describe("requests of one turn", () => {
   })
 
   test("leave those that come meanwhile to the next", async () => {
-    const { askFor, seen } = gathering(answerTo)
-    askFor("/a", () => askFor("/b"))
+    const { askFor, crowd, seen } = gathering(answerTo)
+    await crowd()
+    askFor("/a", () => askFor("/c"))
+    askFor("/b")
     await nextTurn()
-    expect(seen).toEqual(["asked /a", "took /a"])
+    expect(seen).toEqual(["asked /a", "asked /b", "took /a", "took /b"])
     await nextTurn()
-    expect(seen).toEqual(["asked /a", "took /a", "asked /b", "took /b"])
+    expect(seen.slice(4)).toEqual(["asked /c", "took /c"])
   })
 
   test("do not wait for one of them that waits", async () => {
-    const { askFor, seen } = gathering((request) =>
+    const { askFor, crowd, seen } = gathering((request) =>
       request.path === "/slow" ? new Promise(() => undefined) : answerTo(request)
     )
+    await crowd()
     askFor("/slow")
     askFor("/b")
     await nextTurn()
     expect(seen.slice(2)).toEqual(["took a promise", "took /b"])
   })
 
-  test("do not suffer from one of them that throws", async () => {
-    const { ask, askFor, seen } = gathering((request) => {
+  test.each(["one by one", "in a crowd"])("do not suffer from one of them that throws, %s", async (how) => {
+    const { ask, askFor, crowd, seen } = gathering((request) => {
       if (request.path === "/broken") throw new Error("broken")
       return answerTo(request)
     })
+    if (how === "in a crowd") await crowd()
     const fault = new Promise((resolve) => {
       ask(requestTo("/broken"), (answered) => void Promise.resolve(answered).catch(resolve))
     })
     askFor("/b")
     expect(await fault).toEqual(new Error("broken"))
+    await nextTurn()
     expect(seen.at(-1)).toBe("took /b")
   })
 })
