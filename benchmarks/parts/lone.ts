@@ -30,11 +30,12 @@ export const lone: Part = {
     const url = yield* freshRedis(redis)
     // Each has rows of its own, or it would lose swaps to the other and read what that has written.
     const urls = {
+      memory: ["memory:", "memory:"],
       sqlite: [`sqlite:${join(folder, "together.db")}`, `sqlite:${join(folder, "apart.db")}`],
       postgres: [yield* freshDatabase(postgres, "lone"), yield* freshDatabase(postgres, "lone_apart")],
       redis: [`${url}/0`, `${url}/1`]
     } as const
-    const held = yield* Effect.forEach(["sqlite", "postgres", "redis"] as const, (store) =>
+    const held = yield* Effect.forEach(["memory", "sqlite", "postgres", "redis"] as const, (store) =>
       Effect.gen(function* () {
         const [together, apart] = urls[store]
         const subjects = [
