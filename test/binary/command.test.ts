@@ -89,6 +89,9 @@ describe("the executable", () => {
         })
         expect(yield* told(["serve"], { DATABASE_URL: "postgres:" })).toEqual({})
         expect(yield* told(["key", "list"], { PORT: "x" })).toEqual({})
+        writeFileSync(join(cwd, ".env"), "DATABASE_URL=postgres:\n")
+        expect(yield* told(["serve"], {})).toEqual({})
+        expect(yield* told(["serve"], { DATABASE_URL: "sqlite:" })).toEqual(smallCollector)
       })
     ))
 
