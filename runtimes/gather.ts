@@ -23,11 +23,14 @@ const attempt = (serve: Serve, request: HttpRequest): Answered => {
 export const gather = (serve: Serve): Ask => {
   let requests: Array<HttpRequest> = []
   let takers: Array<(answered: Answered) => void> = []
-  let turn: "none" | "gathers" | "has answered one" = "none"
-  let comeOneByOne = true
-  const answerAll = () => {
-    comeOneByOne = requests.length === (turn === "has answered one" ? 0 : 1)
-    turn = "none"
+  let isTurn = false
+  /** How many of the turn did not wait for its end. */
+  let ahead = 0
+  let wasCrowd = false
+  const endTurn = () => {
+    wasCrowd = ahead + requests.length > 1
+    isTurn = false
+    ahead = 0
     const taking = takers.values()
     const answers = requests.map((request) => attempt(serve, request))
     requests = []
@@ -35,17 +38,15 @@ export const gather = (serve: Serve): Ask => {
     for (const answered of answers) taking.next().value?.(answered)
   }
   return (request, take) => {
-    if (turn !== "none") {
-      takers.push(take)
-      requests.push(request)
-      return
+    const isFirst = !isTurn
+    if (isFirst) {
+      isTurn = true
+      setImmediate(endTurn)
     }
-    setImmediate(answerAll)
-    if (comeOneByOne) {
-      turn = "has answered one"
+    if (isFirst && !wasCrowd) {
+      ahead = 1
       take(attempt(serve, request))
     } else {
-      turn = "gathers"
       takers.push(take)
       requests.push(request)
     }

@@ -14,7 +14,10 @@ const besideFile = {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Where nothing is said of a database, the server makes itself a file. */
+/**
+ * As the server reads it, which makes itself a file where nothing is said of a database. Its own reader is not loaded just
+ * for this: whoever starts again would have waited for it twice.
+ */
 const usesFile = ({ DATABASE_URL: url = "" }: Environment): boolean => url === "" || url.startsWith("sqlite:")
 
 /** What the environment of a server lacks for that. */

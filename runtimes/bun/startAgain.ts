@@ -1,3 +1,4 @@
+import { serves } from "../command/serves.ts"
 import { collectorFor } from "./collector.ts"
 
 /** A script is named after what Bun itself is told; an executable has its own inside. */
@@ -8,7 +9,7 @@ const script = Bun.main.startsWith("/$bunfs/") ? [] : [...process.execArgv, Bun.
  * the same process: its number, its streams and who waits for it stay as they are.
  */
 export const startAgainIfUntold = (args: ReadonlyArray<string>): void => {
-  if (!args.includes("serve") || process.execve === undefined) return
+  if (!serves(args) || process.execve === undefined) return
   const lacking = collectorFor(process.env)
   if (Object.keys(lacking).length === 0) return
   try {

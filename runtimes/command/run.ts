@@ -4,6 +4,7 @@ import type { OnHangUp } from "../observe/audit/auditStream.ts"
 import type { Surroundings } from "../server/serve.ts"
 import { environment } from "./environment.ts"
 import { CommandFailed, exitStatus } from "./Outcome.ts"
+import { serves } from "./serves.ts"
 import { tessera } from "./tessera.ts"
 import { version } from "./version.ts"
 
@@ -47,5 +48,5 @@ export const run = async (args: ReadonlyArray<string>, surroundings: Surrounding
     if (hangUps.size === 0 || surroundings.interactive) end()
     else for (const act of hangUps) act()
   })
-  return statusOf(await Effect.runPromise(Fiber.await(fiber)), args.includes("serve"))
+  return statusOf(await Effect.runPromise(Fiber.await(fiber)), serves(args))
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import { Result } from "effect"
 import { littleAtHand, muchAtHand } from "../../core/server/AtHand.ts"
+import { collectorFor } from "../../runtimes/bun/collector.ts"
 import { atHandOver } from "../../runtimes/server/atHandOver.ts"
 import { parseDatabaseUrl } from "../../runtimes/server/DatabaseUrl.ts"
 
@@ -11,4 +12,12 @@ test("a server over a file of its own keeps little at hand, and much over anythi
     expect(over(url)).toEqual(muchAtHand)
   }
   expect(muchAtHand.tokens / littleAtHand.tokens).toBeGreaterThan(1)
+})
+
+test("what is kept at hand and how much garbage may gather go by the same stores", () => {
+  const urls = ["sqlite:./data/tessera.db", "sqlite:t", "memory:", "postgres://db/t", "postgresql://db/t"]
+  for (const url of [...urls, "redis://cache", "rediss://cache", "redis+cluster://a:1", "redis+sentinel://a:1/main"]) {
+    const keepsLittle = atHandOver(Result.getOrThrow(parseDatabaseUrl(url))) === littleAtHand
+    expect([url, Object.keys(collectorFor({ DATABASE_URL: url })).length > 0]).toEqual([url, keepsLittle])
+  }
 })
