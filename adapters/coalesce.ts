@@ -19,8 +19,7 @@ export interface Coalescing<Item, Answer, Failure> {
    * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `crowd`, as that after a lone
    * call, and after a batch of several once all that has arrived has had its turn, so that the first of a crowd does
    * not go ahead of it and someone who is alone waits for nobody; `lull`, which is for a `run` that blocks the process,
-   * so that nothing could gather while it is out, as that after a lone call, and after a batch of several once a round
-   * of the event loop has brought no more.
+   * so that nothing could gather while it is out, once a round of the event loop has brought no more.
    */
   readonly leaves?: "turn" | "crowd" | "lull"
   /** How many items travel together at most. */
@@ -53,7 +52,7 @@ interface Call<Item, Answer, Failure> {
 
 /**
  * Lets calls that meet travel as one: those of one turn or round, and those that come while `underWay` batches are out.
- * A lone call leaves in its own turn, so it is no slower. No timer per call is needed to keep its deadline: every
+ * A lone call leaves in its own turn, but where it waits for a lull, so it is no slower. No timer per call is needed to keep its deadline: every
  * batch out there belongs to an older call and ends by that one's deadline, so each waiting call is looked at in time.
  */
 export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer, Failure>) =>
@@ -168,9 +167,9 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       waiting.push(call)
       if (!scheduled && mayLeave(call.since)) {
         scheduled = true
-        if (leaves === "turn" || lastSize <= 1) queueMicrotask(pump)
-        else if (leaves === "crowd") setImmediate(pump)
-        else setImmediate(leaveInLull, 0)
+        if (leaves === "lull") setImmediate(leaveInLull, 0)
+        else if (leaves === "turn" || lastSize <= 1) queueMicrotask(pump)
+        else setImmediate(pump)
       }
     }
 

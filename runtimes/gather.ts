@@ -1,3 +1,4 @@
+import { watchArrivals } from "../adapters/watchArrivals.ts"
 import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import type { Serve } from "./Serve.ts"
 
@@ -21,34 +22,21 @@ const attempt = (serve: Serve, request: HttpRequest): Answered => {
  * long as they come one by one, nobody waits for the end of a turn; the first of a crowd does not either.
  */
 export const gather = (serve: Serve): Ask => {
+  const comesAlone = watchArrivals()
   let requests: Array<HttpRequest> = []
   let takers: Array<(answered: Answered) => void> = []
-  let isTurn = false
-  /** How many of the turn did not wait for its end. */
-  let ahead = 0
-  let wasCrowd = false
   const endTurn = () => {
-    wasCrowd = ahead + requests.length > 1
-    isTurn = false
-    ahead = 0
+    const asked = requests
     const taking = takers.values()
-    const answers = requests.map((request) => attempt(serve, request))
     requests = []
     takers = []
+    const answers = asked.map((request) => attempt(serve, request))
     for (const answered of answers) taking.next().value?.(answered)
   }
   return (request, take) => {
-    const isFirst = !isTurn
-    if (isFirst) {
-      isTurn = true
-      setImmediate(endTurn)
-    }
-    if (isFirst && !wasCrowd) {
-      ahead = 1
-      take(attempt(serve, request))
-    } else {
-      takers.push(take)
-      requests.push(request)
-    }
+    if (comesAlone()) return take(attempt(serve, request))
+    if (requests.length === 0) setImmediate(endTurn)
+    requests.push(request)
+    takers.push(take)
   }
 }

@@ -29,11 +29,12 @@ const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTabl
   limit: new RecordTable(connection, "limit")
 })
 
-type When = <A>(read: () => A) => Effect.Effect<A, StorageUnavailable>
+/** Reads and writes when the effect runs, or when it is asked. */
+type When = <A, E>(work: () => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
-const whenRun: When = (read) => Effect.try({ try: read, catch: notDone })
+const whenAsked: When = (work) => work()
 
-const whenAsked: When = (read) => {
+const attempt = <A>(read: () => A): Effect.Effect<A, StorageUnavailable> => {
   try {
     return Effect.succeed(read())
   } catch (thrown) {
@@ -42,14 +43,20 @@ const whenAsked: When = (read) => {
 }
 
 /** Records over a connection that is ready for use, and that nobody else uses. */
-export const storageOver = Effect.fnUntraced(function* (connection: Connection, when: When = whenRun) {
+export const storageOver = Effect.fnUntraced(function* (connection: Connection, when: When = Effect.suspend) {
   const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
   const known = yield* Effect.try({ try: () => new KnownRecords(connection), catch: notDone })
   const sharing = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
-  const read: When = (statement) => when(() => sharing(statement))
-  const write = yield* groupCommit(connection)
+  const commit = yield* groupCommit(connection)
+  const read = <A>(statement: () => A) => when(() => attempt(() => sharing(statement)))
+  const write = (writing: Write) => when(() => commit(writing))
   const swap = (swapping: Write) =>
-    Effect.flatMap(write(swapping), (changed) => (changed === 1 ? Effect.void : new Conflict()))
+    when(() =>
+      Effect.flatMapEager(
+        commit(swapping),
+        (changed): Effect.Effect<void, Conflict> => (changed === 1 ? Effect.void : Effect.fail(new Conflict()))
+      )
+    )
 
   const recordAt = (key: RecordKey): StoredRecord | undefined =>
     known.get(key, () => sharing(() => tables[key.kind].get(key)))
@@ -64,7 +71,7 @@ export const storageOver = Effect.fnUntraced(function* (connection: Connection, 
   return Context.make(
     Storage,
     Storage.of({
-      get: (key) => when(() => Option.fromUndefinedOr(recordAt(key))),
+      get: (key) => when(() => attempt(() => Option.fromUndefinedOr(recordAt(key)))),
       insert: (record) => swap(tables[record.kind].insert(record)),
       replace: (expected, record) => swap(known.forgetting(record, tables[record.kind].replace(expected, record))),
       remove: (key) => Effect.asVoid(write(known.forgetting(key, tables[key.kind].remove(key)))),
@@ -88,8 +95,8 @@ export const layer = (options: Options) =>
   Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection)))
 
 /**
- * The same for callers that run each effect once, as soon as they have it, as the core does. It reads when it is asked,
- * not when the effect runs: what has been read already needs no fiber.
+ * The same for callers that run each effect once, as soon as they have it, as the core does. It reads and writes when it is
+ * asked, not when the effect runs: what is there already needs no fiber.
  */
 export const layerTrusting = (options: Options) =>
   Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection, whenAsked)))

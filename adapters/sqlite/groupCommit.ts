@@ -1,6 +1,7 @@
 import { Clock, Effect, Random } from "effect"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { coalesce } from "../coalesce.ts"
+import { watchArrivals } from "../watchArrivals.ts"
 import type { Connection } from "./Connection.ts"
 import { type Transact, transactOn, type Write } from "./transact.ts"
 import { endTurns } from "./turns.ts"
@@ -10,33 +11,46 @@ const milliseconds = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nano
 const lockKept = (): StorageUnavailable =>
   new StorageUnavailable({ outcome: "not_done", message: "SQLite: another process kept the write lock" })
 
-/** Waits for the lock without holding up the process. */
+/** Waits for a lock that was not to be had, without holding up the process. */
 const patiently = Effect.fnUntraced(function* (transact: Transact, writes: ReadonlyArray<Write>, left: number) {
   const deadline = (yield* milliseconds) + left
-  for (;;) {
+  while ((yield* milliseconds) < deadline) {
+    yield* Effect.sleep(yield* Random.nextIntBetween(1, 10))
     const answers = transact(writes)
     if (answers !== "busy") return answers
-    if ((yield* milliseconds) >= deadline) return yield* lockKept()
-    yield* Effect.sleep(yield* Random.nextIntBetween(1, 10))
   }
+  return yield* lockKept()
 })
 
 /**
  * Commits in groups: an fsync costs far more than a statement, so writes that arrive together share one. The driver
- * blocks the process while it commits, so they gather in the rounds before, for as long as each brings more: a lone
- * write waits for no company.
+ * blocks the process while it commits, so they gather in the rounds before, for as long as each brings more. A write that
+ * comes alone waits for nobody: it is done where it is asked for, and its answer is there at once.
  */
-export const groupCommit = (connection: Connection) => {
+export const groupCommit = Effect.fnUntraced(function* (connection: Connection) {
   const commit = transactOn(connection)
   const transact: Transact = (writes) => {
     endTurns()
     return commit(writes)
   }
-  return coalesce<Write, number, StorageUnavailable>({
+  /** A group waits for somebody else's lock: to ask for it beside that would only hold up the process. */
+  let isLocked = false
+  const waitForLock = (writes: ReadonlyArray<Write>, left: number) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        isLocked = true
+      }),
+      () => patiently(transact, writes, left),
+      () =>
+        Effect.sync(() => {
+          isLocked = false
+        })
+    )
+  const inGroup = yield* coalesce<Write, number, StorageUnavailable>({
     run: (writes, left) =>
       Effect.suspend(() => {
         const answers = transact(writes)
-        return answers === "busy" ? patiently(transact, writes, left) : Effect.succeed(answers)
+        return answers === "busy" ? waitForLock(writes, left) : Effect.succeed(answers)
       }),
     identity: () => "",
     sameIdentity: "together",
@@ -46,4 +60,11 @@ export const groupCommit = (connection: Connection) => {
     within: 5000,
     late: lockKept
   })
-}
+  const comesAlone = watchArrivals()
+
+  return (write: Write): Effect.Effect<number, StorageUnavailable> => {
+    const answers = comesAlone() && !isLocked ? transact([write]) : "busy"
+    const [answer] = answers === "busy" ? [] : answers
+    return answer ?? inGroup(write)
+  }
+})

@@ -117,31 +117,22 @@ describe("what travels together", () => {
   )
 
   test(
-    "after a batch of several, the next wait until a round has brought no more, or for a full batch; a lone one for nobody",
+    "in a lull, once a round has brought no more, or as a full batch",
     run(
       Effect.gen(function* () {
         const { batch, batches, start } = yield* held({ leaves: "lull", size: 4 })
         yield* start("a")
-        yield* turn
-        expect(shape(batches)).toEqual(["a"])
-        yield* upper(batch(0))
+        yield* round
+        expect(shape(batches)).toEqual([])
         yield* start("b")
-        yield* start("c")
-        yield* turn
-        expect(shape(batches)).toEqual(["a", "bc"])
-        yield* upper(batch(1))
-        yield* start("d")
         yield* round
-        expect(shape(batches)).toEqual(["a", "bc"])
-        yield* start("e")
+        expect(shape(batches)).toEqual([])
         yield* round
-        expect(shape(batches)).toEqual(["a", "bc"])
+        expect(shape(batches)).toEqual(["ab"])
+        yield* upper(batch(0))
+        yield* Effect.forEach([..."cdef"], start)
         yield* round
-        expect(shape(batches)).toEqual(["a", "bc", "de"])
-        yield* upper(batch(2))
-        yield* Effect.forEach([..."fghi"], start)
-        yield* round
-        expect(shape(batches)).toEqual(["a", "bc", "de", "fghi"])
+        expect(shape(batches)).toEqual(["ab", "cdef"])
       })
     )
   )

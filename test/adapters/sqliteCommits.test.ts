@@ -7,7 +7,7 @@ import { open } from "../../adapters/sqlite/bunConnection.ts"
 import type { Connection } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
 import { storageOver } from "../../adapters/sqlite/Sqlite.ts"
-import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
+import { Conflict, type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 
 const inFile = (body: (path: string) => Effect.Effect<void, unknown, Scope.Scope>) => () =>
@@ -59,13 +59,23 @@ describe("writes to a SQLite file", () => {
       Effect.gen(function* () {
         const notes: Array<string> = []
         const store = yield* storeOver(watched(yield* connect(path), notes))
-        const writes = many.map((n) =>
+        const inserts = many.map((n) =>
           Effect.andThen(
             store.insert(recordOf(n)),
             Effect.sync(() => notes.push("acknowledged"))
           )
         )
-        yield* Effect.all(writes, all)
+        const removals = many.map((n) =>
+          Effect.andThen(
+            store.remove(recordOf(n)),
+            Effect.sync(() => notes.push("acknowledged"))
+          )
+        )
+        yield* Effect.all(inserts, all)
+        // The first of a crowd could not know.
+        const [, ...others] = many
+        expect(notes.splice(0)).toEqual(["committed", "acknowledged", "committed", ...others.map(() => "acknowledged")])
+        yield* Effect.all(removals, all)
         expect(notes).toEqual(["committed", ...many.map(() => "acknowledged")])
       })
     )
@@ -123,15 +133,74 @@ describe("writes to a SQLite file", () => {
   )
 
   test(
-    "that come alone are committed in the round that they come in",
+    "that come alone are committed where they are done, and where they are asked for if the store may",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const notes: Array<string> = []
+        const connection = watched(yield* connect(path), notes)
+        const store = yield* storeOver(connection)
+        const lone = store.insert(recordOf(1))
+        yield* round
+        expect(notes).toEqual([])
+        expect(Effect.runSyncExit(lone)).toEqual(Exit.void)
+        expect(notes).toEqual(["committed"])
+
+        const asked = Context.get(yield* storageOver(connection, (work) => work()), Storage)
+        yield* round
+        expect(asked.replace(1, recordOf(1))).toEqual(Exit.void)
+        yield* round
+        expect(asked.replace(1, recordOf(1))).toEqual(Exit.fail(new Conflict()))
+        expect(notes).toEqual(["committed", "committed", "committed"])
+      })
+    )
+  )
+
+  test(
+    "that come alone after a crowd wait for company, but for one turn only",
     inFile((path) =>
       Effect.gen(function* () {
         const store = yield* storeOver(yield* connect(path))
-        const lone = yield* Effect.forkChild(store.insert(recordOf(1)), { startImmediately: true })
+        yield* Effect.forEach(many, (n) => store.insert(recordOf(n)), all)
         yield* round
-        yield* round
-        expect(lone.pollUnsafe()).toEqual(Exit.void)
+        const late = yield* Effect.forkChild(store.replace(1, recordOf(1)), { startImmediately: true })
+        expect(late.pollUnsafe()).toBe(undefined)
+        yield* Fiber.join(late)
+        expect(Effect.runSyncExit(store.replace(1, recordOf(2)))).toEqual(Exit.void)
       })
+    )
+  )
+
+  test(
+    "that come alone do not ask for a lock that others wait for",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const connection = yield* connect(path)
+        let asked = 0
+        const store = yield* storeOver({
+          ...connection,
+          prepare: (sql) => {
+            const statement = connection.prepare(sql)
+            const run = () => {
+              asked++
+              return statement.run()
+            }
+            return sql === "BEGIN IMMEDIATE" ? { ...statement, run } : statement
+          }
+        })
+        const other = open(path)
+        other.exec("BEGIN IMMEDIATE")
+        const waiting = yield* Effect.forkChild(store.insert(recordOf(1)), { startImmediately: true })
+        while (asked < 2) yield* round
+        const behind = yield* Effect.forkChild(store.insert(recordOf(2)), { startImmediately: true })
+        expect(asked).toBe(2)
+        other.exec("COMMIT")
+        other.close()
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(waiting)
+        yield* Fiber.join(behind)
+        yield* round
+        expect(Effect.runSyncExit(store.insert(recordOf(3)))).toEqual(Exit.void)
+      }).pipe(Effect.provide(TestClock.layer()))
     )
   )
 

@@ -95,6 +95,19 @@ describe("requests of one turn", () => {
     expect(seen.slice(4)).toEqual(["asked /c", "took /c"])
   })
 
+  test("lose none that one of them asks for while it is answered", async () => {
+    const { askFor, crowd, seen } = gathering((request) => {
+      if (request.path === "/a") askFor("/c")
+      return answerTo(request)
+    })
+    await crowd()
+    askFor("/a")
+    askFor("/b")
+    await nextTurn()
+    await nextTurn()
+    expect(seen).toEqual(["asked /a", "asked /b", "took /a", "took /b", "asked /c", "took /c"])
+  })
+
   test("do not wait for one of them that waits", async () => {
     const { askFor, crowd, seen } = gathering((request) =>
       request.path === "/slow" ? new Promise(() => undefined) : answerTo(request)
