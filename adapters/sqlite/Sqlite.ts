@@ -29,7 +29,7 @@ const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTabl
   limit: new RecordTable(connection, "limit")
 })
 
-/** Reads and writes when the effect runs, or when it is asked. */
+/** Reads and swaps when the effect runs, or when it is asked. */
 type When = <A, E>(work: () => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
 const whenAsked: When = (work) => work()
@@ -49,7 +49,7 @@ export const storageOver = Effect.fnUntraced(function* (connection: Connection, 
   const sharing = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
   const commit = yield* groupCommit(connection)
   const read = <A>(statement: () => A) => when(() => attempt(() => sharing(statement)))
-  const write = (writing: Write) => when(() => commit(writing))
+  const write = (writing: Write) => Effect.suspend(() => commit(writing))
   const swap = (swapping: Write) =>
     when(() =>
       Effect.flatMapEager(
@@ -95,7 +95,7 @@ export const layer = (options: Options) =>
   Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection)))
 
 /**
- * The same for callers that run each effect once, as soon as they have it, as the core does. It reads and writes when it is
+ * The same for callers that run each effect once, as soon as they have it, as the core does. It reads and swaps when it is
  * asked, not when the effect runs: what is there already needs no fiber.
  */
 export const layerTrusting = (options: Options) =>
