@@ -140,17 +140,13 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (endpoint === undefined) {
       return Effect.succeed(finish(requestId, request, route, wrongMethod(parts, call, route)))
     }
-    const answered = begin(endpoint, call)
-    // Most answers are there already; only one that has to wait for something takes a fiber.
-    return isDone(answered) && Exit.isSuccess(answered)
-      ? Effect.succeed(finish(requestId, request, route, answered.value))
-      : Effect.matchCauseEffect(answered, {
-          onSuccess: (response) => Effect.succeed(finish(requestId, request, route, response)),
-          onFailure: (cause) =>
-            Effect.map(answerFailure(parts, call, route, cause), (response) =>
-              finish(requestId, request, route, response)
-            )
-        })
+    return Effect.flatMapEager(Effect.exit(begin(endpoint, call)), (exit) =>
+      Exit.isSuccess(exit)
+        ? Effect.succeed(finish(requestId, request, route, exit.value))
+        : Effect.map(answerFailure(parts, call, route, exit.cause), (response) =>
+            finish(requestId, request, route, response)
+          )
+    )
   }
 
   const handle = (request: HttpRequest) =>
@@ -172,8 +168,6 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
   return { handle, begin: answer, guard: guardCall, routes, parts }
 })
-
-const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
 
 /** An endpoint may do its work at once, so what it throws is caught here and is a defect like any other. */
 const begin = (endpoint: Endpoint, call: Call): ReturnType<Endpoint> => {

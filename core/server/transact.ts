@@ -1,4 +1,4 @@
-import { Effect, Exit, type Result } from "effect"
+import { Effect, Result } from "effect"
 import type { Decision } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Conflict, StorageUnavailable } from "../ports/Storage.ts"
@@ -68,23 +68,22 @@ const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | un
     ? records.insert(workspace, next, command)
     : records.replace(workspace, kept.version, next, command)
 
+type Swapped<A, E> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended>
+
 /** `unread`: decided on what this process wrote last. */
 const swap = <V, A, E>(
   transaction: Transaction<V, A, E>,
   attempt: Attempt<V, A, E>,
   unread: boolean
-): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> => {
+): Swapped<A, E> => {
   const { entropy, records, workspace } = transaction
   const command = hexOf(entropy.bytes(commandLength))
   const write = save(records, workspace, attempt.kept, attempt.next, command)
-  // A store in this process may have done it by now.
-  if (Exit.isExit(write) && Exit.isSuccess(write)) return Effect.succeed(won(transaction, attempt, command))
-  return Effect.matchEffect(write, {
-    onSuccess: () => Effect.succeed(won(transaction, attempt, command)),
-    onFailure: (lost) => {
-      if (unread && lost._tag === "Conflict") transaction.written?.wasWrong(workspace, transaction.id)
-      return insist(transaction, command, attempt, lost)
-    }
+  return Effect.flatMapEager(Effect.result(write), (written): Swapped<A, E> => {
+    if (Result.isSuccess(written)) return Effect.succeed(won(transaction, attempt, command))
+    const lost = written.failure
+    if (unread && lost._tag === "Conflict") transaction.written?.wasWrong(workspace, transaction.id)
+    return insist(transaction, command, attempt, lost)
   })
 }
 
