@@ -122,6 +122,9 @@ const describe = (call: Call, facts: Facts): Written<Extract<Introspected, { rea
 
 const inactiveAnswer = secretJson(200, inactive)
 
+/** Whoever asks may have been deleted or disabled since it was let in, and proves nothing then. */
+const mayBeOfAsker = ({ reason }: InvalidToken): boolean => reason === "client_gone" || reason === "client_disabled"
+
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
 export const introspectEndpoint =
   (parts: Parts): EndpointOf<typeof introspectContract> =>
@@ -142,11 +145,13 @@ export const introspectEndpoint =
               : secretJson(200, describe(call, facts))
           }
         )
-        return Effect.catchEager(answered, (fault) =>
-          fault._tag === "StorageUnavailable"
-            ? Effect.fail(fault)
-            : Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
-        )
+        return Effect.catchEager(answered, (fault) => {
+          if (fault._tag === "StorageUnavailable") return Effect.fail(fault)
+          const toldInactive = Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
+          return mayBeOfAsker(fault)
+            ? Effect.flatMapEager(asker(parts, call, sent.success), () => toldInactive)
+            : toldInactive
+        })
       }
     )
   }
