@@ -13,7 +13,8 @@ import {
   type ClientCredential,
   type ClientMaker,
   type GrantType,
-  grantTypes
+  grantTypes,
+  mayUse
 } from "./Client.ts"
 import type { ClientInformation } from "./ClientInformation.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
@@ -58,17 +59,20 @@ const metadataFault = (message: string) => Result.fail(new InvalidClientMetadata
 
 /** RFC 7591 §2: grant types that the server lacks are left out beside ones that it has. */
 const readGrantTypes = (
-  asked: ReadonlyArray<string>
+  asked: ReadonlyArray<string>,
+  available: ReadonlyArray<GrantType>
 ): Result.Result<ReadonlyArray<GrantType>, InvalidClientMetadata> => {
-  const known = grantTypes.filter((type) => asked.includes(type))
+  const known = available.filter((type) => asked.includes(type))
   if (known.includes("authorization_code")) {
     // Whoever has the code flow may stay signed in, and is told so.
     return Result.succeed(grantTypes.filter((type) => type === "refresh_token" || known.includes(type)))
   }
   return known.includes("client_credentials")
     ? Result.succeed(["client_credentials"])
-    : metadataFault(`The server has none of these grant_types; it has ${grantTypes.join(", ")}.`)
+    : metadataFault(`None of these grant_types is to be had; these are: ${available.join(", ")}.`)
 }
+
+const withoutWorkspaceAccess: ReadonlyArray<GrantType> = grantTypes.filter((type) => type !== "client_credentials")
 
 const aboutMembers = Object.keys(About.fields)
 
@@ -76,9 +80,13 @@ const aboutOf = (request: RegistrationRequest): About =>
   // The members of `About` are those of the request with the same names and tighter checks.
   Object.fromEntries(Object.entries(request).filter(([name]) => aboutMembers.includes(name))) as About
 
-const readTerms = (request: RegistrationRequest, policy: Policy): Result.Result<Terms, RegistrationFault> =>
+const readTerms = (
+  request: RegistrationRequest,
+  policy: Policy,
+  available: ReadonlyArray<GrantType>
+): Result.Result<Terms, RegistrationFault> =>
   Result.gen(function* () {
-    const types = yield* readGrantTypes(request.grant_types ?? ["authorization_code"])
+    const types = yield* readGrantTypes(request.grant_types ?? ["authorization_code"], available)
     const hasCode = types.includes("authorization_code")
     const method = request.token_endpoint_auth_method ?? "client_secret_basic"
     if (types.includes("client_credentials") && method === "none") {
@@ -128,8 +136,9 @@ export const register = (
   now: Instant,
   fresh: FreshClient,
   madeBy: ClientMaker
-): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> =>
-  Result.map(readTerms(request, policy), (terms) => {
+): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
+  const available = madeBy === "owner" || policy.workspaceAccess === "registered" ? grantTypes : withoutWorkspaceAccess
+  return Result.map(readTerms(request, policy, available), (terms) => {
     const secret = credential(clientSecretPrefix, fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
     const client: Client = {
@@ -153,6 +162,7 @@ export const register = (
       registrationToken: registration.text
     }
   })
+}
 
 /** The secret that was drawn, if it came to be the client's: another update may have got in first. */
 export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<Redacted.Redacted<string>> => {
@@ -164,15 +174,19 @@ export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<
 
 /**
  * RFC 7592 §2.2: what was registered is replaced by what is sent. The secret stays what it was, unless the client had
- * none and needs one now.
+ * none and needs one now. `isOpen`: anybody could register the like anew. Elsewhere nobody comes to act for the workspace
+ * by this way who was not let in for it.
  */
 export const reregister = (
   client: Client,
   request: RegistrationRequest,
   policy: Policy,
-  fresh: FreshClient
-): Result.Result<Registered, RegistrationFault> =>
-  Result.map(readTerms(request, policy), (terms) => {
+  fresh: FreshClient,
+  isOpen: boolean
+): Result.Result<Registered, RegistrationFault> => {
+  const mayActAlone = policy.workspaceAccess === "registered" && (isOpen || mayUse(client, "client_credentials"))
+  const available = mayActAlone ? grantTypes : withoutWorkspaceAccess
+  return Result.map(readTerms(request, policy, available), (terms) => {
     const kept: ClientCredential =
       client.credential._tag === "Secret" && terms.method !== "none"
         ? { ...client.credential, method: terms.method }
@@ -189,6 +203,7 @@ export const reregister = (
     }
     return { client: next, secret: issuedSecret(next, fresh) }
   })
+}
 
 /** RFC 7591 §3.2.1: everything that was registered, as the server understood it. */
 export const clientInformation = (client: Client): ClientInformation => ({

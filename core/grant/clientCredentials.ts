@@ -41,6 +41,10 @@ export const clientCredentials = (
   if (grant !== undefined && grant._tag !== "Standing") {
     return refuse(new UnauthorizedClient({ reason: "workspace_grant_revoked" }))
   }
+  // It may have registered before that took an owner.
+  if (policy.workspaceAccess === "owner" && by.client.madeBy !== "owner") {
+    return refuse(new UnauthorizedClient({ reason: "no_owner_answers" }))
+  }
   const available = workspaceScopes(by, policy)
   const scope = grantScopes(policy.scopes, available, command.scope)
   if (Result.isFailure(scope)) return refuse(scope.failure)

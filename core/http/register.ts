@@ -97,13 +97,12 @@ export const updateRegistrationEndpoint = (parts: Parts): EndpointOf<typeof upda
     const request = yield* readBody(call)
     yield* claimsToBe(client, call.request.body)
     const fresh = drawClient(parts.entropy)
+    const isOpen = yield* Effect.isSuccess(parts.registration.permit(call.workspace, undefined))
+    const again = (current: Client) => reregister(current, request, parts.policy, fresh, isOpen)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
-    yield* Effect.fromResult(reregister(client, request, parts.policy, fresh))
+    yield* Effect.fromResult(again(client))
     const stored = yield* parts.clients.change(call.workspace.id, client.id, (current) =>
-      Result.match(reregister(current, request, parts.policy, fresh), {
-        onFailure: () => current,
-        onSuccess: (again) => again.client
-      })
+      Result.match(again(current), { onFailure: () => current, onSuccess: ({ client }) => client })
     )
     if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
     yield* noteOf(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })

@@ -21,6 +21,8 @@ export const Policy = Schema.Struct({
   clientStaleness: Millis,
   /** Asked of confidential clients too, where it is only recommended. */
   requirePkce: Schema.Boolean,
+  /** Which clients may act for the workspace itself: all that registered for it, or those that an owner answers for. */
+  workspaceAccess: Schema.Literals(["registered", "owner"]),
   scopes: ScopeRegistry
 })
 export type Policy = typeof Policy.Type
@@ -38,5 +40,6 @@ export const standardPolicy: Policy = {
   unusedClientTtl: 30 * day,
   clientStaleness: 5 * second,
   requirePkce: false,
+  workspaceAccess: "registered",
   scopes: standardScopes
 }

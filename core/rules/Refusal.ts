@@ -60,7 +60,7 @@ export class InvalidTarget extends Schema.TaggedError<InvalidTarget>()("InvalidT
 }) {}
 
 export class UnauthorizedClient extends Schema.TaggedError<UnauthorizedClient>()("UnauthorizedClient", {
-  reason: Schema.Literals(["grant_type_not_registered", "workspace_grant_revoked"])
+  reason: Schema.Literals(["grant_type_not_registered", "workspace_grant_revoked", "no_owner_answers"])
 }) {}
 
 export class UnsupportedGrantType extends Schema.TaggedError<UnsupportedGrantType>()("UnsupportedGrantType", {}) {}

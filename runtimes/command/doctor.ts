@@ -24,7 +24,7 @@ export const doctor = Command.make("doctor", { json }, (given) =>
       return yield* misused("The server can't start like this.")
     }
     const settings = read.success
-    const { examineAddress, examineClock, examineSealKeys, examineStorage } = yield* Effect.promise(
+    const { examineAddress, examineClock, examineSealKeys, examineStorage, examineStrangers } = yield* Effect.promise(
       () => import("./examine.ts")
     )
     const findings = [
@@ -32,9 +32,12 @@ export const doctor = Command.make("doctor", { json }, (given) =>
       yield* examineSealKeys(settings),
       yield* examineStorage(settings),
       yield* examineClock(settings),
-      yield* examineAddress(settings)
+      yield* examineAddress(settings),
+      examineStrangers(settings)
     ]
     yield* print(given.json, findings, lines(findings))
     if (findings.some(({ state }) => state === "bad")) return yield* failed("Something has to be done.")
   })
-).pipe(Command.withDescription("Look at configuration, seal keys, storage, clock and address, and say what to do"))
+).pipe(
+  Command.withDescription("Look at configuration, seal keys, storage, clock, address and strangers, and say what to do")
+)

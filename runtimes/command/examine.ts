@@ -6,6 +6,7 @@ import { describeDatabase } from "../server/DatabaseUrl.ts"
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import type { Settings } from "../server/Settings.ts"
+import { strangersActForWorkspace, strangersAdvice, strangersSay } from "../server/strangers.ts"
 import { bad, doubtful, type Finding, good } from "./Finding.ts"
 import { asked, localOrigin } from "./localServer.ts"
 
@@ -116,6 +117,12 @@ export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
       ? bad(what, `it says ${new Date(now).toISOString()}, and ${path} was changed after that`, advice)
       : good(what, `it says ${new Date(now).toISOString()}`)
   })
+
+/** Who gets how far without an owner. */
+export const examineStrangers = (settings: Settings): Finding =>
+  strangersActForWorkspace(settings)
+    ? doubtful("strangers", strangersSay, strangersAdvice)
+    : good("strangers", "whoever calls the API as the workspace was let in by an owner, or comes from this machine")
 
 /** Only this machine is asked: whether the world reaches the base URL can't be seen from here. */
 export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>

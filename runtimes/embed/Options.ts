@@ -76,6 +76,13 @@ export interface CreateOptions {
   /** Who may register an application by RFC 7591: anybody, whoever has this token, or nobody. Default: `"open"`. */
   readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
 
+  /**
+   * Which applications may act for the workspace itself, by client credentials and without a person: all that
+   * `registered` for it, or only those that you, as the `owner`, made by `clients.register`. Where anybody may register,
+   * the former gives anybody the scopes that need no user. Default: `"registered"`.
+   */
+  readonly workspaceAccess?: "registered" | "owner"
+
   /** Asks PKCE of confidential applications too; public ones always need it. Default: `false`. */
   readonly requirePkce?: boolean
 

@@ -2,7 +2,7 @@ import { Duration, Layer, Option, Redacted, Result, Schema } from "effect"
 import { readTheme, type Theme } from "../../core/pages/Theme.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -41,6 +41,7 @@ const names: { readonly [name in keyof Required<CreateOptions>]: true } = {
   lifetimes: true,
   registration: true,
   requirePkce: true,
+  workspaceAccess: true,
   rateLimits: true,
   theme: true,
   consentPage: true,
@@ -126,6 +127,13 @@ const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<Sco
   return twice === undefined ? Result.succeed(read.value) : bad("scopes", `names ${twice} twice`)
 }
 
+const workspaceAccessOf = (
+  given: CreateOptions["workspaceAccess"] = standardPolicy.workspaceAccess
+): Checked<Policy["workspaceAccess"]> =>
+  Schema.is(Policy.fields.workspaceAccess)(given)
+    ? Result.succeed(given)
+    : bad("workspaceAccess", 'has to be "registered" or "owner"')
+
 const policyOf = (options: CreateOptions): Checked<Policy> =>
   Result.gen(function* () {
     const { lifetimes = {} } = options
@@ -138,6 +146,7 @@ const policyOf = (options: CreateOptions): Checked<Policy> =>
       refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace),
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
       requirePkce: options.requirePkce ?? standardPolicy.requirePkce,
+      workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
       scopes: yield* registryOf(options.scopes)
     }
   })

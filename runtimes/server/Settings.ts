@@ -115,6 +115,7 @@ const variables = {
   registrationToken: secret("REGISTRATION_TOKEN", `a secret of at least ${tokenLength} characters`, tokenLength),
   rateLimits: switchOf("RATE_LIMITS", "on", "off", true),
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
+  workspaceAccess: oneOf("WORKSPACE_ACCESS", ["registered", "owner"], standardPolicy.workspaceAccess),
   trustedProxies: {
     name: "TRUSTED_PROXIES",
     expected: trustedProxiesExpected,
@@ -192,7 +193,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       refreshIdleTtl: given.refreshIdleTtl,
       refreshMaxTtl: given.refreshMaxTtl,
       refreshGrace: given.refreshGrace,
-      requirePkce: given.requirePkce
+      requirePkce: given.requirePkce,
+      workspaceAccess: given.workspaceAccess
     },
     registration: registrationOf(given.registration, given.registrationToken),
     rateLimits: given.rateLimits,

@@ -21,6 +21,7 @@ import { housekeeping } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
 import { type LogFormat, logging } from "./logging.ts"
 import { readSettings, type Settings } from "./Settings.ts"
+import { strangersActForWorkspace, strangersAdvice, strangersSay } from "./strangers.ts"
 
 /** What the platform knows of the program's surroundings. */
 export interface Surroundings {
@@ -85,6 +86,7 @@ const running = Effect.fnUntraced(function* (
     metering === undefined
       ? shed(serving, settings.requestsAtOnce)
       : metering.serve(find, serving, settings.requestsAtOnce)
+  if (strangersActForWorkspace(settings)) yield* Effect.logWarning(`${strangersSay}. ${strangersAdvice}`)
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,

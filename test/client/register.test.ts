@@ -12,6 +12,7 @@ import {
 import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation, type FreshClient, register, reregister } from "../../core/client/register.ts"
 import { ClientId, GrantId } from "../../core/rules/Id.ts"
+import type { Policy } from "../../core/rules/Policy.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import { InvalidClientMetadata, InvalidRedirectUri } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -57,6 +58,26 @@ describe("a registration (RFC 7591)", () => {
     expect(registered).toMatchObject({ madeBy: "owner", expiresAt: null })
   })
 
+  test("for the workspace's own access takes an owner, where the policy says so", () => {
+    const strict = { ...policy, workspaceAccess: "owner" as const }
+    const by = (madeBy: "itself" | "owner", grant_types: ReadonlyArray<string>) =>
+      Result.map(
+        register({ redirect_uris: [uri], grant_types }, strict, t0, fresh, madeBy),
+        ({ client }) => client.grantTypes
+      )
+    const both = ["authorization_code", "client_credentials"]
+    expect(by("itself", both)).toEqual(Result.succeed(["authorization_code", "refresh_token"]))
+    expect(by("itself", ["client_credentials"])).toEqual(
+      Result.fail(
+        new InvalidClientMetadata({
+          message: "None of these grant_types is to be had; these are: authorization_code, refresh_token."
+        })
+      )
+    )
+    expect(by("owner", both)).toEqual(Result.succeed(["authorization_code", "refresh_token", "client_credentials"]))
+    expect(by("owner", ["client_credentials"])).toEqual(Result.succeed(["client_credentials"]))
+  })
+
   test("of a public client has no secret to hand out", () => {
     const { client: registered, secret } = made({ redirect_uris: [uri], token_endpoint_auth_method: "none" })
     expect(registered.credential).toEqual({ _tag: "Public" })
@@ -92,7 +113,7 @@ describe("a registration (RFC 7591)", () => {
         Result.fail(
           new InvalidClientMetadata({
             message:
-              "The server has none of these grant_types; it has authorization_code, refresh_token, client_credentials."
+              "None of these grant_types is to be had; these are: authorization_code, refresh_token, client_credentials."
           })
         )
       )
@@ -159,7 +180,7 @@ describe("registering anew (RFC 7592 §2.2)", () => {
   const redrawn: FreshClient = { ...fresh, secret: new Uint8Array(32).fill(3) }
   const before = made({ redirect_uris: [uri], client_name: "Old", grant_types: ["authorization_code"] }).client
   const again = (of: Client, request: RegistrationRequest) =>
-    Result.getOrThrow(reregister(of, request, policy, redrawn))
+    Result.getOrThrow(reregister(of, request, policy, redrawn, true))
 
   test("replaces what was registered and keeps what the server gave: id, dates, token, secret", () => {
     const { client: after, secret } = again(before, {
@@ -200,8 +221,26 @@ describe("registering anew (RFC 7592 §2.2)", () => {
     expect(again({ ...before, madeBy: "owner" }, { redirect_uris: [uri] }).client.madeBy).toBe("itself")
   })
 
+  test("brings the workspace's own access to nobody whom a first registration would not, but to who has it", () => {
+    const both = { redirect_uris: [uri], grant_types: ["authorization_code", "client_credentials"] }
+    const comesTo = (of: Client, rules: Policy, isOpen: boolean) =>
+      mayUse(Result.getOrThrow(reregister(of, both, rules, redrawn, isOpen)).client, "client_credentials")
+    const has = made(both).client
+    const strict: Policy = { ...policy, workspaceAccess: "owner" }
+    expect([comesTo(before, policy, true), comesTo(before, policy, false), comesTo(has, policy, false)]).toEqual([
+      true,
+      false,
+      true
+    ])
+    for (const of of [before, has, { ...has, madeBy: "owner" as const }]) {
+      expect([comesTo(of, strict, true), comesTo(of, strict, false)]).toEqual([false, false])
+    }
+    const only = { grant_types: ["client_credentials"] }
+    expect(Result.isFailure(reregister(before, only, policy, redrawn, false))).toBe(true)
+  })
+
   test("refuses what a first registration refuses", () => {
-    expect(Result.isFailure(reregister(before, {}, policy, redrawn))).toBe(true)
+    expect(Result.isFailure(reregister(before, {}, policy, redrawn, true))).toBe(true)
   })
 })
 

@@ -125,6 +125,21 @@ describe("made in one call", () => {
     })
   })
 
+  test("who may act for the workspace reaches registration, and its own applications may", () =>
+    withHost({ workspaceAccess: "owner" }, async (auth) => {
+      const registered = await auth.handle(
+        at("/oauth/register", {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ grant_types: ["client_credentials"] })
+        })
+      )
+      expect(registered.status).toBe(400)
+      const { token } = await machine(auth)
+      const checked = await auth.guard(bearer(`${issuer}/orders`, await token()), { scopes: ["api"] })
+      expect(checked._tag).toBe("Admitted")
+    }))
+
   test("registration with a token takes that token, and no other", () =>
     withHost({ registration: { token: "initial-access-token" } }, async (auth) => {
       const register = (token: string) =>

@@ -80,6 +80,14 @@ describe("client credentials (RFC 6749 §4.4)", () => {
     expect(Result.getOrThrow(outcome)).toMatchObject({ scope: ["api"], access: { scope: ["api"], epoch: 2 } })
   })
 
+  test("take an owner who answers for the client, where the policy says so", () => {
+    const strict = { ...policy, workspaceAccess: "owner" as const }
+    const refused = { next: undefined, outcome: Result.fail(new UnauthorizedClient({ reason: "no_owner_answers" })) }
+    for (const grant of [undefined, standing()]) expect(ask(grant, {}, me, strict)).toEqual(refused)
+    const answered = proven(client({ madeBy: "owner" }))
+    expect(Result.getOrThrow(ask(undefined, {}, answered, strict).outcome).scope).toEqual(scopes("api"))
+  })
+
   test("are refused once the client's workspace grant has been revoked", () => {
     const over = {
       next: undefined,

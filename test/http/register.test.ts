@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { standardPolicy } from "../../core/rules/Policy.ts"
+import type { Occasion } from "../../core/server/Occasion.ts"
+import { registerClient as registerByCore } from "../../core/server/registerClient.ts"
 import {
   bearing,
   companies,
@@ -13,6 +17,7 @@ import {
   signInToApp,
   tokenRequest
 } from "../given/flow.ts"
+import { byOwner, passing } from "../given/occasion.ts"
 import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
 
 const post = (world: World, metadata: unknown, headers: Record<string, string> = {}) =>
@@ -238,6 +243,55 @@ describe("who may register", () => {
           expect((yield* post(world, metadata, bearing("let-me-in"))).status).toBe(201)
         }),
       { registration: RegistrationPolicy.layerToken(Redacted.make("let-me-in")) }
+    ))
+})
+
+describe("acting for the workspace", () => {
+  const nobody = { redirectUri, registrationUri: "", registrationToken: "" }
+  const both = { redirect_uris: [redirectUri], grant_types: ["authorization_code", "client_credentials"] }
+
+  test("is nothing that a client gives itself by an update where not everybody may register", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const response = yield* post(world, { redirect_uris: [redirectUri] }, bearing("let-me-in"))
+          const { client_id, client_secret, registration_access_token, registration_client_uri } = jsonOf(response)
+          const client = {
+            id: String(client_id),
+            secret: String(client_secret),
+            redirectUri,
+            registrationUri: String(registration_client_uri),
+            registrationToken: String(registration_access_token)
+          }
+          const updated = yield* world.send("PUT", path(client.registrationUri), {
+            headers: { ...bearing(client.registrationToken), ...jsonHeaders },
+            body: JSON.stringify({ ...both, client_id })
+          })
+          expect(updated.status).toBe(200)
+          expect(jsonOf(updated).grant_types).toEqual(["authorization_code", "refresh_token"])
+          const refused = yield* tokenRequest(world, client, { grant_type: "client_credentials" })
+          expect([refused.status, jsonOf(refused).error]).toEqual([400, "unauthorized_client"])
+        }),
+      { registration: RegistrationPolicy.layerToken(Redacted.make("let-me-in")) }
+    ))
+
+  test("takes an owner, where the policy says so, for those too that registered before it did", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const request = yield* Effect.fromResult(readRegistration(JSON.stringify(both)))
+          const before = { ...world.parts, policy: standardPolicy }
+          const tokenFor = Effect.fnUntraced(function* (occasion: Occasion) {
+            const { client, secret } = yield* registerByCore(before, occasion, request)
+            const presented = { id: client.id, secret: world.reveal(Option.getOrThrow(secret)) }
+            return yield* tokenRequest(world, { ...nobody, ...presented }, { grant_type: "client_credentials" })
+          })
+          const refused = yield* tokenFor(passing(world))
+          expect([refused.status, jsonOf(refused).error]).toEqual([400, "unauthorized_client"])
+          expect((yield* tokenFor(byOwner(world))).status).toBe(200)
+          expect(jsonOf(yield* post(world, both)).grant_types).toEqual(["authorization_code", "refresh_token"])
+        }),
+      { policy: { workspaceAccess: "owner" } }
     ))
 })
 

@@ -91,6 +91,7 @@ describe("the README's variables", () => {
       { REGISTRATION: "token", REGISTRATION_TOKEN: "0123456789abcdef" },
       { REGISTRATION: "closed" },
       { REQUIRE_PKCE: "true" },
+      { WORKSPACE_ACCESS: "owner" },
       { RATE_LIMITS: "off" },
       { TRUSTED_PROXIES: "10.0.0.0/8, ::1" },
       { REFRESH_GRACE: "0" },

@@ -17,6 +17,7 @@ describe("the standard policy (DESIGN section 5)", () => {
       unusedClientTtl: 30 * day,
       clientStaleness: 5 * second,
       requirePkce: false,
+      workspaceAccess: "registered",
       scopes: [
         {
           name: ScopeName.make("api"),

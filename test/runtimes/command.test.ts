@@ -218,10 +218,30 @@ describe("the doctor", () => {
       Effect.gen(function* () {
         const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env: yield* ownAddress })
         const findings = readAll(stdout)
-        expect(findings.map(({ what }) => what)).toEqual(["configuration", "seal keys", "storage", "clock", "address"])
-        expect(findings.map(({ state }) => state)).toEqual(["good", "good", "good", "good", "good"])
+        const looked = ["configuration", "seal keys", "storage", "clock", "address", "strangers"]
+        expect(findings.map(({ what }) => what)).toEqual(looked)
+        expect(findings.map(({ state }) => state)).toEqual(looked.map(() => "good"))
         expect(status).toBe(0)
         expect([...new Bun.Glob("**").scanSync(cwd)]).toEqual([])
+      })
+    ))
+
+  test("notes that strangers may act for the workspace, unless an owner has to answer for them", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = { ...(yield* ownAddress), BASE_URL: "https://auth.example.org" }
+        const strangers = (more: Readonly<Record<string, string>>) =>
+          Effect.map(command(["doctor", "--json"], { cwd, env: { ...env, ...more } }), ({ status, stdout }) => ({
+            status,
+            found: readAll(stdout).filter(({ what }) => what === "strangers")
+          }))
+        expect(yield* strangers({})).toMatchObject({
+          status: 0,
+          found: [{ state: "doubtful", advice: expect.stringContaining("WORKSPACE_ACCESS=owner") }]
+        })
+        for (const more of [{ WORKSPACE_ACCESS: "owner" }, { REGISTRATION: "closed" }]) {
+          expect(yield* strangers(more)).toMatchObject({ status: 0, found: [{ state: "good" }] })
+        }
       })
     ))
 

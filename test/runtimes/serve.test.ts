@@ -215,6 +215,22 @@ describe("tessera serve", () => {
       })
     ))
 
+  test("says at its start that strangers may act for the workspace, where they can reach it and may", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const saidBy = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
+          const server = yield* started(cwd, env)
+          yield* killed(server, "SIGTERM")
+          return server.child.stderr().includes("WORKSPACE_ACCESS=owner")
+        })
+        const reachable = { BASE_URL: "https://auth.example.org" }
+        expect(yield* saidBy(reachable)).toBe(true)
+        expect(yield* saidBy({})).toBe(false)
+        expect(yield* saidBy({ ...reachable, WORKSPACE_ACCESS: "owner" })).toBe(false)
+        expect(yield* saidBy({ ...reachable, REGISTRATION: "closed" })).toBe(false)
+      })
+    ))
+
   test("believes a proxy about the caller only where it is trusted", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {

@@ -56,6 +56,7 @@ describe("settings", () => {
       REGISTRATION_TOKEN: "0123456789abcdef",
       RATE_LIMITS: "off",
       REQUIRE_PKCE: "true",
+      WORKSPACE_ACCESS: "owner",
       TRUSTED_PROXIES: "10.0.0.0/8, ::1"
     })
     expect(settings.workspace.issuer as string).toBe("https://auth.example.com/tenant")
@@ -69,7 +70,8 @@ describe("settings", () => {
       refreshIdleTtl: 86_400_000,
       refreshMaxTtl: 1_209_600_000,
       refreshGrace: 0,
-      requirePkce: true
+      requirePkce: true,
+      workspaceAccess: "owner"
     })
     expect(settings.registration._tag).toBe("Token")
     expect(settings.rateLimits).toBe(false)
@@ -95,6 +97,7 @@ describe("settings", () => {
       REGISTRATION_TOKEN: "tooshort",
       RATE_LIMITS: "none",
       REQUIRE_PKCE: "yes",
+      WORKSPACE_ACCESS: "nobody",
       TRUSTED_PROXIES: "10.0.0.0/33",
       ACCESS_LOG: "1",
       LOG_FORMAT: "xml",

@@ -13,6 +13,8 @@ export interface World {
   readonly refreshMaxTtl: number
   readonly refreshGrace: number
   readonly requirePkce: boolean
+  /** Which clients may act for the workspace itself. */
+  readonly workspaceAccess: "registered" | "owner"
 }
 
 export type WorkspaceNumber = 0 | 1
@@ -32,7 +34,8 @@ export const defaultWorld: World = {
   refreshIdleTtl: 30 * day,
   refreshMaxTtl: 180 * day,
   refreshGrace: minute,
-  requirePkce: false
+  requirePkce: false,
+  workspaceAccess: "registered"
 }
 
 /** Settings under which different boundaries lie near each other. */
@@ -42,6 +45,7 @@ export const worlds = (seed: number, startsAt: number): readonly [World, ...Read
     usual,
     { ...usual, refreshGrace: 0 },
     { ...usual, refreshGrace: 10 * second, refreshIdleTtl: 90 * minute, refreshMaxTtl: 100 * minute },
-    { ...usual, requirePkce: true, codeTtl: 10 * minute, accessTtl: 5 * minute, refreshIdleTtl: 6 * minute }
+    { ...usual, requirePkce: true, codeTtl: 10 * minute, accessTtl: 5 * minute, refreshIdleTtl: 6 * minute },
+    { ...usual, workspaceAccess: "owner" }
   ]
 }

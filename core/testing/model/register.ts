@@ -1,6 +1,7 @@
 import type { ClientKind, OddRegistration, Register } from "../script/Command.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
 import { withClient } from "./State.ts"
+import type { World } from "./World.ts"
 
 interface RegisterFacts extends Facts {
   readonly command: Register
@@ -14,10 +15,12 @@ const badRedirects: ReadonlySet<OddRegistration | null> = new Set<OddRegistratio
   "relative"
 ])
 
-const grantsOf = (kind: ClientKind): ReadonlyArray<string> => {
-  if (kind === "service") return ["client_credentials"]
+/** No client of a script is an owner's. */
+const grantsOf = (kind: ClientKind, { workspaceAccess }: World): ReadonlyArray<string> => {
+  const alone = workspaceAccess === "owner" ? [] : ["client_credentials"]
+  if (kind === "service") return alone
   const code = ["authorization_code", "refresh_token"]
-  return kind === "both" ? [...code, "client_credentials"] : code
+  return kind === "both" ? [...code, ...alone] : code
 }
 
 export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
@@ -37,10 +40,15 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
     gives: refused([400, 415], "invalid_client_metadata", "invalid_request")
   },
   {
+    name: "a client that is left nothing that it may do is refused (RFC 7591 §3.2.2)",
+    when: ({ command, world }) => grantsOf(command.kind, world).length === 0,
+    gives: refused(400, "invalid_client_metadata")
+  },
+  {
     name: "a client is registered with what it may do (RFC 7591 §3.2.1)",
     when: () => true,
-    gives: ({ state, command }) => {
-      const grants = grantsOf(command.kind)
+    gives: ({ state, command, world }) => {
+      const grants = grantsOf(command.kind, world)
       const isPublic = command.kind === "public"
       return [
         {

@@ -46,7 +46,8 @@ const policyOf = (world: World): Policy => ({
   refreshIdleTtl: world.refreshIdleTtl,
   refreshMaxTtl: world.refreshMaxTtl,
   refreshGrace: world.refreshGrace,
-  requirePkce: world.requirePkce
+  requirePkce: world.requirePkce,
+  workspaceAccess: world.workspaceAccess
 })
 
 /** Whoever the cookie names is signed in. */
