@@ -26,7 +26,7 @@ import type { Call, Endpoint } from "./Call.ts"
 import { allowedMethods, preflight } from "./cors.ts"
 import { faultPage } from "./faultPage.ts"
 import { finish, wholeAnswer, withRequestId } from "./finish.ts"
-import { guard, type Needs } from "./guard.ts"
+import { faultOfNeeds, guard, type Needs } from "./guard.ts"
 import type { HttpRequest, HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
 import type { Route } from "./Route.ts"
@@ -58,7 +58,7 @@ export class Tessera extends Context.Service<
     readonly handle: (request: HttpRequest) => Effect.Effect<HttpResponse>
     /** As `handle`, for runtimes: begins at once, so that an answer which waits for nothing is there without a fiber. */
     readonly begin: (request: HttpRequest) => Effect.Effect<HttpResponse>
-    /** For the host's own resources: RFC 6750's check of whoever calls. */
+    /** For the host's own resources: RFC 6750's check of whoever calls. Needs that cannot be are a defect. */
     readonly guard: (request: HttpRequest, needs: Needs) => Effect.Effect<Guarded>
     readonly routes: ReadonlyArray<Route>
     readonly parts: Parts
@@ -156,6 +156,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     )
 
   const guardCall = Effect.fnUntraced(function* (request: HttpRequest, needs: Needs): Effect.fn.Return<Guarded> {
+    const wrong = faultOfNeeds(needs)
+    if (wrong !== undefined) return yield* Effect.die(new TypeError(`guard: ${wrong}`))
     const requestId = newRequestId()
     const workspace = workspaces.resolve(request)
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
@@ -163,7 +165,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (admitted._tag === "Success") return { _tag: "Admitted", principal: admitted.success, workspace }
     const call: Call = { request, workspace, path: request.path, endpoint: "guard", now: instantOf(clock), requestId }
     yield* refused(audit, call, admitted.failure)
-    return { _tag: "Refused", response: withRequestId(requestId, bearerError(workspace, admitted.failure)) }
+    const response = bearerError(workspace, admitted.failure, needs.resource)
+    return { _tag: "Refused", response: withRequestId(requestId, response) }
   })
 
   return { handle, begin: answer, guard: guardCall, routes, parts }

@@ -3,7 +3,7 @@ import type { Principal } from "../grant/Principal.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
-import { covers } from "../rules/Resource.ts"
+import { covers, isResourcePath } from "../rules/Resource.ts"
 import { isWithin } from "../rules/Scope.ts"
 import type { Grants } from "../server/Grants.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -12,7 +12,19 @@ import type { HttpRequest } from "./Http.ts"
 /** What a protected resource asks of whoever calls it. */
 export interface Needs {
   readonly scopes: ReadonlyArray<string>
+  /**
+   * The path below the issuer at which clients know this resource: `"/mcp"`. A refusal then leads to the metadata of that
+   * very resource (RFC 9728 §3.1), since clients such as MCP's refuse any that name another address than they called
+   * (§3.3). It changes nothing about who is admitted. Default: the metadata of all that is below the issuer.
+   */
+  readonly resource?: string
 }
+
+/** Why no guard can be made of these; `undefined` where one can. */
+export const faultOfNeeds = ({ resource }: Needs): string | undefined =>
+  resource === undefined || isResourcePath(resource)
+    ? undefined
+    : "resource has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x09
 

@@ -94,9 +94,12 @@ export const oauthError = (fault: Refusal | StorageUnavailable): HttpResponse =>
 
 const quoted = (text: string): string => `"${text.replace(/["\\]/g, "")}"`
 
-/** RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. */
-export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavailable): HttpResponse =>
-  bearerRefusal(endpointUrl(workspace, "/.well-known/oauth-protected-resource"), fault)
+/**
+ * RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. `resource`: its path
+ * below the issuer, where it goes by a name of its own.
+ */
+export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavailable, resource = ""): HttpResponse =>
+  bearerRefusal(endpointUrl(workspace, "/.well-known/oauth-protected-resource") + resource, fault)
 
 /** The same for a resource server of its own, whose metadata stands elsewhere. */
 export const bearerRefusal = (metadataUrl: string, fault: Refusal | StorageUnavailable): HttpResponse => {

@@ -26,6 +26,14 @@ export const readResource = (issuer: string, text: string): Result.Result<Resour
     : Result.fail(new InvalidTarget({ reason: "not_ours" }))
 }
 
+/** One segment after the other, in what a URL's path is made of, and at most a slash at the end. */
+const segments = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+\/?$/
+
+/** Whether a resource of this path can stand below an issuer, under the very name that it is given. */
+export const isResourcePath = (path: string): boolean =>
+  // The parser would fold dots away, `%2e` too; two slashes at the start, which it takes for a host, are no segment.
+  segments.test(path) && new URL(path, "https://host").pathname === path
+
 /** What a grant is bound to, narrowed to what a token request asks for; `null` is the whole workspace. */
 export const narrowResource = (
   bound: Resource | null,

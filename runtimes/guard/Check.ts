@@ -1,6 +1,7 @@
 import type { Needs } from "../../core/http/guard.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { toResponse } from "../fetch.ts"
+import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 
 /** All that a guard looks at. */
@@ -16,7 +17,7 @@ export type Checked<Response> =
   | { readonly _tag: "Admitted"; readonly principal: Caller }
   | { readonly _tag: "Refused"; readonly response: Response }
 
-/** Never rejects. */
+/** Never rejects, but for needs that cannot be: with `BadGuardOption`. */
 export type Check = (call: GuardedCall, needs: Needs) => Promise<Checked<HttpResponse>>
 
 /** What stands before a resource. In this process or over introspection: whoever uses one need not know. */
@@ -26,7 +27,11 @@ export interface Guard {
   readonly check: Check
 }
 
-export const guardOf = (check: Check): Guard => {
+export const guardOf = (given: Check): Guard => {
+  const check: Check = async (call, needs) => {
+    refuseBad(needs)
+    return given(call, needs)
+  }
   const guard = async (request: Request, needs: Needs): Promise<Checked<Response>> => {
     const { headers, method, url } = request
     const checked = await check({ method, path: new URL(url).pathname, headers }, needs)

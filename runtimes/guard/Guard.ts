@@ -1,4 +1,5 @@
 /** `tessera/guard`: what stands before the routes of a resource server. */
+export { BadGuardOption } from "./BadGuardOption.ts"
 export type { ApiKeyCaller, Caller, UserCaller, WorkspaceCaller } from "./Caller.ts"
 export type { Check, Checked, Guard, GuardedCall } from "./Check.ts"
 export { elysiaGuard } from "./elysia.ts"
@@ -9,5 +10,5 @@ export { type GuardVariables, honoGuard } from "./hono.ts"
 export { koaGuard } from "./koa.ts"
 export { localGuard } from "./localGuard.ts"
 export { principalOf } from "./principalOf.ts"
-export { BadGuardOption, type RemoteGuardOptions } from "./RemoteGuardOptions.ts"
+export type { RemoteGuardOptions } from "./RemoteGuardOptions.ts"
 export { type RemoteGuard, remoteGuard } from "./remoteGuard.ts"

@@ -1,11 +1,7 @@
-import { type Clock, Duration, Option, Redacted, Result, Schema } from "effect"
+import { type Clock, Duration, Option, Redacted, Result } from "effect"
+import { isResourcePath } from "../../core/rules/Resource.ts"
 import { isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
-
-/** What `remoteGuard` was given and cannot start with. `message` names the option, and never holds a secret's value. */
-export class BadGuardOption extends Schema.TaggedError<BadGuardOption>()("BadGuardOption", {
-  option: Schema.String,
-  message: Schema.String
-}) {}
+import { BadGuardOption } from "./BadGuardOption.ts"
 
 export interface CacheOptions {
   /** How many tokens are remembered; those not seen for longest make room. Default: 10,000. */
@@ -36,7 +32,10 @@ export interface RemoteGuardOptions {
   readonly apiKey: string | Redacted.Redacted<string>
   /** The address of this resource server: a token that is bound to a resource has to cover what is called here. */
   readonly resource: string
-  /** Where this resource server's RFC 9728 metadata is. Default: the authorization server's own. */
+  /**
+   * Where this resource server's RFC 9728 metadata is. Default: the authorization server's own, which is that of
+   * `resource` where that is below `issuer`. A guarded route that has a `resource` of its own leads to that one's.
+   */
   readonly resourceMetadata?: string
   /** Where to ask. Default: `/oauth/introspect` of `issuer`. */
   readonly introspectionEndpoint?: string
@@ -63,6 +62,8 @@ export interface Read {
   readonly apiKey: Redacted.Redacted<string>
   readonly resource: string
   readonly resourceMetadata: string
+  /** The authorization server's, of all that is below it. */
+  readonly issuerMetadata: string
   readonly endpoint: string
   readonly maxEntries: number
   readonly ttl: number
@@ -98,6 +99,14 @@ const metadataOf = (issuer: URL): string => {
   return `${issuer.origin}/.well-known/oauth-protected-resource${path}`
 }
 
+/** What of an address is below the issuer, as far as metadata can be asked for it by its path; otherwise nothing. */
+const pathBelow = (issuer: URL, { hash, origin, pathname, search }: URL): string => {
+  const base = issuer.pathname === "/" ? "" : issuer.pathname
+  if (origin !== issuer.origin || search !== "" || hash !== "" || !pathname.startsWith(`${base}/`)) return ""
+  const path = pathname.slice(base.length)
+  return isResourcePath(path) ? path : ""
+}
+
 export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
   Result.gen(function* () {
     const issuer = yield* secureUrl("issuer", options.issuer)
@@ -108,6 +117,7 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     const key = Redacted.isRedacted(apiKey) ? Redacted.value(apiKey) : apiKey
     if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) return yield* bad("apiKey", "is empty, or no key")
     const resource = yield* secureUrl("resource", options.resource)
+    const issuerMetadata = metadataOf(issuer)
     const endpoint = options.introspectionEndpoint ?? `${options.issuer}/oauth/introspect`
     const ttl = yield* millisOf("cache.ttl", cache.ttl ?? "5 seconds")
     const { maxEntries = 10_000 } = cache
@@ -122,7 +132,8 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
       issuer: options.issuer,
       apiKey: Redacted.make(key, { label: "API key" }),
       resource: resource.href,
-      resourceMetadata: options.resourceMetadata ?? metadataOf(issuer),
+      resourceMetadata: options.resourceMetadata ?? issuerMetadata + pathBelow(issuer, resource),
+      issuerMetadata,
       endpoint: (yield* secureUrl("introspectionEndpoint", endpoint)).href,
       maxEntries,
       ttl,

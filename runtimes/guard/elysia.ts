@@ -1,4 +1,5 @@
 import type { Needs } from "../../core/http/guard.ts"
+import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 import type { Guard } from "./Check.ts"
 
@@ -10,9 +11,9 @@ export interface ElysiaContext {
 }
 
 /** A resolver: `app.resolve(elysiaGuard(guard, { scopes: ["api"] })).get("/orders", ({ principal }) => …)`. */
-export const elysiaGuard =
-  (guard: Guard, needs: Needs) =>
-  async (context: ElysiaContext): Promise<{ readonly principal: Caller }> => {
+export const elysiaGuard = (guard: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return async (context: ElysiaContext): Promise<{ readonly principal: Caller }> => {
     const { headers, method, url } = context.request
     const checked = await guard.check({ method, path: new URL(url).pathname, headers }, needs)
     if (checked._tag === "Admitted") return { principal: checked.principal }
@@ -20,3 +21,4 @@ export const elysiaGuard =
     // Elysia answers with it and calls no handler, so no handler sees anything but a principal.
     return context.status(checked.response.status, checked.response.body) as never
   }
+}

@@ -1,5 +1,6 @@
 import type { Needs } from "../../core/http/guard.ts"
 import type { HeaderPairs } from "../../core/http/Http.ts"
+import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 import type { Guard } from "./Check.ts"
 import { guardedCall, type NodeCall } from "./NodeCall.ts"
@@ -26,9 +27,9 @@ const setAll = (response: NodeAnswer, headers: HeaderPairs) => {
 }
 
 /** Middleware for Express, Connect and plain Node: `req.principal` behind it, and `principalOf(req)`. */
-export const expressGuard =
-  (guard: Guard, needs: Needs) =>
-  (request: NodeCall, response: NodeAnswer, next: () => void): void => {
+export const expressGuard = (guard: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return (request: NodeCall, response: NodeAnswer, next: () => void): void => {
     void guard.check(guardedCall(request), needs).then((checked) => {
       if (checked._tag === "Admitted") {
         admit(request, checked.principal)
@@ -41,3 +42,4 @@ export const expressGuard =
       response.end(request.method === "HEAD" ? "" : body)
     })
   }
+}

@@ -1,4 +1,5 @@
 import type { Needs } from "../../core/http/guard.ts"
+import { refuseBad } from "./BadGuardOption.ts"
 import type { Guard } from "./Check.ts"
 import { guardedCall, type NodeCall } from "./NodeCall.ts"
 import { admit } from "./principalOf.ts"
@@ -15,9 +16,9 @@ interface FastifyReply {
 }
 
 /** A hook, `onRequest` or `preHandler`: `app.get("/orders", { onRequest: fastifyGuard(guard, needs) }, handler)`. */
-export const fastifyGuard =
-  (guard: Guard, needs: Needs) =>
-  async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+export const fastifyGuard = (guard: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { headers, headersDistinct = {}, method } = request.raw
     const call = guardedCall({ method, headers, headersDistinct, originalUrl: request.originalUrl })
     const checked = await guard.check(call, needs)
@@ -30,3 +31,4 @@ export const fastifyGuard =
     reply.send(checked.response.body)
     return reply
   }
+}

@@ -1,4 +1,5 @@
 import type { Needs } from "../../core/http/guard.ts"
+import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 import type { Guard } from "./Check.ts"
 
@@ -13,12 +14,13 @@ interface HonoContext {
 }
 
 /** Middleware: `app.get("/orders", honoGuard(guard, { scopes: ["api"] }), (c) => c.json(c.get("principal")))`. */
-export const honoGuard =
-  (guard: Guard, needs: Needs) =>
-  async (context: HonoContext, next: () => Promise<void>): Promise<Response | undefined> => {
+export const honoGuard = (guard: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return async (context: HonoContext, next: () => Promise<void>): Promise<Response | undefined> => {
     const checked = await guard(context.req.raw, needs)
     if (checked._tag === "Refused") return checked.response
     context.set("principal", checked.principal)
     await next()
     return undefined
   }
+}

@@ -1,4 +1,5 @@
 import type { Needs } from "../../core/http/guard.ts"
+import { refuseBad } from "./BadGuardOption.ts"
 import type { Guard } from "./Check.ts"
 import { guardedCall, type NodeCall } from "./NodeCall.ts"
 
@@ -12,9 +13,9 @@ interface KoaContext {
 }
 
 /** Middleware: `ctx.state.principal` behind it. */
-export const koaGuard =
-  (guard: Guard, needs: Needs) =>
-  async (context: KoaContext, next: () => Promise<unknown>): Promise<void> => {
+export const koaGuard = (guard: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return async (context: KoaContext, next: () => Promise<unknown>): Promise<void> => {
     const { headers, headersDistinct = {}, method } = context.req
     const call = guardedCall({ method, headers, headersDistinct, originalUrl: context.originalUrl })
     const checked = await guard.check(call, needs)
@@ -27,3 +28,4 @@ export const koaGuard =
     context.body = checked.response.body
     for (const [name, value] of checked.response.headers) context.set(name, value)
   }
+}

@@ -100,9 +100,11 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     return outcome
   }
 
-  const refusal = (fault: Parameters<typeof bearerRefusal>[1]) => refuse(bearerRefusal(read.resourceMetadata, fault))
+  const metadataFor = ({ resource }: Needs) =>
+    resource === undefined ? read.resourceMetadata : read.issuerMetadata + resource
 
   const check: Check = async (call, needs: Needs) => {
+    const refusal = (fault: Parameters<typeof bearerRefusal>[1]) => refuse(bearerRefusal(metadataFor(needs), fault))
     const text = readBearer(call.headers.get("authorization"))
     if (Result.isFailure(text)) return refusal(text.failure)
     const token = text.success

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { challenge, verifier } from "../given/flow.ts"
+import { createTessera } from "../../runtimes/embed/tessera.ts"
+import { fetchMount } from "../../runtimes/fetch.ts"
+import { fetchGuard } from "../../runtimes/guard/Guard.ts"
+import { options } from "../embed/host.ts"
+import { challenge, hiddenFields, verifier } from "../given/flow.ts"
 import { startServer } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
-import { companiesStatus, type Fields, postToken, register, Visitor } from "../given/serverVisitor.ts"
+import { companiesStatus, type Fields, locationOf, postToken, register, Visitor } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
 
 /** The rows of README.md, in its order. */
@@ -114,6 +118,86 @@ describe("discovery", () => {
     const answer = await fetch(asking("https://app.example.org/client.json"), { redirect: "manual" })
     expect([answer.status, answer.headers.get("location")]).toEqual([400, null])
   })
+})
+
+/** RFC 9728 §3.3 to the letter, as go-sdk, Gemini CLI and VS Code have it: up to a token for the address that was called. */
+const strictly = async (called: string, cookie: string): Promise<string> => {
+  const challenged = await fetch(called)
+  const header = String(challenged.headers.get("www-authenticate"))
+  const { authorization_servers, resource } = await jsonAt(/resource_metadata="([^"]+)"/.exec(header)?.[1] ?? "")
+  if (resource !== called) throw new Error(`called ${called}, and the metadata is of ${String(resource)}`)
+  // What a test reads of a document it asserts.
+  const [url = ""] = authorization_servers as ReadonlyArray<string>
+  const { origin, pathname } = new URL(url)
+  const path = pathname === "/" ? "" : pathname
+  const { issuer } = await jsonAt(`${origin}/.well-known/oauth-authorization-server${path}`)
+  if (issuer !== url) throw new Error(`asked for ${url}, and the metadata is of ${String(issuer)}`)
+  const { client_id } = await register(url, { redirect_uris: [redirectUri], token_endpoint_auth_method: "none" })
+  const person = new Visitor(origin)
+  person.cookies.set("session", cookie)
+  const query = { response_type: "code", client_id, redirect_uri: redirectUri, code_challenge: challenge }
+  const asked = new URLSearchParams({ ...query, code_challenge_method: "S256", state: "st", resource: called })
+  const page = await person.get(`${url}/oauth/authorize?${asked}`)
+  const answer = await person.post(`${url}/consent`, {
+    ...hiddenFields(await page.text()),
+    decision: "approve"
+  })
+  const code = String(locationOf(answer).searchParams.get("code"))
+  const redeemed = await postToken(url, {
+    grant_type: "authorization_code",
+    client_id,
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+    resource: called
+  })
+  // The same.
+  const { access_token } = (await redeemed.json()) as Json
+  return String(access_token)
+}
+
+describe("an MCP endpoint in an application of one's own", () => {
+  for (const prefix of ["", "/tenant"]) {
+    test(`is found by a client that takes no other resource than the one it called: ${prefix || "at the root"}`, () =>
+      Effect.runPromise(
+        Effect.scoped(
+          Effect.gen(function* () {
+            const port = yield* freePort
+            const origin = `http://127.0.0.1:${port}`
+            const auth = createTessera(options({ issuer: origin + prefix }))
+            yield* Effect.addFinalizer(() => Effect.promise(auth.close))
+            const caller = (_: Request, { resource }: { readonly resource: string | null }) =>
+              Response.json({ resource })
+            const guarded = (resource: string) => fetchGuard(auth.guard, { scopes: ["api"], resource }, caller)
+            const mount = fetchMount(auth)
+            const server = Bun.serve({
+              hostname: "127.0.0.1",
+              port,
+              routes: {
+                [`${prefix}/mcp`]: guarded("/mcp"),
+                [`${prefix}/mcp/`]: guarded("/mcp/"),
+                [`${prefix}/orders`]: fetchGuard(auth.guard, { scopes: ["api"] }, caller)
+              },
+              fetch: (request) => mount(request) ?? new Response(null, { status: 404 })
+            })
+            yield* Effect.addFinalizer(() => Effect.promise(() => server.stop(true)))
+            yield* Effect.promise(async () => {
+              for (const path of ["/mcp", "/mcp/"]) {
+                const called = origin + prefix + path
+                const token = await strictly(called, "ada")
+                const answer = await fetch(called, bearing(token))
+                expect([answer.status, await answer.json()]).toEqual([200, { resource: `${origin + prefix}/mcp` }])
+                const beside = await fetch(`${origin + prefix}/orders`, bearing(token))
+                expect(beside.status).toBe(401)
+              }
+              // Who says nothing of the resource speaks of all that is below the issuer (DESIGN section 5).
+              const orders = `${origin + prefix}/orders`
+              expect(strictly(orders, "ada")).rejects.toThrow(`the metadata is of ${origin + prefix}`)
+            })
+          })
+        )
+      ))
+  }
 })
 
 describe("registration", () => {

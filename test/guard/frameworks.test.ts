@@ -16,7 +16,7 @@ import { bearer, machine } from "../embed/host.ts"
 import { listening, type Running } from "./listening.ts"
 import { withRemote } from "./remote.ts"
 
-const needs = { scopes: ["api"] }
+const needs = { scopes: ["api"], resource: "/api/orders" }
 
 type Start = (guard: Guard) => Promise<Running>
 

@@ -4,7 +4,7 @@ import { elysiaGuard, fetchGuard, type Guard } from "../../runtimes/guard/Guard.
 import { bearer, letIn } from "../embed/host.ts"
 import { withRemote } from "./remote.ts"
 
-const needs = { scopes: ["api"] }
+const needs = { scopes: ["api"], resource: "/orders" }
 
 type Handle = (request: Request) => Response | Promise<Response>
 

@@ -1,5 +1,17 @@
 import { describe, expect, test } from "bun:test"
-import { BadGuardOption, type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard/Guard.ts"
+import {
+  BadGuardOption,
+  elysiaGuard,
+  expressGuard,
+  fastifyGuard,
+  fetchGuard,
+  type Guard,
+  honoGuard,
+  koaGuard,
+  type RemoteGuardOptions,
+  remoteGuard
+} from "../../runtimes/guard/Guard.ts"
+import { withHost } from "../embed/host.ts"
 
 const good: RemoteGuardOptions = {
   issuer: "https://auth.example",
@@ -46,5 +58,90 @@ describe("an option of a remote guard that cannot be", () => {
   test("and the rest is taken", () => {
     remoteGuard(good)
     remoteGuard({ ...good, issuer: "http://127.0.0.1:3000/auth", resource: "http://localhost:4000/api" })
+  })
+})
+
+type Needs = Parameters<Guard>[1]
+
+const makers: Readonly<Record<string, (guard: Guard, needs: Needs) => unknown>> = {
+  elysiaGuard,
+  expressGuard,
+  fastifyGuard,
+  fetchGuard: (guard, needs) => fetchGuard(guard, needs, () => new Response()),
+  honoGuard,
+  koaGuard
+}
+
+const noResource = { scopes: ["api"], resource: "mcp" }
+const refusal = new BadGuardOption({
+  option: "resource",
+  message: "guard: resource has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"
+})
+
+describe("a resource that cannot be", () => {
+  for (const [name, make] of Object.entries(makers)) {
+    test(`is refused by its name where the route is guarded: ${name}`, () => {
+      const guard = remoteGuard(good)
+      expect(() => make(guard, noResource)).toThrow(refusal)
+      // What JavaScript lets through.
+      for (const resource of [null, 5, ["/mcp"], {}] as ReadonlyArray<unknown>) {
+        expect(() => make(guard, { scopes: ["api"], resource: resource as string })).toThrow(refusal)
+      }
+      for (const resource of ["/mcp", "/a/b/"]) make(guard, { scopes: ["api"], resource })
+      make(guard, { scopes: ["api"] })
+    })
+  }
+
+  test("is refused where a guard is asked without a helper, whoever calls", () =>
+    withHost({}, async (auth) => {
+      for (const guard of [auth.guard, remoteGuard(good)]) {
+        expect(guard(new Request("https://api.example/mcp"), noResource)).rejects.toEqual(refusal)
+        const call = { method: "GET", path: "/mcp", headers: new Headers() }
+        expect(guard.check(call, noResource)).rejects.toEqual(refusal)
+      }
+    }))
+})
+
+describe("where a remote guard says that its metadata is", () => {
+  const challenged = async (over: Partial<RemoteGuardOptions>, needs: Needs = { scopes: ["api"] }) => {
+    const checked = await remoteGuard({ ...good, ...over })(new Request("https://api.example/x"), needs)
+    const header = checked._tag === "Refused" ? checked.response.headers.get("www-authenticate") : null
+    return /^Bearer resource_metadata="(.*)"$/.exec(header ?? "")?.[1]
+  }
+  const path = "/.well-known/oauth-protected-resource"
+
+  test("is the authorization server's own of its resource, where that is below the issuer", async () => {
+    const app = "https://app.example"
+    const named: ReadonlyArray<readonly [issuer: string, resource: string, metadata: string]> = [
+      [app, app, `${app}${path}`],
+      [app, `${app}/`, `${app}${path}`],
+      [app, `${app}/mcp`, `${app}${path}/mcp`],
+      [app, "HTTPS://APP.example:443/a/../mcp", `${app}${path}/mcp`],
+      [`${app}/auth`, `${app}/auth/mcp`, `${app}${path}/auth/mcp`],
+      [`${app}/auth`, `${app}/auth`, `${app}${path}/auth`],
+      [`${app}/auth`, `${app}/auth/`, `${app}${path}/auth`],
+      // Beside it: another path, a longer word, another scheme, port or host.
+      [`${app}/auth`, `${app}/mcp`, `${app}${path}/auth`],
+      [`${app}/auth`, `${app}/authors/mcp`, `${app}${path}/auth`],
+      [`${app}/auth`, "https://api.example/auth/mcp", `${app}${path}/auth`],
+      [app, `${app}:8443/mcp`, `${app}${path}`],
+      ["https://127.0.0.1", "http://127.0.0.1/mcp", `https://127.0.0.1${path}`],
+      // What no metadata can be asked for.
+      [app, `${app}/mcp?a=b`, `${app}${path}`],
+      [app, `${app}/mcp#a`, `${app}${path}`],
+      [app, `${app}/a//b`, `${app}${path}`]
+    ]
+    for (const [issuer, resource, metadata] of named) {
+      expect([issuer, resource, await challenged({ issuer, resource })]).toEqual([issuer, resource, metadata])
+    }
+  })
+
+  test("is what it is told, and below the issuer where the route has a resource of its own", async () => {
+    const own = { resourceMetadata: "https://api.example/metadata" }
+    expect(await challenged(own)).toBe("https://api.example/metadata")
+    for (const over of [own, {}]) {
+      const below = await challenged({ ...over, issuer: "https://auth.example/t" }, { scopes: [], resource: "/mcp" })
+      expect(below).toBe(`https://auth.example${path}/t/mcp`)
+    }
   })
 })

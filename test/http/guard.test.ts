@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Result } from "effect"
+import { Cause, Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { readBearer } from "../../core/http/guard.ts"
 import { InvalidToken, TokenRequired } from "../../core/rules/Refusal.ts"
+import { Issuer } from "../../core/workspace/Workspace.ts"
 import {
   bearing,
   codeFor,
@@ -168,6 +169,82 @@ describe("the guard of a host's own resources", () => {
           expect(yield* admitted(path)).toBe(true)
         for (const path of ["/rest/../other", "//evil.example/rest", "//", "//[", "/\\evil.example/rest", "http://["]) {
           expect([path, yield* admitted(path)]).toEqual([path, false])
+        }
+      })
+    ))
+
+  test("leads every refusal to the metadata of the resource that it stands before (RFC 9728 §3.1)", async () => {
+    const nested = { ...theWorkspace, issuer: Issuer.make("https://auth.example.com/t/a") }
+    for (const workspace of [theWorkspace, nested]) {
+      await inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const { pathname: base, origin } = new URL(workspace.issuer)
+            const below = base === "/" ? "" : base
+            const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+            const good = bearing(world.reveal(key.text))
+            for (const resource of ["/mcp", "/mcp/", "/a/b-c.d_e~f/%C3%A9"]) {
+              const at = `${origin}/.well-known/oauth-protected-resource${below}${resource}`
+              for (const [status, headers, scopes] of [
+                [401, {}, ["api"]],
+                [401, bearing("x"), ["api"]],
+                [403, good, ["api", "more"]]
+              ] as const) {
+                // Wherever it is called: the path of a request is a stranger's.
+                const sent = { host: "auth.example.com", ...headers }
+                const refused = yield* world.guard(`${below}/elsewhere`, { scopes, resource }, sent)
+                if (refused._tag !== "Refused") throw new Error("admitted")
+                expect(refused.response.status).toBe(status)
+                expect(header(refused.response, "www-authenticate")).toEndWith(` resource_metadata="${at}"`)
+              }
+              const document = yield* world.send("GET", new URL(at).pathname, { host: "auth.example.com" })
+              expect(jsonOf(document)).toMatchObject({ resource: workspace.issuer + resource })
+            }
+          }),
+        { workspaces: [workspace] }
+      )
+    }
+  })
+
+  test("admits by the address that is called, whatever the resource is called", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const code = yield* codeFor(world, client, { resource: `${theWorkspace.issuer}/mcp/tools` })
+        const { access } = tokensOf(yield* redeem(world, client, code))
+        const admitted = (path: string, resource: string) =>
+          Effect.map(
+            world.guard(path, { scopes: ["api"], resource }, bearing(access)),
+            ({ _tag }) => _tag === "Admitted"
+          )
+        expect(yield* admitted("/mcp/tools", "/mcp")).toBe(true)
+        for (const path of ["/mcp", "/orders", "/mcp/tool"]) expect(yield* admitted(path, "/mcp/tools")).toBe(false)
+      })
+    ))
+
+  test("is no guard of a resource that cannot be, for anybody", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        const odd = [
+          ..."|mcp|/|//|//mcp|/mcp//|/a//b|/.|/..|/mcp/../a|/a/.|/%2e%2e/a|/a/.%2E|/mcp?a|/mcp#a|/a b|/é".split("|"),
+          ...[
+            "/a%",
+            "/%zz",
+            '/a"',
+            "/a\\b",
+            "/a\n",
+            "/a\r\nx: y",
+            "/<a>",
+            "/{a}",
+            "/a|b",
+            "https://auth.example.com/mcp"
+          ]
+        ]
+        for (const resource of odd) {
+          const asked = world.guard("/mcp", { scopes: ["api"], resource }, bearing(world.reveal(key.text)))
+          const exit = yield* Effect.exit(asked)
+          expect([resource, Exit.isFailure(exit) && Cause.hasDies(exit.cause)]).toEqual([resource, true])
         }
       })
     ))
