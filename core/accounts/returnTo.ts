@@ -3,8 +3,8 @@ import { basePath, type Workspace } from "../workspace/Workspace.ts"
 /** Room for the longest authorization request that anybody sends. */
 const longest = 8192
 
-/** Visible ASCII but for the backslash, which browsers read as a slash, and the fragment. */
-const plain = /^\/[\x21\x22\x24-\x5b\x5d-\x7e]*$/
+/** Visible ASCII but for the fragment, and so nothing that a browser leaves out on its way, as it does tabs. */
+const plain = /^\/[\x21\x22\x24-\x7e]*$/
 
 const decodedOnce = (path: string): string =>
   path.replace(/%[0-9a-fA-F]{2}/g, (escaped) => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
@@ -15,7 +15,10 @@ const isSuspicious = (path: string): boolean =>
 /** Honest addresses are encoded once, or once more by whoever passes them on; each time more costs us another look. */
 const decodedMost = 4
 
-/** As it stands and however often it is decoded on its way: no second slash, no backslash, no dots, no controls. */
+/**
+ * As it stands and however often it is decoded on its way: no second slash, no backslash, no dots, no controls. Of the path
+ * alone: what follows the first question mark leads nowhere, and browsers leave a backslash in it as it is.
+ */
 const isHonest = (path: string): boolean => {
   let text = path
   for (let times = 0; times <= decodedMost; times++) {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Application } from "../browser/Application.ts"
+import { challenge } from "../given/flow.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
-import { Visitor } from "../given/serverVisitor.ts"
+import { register, Visitor } from "../given/serverVisitor.ts"
 
 const server = serverOfFile({ env: { RATE_LIMITS: "off" } })
 
@@ -112,6 +113,25 @@ test("return_to brings a person to where they were", async () => {
     password: "correct horse battery staple"
   })
   expect(answer.headers.get("location")).toBe(target)
+})
+
+test("an authorization request comes through sign-in byte for byte, a backslash too", async () => {
+  const redirectUri = "https://ledger.example.org/callback"
+  const { client_id } = await register(server().url, {
+    redirect_uris: [redirectUri],
+    token_endpoint_auth_method: "none"
+  })
+  const asked = new URLSearchParams({
+    response_type: "code",
+    client_id,
+    redirect_uri: redirectUri,
+    code_challenge: challenge,
+    code_challenge_method: "S256"
+  })
+  const state = "a\\b\\\\evil.example/%5C[x]{y}|^`~"
+  const back = await new Visitor(server().url).decide(`${server().url}/oauth/authorize?${asked}&state=${state}`)
+  expect(back.href).toContain(`&state=${state}&`)
+  expect(back.href).toStartWith(`${redirectUri}?code=`)
 })
 
 describe("authorize sends nobody to an address that was not registered", () => {
