@@ -1,7 +1,5 @@
+import { fitsSignIn } from "../http/comeBackTo.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
-
-/** Room for the longest authorization request that anybody sends. */
-const longest = 8192
 
 /** Visible ASCII but for the fragment, and so nothing that a browser leaves out on its way, as it does tabs. */
 const plain = /^\/[\x21\x22\x24-\x7e]*$/
@@ -39,7 +37,7 @@ export const safeReturnTo = (
   home = `${basePath(workspace.issuer)}/settings`
 ): string => {
   const base = basePath(workspace.issuer)
-  if (text === undefined || text.length > longest || !plain.test(text)) return home
+  if (text === undefined || !plain.test(text) || !fitsSignIn(text)) return home
   const path = text.split("?", 1)[0] ?? ""
   if (!path.startsWith(`${base}/`) || !isHonest(path) || circular.includes(path.slice(base.length))) return home
   // What a browser makes of it has the last word.

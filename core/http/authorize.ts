@@ -2,9 +2,11 @@ import { Effect } from "effect"
 import type { authorizeContract } from "../openapi/contract/authorize.ts"
 import type { EndpointOf } from "../openapi/contract/Contract.ts"
 import { allowances } from "../ports/allowances.ts"
+import { InvalidRequest } from "../rules/Refusal.ts"
 import { seeOther } from "./answer.ts"
 import { returnRefusal } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
+import { comeBackTo, fitsSignIn, wellFormed } from "./comeBackTo.ts"
 import { consentModel } from "./consentModel.ts"
 import { faultPage } from "./faultPage.ts"
 import type { HttpResponse } from "./Http.ts"
@@ -13,15 +15,8 @@ import type { Parts } from "./Parts.ts"
 import { refused } from "./refused.ts"
 import { takeOfAddress } from "./takeOfAddress.ts"
 
-/** Half a character, which only a host that made the request itself can hand in, and which nothing can encode. */
-const loneSurrogate = /\p{Surrogate}/gu
-
-/** Where the browser comes back to after a sign-in: this very request. */
-export const comeBackTo = ({ request: { path, query } }: Call): string =>
-  (query === "" ? path : `${path}?${query}`).replace(loneSurrogate, "\ufffd")
-
 const consentPageFor = (page: string, query: string): string =>
-  `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(query.replace(loneSurrogate, "\ufffd"))}`
+  `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(wellFormed(query))}`
 
 const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
   switch (next._tag) {
@@ -41,10 +36,22 @@ const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
 const refusalOf = (next: Interaction) =>
   next._tag === "Page" ? next.refusal : next._tag === "Redirect" ? next.returned.refusal : undefined
 
+/**
+ * Signed in or not: whoever reads the consent page may be somebody else, or take so long that the session ends, and a
+ * request that depended on it would fail at some and not at others.
+ */
+const tooLong = new InvalidRequest({
+  reason: "request_too_long",
+  message: "The request is longer than 12 KiB, as it is encoded in the address of the sign-in page."
+})
+
 /** What a request comes to, for somebody who asks no more often than they may. */
 export const asked = Effect.fnUntraced(function* (parts: Parts, call: Call) {
   yield* takeOfAddress(parts.limiter, call, allowances.authorize)
   const next = yield* interaction(parts, call)
+  if ((next._tag === "NeedsLogin" || next._tag === "NeedsConsent") && !fitsSignIn(comeBackTo(call))) {
+    return yield* tooLong
+  }
   if (next._tag === "NeedsConsent") {
     yield* parts.limiter.take({
       allowance: allowances.account,

@@ -14,6 +14,7 @@ import { openTicket, wasShown } from "../token/Ticket.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { type AuthorizationRequest, readAuthorizationRequest, returnRefusal, returnTo } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
+import { addressOf } from "./comeBackTo.ts"
 import { readForm } from "./form.ts"
 import { noteOf, occasionBy } from "./occasion.ts"
 import type { Parts } from "./Parts.ts"
@@ -114,7 +115,7 @@ export const consentDecision = Effect.fnUntraced(function* (
   }
   const here = yield* parts.owner.current(call.workspace, call.request)
   if (Option.isNone(here)) {
-    const authorize = `${basePath(call.workspace.issuer)}/oauth/authorize?${query}`
+    const authorize = addressOf(`${basePath(call.workspace.issuer)}/oauth/authorize`, query)
     return { _tag: "SignIn", at: parts.owner.signInAt(call.workspace, authorize) }
   }
   const { session, user } = here.value

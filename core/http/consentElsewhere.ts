@@ -6,6 +6,7 @@ import { secretJson } from "./answer.ts"
 import { returnRefusal } from "./authorizationRequest.ts"
 import { asked } from "./authorize.ts"
 import type { Call, Endpoint } from "./Call.ts"
+import { comeBackTo } from "./comeBackTo.ts"
 import { type ConsentDecision, consentDecision } from "./consentDecision.ts"
 import { consentModel } from "./consentModel.ts"
 import { consentPath } from "./consentPath.ts"
@@ -54,14 +55,13 @@ const authorizing = (call: Call, query: string): Call => {
 }
 
 const tellAsked = (parts: Parts, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {
-  const comeBackTo = `${call.request.path}?${call.request.query}`
   switch (next._tag) {
     case "NeedsLogin":
-      return { state: "sign_in", continueTo: parts.owner.signInAt(call.workspace, comeBackTo) }
+      return { state: "sign_in", continueTo: parts.owner.signInAt(call.workspace, comeBackTo(call)) }
     case "Redirect":
       return { state: "refused", continueTo: returnRefusal(next.returned, call.workspace.issuer) }
     case "NeedsConsent": {
-      const { client, csrf, now: _, request, ticket, ...page } = consentModel(parts, call, next, comeBackTo)
+      const { client, csrf, now: _, request, ticket, ...page } = consentModel(parts, call, next, comeBackTo(call))
       const { name, redirectUri, ...known } = client
       return {
         state: "consent",

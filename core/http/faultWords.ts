@@ -30,6 +30,11 @@ const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
   }
 }
 
+const unreadable = (fault: Refusal): Errors.CommonError => {
+  const wire = faultToWire(fault)
+  return Errors.notUnderstood(wire.status, wire.description)
+}
+
 /** The page of a form is at the form's own path, but for consent: that one opens from the request that it answers. */
 const startAgainAt = (call: Call): string | undefined => {
   const base = basePath(call.workspace.issuer)
@@ -48,6 +53,8 @@ export const faultWords = (
   switch (fault._tag) {
     case "UntrustedRequest":
       return untrusted(fault)
+    case "InvalidRequest":
+      return fault.reason === "request_too_long" ? Errors.requestTooLong(fault.message) : unreadable(fault)
     case "ForgedForm":
       return Errors.formExpired(startAgainAt(call))
     case "OwnersOnly":
@@ -58,9 +65,7 @@ export const faultWords = (
     case "Contended":
     case "Overloaded":
       return Errors.unavailable
-    default: {
-      const wire = faultToWire(fault)
-      return Errors.notUnderstood(wire.status, wire.description)
-    }
+    default:
+      return unreadable(fault)
   }
 }

@@ -61,6 +61,15 @@ export const badRequest = (
   developer: { explanation, details }
 })
 
+/** An authorization request that would not come through sign-in whole. */
+export const requestTooLong = (explanation: string): CommonError => ({
+  status: 400,
+  title: "This request is too long",
+  happened: "The application sent you here with more than we can keep while you sign in. Nothing was shared with it.",
+  remedy: "Trying again won't help. Tell the people who make the application.",
+  developer: { explanation }
+})
+
 /** A form without a csrf value that belongs to this session: an old tab, another account since, or a forgery. */
 export const formExpired = (startAgainAt?: string): CommonError => ({
   status: 403,

@@ -17,7 +17,8 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     "challenge_malformed",
     "challenge_method",
     "verifier_malformed",
-    "response_mode"
+    "response_mode",
+    "request_too_long"
   ]),
   /** For the client's developer; holds nothing but names of parameters and rules. */
   message: Schema.String

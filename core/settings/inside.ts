@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { seeOther } from "../http/answer.ts"
-import { comeBackTo } from "../http/authorize.ts"
 import type { Call, Endpoint } from "../http/Call.ts"
+import { comeBackTo } from "../http/comeBackTo.ts"
 import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import { occasionBy } from "../http/occasion.ts"

@@ -20,6 +20,8 @@ describe("where a browser goes after sign-in", () => {
       "/settings?\\",
       "/?/\\evil.example",
       "/oauth/authorize?state=\"<>^`{|}[]'%5C%",
+      `/oauth/authorize?state=${"a".repeat(12_000)}`,
+      `/oauth/authorize?state=${"\\".repeat(4000)}`,
       "/login.html"
     ]
     for (const path of asked) expect(safeReturnTo(theWorkspace, path)).toBe(path)
@@ -108,7 +110,9 @@ describe("where a browser goes after sign-in", () => {
     "/login",
     "/login?return_to=/settings",
     "/logout",
-    `/${"a".repeat(9000)}`
+    `/${"a".repeat(13_000)}`,
+    `/settings?${"a".repeat(13_000)}`,
+    `/settings?${"\\".repeat(4100)}`
   ]
   for (const trick of tricks) {
     test(`is never ${JSON.stringify(trick.slice(0, 60))}`, () => {

@@ -134,6 +134,14 @@ test("an authorization request comes through sign-in byte for byte, a backslash 
   expect(back.href).toStartWith(`${redirectUri}?code=`)
 })
 
+test("the longest request that is not refused at once comes through sign-in too", async () => {
+  const asked = (length: number) => `/oauth/authorize?state=${"a".repeat(length)}`
+  const length = 12 * 1024 - encodeURIComponent(asked(0)).length
+  const who = { email: "ada@northwind.example", password: "correct horse battery staple" }
+  const answer = await new Visitor(server().url).submit(`/login?return_to=${encodeURIComponent(asked(length))}`, who)
+  expect(answer.headers.get("location")).toBe(asked(length))
+})
+
 describe("authorize sends nobody to an address that was not registered", () => {
   const registered = "https://ledger.example.org/callback"
   const near = [

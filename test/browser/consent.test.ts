@@ -76,6 +76,19 @@ describe("approve goes back", () => {
     expect(await application.works(await application.tokens(tab.url(), secure))).toBe(true)
   })
 
+  test("with a state that browsers leave as it is, a backslash too, in the longest request that is kept", async () => {
+    const target = url().replace(/state=[^&]*/, String.raw`state=a\b\\evil.example/[x]|^`)
+    const longer = `${target}&padding=`
+    const padding = "a".repeat(12 * 1024 - encodeURIComponent(longer.slice(server().url.length)).length)
+    await toConsent(tab, longer + padding)
+    await button("Approve").click()
+    await atClient()
+    expect(new URL(tab.url()).search).toContain(String.raw`&state=a\b\\evil.example/[x]|^&`)
+
+    expect((await tab.goto(`${longer}${padding}a`))?.status()).toBe(400)
+    await meet(tab, "error-request-too-long")
+  })
+
   test("to a loopback address, with another port than was registered", async () => {
     const cli = await Application.register(server().url, "Command line", "http://127.0.0.1:1/callback")
     await toConsent(tab, cli.authorizationUrl(loopback))

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { safeReturnTo } from "../../core/accounts/returnTo.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { drawFrom } from "../../core/testing/Draw.ts"
+import { seed } from "../adapters/seed.ts"
 import {
   authorizeTarget,
   codeFor,
@@ -15,6 +19,7 @@ import {
   registerClient,
   returned,
   type TestClient,
+  text,
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
@@ -52,6 +57,66 @@ describe("an authorization request that nobody is sent anywhere for", () => {
         })
       ))
   }
+})
+
+describe("the way back to an authorization request", () => {
+  const signInAt = (response: HttpResponse) => {
+    const at = new URL(text(header(response, "location")), theWorkspace.issuer)
+    expect([response.status, at.pathname]).toEqual([303, "/login"])
+    return at.searchParams.get("return_to") ?? undefined
+  }
+
+  test("is kept through sign-in, as browsers send it", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const target = authorizeTarget(yield* registerClient(world))
+        const draw = drawFrom(`way back ${seed}`)
+        // What a browser leaves as it is in a query, and may be read in more than one way.
+        const left = "aZ0-/\\?%+=@:;.[]{}|^`"
+        const states = ["a\\b", "\\\\evil.example", "//evil.example", "/\\x", "?", "%5C", "%", "a+b", "..", "é %00"]
+        for (let run = 0; run < 200; run++) {
+          states.push(Array.from({ length: draw.below(20) }, () => left.charAt(draw.below(left.length))).join(""))
+        }
+        for (const state of states) {
+          const asked = target.replace("state=st", `state=${state}`)
+          const goOn = signInAt(yield* world.send("GET", asked))
+          if (state !== "é %00") expect(goOn).toBe(asked)
+          expect(safeReturnTo(theWorkspace, goOn)).toBe(text(goOn))
+          const page = yield* world.send("GET", text(goOn), { as: "alice" })
+          const back = header(yield* decide(world, page, "approve", "alice"), "location")
+          const sent = state === "é %00" ? "%C3%A9%20%00" : state
+          expect([state, text(back).includes(`&state=${sent}&`) || sent === ""]).toEqual([state, true])
+        }
+      })
+    ))
+
+  test("is not kept where it is too long for the address of a sign-in page: a page at once, signed in or not", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const target = authorizeTarget(client)
+        const room = 12 * 1024 - encodeURIComponent(target).length
+        for (const [longest, over] of [
+          ["a".repeat(room), "a"],
+          ["\\".repeat(Math.floor(room / 3)), "\\\\"]
+        ] as const) {
+          const kept = target.replace("state=st", `state=st${longest}`)
+          const goOn = signInAt(yield* world.send("GET", kept))
+          expect([goOn, safeReturnTo(theWorkspace, goOn)]).toEqual([kept, kept])
+          expect((yield* world.send("GET", kept, { as: "alice" })).status).toBe(200)
+          for (const sent of [{}, { as: "alice" }]) {
+            const refused = yield* world.send("GET", kept.replace("state=st", `state=st${over}`), sent)
+            expect([refused.status, header(refused, "location")]).toEqual([400, undefined])
+            expect(header(refused, "content-type")).toBe("text/html; charset=utf-8")
+            expect(refused.body).toContain("This request is too long")
+            expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "InvalidRequest", reason: "request_too_long" })
+          }
+        }
+        // What its client would be told of anyway, it is still told of.
+        const wrong = authorizeTarget(client, { response_type: "token", state: "a".repeat(13_000) })
+        expect(returned(yield* world.send("GET", wrong)).get("error")).toBe("unsupported_response_type")
+      })
+    ))
 })
 
 describe("an authorization request that its client is told about", () => {

@@ -51,7 +51,8 @@ const table: ReadonlyArray<Row> = [
         "challenge_malformed",
         "challenge_method",
         "verifier_malformed",
-        "response_mode"
+        "response_mode",
+        "request_too_long"
       ] as const
     ).map((reason) => new InvalidRequest({ reason, message })),
     ...(

@@ -198,6 +198,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ["error-client-disabled", errorPage(place, Errors.clientDisabled(say("x7Kq")))],
     ["error-nothing-to-approve", errorPage(place, Errors.nothingToApprove)],
     ["error-not-understood", errorPage(place, Errors.notUnderstood(400, say("The parameter id is missing.")))],
+    ["error-request-too-long", errorPage(place, Errors.requestTooLong(say("It is longer than 12 KiB.")))],
     ["error-opened-differently", errorPage(place, Errors.openedDifferently(say("/t/northwind/")))],
     ["error-form-expired", errorPage(place, Errors.formExpired(say("/t/northwind/settings")))],
     ["error-link-spent", errorPage(place, Errors.linkSpent(say("/t/northwind/login")))],

@@ -74,5 +74,5 @@ export const authorizeContract = {
     { description: "The consent page.", like: consentPage },
     { description: "To the sign-in, or back to the client with an error.", like: () => seeOther("/") }
   ],
-  faults: [UntrustedRequest, TooManyRequests, StorageUnavailable]
+  faults: [UntrustedRequest, InvalidRequest, TooManyRequests, StorageUnavailable]
 } as const satisfies Contract

@@ -1,0 +1,26 @@
+import type { Call } from "./Call.ts"
+
+/** Half a character, which only a host that made the request itself can hand in, and which nothing can encode. */
+const loneSurrogate = /\p{Surrogate}/gu
+
+export const wellFormed = (text: string): string => text.replace(loneSurrogate, "\ufffd")
+
+/** What no browser sends as it stands. All else, a backslash too, goes on byte for byte. */
+const unsendable = /[^\x21\x22\x24-\x7e]+/g
+
+/** An address of a path and a query as they came. */
+export const addressOf = (path: string, query: string): string =>
+  wellFormed(query === "" ? path : `${path}?${query}`).replace(unsendable, encodeURIComponent)
+
+/** Where the browser comes back to after a sign-in: this very request. */
+export const comeBackTo = ({ request: { path, query } }: Call): string => addressOf(path, query)
+
+/**
+ * The way back stands, encoded once more, in the address of the sign-in page, and Node and Bun read 16 KiB of a request up
+ * to its body. The rest is for cookies and whatever else browsers send.
+ */
+const longest = 12 * 1024
+
+/** Whether a page for signing in can be asked for with this way back. */
+export const fitsSignIn = (address: string): boolean =>
+  address.length <= longest && encodeURIComponent(address).length <= longest
