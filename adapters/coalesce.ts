@@ -109,7 +109,9 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
 
     const pump = () => {
       scheduled = false
-      for (let at = now(); waiting.length > 0 && mayLeave(at); at = now()) {
+      // Whoever is answered in here and asks for more has scheduled the next look: a batch that is answered at once would
+      // otherwise be followed by the next, and that one by the next, and nobody else would get a turn.
+      for (let at = now(); waiting.length > 0 && !scheduled && mayLeave(at); at = now()) {
         const candidates = waiting
         const batch: Array<Waiting> = []
         const taken = new Set<string>()
@@ -147,7 +149,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
         out--
         if (Exit.isFailure(exit)) for (const call of batch) settle(call, Exit.failCause(exit.cause))
         else for (const [i, call] of batch.entries()) settle(call, exit.value[i] ?? unanswered)
-        pump()
+        if (!scheduled) pump()
       })
     }
 

@@ -138,6 +138,75 @@ describe("what travels together", () => {
   )
 
   test(
+    "what the answered ask for next leaves when its mode says, with what gathered while they were out",
+    run(
+      Effect.gen(function* () {
+        for (const leaves of ["turn", "crowd", "lull"] as const) {
+          const { batch, batches, call, start } = yield* held({ leaves })
+          const twice = (item: string) =>
+            Effect.forkChild(Effect.andThen(call(item), call(item)), { startImmediately: true })
+          const calls = [yield* twice("a"), yield* twice("b")]
+          yield* Effect.andThen(round, round)
+          calls.push(yield* start("c"))
+          yield* upper(batch(0))
+          expect(shape(batches)).toEqual(["ab"])
+          yield* turn
+          expect(shape(batches)).toEqual(leaves === "turn" ? ["ab", "cab"] : ["ab"])
+          yield* Effect.andThen(round, round)
+          expect(shape(batches)).toEqual(["ab", "cab"])
+          yield* upper(batch(1))
+          expect(yield* Fiber.joinAll(calls)).toEqual([..."ABC"])
+        }
+      })
+    )
+  )
+
+  test(
+    "calls that one caller makes one after the other, each answered at once, do not pile up on the stack",
+    run(
+      Effect.gen(function* () {
+        for (const leaves of ["turn", "crowd", "lull"] as const) {
+          const { call } = yield* held({
+            leaves,
+            run: (items) => Effect.succeed(items.map((item) => Exit.succeed(item)))
+          })
+          for (let i = 0; i < 20_000; i++) yield* call("a")
+        }
+      })
+    )
+  )
+
+  test(
+    "calls that wait for a lull leave everybody else a turn between any two batches",
+    run(
+      Effect.gen(function* () {
+        let batches = 0
+        const { call } = yield* held({
+          leaves: "lull",
+          size: 2,
+          run: (items) =>
+            Effect.sync(() => {
+              batches++
+              return items.map((item) => Exit.succeed(item))
+            })
+        })
+        let rounds = 0
+        let isDone = false
+        const count = () => {
+          rounds++
+          if (!isDone) setImmediate(count)
+        }
+        setImmediate(count)
+        const often = (item: string) => Effect.repeat(call(item), { times: 99 })
+        yield* Effect.all(["a", "b", "c"].map(often), { concurrency: "unbounded" })
+        isDone = true
+        expect(batches).toBeGreaterThanOrEqual(150)
+        expect(rounds).toBeGreaterThanOrEqual(batches)
+      })
+    )
+  )
+
+  test(
     "at most `size` in a batch and at most `underWay` batches, in the order of the calls",
     run(
       Effect.gen(function* () {

@@ -171,6 +171,25 @@ describe("writes to a SQLite file", () => {
   )
 
   test(
+    "that one caller makes one after the other leave everybody else a turn",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const store = yield* storeOver(yield* connect(path))
+        let rounds = 0
+        let isDone = false
+        const count = () => {
+          rounds++
+          if (!isDone) setImmediate(count)
+        }
+        setImmediate(count)
+        for (let n = 0; n < 300; n++) yield* store.insert(recordOf(n))
+        isDone = true
+        expect(rounds).toBeGreaterThanOrEqual(100)
+      })
+    )
+  )
+
+  test(
     "that come alone do not ask for a lock that others wait for",
     inFile((path) =>
       Effect.gen(function* () {
