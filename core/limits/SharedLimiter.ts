@@ -3,12 +3,13 @@ import { answerAndKeep } from "../grant/Decision.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
-import { currentInstant, Instant, instantOf } from "../rules/Instant.ts"
+import { Instant, instantOf } from "../rules/Instant.ts"
 import { LatelyUsed } from "../rules/LatelyUsed.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { type RecordKind, recordsOf } from "../server/Records.ts"
 import { transact } from "../server/transact.ts"
+import { writeAll } from "../server/writeAll.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { toTheEnd } from "./toTheEnd.ts"
 
@@ -102,18 +103,21 @@ export const layer = Layer.effectContext(
       bucket.fullAt = Math.max(bucket.fullAt, yield* Effect.fromResult(stored))
     })
 
-    const share = Effect.gen(function* () {
-      const now = yield* currentInstant
-      let told = 0
-      for (const [name, bucket] of [...buckets]) {
+    const share = Effect.clockWith((clock) => {
+      const now = instantOf(clock)
+      const toTell: Array<readonly [name: string, bucket: Bucket]> = []
+      for (const entry of [...buckets]) {
+        const [name, bucket] = entry
         const used = bucket.fullAt - now
         if (used <= 0) buckets.delete(name)
-        else if (bucket.untold > 0 && used >= worthTelling * bucket.allowance.burst * bucket.allowance.refill) {
-          yield* tell(bucket, now).pipe(Effect.tapError(() => Effect.sync(() => toTheEnd(buckets, name, bucket))))
-          told++
-        }
+        else if (bucket.untold > 0 && used >= worthTelling * bucket.allowance.burst * bucket.allowance.refill)
+          toTell.push(entry)
       }
-      return told
+      return writeAll(
+        toTell,
+        ([, bucket]) => tell(bucket, now),
+        ([name, bucket]) => toTheEnd(buckets, name, bucket)
+      )
     })
 
     return Context.make(Limiter, { take }).pipe(Context.add(LimitSharing, { share }))

@@ -8,6 +8,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { Pending, type Use, type UsedThing } from "./Pending.ts"
 import type { RecordKind, Records } from "./Records.ts"
 import { transact } from "./transact.ts"
+import { writeAll } from "./writeAll.ts"
 
 /** When something was last used. Apart from the thing itself, so that looking at a token never writes its grant. */
 export const LastUse = Schema.Struct({ id: Schema.String, usedAt: Instant })
@@ -66,14 +67,12 @@ export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]
         ? Effect.succeedSome(unwritten)
         : Effect.map(records.get(workspace, recordId(thing, id)), (kept) => Option.fromUndefinedOr(kept?.value.usedAt))
     },
-    flush: Effect.gen(function* () {
-      let written = 0
-      for (const use of pending.snapshot()) {
-        yield* note(use).pipe(Effect.tapError(() => Effect.sync(() => pending.postpone(use))))
-        pending.written(use)
-        written++
-      }
-      return written
-    })
+    flush: Effect.suspend(() =>
+      writeAll(
+        pending.snapshot(),
+        (use) => Effect.tap(note(use), () => Effect.sync(() => pending.written(use))),
+        (use) => pending.postpone(use)
+      )
+    )
   }
 }

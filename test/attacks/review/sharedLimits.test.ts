@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../../adapters/memory/Memory.ts"
 import { LimitSharing, limitKind, layer as sharedLimits } from "../../../core/limits/SharedLimiter.ts"
 import { allowances } from "../../../core/ports/allowances.ts"
 import { Entropy } from "../../../core/ports/Entropy.ts"
 import { Limiter, type LimitKey } from "../../../core/ports/Limiter.ts"
-import { Storage } from "../../../core/ports/Storage.ts"
+import { Storage, StorageUnavailable } from "../../../core/ports/Storage.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import { WorkspaceId } from "../../../core/workspace/Workspace.ts"
 
@@ -73,6 +73,39 @@ describe("telling other processes what was taken", () => {
         yield* Context.get(two, Limiter).take(of("greedy"), 3)
         yield* Context.get(two, LimitSharing).share
         expect((yield* Effect.result(Context.get(two, Limiter).take(of("greedy"))))._tag).toBe("Failure")
+      })
+    ))
+
+  test("is done many at once, and what fails takes nobody along", () =>
+    run(
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        const gate = Latch.makeUnsafe()
+        let begun = 0
+        const refused = `knock:${digestOf("caller 0")}`
+        const away = new StorageUnavailable({ outcome: "not_done", message: "away" })
+        const one = yield* process.pipe(
+          Effect.provideService(Storage, {
+            ...storage,
+            insert: (record) =>
+              Effect.suspend(() => {
+                begun++
+                return Effect.andThen(gate.await, record.id === refused ? Effect.fail(away) : storage.insert(record))
+              })
+          })
+        )
+        const allowance = { name: "knock", burst: 10, refill: 1000 }
+        for (let n = 0; n < 100; n++) {
+          yield* Context.get(one, Limiter).take({ allowance, workspace: home, of: `caller ${n}` }, 5)
+        }
+        const { share } = Context.get(one, LimitSharing)
+        const sharing = yield* Effect.forkChild(Effect.result(share), { startImmediately: true })
+        expect(begun).toBe(64)
+        yield* gate.open
+        expect((yield* Fiber.join(sharing))._tag).toBe("Failure")
+        begun = 0
+        expect((yield* Effect.result(share))._tag).toBe("Failure")
+        expect(begun).toBe(37)
       })
     ))
 })
