@@ -107,17 +107,20 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
   let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
   let attempt = first
   let lost = firstLoss
+  /** What could not be done after an uncertain write says nothing about that one. */
+  const told = (failure: StorageUnavailable) =>
+    uncertain === undefined ? failure : new StorageUnavailable({ outcome: "unknown", message: failure.message })
 
   for (let count = 1; ; count++) {
     written?.forget(workspace, id)
     if (lost._tag === "StorageUnavailable") {
-      if (lost.outcome === "not_done") return yield* lost
+      if (lost.outcome === "not_done") return yield* told(lost)
       uncertain = { version: attempt.kept?.version ?? 0, outcome: attempt.outcome }
     }
     if (count === attempts) return yield* uncertain === undefined ? new Contended() : unknownOutcome
     yield* pause(count, entropy)
 
-    const kept: Kept<V> | undefined = yield* records.get(workspace, id)
+    const kept: Kept<V> | undefined = yield* Effect.mapError(records.get(workspace, id), told)
     if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
     if (uncertain !== undefined && uncertain.version !== (kept?.version ?? 0)) {
       // Somebody else has written since, over our write or instead of it: there is no telling.

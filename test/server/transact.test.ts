@@ -282,6 +282,36 @@ describe("a store that falls silent", () => {
       })
     ))
 
+  test("and cannot be asked, or refuses the next write: the outcome stays unknown, whatever it says of that", () =>
+    run(
+      Effect.gen(function* () {
+        for (const start of [7, undefined]) {
+          const on = shelf(start, ["written_silent"])
+          let reads = 0
+          const get: Shelf["records"]["get"] = (workspace, id) =>
+            reads++ === 0 ? on.records.get(workspace, id) : Effect.fail(away("not_done"))
+          const looked = transact({ ...on.records, get }, entropyOf(), home, "it", addOne)
+          expect(yield* Effect.flip(looked)).toEqual(away("unknown"))
+
+          const refused = shelf(start, ["silent", "refused"])
+          expect(yield* Effect.flip(add(refused))).toEqual(away("unknown"))
+          expect(refused.writes).toHaveLength(2)
+        }
+      })
+    ))
+
+  test("where nothing is uncertain: a look that fails is told as it is", () =>
+    run(
+      Effect.gen(function* () {
+        const on = shelf(7, ["lost"])
+        let reads = 0
+        const get: Shelf["records"]["get"] = (workspace, id) =>
+          reads++ === 0 ? on.records.get(workspace, id) : Effect.fail(away("not_done"))
+        const looked = transact({ ...on.records, get }, entropyOf(), home, "it", addOne)
+        expect(yield* Effect.flip(looked)).toEqual(away("not_done"))
+      })
+    ))
+
   test("when it is read: the failure is told", () =>
     run(
       Effect.gen(function* () {
