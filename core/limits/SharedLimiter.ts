@@ -13,8 +13,8 @@ import { writeAll } from "../server/writeAll.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { toTheEnd } from "./toTheEnd.ts"
 
-/** The bucket as processes tell it each other: when it will be full again. */
-const SharedBucket = Schema.Struct({ id: Schema.String, fullAt: Instant })
+/** The bucket as processes tell it each other: when it will be full again, by the clock that showed `toldAt` then. */
+const SharedBucket = Schema.Struct({ id: Schema.String, fullAt: Instant, toldAt: Schema.optionalKey(Instant) })
 type SharedBucket = typeof SharedBucket.Type
 
 export const limitKind: RecordKind<SharedBucket> = {
@@ -33,6 +33,8 @@ interface Bucket {
   readonly allowance: Allowance
   /** When it will be full again; past or now: it is full. */
   fullAt: number
+  /** What the clock showed when it was last looked at. */
+  seenAt: number
   /** Taken here since the other processes last heard of it. */
   untold: number
 }
@@ -41,6 +43,21 @@ interface Bucket {
 const bucketsKept = 100_000
 /** A caller that has not used this part of its burst is nobody that other processes have to hear of. */
 const worthTelling = 0.25
+
+/** The clocks of two processes differ by less; a difference that is larger is one that was set back. */
+const clocksDiffer = 60_000
+
+/** The same moment by a clock that shows `now`, where it showed more before: it was set back since. */
+const setBack = (moment: number, before: number, now: number): number => moment - Math.max(0, before - now)
+
+const seen = (bucket: Bucket, now: Instant): void => {
+  bucket.fullAt = setBack(bucket.fullAt, bucket.seenAt, now)
+  bucket.seenAt = now
+}
+
+/** When it will be full again, by this clock, for all that other processes told. */
+const heard = ({ fullAt, toldAt }: SharedBucket, now: Instant): number =>
+  toldAt !== undefined && toldAt - now > clocksDiffer ? setBack(fullAt, toldAt, now) : fullAt
 
 /** Tells the other processes what was taken here, and hears what was taken there. To be run every second or so. */
 export class LimitSharing extends Context.Service<
@@ -67,6 +84,7 @@ export const layer = Layer.effectContext(
         id: `${key.allowance.name}:${digestOf(key.of)}`,
         allowance: key.allowance,
         fullAt: 0,
+        seenAt: 0,
         untold: 0
       }
       buckets.set(name, made)
@@ -78,6 +96,7 @@ export const layer = Layer.effectContext(
 
     const taken = (now: Instant, key: LimitKey, cost: number): Effect.Effect<void, TooManyRequests> => {
       const bucket = bucketOf(key)
+      seen(bucket, now)
       const { burst, refill, name } = key.allowance
       const next = Math.max(bucket.fullAt, now) + cost * refill
       const over = next - now - burst * refill
@@ -93,14 +112,14 @@ export const layer = Layer.effectContext(
       const { refill } = bucket.allowance
       const { untold } = bucket
       // What was refilled since it was taken is nobody's business any more.
-      const told = Math.min(untold, (bucket.fullAt - now) / refill)
+      const told = Math.max(0, Math.min(untold, (bucket.fullAt - now) / refill))
       const stored = yield* transact(records, entropy, bucket.workspace, bucket.id, (known) => {
         // Whole milliseconds, which is what an Instant is.
-        const fullAt = Math.ceil(Math.max(known?.fullAt ?? 0, now) + told * refill) as Instant
-        return answerAndKeep({ id: bucket.id, fullAt }, fullAt)
+        const fullAt = Math.ceil(Math.max(known === undefined ? 0 : heard(known, now), now) + told * refill) as Instant
+        return answerAndKeep({ id: bucket.id, fullAt, toldAt: now }, fullAt)
       })
       bucket.untold -= untold
-      bucket.fullAt = Math.max(bucket.fullAt, yield* Effect.fromResult(stored))
+      bucket.fullAt = Math.max(bucket.fullAt, setBack(yield* Effect.fromResult(stored), now, bucket.seenAt))
     })
 
     const share = Effect.clockWith((clock) => {
@@ -108,6 +127,7 @@ export const layer = Layer.effectContext(
       const toTell: Array<readonly [name: string, bucket: Bucket]> = []
       for (const entry of [...buckets]) {
         const [name, bucket] = entry
+        seen(bucket, now)
         const used = bucket.fullAt - now
         if (used <= 0) buckets.delete(name)
         else if (bucket.untold > 0 && used >= worthTelling * bucket.allowance.burst * bucket.allowance.refill)

@@ -6,6 +6,8 @@ interface Entry<A> {
   readonly workspace: WorkspaceId
   readonly value: A
   readonly until: Instant
+  /** When it was read: a clock that shows less was set back, and does not tell for how long it has been. */
+  readonly since: Instant
 }
 
 /**
@@ -25,7 +27,8 @@ export class Recent<A> {
 
   get(workspace: WorkspaceId, id: string, now: Instant): A | undefined {
     const entry = this.entries.get(id)
-    return entry === undefined || entry.workspace !== workspace || hasPassed(entry.until, now) ? undefined : entry.value
+    if (entry === undefined || entry.workspace !== workspace) return undefined
+    return hasPassed(entry.until, now) || now < entry.since ? undefined : entry.value
   }
 
   /** What was read before something was forgotten may be what was forgotten: it is not to be remembered after it. */
@@ -35,7 +38,7 @@ export class Recent<A> {
 
   remember(workspace: WorkspaceId, id: string, value: A, now: Instant, forgottenBefore: number): void {
     if (forgottenBefore !== this.forgettings) return
-    this.entries.set(id, { workspace, value, until: later(now, this.keptFor) })
+    this.entries.set(id, { workspace, value, until: later(now, this.keptFor), since: now })
   }
 
   forget(workspace: WorkspaceId, id: string): void {

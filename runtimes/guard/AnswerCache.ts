@@ -5,6 +5,8 @@ interface Entry {
   /** `undefined`: the token is good for nothing. */
   readonly caller: Caller | undefined
   readonly until: number
+  /** When it was kept: a clock that shows less was set back, and does not tell for how long it has been. */
+  readonly since: number
 }
 
 /** So many entries, by name; the one that was not asked for for longest makes room. */
@@ -24,7 +26,7 @@ class Recent {
     const entry = this.#entries.get(name)
     if (entry === undefined) return undefined
     this.#entries.delete(name)
-    if (entry.until <= now) return undefined
+    if (entry.until <= now || now < entry.since) return undefined
     this.#entries.set(name, entry)
     return entry
   }
@@ -86,9 +88,9 @@ export class AnswerCache {
     const { negativeTtl, ttl } = this.#lifetimes
     const lasts = Math.min(caller === undefined ? negativeTtl : ttl, maxAge ?? Number.POSITIVE_INFINITY)
     const until = Math.min(askedAt + lasts, caller?.expiresAt ?? Number.POSITIVE_INFINITY)
-    if (until <= now) return
-    if (caller === undefined) this.#bad.set(name, { caller, until })
-    else this.#good.set(name, { caller, until })
+    if (until <= now || now < askedAt) return
+    if (caller === undefined) this.#bad.set(name, { caller, until, since: now })
+    else this.#good.set(name, { caller, until, since: now })
   }
 
   delete(name: string): void {

@@ -36,8 +36,19 @@ test("a later answer takes the place of an earlier one, whatever either says", (
   const cache = make()
   cache.keep("a", { caller: caller(null), maxAge: undefined }, 0, 0)
   cache.keep("a", { caller: undefined, maxAge: undefined }, 10, 10)
-  expect(cache.get("a", 20)).toEqual({ caller: undefined, until: 110 })
+  expect(cache.get("a", 20)).toMatchObject({ caller: undefined, until: 110 })
   expect(cache.size).toBe(1)
+})
+
+test("an answer is not believed for longer where the clock was set back", () => {
+  const cache = make()
+  cache.keep("a", { caller: caller(null), maxAge: undefined }, 5000, 5200)
+  cache.keep("b", { caller: undefined, maxAge: undefined }, 5000, 5000)
+  expect(cache.get("a", 5199)).toBeUndefined()
+  expect(cache.get("a", 5200)).toBeUndefined()
+  expect(cache.get("b", 4999)).toBeUndefined()
+  cache.keep("c", { caller: caller(null), maxAge: undefined }, 5000, 4999)
+  expect(cache.size).toBe(0)
 })
 
 test("no more are kept than there is room for, of good and of bad ones each", () => {

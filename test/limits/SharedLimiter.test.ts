@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { LimitSharing, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
-import type { Storage } from "../../core/ports/Storage.ts"
+import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const key: LimitKey = {
@@ -91,6 +91,81 @@ describe("a share", () => {
         yield* takeAll(one, 1)
         expect(yield* share(one)).toBe(1)
         expect(yield* share(one)).toBe(0)
+      })
+    ))
+})
+
+describe("a clock that is set back", () => {
+  const anHour = 3_600_000
+  const setBack = Effect.flatMap(Clock.currentTimeMillis, (now) => TestClock.setTime(now - anHour))
+
+  test("shuts nobody out, and gives nobody a burst", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll, share } = yield* twoProcesses
+        expect(yield* takeAll(one, 4)).toBe(4)
+        yield* setBack
+        expect(yield* takeAll(one, 8)).toBe(6)
+        yield* setBack
+        expect(yield* share(one)).toBe(1)
+        yield* TestClock.adjust("2 seconds")
+        expect(yield* takeAll(one, 3)).toBe(2)
+      })
+    ))
+
+  test("does so neither where other processes had told what they took", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, two, takeAll, share } = yield* twoProcesses
+        yield* takeAll(one, 4)
+        yield* share(one)
+        yield* setBack
+        yield* takeAll(two, 3)
+        yield* share(two)
+        expect(yield* takeAll(two, 5)).toBe(3)
+        yield* share(two)
+        yield* TestClock.adjust("2 seconds")
+        expect(yield* takeAll(one, 3)).toBe(3)
+        expect(yield* takeAll(two, 3)).toBe(2)
+      })
+    ))
+
+  test("while a process tells what was taken, does so neither", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        let meanwhile: Effect.Effect<unknown, unknown> = Effect.void
+        const slow = {
+          ...below,
+          insert: (record: NewRecord) =>
+            Effect.tap(
+              below.insert(record),
+              Effect.andThen(
+                setBack,
+                Effect.suspend(() => Effect.ignore(meanwhile))
+              )
+            )
+        }
+        const limiter = yield* Layer.build(Layer.fresh(sharedLimits)).pipe(Effect.provideService(Storage, slow))
+        const { take } = Context.get(limiter, Limiter)
+        meanwhile = take(key)
+        yield* take(key, 8)
+        yield* Context.get(limiter, LimitSharing).share
+        yield* take(key)
+        expect((yield* Effect.result(take(key)))._tag).toBe("Failure")
+      })
+    ))
+
+  test("is not taken for one by processes whose clocks differ a little", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, two, takeAll, share } = yield* twoProcesses
+        yield* takeAll(one, 6)
+        yield* share(one)
+        yield* Effect.flatMap(Clock.currentTimeMillis, (now) => TestClock.setTime(now - 500))
+        yield* takeAll(two, 4)
+        yield* share(two)
+        expect(yield* takeAll(two, 1)).toBe(0)
       })
     ))
 })

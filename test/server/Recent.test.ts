@@ -1,0 +1,21 @@
+import { expect, test } from "bun:test"
+import { Instant, later } from "../../core/rules/Instant.ts"
+import { Recent } from "../../core/server/Recent.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+
+const home = WorkspaceId.make("home")
+const t0 = Instant.make(10_000_000)
+
+test("what was read is at hand for a while", () => {
+  const recent = new Recent<string>(10, 5000)
+  recent.remember(home, "it", "read", t0, recent.forgotten)
+  expect([0, 4999, 5000].map((by) => recent.get(home, "it", later(t0, by)))).toEqual(["read", "read", undefined])
+})
+
+test("and not for longer where the clock was set back", () => {
+  const recent = new Recent<string>(10, 5000)
+  recent.remember(home, "it", "read", t0, recent.forgotten)
+  expect(recent.get(home, "it", later(t0, -1))).toBeUndefined()
+  recent.remember(home, "it", "read again", later(t0, -3_600_000), recent.forgotten)
+  expect(recent.get(home, "it", later(t0, -3_600_000))).toBe("read again")
+})
