@@ -80,6 +80,8 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     const byIdentity = new Map<string, Waiting>()
     let out = 0
     let scheduled = false
+    /** Somebody looks again when the patience is over. */
+    let timed = false
     let lastLeft = 0
     let lastSize = 0
 
@@ -134,6 +136,17 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
         lastSize = batch.length
         send(batch, within - (at - oldest))
       }
+      if (waiting.length > 0 && !scheduled) bePatient()
+    }
+
+    /** Where only the patience keeps those who wait: one timer for as long as it lasts, however many batches leave. */
+    const bePatient = () => {
+      if (timed || out >= underWay) return
+      timed = true
+      fork(Effect.sleep(Math.ceil(lastLeft + patience - now()))).addObserver(() => {
+        timed = false
+        if (!scheduled) pump()
+      })
     }
 
     /** `before`: how many waited a round ago. */
@@ -167,7 +180,9 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       }
       if (shares) byIdentity.set(call.id, call)
       waiting.push(call)
-      if (!scheduled && mayLeave(call.since)) {
+      if (scheduled) return
+      if (!mayLeave(call.since)) bePatient()
+      else {
         scheduled = true
         if (leaves === "lull") setImmediate(leaveInLull, 0)
         else if (leaves === "turn" || lastSize <= 1) queueMicrotask(pump)

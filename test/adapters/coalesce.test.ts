@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Deferred, Effect, Exit, Fiber } from "effect"
+import { Clock, Deferred, type Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { type Coalescing, coalesce } from "../../adapters/coalesce.ts"
 
@@ -36,6 +36,18 @@ const held = (options: Partial<Coalescing<string, string, string>> = {}) =>
     }
     return { batches, batch, call, start }
   })
+
+/** Two batches under way, five milliseconds of patience, and how often it asked to be woken. */
+const patient = Effect.gen(function* () {
+  let timers = 0
+  const clock = yield* Clock.Clock
+  const sleep = (duration: Duration.Duration) => {
+    timers++
+    return clock.sleep(duration)
+  }
+  const given = yield* held({ underWay: 2, patience: 5 }).pipe(Effect.provideService(Clock.Clock, { ...clock, sleep }))
+  return { ...given, timers: () => timers }
+})
 
 const upper = (batch: Batch) =>
   batch.answer(Effect.succeed(batch.items.map((item) => Exit.succeed(item.toUpperCase()))))
@@ -240,9 +252,11 @@ describe("what travels together", () => {
         yield* turn
         expect(shape(batches)).toEqual(["a", "bcd"])
         calls.push(yield* start("e"))
-        yield* TestClock.adjust(5)
+        yield* TestClock.adjust(4)
         calls.push(yield* start("f"))
         yield* turn
+        expect(shape(batches)).toEqual(["a", "bcd"])
+        yield* TestClock.adjust(1)
         expect(shape(batches)).toEqual(["a", "bcd", "ef"])
         calls.push(yield* start("g"))
         yield* TestClock.adjust(5)
@@ -253,6 +267,61 @@ describe("what travels together", () => {
         yield* turn
         yield* upper(batch(3))
         expect(yield* Fiber.joinAll(calls)).toEqual([..."ABCDEFGH"])
+      })
+    )
+  )
+
+  test(
+    "what waits patiently behind a slow batch leaves when the patience is over, and one timer looks after that",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start, timers } = yield* patient
+        const slow = yield* start("a")
+        yield* turn
+        const calls = yield* Effect.forEach([..."bcd"], start)
+        expect([shape(batches), timers()]).toEqual([["a"], 1])
+        yield* TestClock.adjust(5)
+        expect([shape(batches), timers()]).toEqual([["a", "bcd"], 1])
+
+        // It is full under way; then there is room, but somebody left a moment ago.
+        calls.push(yield* start("e"))
+        yield* TestClock.adjust(2)
+        expect([shape(batches), timers()]).toEqual([["a", "bcd"], 1])
+        yield* upper(batch(1))
+        expect([shape(batches), timers()]).toEqual([["a", "bcd"], 2])
+        yield* TestClock.adjust(3)
+        expect([shape(batches), timers()]).toEqual([["a", "bcd", "e"], 2])
+
+        for (const i of [0, 2]) yield* upper(batch(i))
+        expect(yield* Fiber.joinAll([slow, ...calls])).toEqual([..."ABCDE"])
+      })
+    )
+  )
+
+  test(
+    "however many quick batches leave, there is one timer for so long as the patience",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start, timers } = yield* patient
+        yield* start("a")
+        yield* turn
+        for (let i = 0; i < 100; i++) {
+          yield* start("b")
+          yield* upper(batch(i))
+          if (i === 50) yield* TestClock.adjust(3)
+        }
+        expect([batches.length, timers()]).toEqual([101, 1])
+        // The last ones left two milliseconds ago.
+        yield* start("c")
+        yield* TestClock.adjust(2)
+        expect([batches.length, timers()]).toEqual([101, 2])
+        yield* TestClock.adjust(3)
+        expect([batches.length, timers()]).toEqual([102, 2])
+        // Nobody waits, so nobody looks.
+        yield* upper(batch(100))
+        yield* upper(batch(101))
+        yield* TestClock.adjust(100)
+        expect(timers()).toBe(2)
       })
     )
   )
