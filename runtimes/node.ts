@@ -1,11 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import { Cause, Effect } from "effect"
+import { Effect } from "effect"
 import { secretJson } from "../core/http/answer.ts"
-import { broken } from "../core/http/answerFault.ts"
-import { noSniffing } from "../core/http/commonHeaders.ts"
-import { SharedAnswer, withRequestId } from "../core/http/finish.ts"
+import { SharedAnswer } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
+import { answerThrown, insteadOf } from "./defect.ts"
 import { gather } from "./gather.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
@@ -27,7 +26,10 @@ export interface NodeOptions {
   readonly body?: (request: IncomingMessage) => string | HttpResponse | undefined
   /** Asked for each answer: whether the connection may be used again. */
   readonly keepAlive?: () => boolean
-  /** Runs what there is to log: answers that Node would not send. Without this: on effect's default loggers. */
+  /**
+   * Runs what there is to log: answers that Node would not send, and what `serve` throws. Without this: on effect's
+   * default loggers.
+   */
   readonly log?: (entry: Effect.Effect<void>) => void
 }
 
@@ -182,14 +184,12 @@ const write = (request: IncomingMessage, response: ServerResponse, answer: HttpR
   if (close) hangUp(request)
 }
 
-const requestIdOf = ({ headers }: HttpResponse): string =>
-  headers.findLast(([name]) => name === "x-request-id")?.[1] ?? ""
-
-/** In place of an answer that could not be written, with nothing of it but its id; if even that can't be, the end. */
-const writeBroken = (
+/** Writes the answer in place of another, with nothing of that left; if even this one can't be written, the end. */
+const writeInstead = (
   request: IncomingMessage,
   response: ServerResponse,
   unsent: HttpResponse,
+  answer: HttpResponse,
   keepAlive: boolean
 ): void => {
   if (response.headersSent) return void response.destroy()
@@ -200,8 +200,6 @@ const writeBroken = (
       response.statusMessage = ""
       response.chunkedEncoding = false
     }
-    const { body, headers, status } = broken
-    const answer = withRequestId(requestIdOf(unsent), { status, headers: [...headers, noSniffing], body })
     write(request, response, answer, keepAlive)
   } catch {
     // The first fault is in the log, and this one is the same or comes of it.
@@ -220,15 +218,15 @@ export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListe
         write(request, response, answer, keepAlive)
       } catch (defect) {
         // A status or a header of a host's own. Whoever throws here ends the process, and with it everybody's requests.
-        log(Effect.logError("a defect", { requestId: requestIdOf(answer) }, Cause.die(defect)))
-        writeBroken(request, response, answer, keepAlive)
+        writeInstead(request, response, answer, insteadOf(answer, defect, log), keepAlive)
       }
     }
+    const fail = (defect: unknown) => respond(answerThrown(defect, log))
     const target = readTarget(options.url?.(request) ?? request.url ?? "")
     if (target === undefined) return respond(turnedAway(noTarget))
     const answer = (body: string) => {
       ask(new NodeRequest(request, target, body, peer), (answered) => {
-        if (answered instanceof Promise) void answered.then(respond)
+        if (answered instanceof Promise) void answered.then(respond, fail)
         else respond(answered)
       })
     }

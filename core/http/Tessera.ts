@@ -51,7 +51,7 @@ export type Guarded =
   | { readonly _tag: "Admitted"; readonly principal: Principal; readonly workspace: Workspace }
   | { readonly _tag: "Refused"; readonly response: HttpResponse }
 
-/** The authorization server: requests in, answers out, and nothing fails. */
+/** The authorization server: requests in, answers out, and nothing fails or throws. */
 export class Tessera extends Context.Service<
   Tessera,
   {
@@ -117,8 +117,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
   const newRequestId = requestIds(entropy)
 
-  const answer = (request: HttpRequest): Effect.Effect<HttpResponse> => {
-    const requestId = newRequestId()
+  const answer = (requestId: string, request: HttpRequest): Effect.Effect<HttpResponse> => {
     const workspace = workspaces.resolve(request)
     if (workspace === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
     const path = pathBelow(workspace, request.path)
@@ -140,18 +139,32 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (endpoint === undefined) {
       return Effect.succeed(finish(requestId, request, route, wrongMethod(parts, call, route)))
     }
-    return Effect.flatMapEager(Effect.exit(begin(endpoint, call)), (exit) =>
+    return Effect.flatMapEager(Effect.exit(attempt(endpoint, call)), (exit) =>
       Exit.isSuccess(exit)
         ? Effect.succeed(finish(requestId, request, route, exit.value))
-        : Effect.map(answerFailure(parts, call, route, exit.cause), (response) =>
-            finish(requestId, request, route, response)
+        : Effect.catchDefect(
+            Effect.map(answerFailure(parts, call, route, exit.cause), (response) =>
+              finish(requestId, request, route, response)
+            ),
+            (defect) => answerThrown(requestId, request, defect)
           )
     )
   }
 
+  /** A host's own functions stand around the endpoints too: who tells workspaces apart, draws pages, or random bytes. */
+  const begin = (request: HttpRequest): Effect.Effect<HttpResponse> => {
+    let requestId = ""
+    try {
+      requestId = newRequestId()
+      return answer(requestId, request)
+    } catch (defect) {
+      return answerThrown(requestId, request, defect)
+    }
+  }
+
   const handle = (request: HttpRequest) =>
     Effect.mapEager(
-      Effect.suspend(() => answer(request)),
+      Effect.suspend(() => begin(request)),
       wholeAnswer
     )
 
@@ -169,11 +182,11 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     return { _tag: "Refused", response: withRequestId(requestId, response) }
   })
 
-  return { handle, begin: answer, guard: guardCall, routes, parts }
+  return { handle, begin, guard: guardCall, routes, parts }
 })
 
 /** An endpoint may do its work at once, so what it throws is caught here and is a defect like any other. */
-const begin = (endpoint: Endpoint, call: Call): ReturnType<Endpoint> => {
+const attempt = (endpoint: Endpoint, call: Call): ReturnType<Endpoint> => {
   try {
     return endpoint(call)
   } catch (defect) {
@@ -227,6 +240,13 @@ const answerFailure = Effect.fnUntraced(function* (
   yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.endpoint }, cause)
   return broken
 })
+
+/** What was thrown where nobody knows yet, or any more, which route it is about. */
+const answerThrown = (requestId: string, request: HttpRequest, defect: unknown): Effect.Effect<HttpResponse> =>
+  Effect.as(
+    Effect.logError("a defect", { requestId }, Cause.die(defect)),
+    finish(requestId, request, undefined, broken)
+  )
 
 const shuttingDown = secretJson(
   503,

@@ -31,6 +31,8 @@ export const theWorkspace: Workspace = {
 export interface WorldOptions {
   readonly policy?: Partial<Policy>
   readonly workspaces?: ReadonlyArray<Workspace>
+  /** A host's own way to tell workspaces apart, instead of theirs. */
+  readonly resolve?: Workspaces["Service"]["resolve"]
   readonly registration?: Layer.Layer<RegistrationPolicy>
   readonly routes?: TesseraOptions["routes"]
   readonly limiter?: Layer.Layer<Limiter>
@@ -93,6 +95,11 @@ const signedIn = (name: string): SignedIn => ({
   role: name.startsWith("owner") ? "owner" : "member"
 })
 
+const workspacesOf = ({ resolve, workspaces }: WorldOptions): Layer.Layer<Workspaces> => {
+  if (resolve !== undefined) return Layer.succeed(Workspaces, { resolve })
+  return workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(workspaces)
+}
+
 /** Runs a test's body in a world of its own. */
 export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}): Promise<A> => {
   const audit: Array<AuditEntry> = []
@@ -115,7 +122,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     options.registration ?? RegistrationPolicy.layerOpen,
     options.pages ?? Pages.layer(),
     options.limiter ?? Limiter.layerNone,
-    options.workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(options.workspaces)
+    workspacesOf(options)
   )
   const policy = { ...standardPolicy, ...options.policy }
   const tessera = Tessera.layer(options.routes === undefined ? { policy } : { policy, routes: options.routes })

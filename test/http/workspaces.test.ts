@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
+import type { HttpRequest } from "../../core/http/Http.ts"
+import { Pages } from "../../core/ports/Pages.ts"
 import { readClientId, UserId } from "../../core/rules/Id.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import {
@@ -203,6 +205,13 @@ describe("one workspace, seen from another", () => {
     ))
 })
 
+/** Built as hosts do it, over a header that anybody writes. */
+const resolveOrThrow = (request: HttpRequest): Workspace | undefined => {
+  const asked = request.headers.get("host") ?? ""
+  if (!URL.canParse(`http://${asked}`)) throw new Error(`no such host: ${asked}`)
+  return workspaces.find((one) => host(one) === asked)
+}
+
 describe("which workspace a request is for", () => {
   const issuerAt = (world: World, authority: string | undefined, path = "/.well-known/oauth-authorization-server") =>
     Effect.map(world.send("GET", path, authority === undefined ? {} : { host: authority }), (response) =>
@@ -245,4 +254,44 @@ describe("which workspace a request is for", () => {
         }),
       { workspaces }
     ))
+
+  test("a host's own way to tell that throws is a defect like any other: answered, and in the log under its id", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const response = yield* world.send("GET", "/healthz", { host: "a b" })
+          expect([response.status, jsonOf(response).error]).toEqual([500, "server_error"])
+          expect(header(response, "x-content-type-options")).toBe("nosniff")
+          expect(world.log.join("\n")).toMatch(
+            new RegExp(`a defect.*${header(response, "x-request-id") ?? "no id"}.*no such host: a b`)
+          )
+          expect((yield* world.send("GET", "/healthz", { host: "red.example" })).status).toBe(200)
+        }),
+      { resolve: resolveOrThrow }
+    ))
+})
+
+describe("a page of a host's own that throws", () => {
+  const pages = Pages.layer(undefined, {
+    error: () => {
+      throw new Error("no page")
+    }
+  })
+
+  test.each([
+    ["for an address that nobody has", "/nowhere"],
+    ["for a store that is away", `/oauth/authorize?client_id=${"c".repeat(22)}`]
+  ])("is a defect like any other, %s", (_where, target) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          world.away.add("get client")
+          const response = yield* world.send("GET", target, { headers: { accept: "text/html" } })
+          expect([response.status, jsonOf(response).error]).toEqual([500, "server_error"])
+          const id = header(response, "x-request-id") ?? "no id"
+          expect(world.log.join("\n")).toMatch(new RegExp(`a defect.*${id}.*no page`))
+        }),
+      { pages }
+    )
+  )
 })

@@ -223,6 +223,19 @@ for (const { name, start } of [onBun, onNode]) {
   })
 }
 
+test("a request that a host's own `Serve` throws at is a 500, in Node too, and the process goes on", () =>
+  scoped(
+    Effect.gen(function* () {
+      const { close, port } = yield* onNode.start(10_000, 1000)
+      for (const target of ["/throws", "/rejects"]) {
+        const answered = yield* Effect.promise(() => sendTo(port)({ method: "GET", target }))
+        expect([answered.status, JSON.parse(answered.body).error]).toEqual([500, "server_error"])
+      }
+      expect((yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/test/unicode" }))).status).toBe(200)
+      yield* Effect.promise(close)
+    })
+  ))
+
 test("an answer that Node refuses to send is a 500, in Node too, and the process goes on", () =>
   scoped(
     Effect.gen(function* () {

@@ -106,3 +106,41 @@ describe("an answer that Node refuses to send", () => {
     )
   })
 })
+
+describe("a host's own `Serve` that throws, or rejects", () => {
+  const serveOrThrow = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
+    if (request.path === "/throws") throw new Error("the host's own trouble")
+    return request.path === "/rejects" ? Promise.reject(new Error("the host's own trouble")) : serve(request)
+  }
+  const said: Array<string> = []
+  const logger = Logger.make(({ cause, message }) => {
+    said.push(`${JSON.stringify(message)} ${String(cause)}`)
+  })
+  const log = (entry: Effect.Effect<void>) => Effect.runSync(Effect.provide(entry, Logger.layer([logger])))
+
+  /** With an id of its own, under which the log has it. */
+  const expectAnswered = ({ body, headers, status }: Answer) => {
+    const { "x-request-id": id = "no id", ...others } = Object.fromEntries(headers)
+    expect({ status, body: JSON.parse(body), others }).toEqual({
+      status: 500,
+      body: { error: "server_error", error_description: "Something went wrong on our side." },
+      others: {
+        "access-control-allow-origin": "*",
+        "access-control-expose-headers": "WWW-Authenticate, Retry-After, X-Request-Id",
+        "cache-control": "no-store",
+        "content-type": "application/json",
+        pragma: "no-cache",
+        "x-content-type-options": "nosniff"
+      }
+    })
+    expect(said).toEqual([expect.stringMatching(new RegExp(`a defect.*${id}.*the host's own trouble`))])
+    said.length = 0
+  }
+
+  test.each(["/throws", "/rejects"])("is answered with 500 over node:http, and the server goes on: %s", (target) =>
+    listening(nodeListener(serveOrThrow, { log }), async (port) => {
+      expectAnswered(await ask(port, target))
+      expect((await ask(port, "/fine")).body).toBe("fine")
+    })
+  )
+})

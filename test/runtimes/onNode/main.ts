@@ -6,7 +6,8 @@ import { unsendable } from "./unsendable.ts"
 
 /**
  * The same app as the other runtimes have, in a Node of its own. Says its port, then `began` for a request that waits
- * for a line on standard input, then `closing` and `closed`. Some of its answers are none that Node would send.
+ * for a line on standard input, then `closing` and `closed`. Some of its answers are none that Node would send, and for
+ * some requests it throws.
  */
 const [issuer = "", requestTimeout = "10000", shutdownTimeout = "10000"] = process.argv.slice(2)
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -21,6 +22,8 @@ const hold = () =>
   })
 const serve: Serve = (request) => {
   if (request.path === "/held") return hold()
+  if (request.path === "/throws") throw new Error("the host's own trouble")
+  if (request.path === "/rejects") return Promise.reject(new Error("the host's own trouble"))
   const refused = unsendable[request.path]
   if (refused === undefined) return ordinary(request)
   return request.query === "later" ? Promise.resolve(refused) : refused
