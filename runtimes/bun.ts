@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import { gatheringHandler } from "./fetch.ts"
 import type { Serve } from "./Serve.ts"
 
@@ -13,6 +14,11 @@ export interface BunOptions {
   readonly requestTimeout?: number
   /** The caller's address, from a source that the caller can't write. Default: the socket's. */
   readonly peer?: (request: Request, socketPeer: string | undefined) => string | undefined
+  /**
+   * Runs what there is to log: answers that Bun would not send, and what `serve` throws. Default: on effect's default
+   * loggers.
+   */
+  readonly log?: (entry: Effect.Effect<void>) => void
 }
 
 export interface BunServeOptions {
@@ -27,8 +33,8 @@ export interface BunServeOptions {
  * limits that a server on a network needs.
  */
 export const bunServe = (serve: Serve, options: BunOptions = {}): BunServeOptions => {
-  const { peer = (_request, socketPeer) => socketPeer, requestTimeout = 20_000 } = options
-  const handle = gatheringHandler(serve)
+  const { log = Effect.runFork, peer = (_request, socketPeer) => socketPeer, requestTimeout = 20_000 } = options
+  const handle = gatheringHandler(serve, log)
   return {
     fetch: (request, server) => handle(request, () => peer(request, server.requestIP(request)?.address)),
     // The handler itself counts what it reads, and its answer to too much is OAuth's.

@@ -1,7 +1,9 @@
+import { Effect } from "effect"
 import { SharedAnswer } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
-import { gather } from "./gather.ts"
+import { answerThrown, insteadOf, type Log } from "./defect.ts"
+import { type Answered, attempt, gather } from "./gather.ts"
 import type { Serve } from "./Serve.ts"
 
 export { type FetchMount, fetchMount, type HonoMount, honoMount } from "./fetch/mount.ts"
@@ -71,25 +73,54 @@ const handlerOf = (answer: Answer): FetchHandler => {
   }
 }
 
-const translated = (answered: HttpResponse | Promise<HttpResponse>): Response | Promise<Response> =>
-  answered instanceof Promise ? answered.then(toResponse) : toResponse(answered)
+/** What a host's own `Serve` answers need be nothing that a `Response` can be made of: a status, or a header. */
+const respondingTo = (log: Log) => ({
+  respond: (answer: HttpResponse): Response => {
+    try {
+      return toResponse(answer)
+    } catch (defect) {
+      return toResponse(insteadOf(answer, defect, log))
+    }
+  },
+  fail: (defect: unknown): Response => toResponse(answerThrown(defect, log))
+})
 
-/** `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. */
-export const fetchHandler = (serve: Serve): FetchHandler => handlerOf((request) => translated(serve(request)))
+type Responding = ReturnType<typeof respondingTo>
+
+const translated = ({ fail, respond }: Responding, answered: Answered): Response | Promise<Response> =>
+  answered instanceof Promise ? answered.then(respond, fail) : respond(answered)
+
+/**
+ * `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. It never throws: what can't
+ * be answered is a 500, and in the log by effect's default loggers.
+ */
+export const fetchHandler = (serve: Serve): FetchHandler => {
+  const responding = respondingTo(Effect.runFork)
+  return handlerOf((request) => translated(responding, attempt(serve, request)))
+}
 
 /**
  * The same for a process that answers many at once. Bun ends a connection whose next request comes before the answer to
  * a request that waits, so a plain GET, of which there is little to gain, does not.
  */
-export const gatheringHandler = (serve: Serve): FetchHandler => {
+export const gatheringHandler = (
+  serve: Serve,
+  log: (entry: Effect.Effect<void>) => void = Effect.runFork
+): FetchHandler => {
   const ask = gather(serve)
+  const responding = respondingTo(log)
+  const { fail, respond } = responding
   return handlerOf((request) =>
     isReading(request) && request.headers.get("authorization") === null
-      ? translated(serve(request))
-      : new Promise((resolve, reject) =>
+      ? translated(responding, attempt(serve, request))
+      : new Promise((resolve) =>
           ask(request, (answered) => {
-            if (answered instanceof Promise) answered.then((answer) => resolve(toResponse(answer)), reject)
-            else resolve(toResponse(answered))
+            if (answered instanceof Promise) {
+              void answered.then(
+                (answer) => resolve(respond(answer)),
+                (defect) => resolve(fail(defect))
+              )
+            } else resolve(respond(answered))
           })
         )
   )

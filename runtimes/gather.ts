@@ -2,13 +2,13 @@ import { watchArrivals } from "../adapters/watchArrivals.ts"
 import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import type { Serve } from "./Serve.ts"
 
-type Answered = HttpResponse | Promise<HttpResponse>
+export type Answered = HttpResponse | Promise<HttpResponse>
 
-/** As `Serve`, and hands the answer over when its turn has come. */
+/** As `Serve`, and hands the answer over when its turn has come. Whoever throws at it costs nobody else an answer. */
 export type Ask = (request: HttpRequest, take: (answered: Answered) => void) => void
 
 /** A request of a host's own `Serve` that throws is that request's fault alone. */
-const attempt = (serve: Serve, request: HttpRequest): Answered => {
+export const attempt = (serve: Serve, request: HttpRequest): Answered => {
   try {
     return serve(request)
   } catch (defect) {
@@ -31,7 +31,15 @@ export const gather = (serve: Serve): Ask => {
     requests = []
     takers = []
     const answers = asked.map((request) => attempt(serve, request))
-    for (const answered of answers) taking.next().value?.(answered)
+    let thrown: { readonly defect: unknown } | undefined
+    for (const answered of answers) {
+      try {
+        taking.next().value?.(answered)
+      } catch (defect) {
+        thrown ??= { defect }
+      }
+    }
+    if (thrown !== undefined) throw thrown.defect
   }
   return (request, take) => {
     if (comesAlone()) return take(attempt(serve, request))

@@ -1,14 +1,15 @@
-import { Duration, Effect } from "effect"
+import { type Context, Duration, Effect } from "effect"
 import { bunServe } from "../bun.ts"
 import { peerOf } from "../peer/peerOf.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
 
-const start = ({ host, port, requestTimeout, serve, trustedProxies }: ListenOptions) =>
+const start = ({ host, port, requestTimeout, serve, trustedProxies }: ListenOptions, context: Context.Context<never>) =>
   Bun.serve({
     hostname: host,
     port,
     ...bunServe(serve, {
       requestTimeout,
+      log: Effect.runForkWith(context),
       peer: (request, socketPeer) => peerOf(socketPeer, request.headers.get("x-forwarded-for"), trustedProxies)
     })
   })
@@ -26,8 +27,11 @@ const drain = (server: Bun.Server<undefined>, patience: number) =>
     Effect.andThen(Effect.promise(() => server.stop(true)))
   )
 
-export const listen: Listen = (options) =>
-  Effect.acquireRelease(
-    Effect.try({ try: () => start(options), catch: (thrown) => cannotListen(options, thrown) }),
+export const listen: Listen = Effect.fnUntraced(function* (options) {
+  const context = yield* Effect.context()
+  const server = yield* Effect.acquireRelease(
+    Effect.try({ try: () => start(options, context), catch: (thrown) => cannotListen(options, thrown) }),
     (server) => drain(server, options.shutdownTimeout)
-  ).pipe(Effect.map((server) => ({ port: server.port ?? options.port })))
+  )
+  return { port: server.port ?? options.port }
+})

@@ -119,6 +119,25 @@ describe("requests of one turn", () => {
     expect(seen.slice(2)).toEqual(["took a promise", "took /b"])
   })
 
+  test("are handed out to all, also where one who takes an answer throws, and that is not hushed up", async () => {
+    const { askFor, crowd, seen } = gathering(answerTo)
+    await crowd()
+    const later: Array<() => void> = []
+    const real = setImmediate
+    const schedule = (value: unknown) =>
+      Object.defineProperty(globalThis, "setImmediate", { value, configurable: true, writable: true })
+    schedule((callback: () => void) => later.push(callback))
+    askFor("/a", () => {
+      throw new Error("nobody takes this")
+    })
+    askFor("/b")
+    schedule(real)
+    expect(() => {
+      for (const callback of later) callback()
+    }).toThrow("nobody takes this")
+    expect(seen).toEqual(["asked /a", "asked /b", "took /a", "took /b"])
+  })
+
   test.each(["one by one", "in a crowd"])("do not suffer from one of them that throws, %s", async (how) => {
     const { ask, askFor, crowd, seen } = gathering((request) => {
       if (request.path === "/broken") throw new Error("broken")

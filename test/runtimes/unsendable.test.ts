@@ -2,12 +2,15 @@ import { describe, expect, test } from "bun:test"
 import { createServer, type RequestListener } from "node:http"
 import { Effect, Logger } from "effect"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { listen as listenOnBun } from "../../runtimes/bun/listen.ts"
+import { bunServe } from "../../runtimes/bun.ts"
+import { fetchHandler } from "../../runtimes/fetch.ts"
 import { listen } from "../../runtimes/node/listen.ts"
 import { nodeListener } from "../../runtimes/node.ts"
 import { noProxies } from "../../runtimes/peer/TrustedProxies.ts"
 import { freePort } from "../harness/freePort.ts"
 import type { Answer } from "./given/wire.ts"
-import { sendTo } from "./given/wire.ts"
+import { normal, sendTo } from "./given/wire.ts"
 import { unsendable } from "./onNode/unsendable.ts"
 
 const fine: HttpResponse = { status: 200, headers: [["content-type", "text/plain"]], body: "fine" }
@@ -107,6 +110,63 @@ describe("an answer that Node refuses to send", () => {
   })
 })
 
+describe("an answer that no `Response` can be made of", () => {
+  const paths = ["/unsendable/value", "/unsendable/name", "/unsendable/status", "/unsendable/id"]
+  const nameless: HttpResponse = { status: 200, headers: [["x-request-id", "a\nb"]], body: "" }
+  const serveAny = (request: HttpRequest) => {
+    const { path } = request
+    if (!path.endsWith("/unsendable/id")) return serve(request)
+    return path.startsWith("/later") ? Promise.resolve(nameless) : nameless
+  }
+  const spoken = async (answered: Response | Promise<Response>): Promise<Answer> => {
+    const { body, headers, status } = await answered
+    return normal(status, headers, await new Response(body).text(), false)
+  }
+  const asked = (path: string, method: string) => new Request(`http://localhost${path}`, { method })
+  const nobody = { requestIP: () => null }
+
+  for (const how of ["", "/later"]) {
+    for (const method of ["GET", "POST"]) {
+      test(`is answered with 500, and costs no other of its crowd its own: ${method} ${how}`, async () => {
+        const logged: Array<string> = []
+        const { fetch } = bunServe(serveAny, { log: (entry) => void logged.push(String(entry)) })
+        for (const path of paths) {
+          const crowd = ["/a", "/b", how + path, "/c"].map((one) => spoken(fetch(asked(one, method), nobody)))
+          const [a, b, unsent, c] = await Promise.all(crowd)
+          expect([a?.body, b?.body, c?.body]).toEqual(["fine", "fine", "fine"])
+          const id = path === "/unsendable/id" ? "" : "the-request"
+          expect(unsent?.status).toBe(500)
+          expect(unsent?.headers).toContainEqual(["x-request-id", id])
+          expect(unsent?.headers.map(([name]) => name)).not.toContain("set-cookie")
+          expect(logged.length).toBe(1)
+          logged.length = 0
+        }
+      })
+    }
+  }
+
+  test("is answered with 500 by a handler for frameworks, too", async () => {
+    const handle = fetchHandler(serveAny)
+    for (const path of paths.slice(0, 3)) expectBroken(await spoken(handle(asked(path, "GET"))))
+    for (const path of paths.slice(0, 3)) expectBroken(await spoken(handle(asked(`/later${path}`, "POST"))))
+  })
+
+  test("is said in the server's own log", () => {
+    const said: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => {
+      said.push(`${JSON.stringify(message)} ${String(cause)}`)
+    })
+    return Effect.gen(function* () {
+      const port = yield* freePort
+      const limits = { requestTimeout: 10_000, shutdownTimeout: 1000 }
+      yield* listenOnBun({ host: "127.0.0.1", port, serve, trustedProxies: noProxies, ...limits })
+      expectBroken(yield* Effect.promise(() => ask(port, "/unsendable/name")))
+      expect(said).toEqual([expect.stringMatching(/a defect.*the-request/)])
+      expect((yield* Effect.promise(() => ask(port, "/fine"))).body).toBe("fine")
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])), Effect.runPromise)
+  })
+})
+
 describe("a host's own `Serve` that throws, or rejects", () => {
   const serveOrThrow = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
     if (request.path === "/throws") throw new Error("the host's own trouble")
@@ -142,5 +202,22 @@ describe("a host's own `Serve` that throws, or rejects", () => {
       expectAnswered(await ask(port, target))
       expect((await ask(port, "/fine")).body).toBe("fine")
     })
+  )
+
+  test.each(["/throws", "/rejects"])(
+    "is answered with 500 over Bun.serve, alone and in a crowd: %s",
+    async (target) => {
+      const { fetch } = bunServe(serveOrThrow, { log })
+      const sent = (path: string, method: string) =>
+        Promise.resolve(fetch(new Request(`http://localhost${path}`, { method }), { requestIP: () => null })).then(
+          async (answered) => normal(answered.status, answered.headers, await answered.text(), false)
+        )
+      for (const method of ["GET", "POST"]) {
+        expectAnswered(await sent(target, method))
+        const [a, b, c] = await Promise.all(["/a", target, "/c"].map((path) => sent(path, method)))
+        expect([a?.body, c?.body]).toEqual(["fine", "fine"])
+        if (b !== undefined) expectAnswered(b)
+      }
+    }
   )
 })
