@@ -20,6 +20,8 @@ interface NodeAnswer {
   readonly setHeader: (name: string, value: string) => unknown
   readonly end: (body: string) => unknown
   statusCode: number
+  readonly headersSent?: boolean | undefined
+  readonly writableEnded?: boolean | undefined
 }
 
 const setAll = (response: NodeAnswer, headers: HeaderPairs) => {
@@ -31,11 +33,15 @@ export const expressGuard = (guard: Guard, needs: Needs) => {
   refuseBad(needs)
   return (request: NodeCall, response: NodeAnswer, next: () => void): void => {
     void guard.check(guardedCall(request), needs).then((checked) => {
+      // The app has answered meanwhile, as one with a time limit does: nobody is left to let in.
+      if (response.writableEnded === true) return
       if (checked._tag === "Admitted") {
         admit(request, checked.principal)
         next()
         return
       }
+      // Or it has begun to. Whoever sets a header now is thrown at, and from here that ends the process.
+      if (response.headersSent === true) return
       const { body, headers, status } = checked.response
       response.statusCode = status
       setAll(response, headers)

@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test"
+import type { ServerResponse } from "node:http"
 import express from "express"
 import fastify from "fastify"
 import { Hono } from "hono"
 import Koa from "koa"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import type { Caller } from "../../runtimes/guard/Caller.ts"
+import { type Checked, guardOf } from "../../runtimes/guard/Check.ts"
 import {
   expressGuard,
   fastifyGuard,
@@ -110,5 +114,107 @@ describe("a guarded route", () => {
           }
         }
       }))
+  }
+})
+
+describe("an app that has answered for itself before the guard has, as one with a time limit does", () => {
+  const refused: Checked<HttpResponse> = {
+    _tag: "Refused",
+    response: { status: 503, headers: [["retry-after", "2"]], body: "{}" }
+  }
+  const caller: Caller = { _tag: "ApiKey", issuer: "i", grant: "g", scope: ["api"], resource: null, expiresAt: null }
+  const admitted: Checked<HttpResponse> = { _tag: "Admitted", principal: caller }
+
+  /** Says at a time of the test's choosing what it says. */
+  const slow = (says: Checked<HttpResponse>) => {
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    const { promise: gate, resolve: release } = Promise.withResolvers<void>()
+    const check = async () => {
+      ask()
+      await gate
+      return says
+    }
+    return { asked, release, guard: guardOf(check) }
+  }
+
+  const tooSlow = (response: ServerResponse) => {
+    response.statusCode = 504
+    response.end("too slow")
+  }
+
+  /** Each hands out Node's own response to its one guarded route, as a time limit would have it. */
+  const apps: ReadonlyArray<
+    readonly [name: string, start: (guard: Guard, keep: (r: ServerResponse) => void) => Promise<Running>]
+  > = [
+    [
+      "Node's own server",
+      (guard, keep) =>
+        listening((request, response) => {
+          keep(response)
+          expressGuard(guard, needs)(request, response, () => {
+            response.setHeader("x-orders", "3")
+            response.end("orders")
+          })
+        })
+    ],
+    [
+      "Express",
+      (guard, keep) => {
+        const app = express()
+        app.use((_request, response, next) => {
+          keep(response)
+          next()
+        })
+        app.get("/", expressGuard(guard, needs), (_request, response) => void response.json({}))
+        return listening(app)
+      }
+    ],
+    [
+      "Fastify",
+      async (guard, keep) => {
+        const app = fastify()
+        app.addHook("onRequest", async (_request, reply) => keep(reply.raw))
+        app.get("/", { onRequest: fastifyGuard(guard, needs) }, async () => ({}))
+        await app.listen({ port: 0, host: "127.0.0.1" })
+        return { port: Number(new URL(app.listeningOrigin).port), stop: () => app.close() }
+      }
+    ],
+    [
+      "Koa",
+      (guard, keep) => {
+        const app = new Koa()
+        app.use((context, next) => {
+          keep(context.res)
+          return next()
+        })
+        app.use(koaGuard(guard, needs))
+        app.use((context) => {
+          context.body = {}
+        })
+        return listening(app.callback())
+      }
+    ]
+  ]
+
+  for (const [name, start] of apps) {
+    for (const says of [refused, admitted]) {
+      test(`is left in peace: ${name}, ${says._tag}`, async () => {
+        const { asked, guard, release } = slow(says)
+        const { promise: kept, resolve: keep } = Promise.withResolvers<ServerResponse>()
+        const app = await start(guard, keep)
+        try {
+          const answered = fetch(`http://127.0.0.1:${app.port}/`)
+          await asked
+          tooSlow(await kept)
+          const { status } = await answered
+          release()
+          // What nobody catches comes after the turn in which it is thrown, and fails the test.
+          for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+          expect(status).toBe(504)
+        } finally {
+          await app.stop()
+        }
+      })
+    }
   }
 })
