@@ -34,6 +34,8 @@ export const koaMount =
     })
     // What comes before this in the app waits as for any answer, and finds its status: not a 404 that it would fill.
     await new Promise<void>((resolve) => {
+      // Whoever left while the app was busy has closed it already, and it closes only once.
+      if (res.destroyed) return resolve()
       res.once("close", resolve)
       listener(req, res)
     })
