@@ -56,10 +56,16 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   const cache = new AnswerCache(read)
   const flights = new Map<string, Flight>()
 
+  const noteFailed = (cause: unknown) => Effect.logError("onFailure failed", cause)
+
+  const tell = (failure: IntrospectionFailure): void => {
+    const told: unknown = options.onFailure?.(failure)
+    // An async function: nobody waits for it here, and a rejection that nobody catches ends a process on Node.
+    if (told instanceof Promise) void told.catch((cause) => Effect.runFork(noteFailed(cause)))
+  }
+
   const report = (failure: IntrospectionFailure) =>
-    Effect.try({ try: () => options.onFailure?.(failure), catch: (cause) => cause }).pipe(
-      Effect.catch((cause) => Effect.logError("onFailure failed", cause))
-    )
+    Effect.try({ try: () => tell(failure), catch: (cause) => cause }).pipe(Effect.catch(noteFailed))
 
   // The flights are fewer: one that was forgotten is still a question under way.
   let underWay = 0

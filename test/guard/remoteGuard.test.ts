@@ -446,6 +446,19 @@ describe("while nobody can say", () => {
       expect(failures).toEqual([{ _tag: "Status", status: 401 }])
     }))
 
+  test("an operator's function that fails later changes nothing either", async () => {
+    const onFailure = async () => {
+      await null
+      throw new Error("the host's own trouble, which is logged")
+    }
+    await withRemote({ onFailure }, async ({ guard, line, resource }) => {
+      line.instead = () => Promise.reject(new TypeError("fetch failed"))
+      expect(await statusOf(guard, resource, "token")).toBe(503)
+      // What nobody catches comes after the turn in which it is rejected, and fails the test.
+      for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+    })
+  })
+
   test("an operator's function that throws changes nothing", () =>
     withRemote(
       {
