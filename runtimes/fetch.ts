@@ -130,10 +130,11 @@ export const gatheringHandler = (
 type Read = string | HttpResponse
 
 const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
-  const reader = body.getReader()
   const chunks: Array<Uint8Array> = []
   let size = 0
   try {
+    // Somebody may have read it already, and still have it.
+    const reader = body.getReader()
     for (;;) {
       const { done, value } = await reader.read()
       if (done) break

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { bodyLimit } from "../../runtimes/bodyLimit.ts"
 import { type BunOptions, bunServe, serveWith } from "../../runtimes/bun.ts"
+import { fetchHandler } from "../../runtimes/fetch.ts"
 import { app } from "./given/app.ts"
 
 const issuer = "http://127.0.0.1:3000"
@@ -46,5 +47,34 @@ describe("bunServe", () => {
     const idle = (requestTimeout?: number) =>
       bunServe(serveWith(app(issuer)), requestTimeout === undefined ? {} : { requestTimeout }).idleTimeout
     expect([idle(), idle(1), idle(10_500), idle(3_600_000)]).toEqual([20, 1, 11, 255])
+  })
+})
+
+describe("a body that somebody else has read already", () => {
+  const inPieces = () =>
+    new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        controller.enqueue(new TextEncoder().encode("a=b"))
+        controller.close()
+      }
+    })
+  const bodies: ReadonlyArray<
+    readonly [how: string, body: () => string | ReadableStream<Uint8Array>, length: boolean]
+  > = [
+    ["of a length that is told", () => "a=b", true],
+    ["of one that is not", () => "a=b", false],
+    ["in pieces", inPieces, false]
+  ]
+
+  test.each(bodies)("is answered with 400, %s", async (_how, body, length) => {
+    const handle = fetchHandler(serveWith(app(issuer)))
+    const read = new Request(`${issuer}/test/echo`, {
+      method: "POST",
+      body: body(),
+      headers: length ? { "content-length": "3" } : {}
+    })
+    await read.text()
+    const answered = await handle(read)
+    expect([answered.status, (await answered.json()).error]).toEqual([400, "invalid_request"])
   })
 })
