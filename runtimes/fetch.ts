@@ -4,6 +4,7 @@ import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.t
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { answerThrown, insteadOf, type Log } from "./defect.ts"
 import { type Answered, attempt, gather } from "./gather.ts"
+import { targetOf } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 
 export { type FetchMount, fetchMount, type HonoMount, honoMount } from "./fetch/mount.ts"
@@ -24,16 +25,10 @@ class WebRequest implements HttpRequest {
   readonly #peer: PeerOf | undefined
 
   constructor(request: Request, body: string, peer: PeerOf | undefined) {
-    const { url } = request
-    // `scheme://host` has at least eight characters. Without a host (HTTP/1.0) the path stands alone.
-    const start = url.charCodeAt(0) === 47 ? 0 : url.indexOf("/", 8)
-    const fragment = url.indexOf("#")
-    const end = fragment === -1 ? url.length : fragment
-    const question = url.indexOf("?")
-    const hasQuery = question !== -1 && question < end
+    const { path, query } = targetOf(request.url)
     this.method = request.method
-    this.path = start === -1 ? "/" : url.slice(start, hasQuery ? question : end)
-    this.query = hasQuery ? url.slice(question + 1, end) : ""
+    this.path = path
+    this.query = query
     this.headers = request.headers
     this.body = body
     this.#peer = peer

@@ -32,3 +32,22 @@ const winding = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
  * first. What stands before such a place in an app does not stand before the other.
  */
 export const isWinding = (target: string): boolean => winding.test(target.split(/[?#]/, 1)[0] ?? "")
+
+/**
+ * What a `Request` is for. Its `url` is one that `URL` has written; only on Bun, where nobody said a host (HTTP/1.0), it is
+ * the target alone, as it was sent.
+ */
+export const targetOf = (url: string): Target => {
+  const start = url.charCodeAt(0) === 47 ? 0 : url.indexOf("/", url.indexOf("://") + 3)
+  const fragment = url.indexOf("#")
+  const end = fragment === -1 ? url.length : fragment
+  const question = url.indexOf("?")
+  const hasQuery = question !== -1 && question < end
+  return {
+    path: start === -1 ? "/" : url.slice(start, hasQuery ? question : end),
+    query: hasQuery ? url.slice(question + 1, end) : ""
+  }
+}
+
+/** Its path, for whoever decides by it what becomes of a request; `undefined` for one that may be two places. */
+export const pathOf = (url: string): string | undefined => (isWinding(url) ? undefined : targetOf(url).path)

@@ -1,6 +1,7 @@
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { fetchHandler, type PeerOf } from "../fetch.ts"
+import { pathOf } from "../requestTarget.ts"
 import { type HonoContext, honoPeer } from "./honoPeer.ts"
 
 export interface FetchMountOptions {
@@ -12,7 +13,8 @@ export type FetchMount = (request: Request) => Response | Promise<Response> | un
 
 const answer = (mount: Mount, request: Request, native: unknown, peer: PeerOf | undefined) => {
   // Before anything is read: what is not ours reaches the app as it came.
-  if (!mount.owns(new URL(request.url).pathname)) return undefined
+  const path = pathOf(request.url)
+  if (path === undefined || !mount.owns(path)) return undefined
   return fetchHandler(serveNative(mount.serve, native))(request, peer)
 }
 

@@ -1,6 +1,7 @@
 import type { Needs } from "../../core/http/guard.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { toResponse } from "../fetch.ts"
+import { pathOf } from "../requestTarget.ts"
 import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 
@@ -34,7 +35,7 @@ export const guardOf = (given: Check): Guard => {
   }
   const guard = async (request: Request, needs: Needs): Promise<Checked<Response>> => {
     const { headers, method, url } = request
-    const checked = await check({ method, path: new URL(url).pathname, headers }, needs)
+    const checked = await check({ method, path: pathOf(url) ?? "/", headers }, needs)
     return checked._tag === "Admitted" ? checked : { _tag: "Refused", response: toResponse(checked.response) }
   }
   return Object.assign(guard, { check })

@@ -1,4 +1,5 @@
 import type { Needs } from "../../core/http/guard.ts"
+import { pathOf } from "../requestTarget.ts"
 import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 import type { Guard } from "./Check.ts"
@@ -15,7 +16,7 @@ export const elysiaGuard = (guard: Guard, needs: Needs) => {
   refuseBad(needs)
   return async (context: ElysiaContext): Promise<{ readonly principal: Caller }> => {
     const { headers, method, url } = context.request
-    const checked = await guard.check({ method, path: new URL(url).pathname, headers }, needs)
+    const checked = await guard.check({ method, path: pathOf(url) ?? "/", headers }, needs)
     if (checked._tag === "Admitted") return { principal: checked.principal }
     for (const [name, value] of checked.response.headers) context.set.headers[name] = value
     // Elysia answers with it and calls no handler, so no handler sees anything but a principal.

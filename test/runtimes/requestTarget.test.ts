@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { drawFrom } from "../../core/testing/Draw.ts"
-import { readTarget } from "../../runtimes/requestTarget.ts"
+import type { Mount } from "../../runtimes/embed/Mount.ts"
+import { fetchMount } from "../../runtimes/fetch.ts"
+import { guardOf } from "../../runtimes/guard/Check.ts"
+import { elysiaGuard, fetchGuard } from "../../runtimes/guard/Guard.ts"
+import { pathOf, readTarget, targetOf } from "../../runtimes/requestTarget.ts"
+import { statusOfRaw } from "../given/statusOfRaw.ts"
 
 const pieces = [
   "/",
@@ -61,5 +66,66 @@ describe("the target of a request", () => {
 
   test.each(["", "*", "a", "host:80", "ftp://a/b", "http://", "javascript:alert(1)"])("%p is none", (target) => {
     expect(readTarget(target)).toBeUndefined()
+  })
+})
+
+describe("what a `Request` is for", () => {
+  test.each([
+    ["http://host/a?b=c?d#e?f", { path: "/a", query: "b=c?d" }],
+    ["https://host/a#b?c", { path: "/a", query: "" }],
+    ["https://host/", { path: "/", query: "" }],
+    ["https://host", { path: "/", query: "" }],
+    ["http+unix://%2Ftmp%2Fsocket/a/b?c", { path: "/a/b", query: "c" }],
+    ["/a/b?c", { path: "/a/b", query: "c" }]
+  ])("is read from its address: %s", (url, meant) => {
+    expect(targetOf(url)).toEqual(meant)
+    expect(pathOf(url)).toBe(meant.path)
+  })
+
+  test.each(["/a/../b", "/%2e%2E/b", "/a\\b", "/a/."])("is nothing sure where nobody has folded it: %s", (url) => {
+    expect(pathOf(url)).toBeUndefined()
+  })
+})
+
+describe("a request without a host (HTTP/1.0), on Bun", () => {
+  const mount: Mount = {
+    serve: ({ path }) => ({ status: 200, headers: [], body: path }),
+    routes: [{ path: "/ours", match: "exact" }],
+    prefix: "",
+    owns: (path) => path === "/ours"
+  }
+  const seen: Array<string> = []
+  const guard = guardOf(async ({ path }) => {
+    seen.push(path)
+    return { _tag: "Refused", response: { status: 401, headers: [], body: "" } }
+  })
+  const mounted = fetchMount(mount)
+  const apps: ReadonlyArray<readonly [name: string, handle: (request: Request) => Response | Promise<Response>]> = [
+    ["a mount", (request) => mounted(request) ?? new Response("the app's own", { status: 202 })],
+    ["a guard", fetchGuard(guard, { scopes: [] }, () => new Response("let in"))],
+    [
+      "Elysia's guard",
+      async (request) => {
+        const status = (code: number) => new Response(null, { status: code })
+        const told: unknown = await elysiaGuard(guard, { scopes: [] })({ request, set: { headers: {} }, status })
+        return told instanceof Response ? told : new Response("let in")
+      }
+    ]
+  ]
+  const expected = { "a mount": [200, 202, 202], "a guard": [401, 401, 401], "Elysia's guard": [401, 401, 401] }
+
+  test.each([...apps])("is answered by %s", async (name, handle) => {
+    seen.length = 0
+    const server = Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, fetch: handle })
+    try {
+      const statuses: Array<number> = []
+      for (const target of ["/ours", "/app?a", "/app/../ours"]) {
+        statuses.push(await statusOfRaw(server.port ?? 0, `GET ${target} HTTP/1.0\r\n\r\n`))
+      }
+      expect(statuses).toEqual(Object.entries(expected).find(([one]) => one === name)?.[1] ?? [])
+      if (name !== "a mount") expect(seen).toEqual(["/ours", "/app", "/"])
+    } finally {
+      await server.stop(true)
+    }
   })
 })
