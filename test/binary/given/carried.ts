@@ -46,6 +46,9 @@ const escaped = (bytes: Buffer): Buffer =>
     "latin1"
   )
 
+/** What no address holds as it is, as the way back from a sign-in has it. */
+const addressed = (text: string): string => text.replace(/[^\x21\x22\x24-\x7e]+/g, encodeURIComponent)
+
 /** Longer ones are compared by their length, as the transcript's own echo tells them. */
 const wholeUpTo = 200
 
@@ -68,5 +71,9 @@ export const carried = (body: Buffer): Carried => {
   const [begin, rest] = body.subarray(0, mark.length).equals(mark)
     ? [mark, body.subarray(mark.length)]
     : [Buffer.alloc(0), body]
-  return { content: Buffer.concat([begin, before, escaped(rest)]), readBack: (request) => request }
+  const text = rest.toString()
+  return {
+    content: Buffer.concat([begin, before, escaped(rest)]),
+    readBack: (request) => (request === addressed(text) ? text : request)
+  }
 }
