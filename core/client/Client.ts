@@ -1,6 +1,7 @@
 import { Option, Schema } from "effect"
 import { ClientId, GrantId } from "../rules/Id.ts"
 import { hasPassed, Instant } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
@@ -65,6 +66,10 @@ export const isKnown = (client: Client, now: Instant): boolean =>
   client.expiresAt === null || !hasPassed(client.expiresAt, now)
 
 export const mayUse = (client: Client, grantType: GrantType): boolean => client.grantTypes.includes(grantType)
+
+/** Whether a client of this maker may act for the workspace itself, if it registered for it. */
+export const mayActForWorkspace = (madeBy: ClientMaker, { workspaceAccess }: Policy): boolean =>
+  workspaceAccess === "registered" || madeBy === "owner"
 
 /** What people read where a client is named; its id where it gave no name. */
 export const displayName = (client: Client): string => client.about.client_name ?? client.id

@@ -14,6 +14,7 @@ import {
   type ClientMaker,
   type GrantType,
   grantTypes,
+  mayActForWorkspace,
   mayUse
 } from "./Client.ts"
 import type { ClientInformation } from "./ClientInformation.ts"
@@ -137,7 +138,7 @@ export const register = (
   fresh: FreshClient,
   madeBy: ClientMaker
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
-  const available = madeBy === "owner" || policy.workspaceAccess === "registered" ? grantTypes : withoutWorkspaceAccess
+  const available = mayActForWorkspace(madeBy, policy) ? grantTypes : withoutWorkspaceAccess
   return Result.map(readTerms(request, policy, available), (terms) => {
     const secret = credential(clientSecretPrefix, fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
@@ -184,7 +185,7 @@ export const reregister = (
   fresh: FreshClient,
   isOpen: boolean
 ): Result.Result<Registered, RegistrationFault> => {
-  const mayActAlone = policy.workspaceAccess === "registered" && (isOpen || mayUse(client, "client_credentials"))
+  const mayActAlone = mayActForWorkspace("itself", policy) && (isOpen || mayUse(client, "client_credentials"))
   const available = mayActAlone ? grantTypes : withoutWorkspaceAccess
   return Result.map(readTerms(request, policy, available), (terms) => {
     const kept: ClientCredential =

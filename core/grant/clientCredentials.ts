@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
+import { mayActForWorkspace } from "../client/Client.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type InvalidScope, UnauthorizedClient } from "../rules/Refusal.ts"
@@ -42,7 +43,7 @@ export const clientCredentials = (
     return refuse(new UnauthorizedClient({ reason: "workspace_grant_revoked" }))
   }
   // It may have registered before that took an owner.
-  if (policy.workspaceAccess === "owner" && by.client.madeBy !== "owner") {
+  if (!mayActForWorkspace(by.client.madeBy, policy)) {
     return refuse(new UnauthorizedClient({ reason: "no_owner_answers" }))
   }
   const available = workspaceScopes(by, policy)

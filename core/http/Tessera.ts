@@ -168,10 +168,11 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       wholeAnswer
     )
 
-  const guardCall = Effect.fnUntraced(function* (request: HttpRequest, needs: Needs): Effect.fn.Return<Guarded> {
-    const wrong = faultOfNeeds(needs)
-    if (wrong !== undefined) return yield* Effect.die(new TypeError(`guard: ${wrong}`))
-    const requestId = newRequestId()
+  const admit = Effect.fnUntraced(function* (
+    requestId: string,
+    request: HttpRequest,
+    needs: Needs
+  ): Effect.fn.Return<Guarded> {
     const workspace = workspaces.resolve(request)
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
     const admitted = yield* Effect.result(guard(grants, workspace, request, needs))
@@ -181,6 +182,23 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     const response = bearerError(workspace, admitted.failure, needs.resource)
     return { _tag: "Refused", response: withRequestId(requestId, response) }
   })
+
+  const guardCall = (request: HttpRequest, needs: Needs): Effect.Effect<Guarded> =>
+    Effect.suspend(() => {
+      const wrong = faultOfNeeds(needs)
+      if (wrong !== undefined) return Effect.die(new TypeError(`guard: ${wrong}`))
+      let requestId = ""
+      const admitted = Effect.suspend(() => {
+        requestId = newRequestId()
+        return admit(requestId, request, needs)
+      })
+      return Effect.catchDefect(admitted, (defect) =>
+        Effect.map(answerThrown(requestId, request, defect), (answer) => ({
+          _tag: "Refused",
+          response: wholeAnswer(answer)
+        }))
+      )
+    })
 
   return { handle, begin, guard: guardCall, routes, parts }
 })

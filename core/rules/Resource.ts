@@ -26,13 +26,11 @@ export const readResource = (issuer: string, text: string): Result.Result<Resour
     : Result.fail(new InvalidTarget({ reason: "not_ours" }))
 }
 
-/** One segment after the other, in what a URL's path is made of, and at most a slash at the end. */
-const segments = /^(?:\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})+)+\/?$/
+/** Segments of what a URL's path is made of, none of them dots, which a parser folds away; at most a slash at the end. */
+const segments = /^(?:\/(?!(?:\.|%2e){1,2}(?:\/|$))(?:[a-z0-9\-._~!$&'()*+,;=:@]|%[0-9a-f]{2})+)+\/?$/i
 
 /** Whether a resource of this path can stand below an issuer, under the very name that it is given. */
-export const isResourcePath = (path: string): boolean =>
-  // The parser would fold dots away, `%2e` too; two slashes at the start, which it takes for a host, are no segment.
-  segments.test(path) && new URL(path, "https://host").pathname === path
+export const isResourcePath = (path: unknown): path is string => typeof path === "string" && segments.test(path)
 
 /** What a grant is bound to, narrowed to what a token request asks for; `null` is the whole workspace. */
 export const narrowResource = (

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Clock, Deferred, type Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { type Coalescing, coalesce } from "../../adapters/coalesce.ts"
+import { roundsDuring } from "./roundsDuring.ts"
 
 /** A batch that left, held until the test answers it. */
 interface Batch {
@@ -202,16 +203,8 @@ describe("what travels together", () => {
               return items.map((item) => Exit.succeed(item))
             })
         })
-        let rounds = 0
-        let isDone = false
-        const count = () => {
-          rounds++
-          if (!isDone) setImmediate(count)
-        }
-        setImmediate(count)
         const often = (item: string) => Effect.repeat(call(item), { times: 99 })
-        yield* Effect.all(["a", "b", "c"].map(often), { concurrency: "unbounded" })
-        isDone = true
+        const rounds = yield* roundsDuring(Effect.all(["a", "b", "c"].map(often), { concurrency: "unbounded" }))
         expect(batches).toBeGreaterThanOrEqual(150)
         expect(rounds).toBeGreaterThanOrEqual(batches)
       })

@@ -9,6 +9,7 @@ import { connect } from "../../adapters/sqlite/connect.ts"
 import { storageOver } from "../../adapters/sqlite/Sqlite.ts"
 import { Conflict, type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { roundsDuring } from "./roundsDuring.ts"
 
 const inFile = (body: (path: string) => Effect.Effect<void, unknown, Scope.Scope>) => () =>
   Effect.runPromise(
@@ -175,15 +176,8 @@ describe("writes to a SQLite file", () => {
     inFile((path) =>
       Effect.gen(function* () {
         const store = yield* storeOver(yield* connect(path))
-        let rounds = 0
-        let isDone = false
-        const count = () => {
-          rounds++
-          if (!isDone) setImmediate(count)
-        }
-        setImmediate(count)
-        for (let n = 0; n < 300; n++) yield* store.insert(recordOf(n))
-        isDone = true
+        const numbers = Array.from({ length: 300 }, (_, n) => n)
+        const rounds = yield* roundsDuring(Effect.forEach(numbers, (n) => store.insert(recordOf(n))))
         expect(rounds).toBeGreaterThanOrEqual(100)
       })
     )

@@ -271,6 +271,21 @@ describe("which workspace a request is for", () => {
     ))
 })
 
+describe("a guard, where a host's own way to tell workspaces apart throws", () => {
+  test("refuses, and says so in the log under the answer's id", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const guarded = yield* world.guard("/x", { scopes: [] }, { host: "a b" })
+          const response = guarded._tag === "Refused" ? guarded.response : undefined
+          expect(response?.status).toBe(500)
+          const id = response && header(response, "x-request-id")
+          expect(world.log.join("\n")).toMatch(new RegExp(`a defect.*${id ?? "no id"}.*no such host: a b`))
+        }),
+      { resolve: resolveOrThrow }
+    ))
+})
+
 describe("a page of a host's own that throws", () => {
   const pages = Pages.layer(undefined, {
     error: () => {

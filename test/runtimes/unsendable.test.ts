@@ -51,12 +51,18 @@ const listening = async (listener: RequestListener, body: (port: number) => Prom
   }
 }
 
+/** A logger, and what it was told. */
+const eavesdropper = () => {
+  const said: Array<string> = []
+  const logger = Logger.make(({ cause, message }) => {
+    said.push(`${JSON.stringify(message)} ${String(cause)}`)
+  })
+  return { said, logger }
+}
+
 describe("an answer that Node refuses to send", () => {
   test("is answered with 500 and said in the log, under the request's id, and the server goes on", () => {
-    const said: Array<string> = []
-    const logger = Logger.make(({ cause, message }) => {
-      said.push(`${JSON.stringify(message)} ${String(cause)}`)
-    })
+    const { logger, said } = eavesdropper()
     return Effect.gen(function* () {
       const port = yield* freePort
       const limits = { requestTimeout: 10_000, shutdownTimeout: 1000 }
@@ -152,10 +158,7 @@ describe("an answer that no `Response` can be made of", () => {
   })
 
   test("is said in the server's own log", () => {
-    const said: Array<string> = []
-    const logger = Logger.make(({ cause, message }) => {
-      said.push(`${JSON.stringify(message)} ${String(cause)}`)
-    })
+    const { logger, said } = eavesdropper()
     return Effect.gen(function* () {
       const port = yield* freePort
       const limits = { requestTimeout: 10_000, shutdownTimeout: 1000 }
