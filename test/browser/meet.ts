@@ -2,7 +2,8 @@ import { expect } from "bun:test"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Page } from "playwright-core"
-import { violationsOf } from "./axe.ts"
+import { violationsOf } from "../pages/axe.ts"
+import { photograph } from "../pages/photograph.ts"
 
 const folder = join(import.meta.dir, "../../artifacts/screenshots/server")
 
@@ -20,7 +21,7 @@ export const meet = async (tab: Page, name: string): Promise<void> => {
   for (const look of looks) {
     await tab.emulateMedia({ colorScheme: look.colorScheme, reducedMotion: "reduce" })
     await tab.setViewportSize({ width: look.width, height: look.height })
-    await tab.screenshot({ path: join(folder, `${name}.${look.name}.png`), fullPage: true })
+    await photograph(tab, join(folder, `${name}.${look.name}.png`))
     const width = await tab.evaluate("document.documentElement.scrollWidth")
     expect({ name, look: look.name, width }).toEqual({ name, look: look.name, width: look.width })
     if (look.judged) expect({ name, violations: await violationsOf(tab) }).toEqual({ name, violations: [] })

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { northwind } from "../../runtimes/embed/guide/host.ts"
+import { violationsOf } from "../pages/axe.ts"
 import { launchBrowser } from "../pages/launchBrowser.ts"
 import { Application } from "./Application.ts"
-import { violationsOf } from "./axe.ts"
 
 /** The guide's own host, with people, a sign-in and a consent page of its own, in a browser. */
 

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { mkdirSync, readFileSync } from "node:fs"
+import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { Result } from "effect"
 import type { Browser, Page } from "playwright-core"
 import { readTheme, type ThemeOptions } from "../../core/pages/Theme.ts"
+import { violationsOf } from "./axe.ts"
 import { gallery } from "./gallery.ts"
 import { launchBrowser } from "./launchBrowser.ts"
+import { photograph } from "./photograph.ts"
 import { servePages } from "./servePages.ts"
 
 const screenshots = join(import.meta.dir, "../../artifacts/screenshots/pages")
-const axe = readFileSync(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"), "utf8")
 const names = [...gallery().keys()]
 
 /** Two are judged by axe: between them are both colour schemes and both widths. */
@@ -19,26 +20,6 @@ const looks = [
   { name: "narrow-light", colorScheme: "light", width: 360, height: 740, judged: false },
   { name: "narrow-dark", colorScheme: "dark", width: 360, height: 740, judged: true }
 ] as const
-
-interface Violation {
-  readonly id: string
-  readonly help: string
-  readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary?: string }>
-}
-
-const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-
-const violationsOf = async (tab: Page): Promise<ReadonlyArray<string>> => {
-  await tab.evaluate(axe)
-  // The shape is axe's documented result.
-  const { violations } = (await tab.evaluate(
-    `axe.run({ runOnly: ${JSON.stringify(rules)}, resultTypes: ["violations"] })`
-  )) as { readonly violations: ReadonlyArray<Violation> }
-  return violations.map(
-    ({ id, help, nodes }) =>
-      `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html}\n  ${failureSummary ?? ""}`).join("\n")}`
-  )
-}
 
 const widthOf = (tab: Page): Promise<unknown> => tab.evaluate("document.documentElement.scrollWidth")
 
@@ -78,7 +59,7 @@ describe.each([...looks])("$name", (look) => {
   test.each(names)("%s fits, lives under its policy and is accessible", async (name) => {
     complaints = []
     await tab.goto(pages.at(name))
-    await tab.screenshot({ path: join(screenshots, `${name}.${look.name}.png`), fullPage: true })
+    await photograph(tab, join(screenshots, `${name}.${look.name}.png`))
     expect(await tab.evaluate("getComputedStyle(document.querySelector('main')).display")).toBe("block")
     expect(await tab.evaluate("document.styleSheets.length")).toBe(1)
     expect(await widthOf(tab)).toBe(look.width)
@@ -123,7 +104,7 @@ test.each([...themed])("in the theme %s, %s can be read (%s)", async (theme, nam
   const complaints: Array<string> = []
   tab.on("console", (message) => complaints.push(message.text()))
   await tab.goto(served.at(name))
-  await tab.screenshot({ path: join(screenshots, `theme-${theme}-${name}.${lookName}.png`), fullPage: true })
+  await photograph(tab, join(screenshots, `theme-${theme}-${name}.${lookName}.png`))
   expect(await widthOf(tab)).toBe(width)
   expect(await violationsOf(tab)).toEqual([])
   expect(complaints).toEqual([])

@@ -54,6 +54,8 @@ describe("the way back to the application", () => {
 describe("with the keyboard alone", () => {
   test("login starts in the email field and goes on in reading order", async () => {
     await tab.goto(pages.at("login"))
+    // A browser gives the focus with the first frame that it draws, which may be after the page is there.
+    await tab.locator(":focus").waitFor()
     const order = [await focused()]
     for (let step = 0; step < 2; step++) {
       await tab.keyboard.press("Tab")
