@@ -18,6 +18,9 @@ describe("the failures in what bun test printed", () => {
       "error: no",
       "(fail) four",
       "",
+      "test/c.test.ts:",
+      "✗ test/c.test.ts (worker crashed: exit code 0)",
+      "",
       "2 tests failed:",
       "(fail) two [2.00ms]",
       "(fail) four",
@@ -26,7 +29,8 @@ describe("the failures in what bun test printed", () => {
     ].join("\n")
     expect(failuresIn(output)).toEqual([
       "9 | expect(1).toBe(2)\nerror: expect(received).toBe(expected)\n(fail) two [2.00ms]",
-      "error: no\n(fail) four"
+      "error: no\n(fail) four",
+      "✗ test/c.test.ts (worker crashed: exit code 0)"
     ])
   })
 

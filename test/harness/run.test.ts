@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
-import { mkdtempSync, readdirSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -16,12 +16,12 @@ const testFile = (body: string) => {
   return file
 }
 
-const run = (body: string, ...args: ReadonlyArray<string>) => {
-  const { status, stderr } = spawnSync(node(), [runner, "--without-services", testFile(body), ...args], {
-    encoding: "utf8"
-  })
+const runFiles = (...args: ReadonlyArray<string>) => {
+  const { status, stderr } = spawnSync(node(), [runner, "--without-services", ...args], { encoding: "utf8" })
   return { status, last: stderr.trim().split("\n").slice(-2) }
 }
+
+const run = (body: string, ...args: ReadonlyArray<string>) => runFiles(testFile(body), ...args)
 
 describe("npm test", () => {
   test("succeeds when everything passes, and says how much that was", () => {
@@ -39,6 +39,21 @@ describe("npm test", () => {
   test("ends with what failed, however much was said since", () => {
     const { status, last } = run(`test("a", () => expect(1).toBe(2))\ntest("b", () => console.error("b says"))`)
     expect(last).toEqual([expect.stringMatching(/^\(fail\) a/), "1 passed, 1 failed"])
+    expect(status).not.toBe(0)
+  })
+
+  test("runs files side by side, and tells apart what they say", () => {
+    const noisy = `for (const n of Array.from({ length: 50 }).keys())
+      test("passes " + n, async () => { console.error("loud", n); await Bun.sleep(1) })`
+    const broken = `${noisy}\ntest("breaks", () => expect(1).toBe(2))`
+    const { status, last } = runFiles(testFile(noisy), testFile(broken), testFile(noisy))
+    expect(last).toEqual([expect.stringMatching(/^\(fail\) breaks/), "150 passed, 1 failed"])
+    expect(status).not.toBe(0)
+  })
+
+  test("fails when the process of a file ends before its tests", () => {
+    const { status, last } = runFiles(testFile(`test("a", () => {})`), testFile(`test("b", () => process.exit(0))`))
+    expect(last.at(-1)).toMatch(/^1 passed, [1-9]\d* failed$|nobody knows what passed$/)
     expect(status).not.toBe(0)
   })
 
@@ -90,23 +105,30 @@ const exitOf = (child: ChildProcess) =>
 const byLauncher = () => [node(), runner]
 const byNpm = () => ["npm", "test", "--"]
 
-/** Starts a run with servers of its own, waits until its one test is in the middle, and sends the signal. */
+/** Starts a run with servers of its own, waits until its tests are in the middle, and sends the signal. */
 const stop = async (name: NodeJS.Signals, by = byLauncher): Promise<Stopped> => {
   const scratch = mkdtempSync(join(tmpdir(), "stop-"))
-  const file = testFile(`test("hangs", async () => { console.log("in the middle"); await new Promise(() => {}) })`)
+  const files = [1, 2].map(() =>
+    testFile(`import { writeFileSync } from "node:fs"
+      test("hangs", async () => { writeFileSync(import.meta.path + ".begun", ""); await new Promise(() => {}) })`)
+  )
   // Other users own the servers' folders below.
   spawnSync("chmod", ["711", scratch])
   const { TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_REDIS_CLUSTER_URL, ...env } = process.env
   const [command = "", ...args] = by()
-  const child = spawn(command, [...args, file], {
+  const child = spawn(command, [...args, ...files], {
     cwd: join(import.meta.dir, "../.."),
     env: { ...env, TMPDIR: scratch },
-    stdio: ["ignore", "pipe", "ignore"]
+    stdio: "ignore"
   })
   const ended = exitOf(child)
-  await new Promise<void>((resolve) => {
-    child.stdout.on("data", (chunk) => String(chunk).includes("in the middle") && resolve())
-  })
+  const begun = await Effect.runPromise(
+    pollUntil(
+      Effect.sync(() => files.every((file) => existsSync(`${file}.begun`))),
+      60_000
+    )
+  )
+  expect(begun).toBe(true)
   const family = familyOf(child.pid ?? 0)
   child.kill(name)
   const how = await ended
@@ -122,7 +144,7 @@ const stop = async (name: NodeJS.Signals, by = byLauncher): Promise<Stopped> => 
 describe("stopping npm test", () => {
   test.each(["SIGTERM", "SIGINT"] as const)("%s takes every server and folder along", async (name) => {
     const { status, family, left } = await stop(name)
-    // The launcher, the runner, bun test, PostgreSQL and its children, and four of Redis.
+    // The launcher, the runner, bun test, its processes, PostgreSQL and its children, and four of Redis.
     expect(family.length).toBeGreaterThan(8)
     expect(family.filter(isAlive)).toEqual([])
     expect(left).toEqual([])

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process"
-import { constants, tmpdir } from "node:os"
+import { availableParallelism, constants, tmpdir } from "node:os"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { readCounts } from "./Counts.ts"
 import { failuresIn } from "./failuresIn.ts"
@@ -10,7 +10,10 @@ import { letThrough, sweepThrowaways, throwawayFolder } from "./throwawayFolder.
 const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
 
 /** A test that starts servers of its own on a busy machine needs more than the five seconds of `bun test`. */
-const limitPerTest = 60_000
+const limitPerTest = 180_000
+
+/** Half of the time goes into waiting for servers and browsers. More at once would be short of connections to them. */
+const filesAtOnce = Math.min(2, availableParallelism())
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
@@ -28,6 +31,8 @@ const bunTest = (args: ReadonlyArray<string>, environment: Environment) =>
         "--no-env-file",
         "test",
         `--timeout=${limitPerTest}`,
+        `--parallel=${filesAtOnce}`,
+        "--no-isolate",
         ...ignored.map((pattern) => `--path-ignore-patterns=${pattern}`),
         ...args
       ],
