@@ -11,8 +11,11 @@ export const sql = (postgres: PostgresServer, url: string, text: string) =>
       status === 0 ? Effect.succeed(stdout.trim()) : Effect.fail(new BenchFailed({ message: `psql failed: ${stderr}` }))
   )
 
+const urlOf = (postgres: PostgresServer, name: string) => postgres.server.url.replace(/\/postgres$/, `/${name}`)
+
 export const freshDatabase = (postgres: PostgresServer, name: string) =>
-  Effect.as(
-    sql(postgres, postgres.server.url, `CREATE DATABASE ${name}`),
-    postgres.server.url.replace(/\/postgres$/, `/${name}`)
-  )
+  Effect.as(sql(postgres, postgres.server.url, `CREATE DATABASE ${name}`), urlOf(postgres, name))
+
+/** While nobody is connected to the original. */
+export const copyDatabase = (postgres: PostgresServer, original: string, name: string) =>
+  Effect.as(sql(postgres, postgres.server.url, `CREATE DATABASE ${name} TEMPLATE ${original}`), urlOf(postgres, name))

@@ -4,7 +4,7 @@ import { type Generator, startGenerator } from "../measure/Generator.ts"
 import { installPeers } from "../measure/installPeers.ts"
 import { closely, type Options } from "../measure/Options.ts"
 import type { Subject } from "../measure/Subject.ts"
-import { type PeerOptions, peer, tessera } from "../servers/start.ts"
+import { type PeerOptions, peer, sealedFloor, tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
 import type { Part, Setting } from "./Part.ts"
 
@@ -97,7 +97,7 @@ export const peers: Part = {
     const { say } = setting
     yield* installPeers(say)
     const generator = yield* startGenerator()
-    const ours = yield* tessera(setting)
+    const ours = [yield* tessera(setting), yield* sealedFloor(setting, "bun")]
     let running: ReadonlyArray<ReadonlyArray<Running>> = yield* Effect.forEach(field, (ways) =>
       Effect.forEach(ways, (candidate) =>
         Effect.map(peer(setting, candidate), (subject): Running => ({ candidate, subject }))
@@ -109,7 +109,7 @@ export const peers: Part = {
         const tried = yield* Effect.forEach(running, (ways) => cheapest(setting, generator, workload, ways))
         running = tried.map(({ worthTrying }) => worthTrying)
         const options = contestOptions(setting.options, workload)
-        const subjects = tried.map(({ best }) => best).toSpliced(ourPlace, 0, ours)
+        const subjects = tried.map(({ best }) => best).toSpliced(ourPlace, 0, ...ours)
         const entrants = subjects.map((subject) =>
           entrant({ generator, options, workload, subjects: [subject], values, fewCodes })
         )

@@ -1,17 +1,15 @@
-import { join } from "node:path"
 import { Effect } from "effect"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
 import { entrant, hold } from "../measure/contest.ts"
-import { freshDatabase } from "../measure/databaseUrl.ts"
-import { freshRedis } from "../measure/freshRedis.ts"
 import { startGenerator } from "../measure/Generator.ts"
-import { closely } from "../measure/Options.ts"
+import { closely, type Options } from "../measure/Options.ts"
 import type { Result } from "../measure/Result.ts"
-import { tessera } from "../servers/start.ts"
+import type { Subject } from "../measure/Subject.ts"
+import { floorOverStore, tessera } from "../servers/start.ts"
 import { grantAt } from "../servers/tessera/grants.ts"
 import type { Workload } from "../Workload.ts"
+import { fillStores } from "./fillStores.ts"
 import type { Part } from "./Part.ts"
 import { pgbench } from "./pgbench.ts"
 import { redisBenchmark } from "./redisBenchmark.ts"
@@ -22,29 +20,23 @@ const grants = 50_000
 /** So many that calls which meet seldom ask for the same. */
 const values = 12_800
 /** A database's checkpoints and the start of 64 processes weigh on its own program, so that has long turns. */
-const programMillis = 3000
+const programMillis = 2500
 
 export const stores: Part = {
   name: part,
   about: "each store beside what its own benchmark program makes of like rows with the same statements",
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
-    const { options } = setting
+    // The stores were filled by somebody else, so nothing of a server here has run before.
+    const options = { ...setting.options, firstWarmRequests: 2 * setting.options.firstWarmRequests }
     // Beside such a program ours are not to be a moment that the host was quiet in, or was not.
     const long = { ...options, millis: 2 * options.millis }
     const short = { ...options, rounds: Math.min(options.rounds, 3), firstWarmRequests: 2000 }
     const { connections } = options
     const postgres = yield* setting.postgres
     const redis = yield* setting.redis
-    const url = yield* freshDatabase(postgres, "stores")
-    const folder = yield* throwawayFolder("bench-sqlite")
-    const file = `sqlite:${join(folder, "tessera.db")}`
-    // The databases' own programs swap rows of their own: a server would find versions that somebody else has written,
-    // as one process alone never does, and would pay for them in its next turn.
-    const apart = {
-      sqlite: `sqlite:${join(folder, "programs.db")}`,
-      postgres: yield* freshDatabase(postgres, "programs")
-    }
+    say(`${part}: filling the stores`)
+    const filled = yield* fillStores(setting, postgres, redis, grants)
     const generator = yield* startGenerator()
     const database = {
       postgres: [postgres.server.pid() ?? 0],
@@ -52,15 +44,18 @@ export const stores: Part = {
       sqlite: [],
       memory: []
     }
-    say(`${part}: filling the stores`)
-    for (const store of [apart.sqlite, apart.postgres]) yield* Effect.scoped(tessera(setting, { grants, store }))
     const subjects = {
       memory: yield* tessera(setting, { grants }),
-      sqlite: yield* tessera(setting, { grants, store: file }),
-      postgres: yield* tessera(setting, { grants, store: url }),
-      redis: yield* tessera(setting, { grants, store: yield* freshRedis(redis) })
+      sqlite: yield* tessera(setting, { grants, filled: true, store: filled.tessera.sqlite }),
+      postgres: yield* tessera(setting, { grants, filled: true, store: filled.tessera.postgres }),
+      redis: yield* tessera(setting, { grants, filled: true, store: filled.tessera.redis })
     }
-    const enter = (store: keyof typeof subjects, workload: Workload, how = options) =>
+    const floors = {
+      sqlite: yield* floorOverStore(setting, filled.floor.sqlite, grants),
+      postgres: yield* floorOverStore(setting, filled.floor.postgres, grants),
+      redis: yield* floorOverStore(setting, filled.floor.redis, grants)
+    }
+    const enterAs = (subject: Subject, store: keyof typeof subjects, workload: Workload, how: Options) =>
       entrant({
         generator,
         options: how,
@@ -68,9 +63,12 @@ export const stores: Part = {
         store,
         values,
         keepsChain: true,
-        subjects: [subjects[store]],
+        subjects: [subject],
         families: database[store]
       })
+    const enter = (store: keyof typeof subjects, workload: Workload, how = options) =>
+      enterAs(subjects[store], store, workload, how)
+    const floor = (store: keyof typeof floors, workload: Workload) => enterAs(floors[store], store, workload, long)
     const all = ["memory", "sqlite", "postgres", "redis"] as const
     const results: Array<Result> = []
 
@@ -80,9 +78,16 @@ export const stores: Part = {
     const issuing = around.map((store) => enter(store, "client_credentials", closely(options)))
     results.push(...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, closely(options), say)))
 
-    const select = yield* pgbench(postgres, apart.postgres, "select", grants, connections, programMillis)
+    const select = yield* pgbench(postgres, filled.programs.postgres, "select", grants, connections, programMillis)
     const check = (store: keyof typeof subjects, how = options) => enter(store, "bearer_check", how)
-    const checks = [check("memory"), check("sqlite"), check("redis"), check("postgres", long), select]
+    const checks = [
+      check("memory"),
+      check("sqlite"),
+      check("redis"),
+      check("postgres", long),
+      select,
+      floor("postgres", "bearer_check")
+    ]
     results.push(...(yield* hold({ part, workload: "bearer_check", entrants: checks }, long, say)))
 
     // As long as a grant is that the server has stored, command id included.
@@ -93,11 +98,13 @@ export const stores: Part = {
     const swaps = [
       refresh("memory", options),
       refresh("sqlite"),
-      yield* sqliteLoop(apart.sqlite, grants, long.millis),
+      yield* sqliteLoop(filled.programs.sqlite, grants, long.millis),
+      floor("sqlite", "refresh"),
       refresh("postgres"),
-      yield* pgbench(postgres, apart.postgres, "swap", grants, connections, programMillis),
+      yield* pgbench(postgres, filled.programs.postgres, "swap", grants, connections, programMillis),
       refresh("redis"),
-      yield* redisBenchmark(redis, grants, body, connections, programMillis)
+      yield* redisBenchmark(redis, grants, body, connections, programMillis),
+      floor("redis", "refresh")
     ]
     results.push(...(yield* hold({ part, workload: "refresh", entrants: swaps }, long, say)))
 

@@ -19,6 +19,8 @@ const Line = Schema.Struct({
   workloads: Schema.Array(Schema.Literals(workloads)),
   ours: Which,
   theirs: Schema.optionalKey(Which),
+  /** Who does nothing but what nobody can leave out: how near anybody could come. */
+  floor: Schema.optionalKey(Which),
   atMost: Schema.optionalKey(Schema.Finite),
   atLeast: Schema.optionalKey(Schema.Finite)
 })
@@ -38,6 +40,8 @@ export interface Verdict {
   readonly shown: string
   readonly wanted: string
   readonly holds: boolean
+  /** The ratio of the floor, as text, where the line has one. */
+  readonly floor: string | undefined
 }
 
 const fits = (result: Result, line: Line, workload: string, which: Which): boolean =>
@@ -66,7 +70,8 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
   budget.flatMap((line) =>
     line.workloads.map((workload) => {
       const find = (which: Which) => results.find((result) => fits(result, line, workload, which))
-      const ratio = ratioOf(line, find(line.ours), line.theirs && find(line.theirs))
+      const theirs = line.theirs && find(line.theirs)
+      const ratio = ratioOf(line, find(line.ours), theirs)
       const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = line
       const isEnough = (ratio: number) => ratio <= atMost && ratio >= atLeast
       return {
@@ -77,10 +82,11 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
         ratio,
         shown: ratioText(ratio, isEnough),
         wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
-        holds: ratio !== undefined && isEnough(ratio)
+        holds: ratio !== undefined && isEnough(ratio),
+        floor: line.floor && ratioText(ratioOf(line, find(line.floor), theirs), isEnough)
       }
     })
   )
 
 export const verdictText = (verdict: Verdict): string =>
-  `${verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}`
+  `${verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}${verdict.floor === undefined ? "" : `; the floor: ${verdict.floor}`}`

@@ -26,7 +26,8 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
     verdict.figure,
     verdict.what,
     verdict.shown,
-    `${verdict.wanted}${verdict.holds ? "" : " (not reached)"}`
+    `${verdict.wanted}${verdict.holds ? "" : " (not reached)"}`,
+    verdict.floor ?? ""
   ])
   const figures = report.results
     .filter((result) => shown.has(result.part))
@@ -47,9 +48,10 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
   return `${heading}
 
 Measured by \`npm run bench\` in one run, everything side by side and in turns; \`benchmarks/README.md\` says how. The
-ratios carry over to other machines, the figures below them do not.
+ratios carry over to other machines, the figures below them do not. The floor, where there is one beside a peer or a
+database's own program, is what a bare server comes to that does nothing but what nobody can leave out.
 
-${table(["workload", "figure", "of what to what", "ratio", "aim"], ratios)}
+${table(["workload", "figure", "of what to what", "ratio", "aim", "floor"], ratios)}
 
 The same run in figures: medians over the rounds, 64 connections. CPU is the server's time for each request.
 

@@ -1,26 +1,14 @@
 import { createInterface } from "node:readline"
-import { Effect, Scope } from "effect"
-import { connect } from "../../adapters/sqlite/connect.ts"
 import { cpuOf } from "../load/CpuTime.ts"
 import type { Sample } from "../load/Run.ts"
 import { argument } from "./Argument.ts"
+import { openSqliteRows } from "./sqliteRows.ts"
 import { grantIdAt } from "./tessera/grants.ts"
 
 /** One transaction after the other on a file of ours with our settings: read a grant, swap it, commit. */
 const path = argument("store", "").slice("sqlite:".length)
 const grants = Number(argument("grants", "1000"))
-const scope = Scope.makeUnsafe()
-const connection = await Effect.runPromise(Effect.provideService(connect(path), Scope.Scope, scope))
-const begin = connection.prepare("BEGIN IMMEDIATE")
-const commit = connection.prepare("COMMIT")
-// As `adapters/sqlite/RecordTable.ts` has them for a grant that comes to expire later.
-const select = connection.prepare(
-  "SELECT owner, version, expires_at AS expiresAt, body FROM grants WHERE workspace = ? AND id = ?"
-)
-const swap = connection.prepare(
-  `UPDATE grants SET version = version + 1, expires_at = ?1, body = ?2
-    WHERE workspace = ?3 AND id = ?4 AND version = ?5 AND sweep_at <= ?1`
-)
+const rows = await openSqliteRows(path)
 
 const run = (millis: number): Sample => {
   const start = performance.now()
@@ -28,15 +16,9 @@ const run = (millis: number): Sample => {
   let requests = 0
   while (performance.now() - start < millis) {
     const id = grantIdAt(Math.floor(Math.random() * grants))
-    begin.run()
-    // The columns of the statement above.
-    const row = select.get("default", id) as {
-      readonly version: number
-      readonly expiresAt: number
-      readonly body: string
-    }
-    if (swap.run(row.expiresAt, row.body, "default", id, row.version) !== 1) throw new Error(`${id} was not swapped`)
-    commit.run()
+    rows.begin.run()
+    if (!rows.swap(id, rows.read(id))) throw new Error(`${id} was not swapped`)
+    rows.commit.run()
     requests++
   }
   const seconds = (performance.now() - start) / 1000

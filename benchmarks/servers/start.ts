@@ -66,6 +66,16 @@ export const sealedFloor = (executables: Executables, runtime: Runtime) =>
     args: []
   })
 
+/** Over a store that holds so many grants of ours. Nobody else may write there. */
+export const floorOverStore = (executables: Executables, store: string, grants: number) =>
+  startSubject({
+    name: "sealed floor",
+    runtime: "bun",
+    executable: executableOf(executables, "bun"),
+    script: script("overStore/serve.ts"),
+    args: [`--store=${store}`, `--grants=${grants}`]
+  })
+
 const bareNames = { bun: "bare Bun.serve", elysia: "bare Elysia", node: "bare node:http" }
 
 export const bareFloor = (executables: Executables, server: "bun" | "elysia" | "node") => {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { allParts } from "../../benchmarks/parts/all.ts"
 import { generatorBound } from "../../benchmarks/report/generatorBound.ts"
-import { type Budget, judge, readBudget } from "../../benchmarks/report/judge.ts"
+import { type Budget, judge, readBudget, verdictText } from "../../benchmarks/report/judge.ts"
 import { resultOf, sampleOf } from "./resultOf.ts"
 
 const line: Budget[number] = {
@@ -23,6 +23,16 @@ describe("judge", () => {
     expect(verdict?.ratio).toBe(1.5)
     expect(verdict?.holds).toBe(true)
     expect(judge([{ ...line, atMost: 1.49 }], [ours, floor])[0]?.holds).toBe(false)
+  })
+
+  test("tells beside a line what its floor comes to, which decides nothing", () => {
+    const withFloor = { ...line, theirs: { subject: "peer" }, floor: { subject: "floor" }, atMost: 0.4 }
+    const results = [resultOf("tessera", [sampleOf(50)]), resultOf("peer", [sampleOf(100)])]
+    const [missed] = judge([withFloor], [...results, resultOf("floor", [sampleOf(45)])])
+    expect(missed).toMatchObject({ holds: false, floor: "0.45" })
+    expect(missed && verdictText(missed)).toEndWith("0.50, at most 0.4; the floor: 0.45")
+    expect(judge([withFloor], results)).toMatchObject([{ holds: false, floor: "not measured" }])
+    expect(judge([line], results)).toMatchObject([{ floor: undefined }])
   })
 
   test("a line that was not measured does not hold", () => {

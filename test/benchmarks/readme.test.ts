@@ -23,11 +23,13 @@ const verdict: Verdict = {
   ratio: undefined,
   shown: "not measured",
   wanted: "at most 1.5",
-  holds: false
+  holds: false,
+  floor: undefined
 }
 
 test("a line of the budget without figures is not left out", () => {
-  expect(performanceSection(report, [verdict])).toContain("| not measured | at most 1.5 (not reached) |")
+  expect(performanceSection(report, [verdict])).toContain("| not measured | at most 1.5 (not reached) |  |")
+  expect(performanceSection(report, [{ ...verdict, floor: "1.6" }])).toContain("| at most 1.5 (not reached) | 1.6 |")
 })
 
 test("what the load generator may have held up is named", () => {

@@ -1,4 +1,4 @@
-import { kinds, open, seal, sha256Of } from "./Seal.ts"
+import { kinds, type Opened, open, seal, sha256Of } from "./Seal.ts"
 
 /** What a floor answers: no check but those without which there would be no seal and no secret. */
 
@@ -19,7 +19,7 @@ const isSecret = (text: string | null): boolean => {
 
 const refused = JSON.stringify({ error: "invalid_grant" })
 
-const tokens = (of: Uint8Array, generation: number) =>
+export const tokens = (of: Uint8Array, generation: number) =>
   JSON.stringify({
     access_token: seal(kinds.access, of, 0, Date.now() + hour),
     token_type: "Bearer",
@@ -51,6 +51,12 @@ export const token = (body: string): string => {
   }
 }
 
+/** The refresh token of a form whose secret is the client's. */
+export const refreshOf = (body: string): Opened | undefined => {
+  const form = new URLSearchParams(body)
+  return isSecret(form.get("client_secret")) ? open(form.get("refresh_token") ?? "") : undefined
+}
+
 /** The first eight characters of a grant's id. */
 const markOf = (of: Uint8Array): string => Buffer.from(of.buffer, of.byteOffset, 6).toString("base64url")
 
@@ -80,10 +86,14 @@ const companies = [
   { id: "2", name: "Globex", domain: "globex.example" }
 ]
 
-export const bearer = (authorization: string | null | undefined): string => {
-  const opened = open(authorization?.slice(7) ?? "")
-  return opened === undefined ? refused : JSON.stringify({ data: companies, as: { kind: "user", user: "user-1" } })
-}
+const scheme = "Bearer "
+export const bearerOf = (token: string): string => scheme + token
+
+/** What a caller gets who is let in. */
+export const data = (): string => JSON.stringify({ data: companies, as: { kind: "user", user: "user-1" } })
+
+export const bearer = (authorization: string | null | undefined): string =>
+  open(authorization?.slice(scheme.length) ?? "") === undefined ? refused : data()
 
 export const metadata = JSON.stringify({
   issuer: "http://127.0.0.1:3000",
