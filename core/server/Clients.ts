@@ -56,13 +56,18 @@ export const makeClients = (
   const recent = new Recent<Client>(cachedClients, policy.clientStaleness)
   const forget = (workspace: WorkspaceId, id: ClientId) => Effect.sync(() => recent.forget(workspace, id))
 
-  const read = (workspace: WorkspaceId, id: ClientId) =>
+  /**
+   * Counted from when it was asked for: whoever came before the answer did, and looks after it, is not to take it for one
+   * from the future, nor ask again.
+   */
+  const read = (workspace: WorkspaceId, id: ClientId, asked?: Instant) =>
     Effect.suspend(() => {
       const before = recent.forgotten
+      const since = asked ?? instantOf(clock)
       return Effect.map(records.get(workspace, id), (kept) => {
         const client = kept?.value
         // What is not there is not remembered: made-up ids must neither fill the memory nor hide a client to come.
-        if (client !== undefined) recent.remember(workspace, id, client, instantOf(clock), before)
+        if (client !== undefined) recent.remember(workspace, id, client, since, before)
         return client
       })
     })
@@ -80,7 +85,7 @@ export const makeClients = (
     atHand,
     find: (workspace, id, now = instantOf(clock)) => {
       const client = atHand(workspace, id, now)
-      return client === undefined ? read(workspace, id) : Effect.succeed(client)
+      return client === undefined ? read(workspace, id, now) : Effect.succeed(client)
     },
     findStored: (workspace, id) =>
       Effect.tap(read(workspace, id), (client) => (client === undefined ? forget(workspace, id) : Effect.void)),

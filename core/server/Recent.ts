@@ -6,7 +6,7 @@ interface Entry<A> {
   readonly workspace: WorkspaceId
   readonly value: A
   readonly until: Instant
-  /** When it was read: a clock that shows less was set back, and does not tell for how long it has been. */
+  /** When it was asked for: a clock that shows less was set back, and does not tell for how long it has been. */
   readonly since: Instant
 }
 
