@@ -141,7 +141,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     }
     return Effect.flatMapEager(Effect.exit(attempt(endpoint, call)), (exit) =>
       Exit.isSuccess(exit)
-        ? Effect.succeed(finish(requestId, request, route, exit.value))
+        ? finished(requestId, request, route, exit.value)
         : Effect.catchDefect(
             Effect.map(answerFailure(parts, call, route, exit.cause), (response) =>
               finish(requestId, request, route, response)
@@ -209,6 +209,20 @@ const attempt = (endpoint: Endpoint, call: Call): ReturnType<Endpoint> => {
     return endpoint(call)
   } catch (defect) {
     return Effect.die(defect)
+  }
+}
+
+/** A host's own endpoint may answer with what is no answer, at once or later. */
+const finished = (
+  requestId: string,
+  request: HttpRequest,
+  route: Route,
+  response: HttpResponse
+): Effect.Effect<HttpResponse> => {
+  try {
+    return Effect.succeed(finish(requestId, request, route, response))
+  } catch (defect) {
+    return answerThrown(requestId, request, defect)
   }
 }
 

@@ -1,0 +1,47 @@
+import { expect, test } from "bun:test"
+import { Effect, Logger } from "effect"
+import type { Endpoint } from "../../core/http/Call.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { header, jsonOf } from "../given/flow.ts"
+import { inWorld } from "../given/World.ts"
+
+// What hosts without types answer: a forgotten `return`, and headers as other frameworks have them.
+const nothings: Readonly<Record<string, unknown>> = {
+  "/nothing": undefined,
+  "/object": { status: 200, headers: { a: "b" }, body: "" }
+}
+
+const answering = (nothing: unknown): Endpoint => {
+  // The very thing that no type allows.
+  const answer = nothing as HttpResponse
+  return ({ request }) => (request.query === "" ? Effect.succeed(answer) : Effect.as(Effect.yieldNow, answer))
+}
+
+test.each(Object.keys(nothings).flatMap((path) => [path, `${path}?later`]))(
+  "a host's route that answers with no answer is a 500 with an id, and in the log: %s",
+  (target) => {
+    const logged: Array<string> = []
+    const logger = Logger.make(({ message }) => {
+      logged.push(JSON.stringify(message))
+    })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const response = yield* world.send("GET", target)
+          expect([response.status, jsonOf(response).error]).toEqual([500, "server_error"])
+          const id = header(response, "x-request-id") ?? "no id"
+          expect(logged).toEqual([expect.stringMatching(new RegExp(`a defect.*${id}`))])
+        }).pipe(Effect.provide(Logger.layer([logger]))),
+      {
+        routes: () =>
+          Object.entries(nothings).map(([path, nothing]) => ({
+            path,
+            match: "exact",
+            methods: { GET: answering(nothing) },
+            errors: "oauth",
+            cors: false
+          }))
+      }
+    )
+  }
+)
