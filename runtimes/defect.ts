@@ -13,16 +13,27 @@ const wholeBroken: HttpResponse = { ...broken, headers: [...broken.headers, noSn
 /** A host's own answer may have any text for it, and then that is what nobody would send. */
 const writable = /^[\x21-\x7e]*$/
 
-const requestIdOf = ({ headers }: HttpResponse): string => {
-  const id = headers.findLast(([name]) => name === "x-request-id")?.[1] ?? ""
+type Pair = readonly [name: string, value: string]
+
+const isPair = (pair: unknown): pair is Pair =>
+  Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "string"
+
+/** What can be read of the headers of what a host answered with, which need be no answer at all. */
+export const pairsIn = (answered: unknown): ReadonlyArray<Pair> =>
+  typeof answered === "object" && answered !== null && "headers" in answered && Array.isArray(answered.headers)
+    ? answered.headers.filter(isPair)
+    : []
+
+const requestIdOf = (answered: unknown): string => {
+  const id = pairsIn(answered).findLast(([name]) => name === "x-request-id")?.[1] ?? ""
   return writable.test(id) ? id : ""
 }
 
-const logDefect = (log: Log, answer: HttpResponse, defect: unknown): void =>
-  log(Effect.logError("a defect", { requestId: requestIdOf(answer) }, Cause.die(defect)))
+const logDefect = (log: Log, answered: unknown, defect: unknown): void =>
+  log(Effect.logError("a defect", { requestId: requestIdOf(answered) }, Cause.die(defect)))
 
 /** In place of an answer of a host's own that the platform would not send: nothing of it but its id. */
-export const insteadOf = (unsent: HttpResponse, defect: unknown, log: Log): HttpResponse => {
+export const insteadOf = (unsent: unknown, defect: unknown, log: Log): HttpResponse => {
   logDefect(log, unsent, defect)
   return withRequestId(requestIdOf(unsent), wholeBroken)
 }

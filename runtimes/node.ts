@@ -4,7 +4,7 @@ import { secretJson } from "../core/http/answer.ts"
 import { SharedAnswer } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
-import { answerThrown, insteadOf } from "./defect.ts"
+import { answerThrown, insteadOf, pairsIn } from "./defect.ts"
 import { gather } from "./gather.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
@@ -188,13 +188,13 @@ const write = (request: IncomingMessage, response: ServerResponse, answer: HttpR
 const writeInstead = (
   request: IncomingMessage,
   response: ServerResponse,
-  unsent: HttpResponse,
+  unsent: unknown,
   answer: HttpResponse,
   keepAlive: boolean
 ): void => {
   if (response.headersSent) return void response.destroy()
   try {
-    for (const [name] of unsent.headers) response.removeHeader(name)
+    for (const [name] of pairsIn(unsent)) response.removeHeader(name)
     // What Node keeps of an answer that it began to read. HTTP/2 has neither, and warns of whoever sets them.
     if (request.httpVersionMajor === 1) {
       response.statusMessage = ""

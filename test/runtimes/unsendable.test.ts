@@ -170,6 +170,50 @@ describe("an answer that no `Response` can be made of", () => {
   })
 })
 
+describe("what is no answer at all, from a host without types", () => {
+  // What a forgotten `return` gives, and headers as other frameworks have them.
+  const nothings: Readonly<Record<string, unknown>> = {
+    "/nothing": undefined,
+    "/null": null,
+    "/object": { status: 200, headers: { "x-request-id": "a" }, body: "abc" },
+    "/pairs": { status: 200, headers: ["x-request-id", null], body: "abc" },
+    "/bodiless": { status: 200, headers: [["x-request-id", "the-request"]] }
+  }
+  const wanting = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
+    const path = request.path.replace(/^\/later/, "")
+    if (!(path in nothings)) return serve(request)
+    // The very thing that no type allows.
+    const nothing = nothings[path] as HttpResponse
+    return request.path.startsWith("/later") ? Promise.resolve(nothing) : nothing
+  }
+  const paths = Object.keys(nothings).flatMap((path) => [path, `/later${path}`])
+
+  test("is answered with 500 over node:http, and the server goes on", async () => {
+    let logged = 0
+    const log = () => void logged++
+    await listening(nodeListener(wanting, { log }), async (port) => {
+      for (const path of paths) {
+        const [a, wrong, c] = await Promise.all(["/a", path, "/c"].map((one) => ask(port, one)))
+        expect([path, a?.body, wrong?.status, c?.body]).toEqual([path, "fine", 500, "fine"])
+      }
+    })
+    expect(logged).toBe(paths.length)
+  })
+
+  // Without a body, or with an object of headers, a `Response` can be made.
+  for (const path of paths.filter((path) => !/\/(?:bodiless|object)$/.test(path))) {
+    test(`is answered with 500 where a \`Response\` is wanted, and costs nobody else an answer: ${path}`, async () => {
+      let logged = 0
+      const { fetch } = bunServe(wanting, { log: () => void logged++ })
+      const asked = (one: string) => new Request(`http://localhost${one}`, { method: "POST" })
+      const crowd = ["/a", path, "/c"].map((one) => Promise.resolve(fetch(asked(one), { requestIP: () => null })))
+      expect((await Promise.all(crowd)).map(({ status }) => status)).toEqual([200, 500, 200])
+      expect(logged).toBe(1)
+      expect((await fetchHandler(wanting)(asked(path))).status).toBe(500)
+    })
+  }
+})
+
 describe("a host's own `Serve` that throws, or rejects", () => {
   const serveOrThrow = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
     if (request.path === "/throws") throw new Error("the host's own trouble")
