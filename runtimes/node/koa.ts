@@ -5,9 +5,12 @@ import { nodeListener } from "../node.ts"
 import { bodyRead } from "./bodyRead.ts"
 import { isOurs, type MountOptions } from "./connect.ts"
 
+/** Over HTTP/2 it is the stream of an answer that knows. */
+type Answering = ServerResponse & { readonly stream?: { readonly destroyed: boolean } }
+
 interface KoaContext {
   readonly req: IncomingMessage
-  readonly res: ServerResponse
+  readonly res: Answering
   readonly originalUrl: string
   /** What a body parser leaves behind. */
   readonly request: { readonly body?: unknown; readonly rawBody?: unknown }
@@ -35,7 +38,7 @@ export const koaMount =
     // What comes before this in the app waits as for any answer, and finds its status: not a 404 that it would fill.
     await new Promise<void>((resolve) => {
       // Whoever left while the app was busy has closed it already, and it closes only once.
-      if (res.destroyed) return resolve()
+      if (res.destroyed || res.stream?.destroyed === true) return resolve()
       res.once("close", resolve)
       listener(req, res)
     })
