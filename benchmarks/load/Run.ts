@@ -1,5 +1,8 @@
 import type { Plan } from "../Plan.ts"
 
+/** How many times as long as it should warming up takes at most. */
+export const warmPatience = 6
+
 /** What the load generator is told. */
 export interface Run {
   readonly plan: Plan
@@ -34,6 +37,11 @@ export interface Sample {
   readonly memory: number
   /** Of one core, how much the generator itself used. */
   readonly generatorLoad: number
+}
+
+/** With how many were answered before those that count. */
+export interface WarmedSample extends Sample {
+  readonly warmRequests: number
 }
 
 export interface Failure {

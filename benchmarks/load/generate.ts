@@ -3,14 +3,12 @@ import type { Socket } from "bun"
 import { Answers } from "./Answers.ts"
 import { cpuOf, cpuOfFamily, memoryOf } from "./CpuTime.ts"
 import { Latencies } from "./Latencies.ts"
-import type { Failure, Run, Sample } from "./Run.ts"
+import { type Failure, type Run, type WarmedSample, warmPatience } from "./Run.ts"
 import { requestsOf } from "./requests.ts"
 
 /** How many of the values that can be used once go into the warming up, if its time is not over before. */
 const warmShare = 0.3
 const silence = 20_000
-/** How many times as long as it should warming up takes at most. */
-const patience = 6
 /** Answers for each connection that a turn has at least: the first of each came out of one and the same burst. */
 const leastEach = 4
 
@@ -38,7 +36,7 @@ const meter = (run: Run) => ({
 /** Where chains stand: what the server has replaced must not be used again. */
 const chains = new Map<string, Array<string>>()
 
-const perform = (run: Run): Promise<Sample> =>
+const perform = (run: Run): Promise<WarmedSample> =>
   new Promise((resolve, reject) => {
     const { plan, connections } = run
     // A request that never changes is one value, or one for each host.
@@ -53,15 +51,16 @@ const perform = (run: Run): Promise<Sample> =>
     const latencies = new Latencies()
     const open: Array<Connection> = []
     let phase: "warming" | "measuring" | "draining" | "over" = "warming"
-    let measured: Sample | undefined
+    let measured: WarmedSample | undefined
     let out = 0
     let start = meter(run)
     let count = 0
+    let warmRequests = 0
     let next = 0
     let lastAnswer = performance.now()
     let timer: ReturnType<typeof setTimeout> | undefined
 
-    const end = (sample: Sample | Error) => {
+    const end = (sample: WarmedSample | Error) => {
       if (phase === "over") return
       phase = "over"
       clearTimeout(timer)
@@ -87,6 +86,7 @@ const perform = (run: Run): Promise<Sample> =>
       const seconds = (stop.at - start.at) / 1000
       measured = {
         requests: count,
+        warmRequests,
         seconds,
         perSecond: count / seconds,
         cpu: ((stop.cpu - start.cpu) * 1000) / count,
@@ -108,6 +108,7 @@ const perform = (run: Run): Promise<Sample> =>
       clearTimeout(timer)
       phase = "measuring"
       start = meter(run)
+      warmRequests = count
       count = 0
       timer = setTimeout(finishWhenAnswered, run.millis)
     }
@@ -185,7 +186,7 @@ const perform = (run: Run): Promise<Sample> =>
     }
     const measureWhenWarm = (since: number) => {
       if (phase !== "warming") return
-      const isWarm = count >= run.warmRequests || performance.now() - since > run.warmMillis * patience
+      const isWarm = count >= run.warmRequests || performance.now() - since > run.warmMillis * warmPatience
       if (isWarm) measure()
       else timer = setTimeout(() => measureWhenWarm(since), run.warmMillis / 10)
     }

@@ -1,11 +1,11 @@
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
-import type { Run, Sample } from "../load/Run.ts"
+import type { Run, WarmedSample } from "../load/Run.ts"
 import { generatorCore } from "./cores.ts"
 import { type BenchFailed, startTalker } from "./Talker.ts"
 
 export interface Generator {
-  readonly run: (run: Run) => Effect.Effect<Sample, BenchFailed>
+  readonly run: (run: Run) => Effect.Effect<WarmedSample, BenchFailed>
 }
 
 export const startGenerator = (core: number = generatorCore): Effect.Effect<Generator, BenchFailed, Scope.Scope> =>
@@ -17,5 +17,5 @@ export const startGenerator = (core: number = generatorCore): Effect.Effect<Gene
       core
     }),
     // What `generate` says.
-    (talker) => ({ run: (run) => Effect.map(talker.ask(run), (sample) => sample as Sample) })
+    (talker) => ({ run: (run) => Effect.map(talker.ask(run), (sample) => sample as WarmedSample) })
   )
