@@ -34,3 +34,11 @@ test("a client that got its tokens, and could not be noted as proven, may be swe
   const result = await Effect.runPromise(checkModel(stage, { seed: struckNote, runs: 1 }))
   expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
 })
+
+/** A script in which an answer with a successor is lost, and the token is presented twice more, at the end of its grace. */
+const lostSuccessor = 1_914_795_554
+
+test("a successor that reached nobody counts as handed out when the retry brings it", async () => {
+  const result = await Effect.runPromise(checkModel(stage, { seed: lostSuccessor, runs: 1 }))
+  expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+})
