@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { beginning, isInDoubt, type State } from "../model/State.ts"
 import type { World } from "../model/World.ts"
-import { type Command, type Ref, type Script, type Step, stepsOf } from "../script/Command.ts"
+import { type Command, type Presented, type Ref, type Script, type Step, stepsOf } from "../script/Command.ts"
 import { type Answered, explain, type Objection } from "./explain.ts"
 import { blank, type Ledger, needs, withAnswer } from "./Ledger.ts"
 import type { Player } from "./Player.ts"
@@ -21,6 +21,13 @@ export interface Playthrough {
   readonly played: number
 }
 
+/** A token says by itself whose it is. */
+const clientsBehind = (token: Presented | null, state: State): ReadonlyArray<Ref> => {
+  const access = token?.kind === "access" ? state.access.get(token.ref) : undefined
+  const grant = access === undefined ? undefined : state.grants.get(access.grant)
+  return grant === undefined ? [] : [grant.client]
+}
+
 const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
   switch (step._tag) {
     case "Redeem":
@@ -34,6 +41,8 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
       return [step.client]
     case "Decide":
       return [state.pages.get(step.page)?.client ?? 0]
+    case "Check":
+      return clientsBehind(step.token, state)
     default:
       return []
   }
