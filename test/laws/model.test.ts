@@ -44,3 +44,11 @@ test("a successor that reached nobody counts as handed out when the retry brings
   const result = await Effect.runPromise(checkModel(stage, { seed: lostSuccessor, runs: 1 }))
   expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
 })
+
+/** A script in which a client proves itself, asks after its own token, and is deleted in between. */
+const deletedWhileAsking = 1_227_726_066
+
+test("a client that is deleted while it asks after its token may be told that it is not active", async () => {
+  const result = await Effect.runPromise(checkModel(stage, { seed: deletedWhileAsking, runs: 1 }))
+  expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+})
