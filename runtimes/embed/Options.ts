@@ -124,8 +124,8 @@ export interface CreateOptions {
   readonly housekeeping?: boolean
 
   /**
-   * How many tokens and grants that are in use the process keeps, so as not to read them again: `"little"` is up to 8,192
-   * grants and some 10 MB, `"much"` 32,768 and some 40. Default: `"little"`.
+   * How many tokens and grants that are in use the process keeps, so as not to read them again: `"little"` is up to 4,096
+   * grants and some 8 MB, `"much"` 32,768 and some 40. Default: `"little"`.
    */
   readonly atHand?: (typeof atHandAmounts)[number]
 
