@@ -122,8 +122,12 @@ const describe = (call: Call, facts: Facts): Written<Extract<Introspected, { rea
 
 const inactiveAnswer = secretJson(200, inactive)
 
-/** Whoever asks may have been deleted or disabled since it was let in, and proves nothing then. */
-const mayBeOfAsker = ({ reason }: InvalidToken): boolean => reason === "client_gone" || reason === "client_disabled"
+/**
+ * Whoever asks may have been deleted or disabled since it was let in, and proves nothing then. With a client goes its own
+ * grant, of which nothing is known afterwards, not even whose it was.
+ */
+const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
+  reason === "client_gone" || reason === "client_disabled" || reason === "unknown"
 
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
 export const introspectEndpoint =

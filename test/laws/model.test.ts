@@ -45,10 +45,10 @@ test("a successor that reached nobody counts as handed out when the retry brings
   expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
 })
 
-/** A script in which a client proves itself, asks after its own token, and is deleted in between. */
+/** A script in which a client asks after a token of its own grant, and is deleted, with that grant, in between. */
 const deletedWhileAsking = 1_227_726_066
 
-test("a client that is deleted while it asks after its token may be told that it is not active", async () => {
+test("a client that is deleted with its own grant while it asks after its token is told that it proves nothing", async () => {
   const result = await Effect.runPromise(checkModel(stage, { seed: deletedWhileAsking, runs: 1 }))
   expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
 })

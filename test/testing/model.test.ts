@@ -20,10 +20,6 @@ const unnoticed: ReadonlyMap<string, string> = new Map([
   ["a replay that is not even well formed may be told that first", "being told so is one of the two ways"],
   ["a reuse that asks for what nobody has may be told that first", "killing the grant is one of the two ways"],
   ["deleting twice at the same moment may be told done twice", "being refused is one of the two ways"],
-  [
-    "a client that is deleted at the same moment may be told that nothing is active any more",
-    "being refused is one of the two ways"
-  ],
   ["a refresh token in its grace may be called either", "calling it active is one of the two ways"],
   ["a token for one resource may be turned away at another (RFC 8707 §3)", "letting it in is one of the two ways"]
 ])

@@ -1,7 +1,7 @@
 import type { Introspect } from "../script/Command.ts"
 import type { Expectation } from "./Expectation.ts"
-import { mayHaveProven, type ProofFacts, proofRules } from "./proof.ts"
-import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule, refused } from "./Rule.ts"
+import { type ProofFacts, proofRules } from "./proof.ts"
+import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
 import { type Standing, standingOf } from "./standing.ts"
 
 interface IntrospectFacts extends ProofFacts {
@@ -26,11 +26,6 @@ const known = ({ state, standing, world, presenter }: IntrospectFacts): Readonly
 }
 
 export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [
-  {
-    name: "a client that is deleted at the same moment may be told that nothing is active any more",
-    when: mayHaveProven,
-    gives: (facts) => [...refused(401, "invalid_client")(facts), ...unknown(facts)]
-  },
   ...proofRules,
   {
     name: "a token that counts for nothing is not active (RFC 7662 §2.2)",

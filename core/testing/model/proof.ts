@@ -30,8 +30,3 @@ export const proofRules: ReadonlyArray<Rule<ProofFacts>> = [
     gives: refused(401, "invalid_client")
   }
 ]
-
-/** Who is asked for a proof and deleted at the same moment may have given it just before. */
-export const mayHaveProven = ({ presenter, ...facts }: ProofFacts): boolean =>
-  presenter?.deletedAt === facts.state.now &&
-  proofRules.every(({ when }) => !when({ ...facts, presenter: { ...presenter, isDeleted: false } }))
