@@ -62,10 +62,10 @@ test(
           yield* master.kill
 
           yield* untilItAnswers(store.insert(recordOf("after")))
-          expect(Option.isSome(yield* store.get(recordOf("before")))).toBe(true)
-          let replaces = 0
-          const { acknowledged, attempts } = yield* keepReplacing("after", () => ++replaces > 10)
-          expect(acknowledged).toBe(attempts)
+          expect(Option.isSome(yield* untilItAnswers(store.get(recordOf("before"))))).toBe(true)
+          const { attempts } = yield* keepReplacing("after", ({ acknowledged }) => acknowledged >= 10)
+          // The sentinels name the new master before they are done, and tell of it once more then: that is one connection.
+          expect(attempts).toBeLessThanOrEqual(11)
           const role = yield* call(replicaAdmin, "ROLE")
           expect(Array.isArray(role) ? role[0] : role).toBe("master")
         }).pipe(over(`redis+sentinel://127.0.0.1:${sentinel.port}/main`))
