@@ -96,6 +96,16 @@ export const besidesClient = <F extends typeof clientFields>(fields: F) =>
 
 type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable
 
+/** What is presented, held against the client that it names as that stands now. */
+const proofOf = (
+  parts: Parts,
+  call: Call,
+  presented: Presented
+): Effect.Effect<Result.Result<AuthenticatedClient, InvalidClient>, StorageUnavailable> =>
+  Effect.mapEager(parts.clients.find(call.workspace.id, presented.id, call.now), (client) =>
+    authenticate(presented, client !== undefined && isKnown(client, call.now) ? client : undefined)
+  )
+
 /** The client behind a request to the token, revocation or introspection endpoint. */
 export const authenticateClient = (
   parts: Parts,
@@ -104,22 +114,30 @@ export const authenticateClient = (
 ): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
   const presented = readPresented(call.request.headers.get("authorization"), sent)
   if (Result.isFailure(presented)) return Effect.fail(presented.failure)
-  const { id } = presented.success
   const workspace = call.workspace.id
   return Effect.flatMapEager(
-    parts.clients.find(workspace, id, call.now),
-    (client): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
-      const known = client !== undefined && isKnown(client, call.now) ? client : undefined
-      const authenticated = authenticate(presented.success, known)
-      return Result.isSuccess(authenticated)
+    proofOf(parts, call, presented.success),
+    (authenticated): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
+      Result.isSuccess(authenticated)
         ? Effect.mapEager(
-            parts.limiter.take({ allowance: allowances.client, workspace, of: id }),
+            parts.limiter.take({ allowance: allowances.client, workspace, of: presented.success.id }),
             () => authenticated.success
           )
         : // Counted by address: by the client's name, anybody could use up somebody else's share.
           Effect.flatMapEager(takeOfAddress(parts.limiter, call, allowances.failedClient), () =>
             Effect.fail(authenticated.failure)
           )
-    }
   )
+}
+
+/** The same for whoever was let in by this very request, and may have been deleted since: its share was taken then. */
+export const authenticateAgain = (
+  parts: Parts,
+  call: Call,
+  sent: Sent
+): Effect.Effect<AuthenticatedClient, InvalidClient | InvalidRequest | StorageUnavailable> => {
+  const presented = readPresented(call.request.headers.get("authorization"), sent)
+  return Result.isFailure(presented)
+    ? Effect.fail(presented.failure)
+    : Effect.flatMapEager(proofOf(parts, call, presented.success), Effect.fromResult)
 }

@@ -13,7 +13,7 @@ import type { Known } from "../server/Grants.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { secretJson, type Written } from "./answer.ts"
 import type { Call } from "./Call.ts"
-import { authenticateClient, besidesClient } from "./clientAuth.ts"
+import { authenticateAgain, authenticateClient, besidesClient } from "./clientAuth.ts"
 import { sentForm } from "./form.ts"
 import { readBearer } from "./guard.ts"
 import type { Parts } from "./Parts.ts"
@@ -152,8 +152,8 @@ export const introspectEndpoint =
         return Effect.catchEager(answered, (fault) => {
           if (fault._tag === "StorageUnavailable") return Effect.fail(fault)
           const toldInactive = Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
-          return mayBeOfAsker(fault)
-            ? Effect.flatMapEager(asker(parts, call, sent.success), () => toldInactive)
+          return who._tag === "Client" && mayBeOfAsker(fault)
+            ? Effect.flatMapEager(authenticateAgain(parts, call, sent.success), () => toldInactive)
             : toldInactive
         })
       }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { Limiter } from "../../core/ports/Limiter.ts"
+import { ClientId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import {
   bearing,
@@ -126,6 +128,36 @@ describe("introspection by a client (RFC 7662)", () => {
         expect(jsonOf(yield* by(world, client, mine.refresh)).active).toBe(true)
       })
     ))
+
+  test("takes one of the asker's share, though what it asks about went with its client or its grant", () => {
+    const taken: Array<string> = []
+    const limiter = Layer.succeed(Limiter, {
+      take: ({ allowance, of }) => Effect.sync(() => void taken.push(`${allowance.name} ${of}`))
+    })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, machine)
+          const other = yield* registerClient(world, machine)
+          const made = yield* tokenRequest(world, other, { grant_type: "client_credentials" })
+          const token = String(jsonOf(made).access_token)
+          const id = ClientId.make(other.id)
+          const found = yield* world.parts.clients.find(world.workspace.id, id)
+          if (found === undefined) throw new Error("the other client is not there")
+          const removals = [
+            world.parts.clients.remove(world.workspace.id, id),
+            world.parts.grants.removeGrant(world.workspace.id, found.workspaceGrant)
+          ]
+          for (const removal of removals) {
+            yield* removal
+            taken.length = 0
+            expect(jsonOf(yield* by(world, client, token))).toEqual(inactive)
+            expect(taken).toEqual([`client ${client.id}`])
+          }
+        }),
+      { limiter }
+    )
+  })
 
   test("takes authentication and a token", () =>
     inWorld((world) =>
