@@ -65,11 +65,11 @@ export interface Ledger {
  * Replaces one record again and again, until told to stop, and checks after each failure that the store holds what the
  * failure's word allows: not done means not done, unknown means done once or not at all.
  */
-export const keepReplacing = Effect.fnUntraced(function* (id: string, isOver: (soFar: Ledger) => boolean) {
+export const keepReplacing = Effect.fnUntraced(function* (id: string, isOver: () => boolean) {
   const store = yield* Storage
   const ledger: Ledger = { acknowledged: 0, unknown: 0, attempts: 0 }
   let version = 1
-  while (!isOver(ledger)) {
+  while (!isOver()) {
     ledger.attempts += 1
     const failure = yield* Effect.match(store.replace(version, recordOf(id, { n: version })), {
       onSuccess: () => undefined,

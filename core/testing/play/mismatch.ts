@@ -102,11 +102,10 @@ const refreshIs = (
 ): Complaint => {
   if (expected === "none") return unless(text === null, "there is a refresh_token")
   // What went out in an answer that was lost is seen here for the first time.
-  const known = expected === "new" ? undefined : ledger.get(`refresh#${expected.sameAs}`)
-  if (expected === "new" || known === undefined) {
+  if (expected === "new" || !ledger.has(`refresh#${expected.sameAs}`))
     return unless(isNew(earlier, `refresh#${step.id}`, text), "refresh_token is missing or not new")
-  }
-  return unless(text === known, `refresh_token is not that of #${expected.sameAs}, byte for byte`)
+  const same = text !== null && text === ledger.get(`refresh#${expected.sameAs}`)
+  return unless(same, `refresh_token is not that of #${expected.sameAs}, byte for byte`)
 }
 
 const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "Tokens" }): Complaint => {
