@@ -1,13 +1,7 @@
-import { type Hashing, hashBy, libraryHashing, macBy } from "../core/rules/Sha256.ts"
+import { type Hashing, hashBy, libraryHashing, Mac } from "../core/rules/Sha256.ts"
 
 const blockLength = 64
 const digestLength = 32
-
-const blockOf = (key: Uint8Array, pad: number): Uint8Array => {
-  const block = new Uint8Array(blockLength).fill(pad)
-  for (const [i, byte] of key.entries()) block[i] = byte ^ pad
-  return block
-}
 
 const longestKept = 256
 const kept = new Map<number, Uint8Array<ArrayBuffer>>()
@@ -22,22 +16,35 @@ const behindBlock = (length: number): Uint8Array<ArrayBuffer> => {
 const digest = new Uint8Array(digestLength)
 
 /** RFC 2104 by Bun's hash alone: collecting an object of Bun's for every MAC costs more than it gains. */
-const macUnder: Hashing["macUnder"] = (key) => {
-  if (key.length > blockLength) return libraryHashing.macUnder(key)
-  const inner = blockOf(key, 0x36)
-  const outer = blockOf(key, 0x5c)
-  const hash = (block: Uint8Array, data: Uint8Array) => {
+class BunMac extends Mac {
+  /** The key with either padding, one behind the other. */
+  private readonly blocks: Uint8Array
+
+  constructor(key: Uint8Array) {
+    super()
+    this.blocks = new Uint8Array(2 * blockLength).fill(0x36, 0, blockLength).fill(0x5c, blockLength)
+    for (const [i, byte] of key.entries()) {
+      this.blocks[i] = byte ^ 0x36
+      this.blocks[blockLength + i] = byte ^ 0x5c
+    }
+  }
+
+  protected digest(data: Uint8Array): Uint8Array {
+    this.hash(0, data)
+    this.hash(blockLength, digest)
+    return digest
+  }
+
+  private hash(block: number, data: Uint8Array): void {
     const bytes = behindBlock(data.length)
-    bytes.set(block)
+    for (let i = 0; i < blockLength; i++) bytes[i] = this.blocks[block + i] ?? 0
     bytes.set(data, blockLength)
     Bun.SHA256.hash(bytes, digest)
   }
-  return macBy((data) => {
-    hash(inner, data)
-    hash(outer, digest)
-    return digest
-  })
 }
+
+const macUnder: Hashing["macUnder"] = (key) =>
+  key.length > blockLength ? libraryHashing.macUnder(key) : new BunMac(key)
 
 export const bunHashing: Hashing = {
   hash: (data, into) => {

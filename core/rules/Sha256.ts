@@ -38,31 +38,26 @@ const copyOfStart = (bytes: Uint8Array, end: number): Uint8Array => {
   return copy
 }
 
-/** HMAC-SHA-256 under one key, prepared once. */
-export interface Mac {
-  readonly of: (data: Uint8Array) => Uint8Array
+/** HMAC-SHA-256 under one key, prepared once: a workspace has several, so each is no more than what it knows. */
+export abstract class Mac {
+  /** What it gives back may be written over by the next call. */
+  protected abstract digest(data: Uint8Array): Uint8Array
+
+  of(data: Uint8Array): Uint8Array {
+    return copyOf(this.digest(data))
+  }
+
   /** Writes the MAC of everything before the last 32 bytes into those. */
-  readonly seal: (bytes: Uint8Array) => void
+  seal(bytes: Uint8Array): void {
+    const start = bytes.length - length
+    const made = this.digest(copyOfStart(bytes, start))
+    for (let i = 0; i < length; i++) bytes[start + i] = made[i] ?? 0
+  }
+
   /** Whether the last 32 bytes are the MAC of what stands before them, in a time that says nothing of where they differ. */
-  readonly holds: (bytes: Uint8Array) => boolean
-}
-
-/** HMAC-SHA-256 under a key. What it gives back may be written over by the next call. */
-export type KeyedDigest = (data: Uint8Array) => Uint8Array
-
-export const macBy = (digest: KeyedDigest): Mac => {
-  const digestOfStart = (bytes: Uint8Array, end: number) => digest(copyOfStart(bytes, end))
-  return {
-    of: (data) => copyOf(digest(data)),
-    seal: (bytes) => {
-      const start = bytes.length - length
-      const made = digestOfStart(bytes, start)
-      for (let i = 0; i < length; i++) bytes[start + i] = made[i] ?? 0
-    },
-    holds: (bytes) => {
-      const start = bytes.length - length
-      return start >= 0 && endsIn(bytes, digestOfStart(bytes, start))
-    }
+  holds(bytes: Uint8Array): boolean {
+    const start = bytes.length - length
+    return start >= 0 && endsIn(bytes, this.digest(copyOfStart(bytes, start)))
   }
 }
 
@@ -72,6 +67,22 @@ const start = sha256.create()
 const work = sha256.create()
 const own = hmac.create(sha256, new Uint8Array(length))
 
+class LibraryMac extends Mac {
+  private readonly prepared: ReturnType<typeof hmac.create>
+
+  constructor(key: Uint8Array) {
+    super()
+    this.prepared = hmac.create(sha256, key)
+  }
+
+  protected digest(data: Uint8Array): Uint8Array {
+    this.prepared._cloneInto(own)
+    own.update(data)
+    own.digestInto(result)
+    return result
+  }
+}
+
 /** By the library, which every platform has. */
 export const libraryHashing: Hashing = {
   hash: (data, into) => {
@@ -79,15 +90,7 @@ export const libraryHashing: Hashing = {
     work.update(data)
     work.digestInto(into)
   },
-  macUnder: (key) => {
-    const prepared = hmac.create(sha256, key)
-    return macBy((data) => {
-      prepared._cloneInto(own)
-      own.update(data)
-      own.digestInto(result)
-      return result
-    })
-  }
+  macUnder: (key) => new LibraryMac(key)
 }
 
 let hashing = libraryHashing
