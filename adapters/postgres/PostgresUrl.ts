@@ -22,6 +22,12 @@ export interface Address {
 const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "host", "user"]
 const sslModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
 
+/** Behind a ? in a password that is not encoded stands the rest of the password. */
+const strangeParameter = (name: string, search: string): string =>
+  search.includes("@")
+    ? "has an unknown parameter: write %3F for a ? in the password"
+    : `has the unknown parameter ${name}`
+
 /**
  * Reads `postgres://user:password@host:port/database?sslmode=…`. The parameters mean what they mean to libpq; one that
  * is not known is refused, because a misspelt `sslmode` must not connect in the clear.
@@ -30,13 +36,13 @@ export const readPostgresUrl = (url: Redacted.Redacted<string>): Effect.Effect<A
   Effect.gen(function* () {
     const text = Redacted.value(url)
     if (!URL.canParse(text)) return yield* new BadPostgresUrl({ message: "is not a URL" })
-    const { hash, hostname, password, pathname, port, protocol, searchParams, username } = new URL(text)
+    const { hash, hostname, password, pathname, port, protocol, search, searchParams, username } = new URL(text)
     if (protocol !== "postgres:" && protocol !== "postgresql:") {
       return yield* new BadPostgresUrl({ message: "does not start with postgres://" })
     }
     if (hash !== "") return yield* new BadPostgresUrl({ message: "has a #: write %23 for one in the password" })
     const strange = [...searchParams.keys()].find((name) => !known.includes(name))
-    if (strange !== undefined) return yield* new BadPostgresUrl({ message: `has the unknown parameter ${strange}` })
+    if (strange !== undefined) return yield* new BadPostgresUrl({ message: strangeParameter(strange, search) })
     const mode = searchParams.get("sslmode") ?? "prefer"
     if (!sslModes.includes(mode)) {
       return yield* new BadPostgresUrl({ message: `has an sslmode that is none of ${sslModes.join(", ")}` })

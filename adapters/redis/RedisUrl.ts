@@ -62,7 +62,12 @@ export const parseRedisUrl = (url: string): Result.Result<RedisTarget, BadRedisU
     const strange = [...parameters.keys()].filter(
       (name) => flavour !== "+sentinel" || !["sentinel_username", "sentinel_password"].includes(name)
     )
-    if (strange.length > 0) return yield* bad(`the Redis URL has a parameter that means nothing here: ${strange[0]}`)
+    if (strange.length > 0) {
+      // Behind a ? in a password that is not encoded stands the rest of the password.
+      return yield* query.includes("@")
+        ? bad("the Redis URL has a parameter that means nothing here: write %3F for a ? in the password")
+        : bad(`the Redis URL has a parameter that means nothing here: ${strange[0]}`)
+    }
 
     const common = { tls: scheme === "rediss", login: yield* loginOf(userinfo) }
     const addresses = yield* Result.all(hosts.split(",").map(addressOf(flavour === "+sentinel" ? 26379 : 6379)))

@@ -15,6 +15,8 @@ export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, strin
   const [, scheme = "", rest = ""] = /^([a-z+]+):(.+)$/s.exec(text) ?? []
   switch (scheme) {
     case "sqlite":
+      // SQLite's own name for what has no file; ours is another, and a file of that name nobody wants.
+      if (rest === ":memory:") return Result.fail(databaseUrlExpected)
       return Result.succeed({ _tag: "Sqlite", path: rest })
     case "postgres":
     case "postgresql":
@@ -31,11 +33,20 @@ export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, strin
   }
 }
 
-/** A URL without its password and options, for people to read. */
+const host = /^(?:\[[0-9a-f:.]+\]|[^:@,[\]]*)(?::\d+)?$/i
+
+/**
+ * A URL without its password and options, for people to read. A `?`, `#`, `/` or `@` in a password that is not encoded
+ * leaves pieces of it where something else should be: then only the scheme is told.
+ */
 const shown = (url: Redacted.Redacted<string>): string => {
-  const [, scheme = "", rest = ""] = /^([a-z+]+):\/\/([^?#]*)/.exec(Redacted.value(url)) ?? []
-  return `${scheme}://${rest.slice(rest.lastIndexOf("@") + 1)}`
+  const [, scheme = "", hosts = "", path = ""] =
+    /^([a-z+]+):\/\/(?:[^@/?#]*@)?([^@/?#]*)(\/[^@?#]*)?(?:\?[^@#]*)?$/.exec(Redacted.value(url)) ?? []
+  const isWhole = scheme !== "" && hosts.split(",").every((one) => host.test(one))
+  return isWhole ? `${scheme}://${hosts}${path}` : `${schemeOf(url)}://…`
 }
+
+const schemeOf = (url: Redacted.Redacted<string>): string => /^[a-z+]*/.exec(Redacted.value(url))?.[0] ?? ""
 
 export const describeDatabase = (database: DatabaseUrl): string => {
   switch (database._tag) {

@@ -93,6 +93,7 @@ describe("an address", () => {
     ["nonsense", "is not a URL"],
     ["mysql://u:sesame@h/d", "does not start with postgres://"],
     ["postgres://u:sesame@h/d?sslmod=require", "has the unknown parameter sslmod"],
+    ["postgres://u:1234?sesame@h/d", "has an unknown parameter: write %3F for a ? in the password"],
     [
       "postgres://u:sesame@h/d?sslmode=on",
       "has an sslmode that is none of disable, allow, prefer, require, verify-ca, verify-full"

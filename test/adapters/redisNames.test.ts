@@ -120,6 +120,8 @@ describe("the URL of a Redis", () => {
     ["redis://:hunter2@h/x", "database"],
     ["redis://:hunter2%@h", "percent sign"],
     ["redis://:hunter2@h?db=1", "parameter that means nothing here: db"],
+    ["redis://:1234?hunter2@h", "parameter that means nothing here: write %3F for a ? in the password"],
+    ["redis://:hunter2#1234@h", "looks like redis://"],
     ["redis+cluster://:hunter2@h/1", "numbered databases"],
     ["redis+sentinel://:hunter2@h", "/name"],
     ["redis+sentinel://:hunter2@h/a/1/2", "/name"]
