@@ -4,7 +4,7 @@ import type { Connection, Open } from "./Connection.ts"
 import { DatabaseRefused } from "./DatabaseRefused.ts"
 import { isBusy, isNotADatabase, messageOf, notDone } from "./failure.ts"
 import { migrate } from "./migrate.ts"
-import { makePrivate } from "./privateFile.ts"
+import { closeToOthers, makePrivate } from "./privateFile.ts"
 
 /** Each driver exists on its own runtime only. */
 const driver: Effect.Effect<Open, DatabaseRefused> = Effect.tryPromise({
@@ -45,10 +45,12 @@ const settings = [
 ]
 
 /** Throws what the driver throws. */
-const prepare = (connection: Connection): Result.Result<void, DatabaseRefused> => {
+const prepare = (connection: Connection, path: string): Result.Result<void, DatabaseRefused> => {
   connection.exec(patience)
   const migrated = migrate(connection)
   if (Result.isFailure(migrated)) return migrated
+  // It is ours: another program's file keeps the mode that its own people gave it.
+  closeToOthers(path)
   const mode = connection.prepare("PRAGMA journal_mode = WAL").get()
   if (JSON.stringify(mode) !== `{"journal_mode":"wal"}`) {
     return Result.fail(
@@ -66,7 +68,7 @@ type Unready = DatabaseRefused | StorageUnavailable
 
 const prepared = (connection: Connection, path: string): Effect.Effect<void, Unready> =>
   Effect.try({
-    try: () => prepare(connection),
+    try: () => prepare(connection, path),
     catch: (thrown): Unready => {
       if (isBusy(connection, thrown)) return notDone(thrown)
       if (isNotADatabase(connection, thrown)) {

@@ -9,9 +9,9 @@ const narrow = (path: string): void => {
 }
 
 /**
- * Makes the file, where it is missing, and its folder so that only their owner can read them. SQLite gives its `-wal`
- * and `-shm` the mode of the file; what an earlier run left wider is narrowed. A file that exists is never opened here:
- * closing it would drop the locks that this process holds on it through SQLite.
+ * Makes the file, where it is missing, and its folder so that only their owner can read them; SQLite gives its `-wal` and
+ * `-shm` the mode of the file. A file that exists is never opened here: closing it would drop the locks that this process
+ * holds on it through SQLite.
  */
 export const makePrivate = (path: string): void => {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -19,5 +19,9 @@ export const makePrivate = (path: string): void => {
     // Not exclusive: of two processes that start at once, both may create it.
     closeSync(openSync(path, "a", ownerOnly))
   }
+}
+
+/** What an earlier run, or somebody since, left open to others. */
+export const closeToOthers = (path: string): void => {
   for (const suffix of ["", "-wal", "-shm"]) narrow(path + suffix)
 }

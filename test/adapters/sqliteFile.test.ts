@@ -30,9 +30,11 @@ const written = (path: string, ...statements: ReadonlyArray<string>) =>
 /** Fails unless the file is refused, and left as it was. */
 const refused = Effect.fnUntraced(function* (path: string, reason: string) {
   const before = readFileSync(path)
+  chmodSync(path, 0o664)
   const refusal = yield* Effect.flip(Effect.scoped(connect(path)))
   expect(refusal).toMatchObject({ _tag: "DatabaseRefused", reason })
   expect(readFileSync(path).equals(before)).toBe(true)
+  expect(modeOf(path)).toBe("664")
   expect(readdirSync(join(path, ".."))).toEqual(["tessera.db"])
 })
 
