@@ -46,6 +46,10 @@ export interface Clients {
 }
 
 const cachedClients = 10_000
+/** Some tell a lot of themselves: those are read every time, so that no stranger decides how much is kept. */
+const longest = 4096
+
+const isShort = (client: Client): boolean => JSON.stringify(client).length <= longest
 
 export const makeClients = (
   records: Records<Client>,
@@ -67,7 +71,7 @@ export const makeClients = (
       return Effect.map(records.get(workspace, id), (kept) => {
         const client = kept?.value
         // What is not there is not remembered: made-up ids must neither fill the memory nor hide a client to come.
-        if (client !== undefined) recent.remember(workspace, id, client, since, before)
+        if (client !== undefined && isShort(client)) recent.remember(workspace, id, client, since, before)
         return client
       })
     })

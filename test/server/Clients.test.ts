@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import type { Client } from "../../core/client/Client.ts"
 import { Instant, instantOf, later } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
+import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import { makeClients } from "../../core/server/Clients.ts"
 import type { Records } from "../../core/server/Records.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -70,3 +71,19 @@ test("a crowd that comes again and again costs a store that takes its time one r
     yield* Fiber.join(all)
     expect(store.asked()).toBeLessThanOrEqual(callers)
   }).pipe(Effect.provide(TestClock.layer()), Effect.runPromise))
+
+test("a client that tells a lot of itself is read every time, so that no stranger decides how much is kept", () =>
+  Effect.gen(function* () {
+    const told = (addresses: number) =>
+      client({
+        redirectUris: Array.from({ length: addresses }, (_, n) => RedirectUri.make(`https://app.example/${n}`))
+      })
+    const asksFor = Effect.fnUntraced(function* (one: Client) {
+      const store = slowly(one, 0)
+      const clients = makeClients(store.records, entropy, standardPolicy, yield* Clock.Clock)
+      for (const _ of [1, 2, 3]) expect(yield* clients.find(home, one.id)).toBe(one)
+      return store.asked()
+    })
+    expect(yield* asksFor(told(20))).toBe(1)
+    expect(yield* asksFor(told(200))).toBe(3)
+  }).pipe(Effect.runPromise))
