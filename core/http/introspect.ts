@@ -144,6 +144,10 @@ export const introspectEndpoint =
           parts.grants.examine(call.workspace.id, form.success.token, call.now),
           (known) => {
             const facts = factsOf(call.workspace.id, known)
+            // A resource server asks because somebody bears it there.
+            if (who._tag === "ResourceServer" && facts.bearer) {
+              parts.usage.saw("grant", call.workspace.id, facts.grant, call.now)
+            }
             return who._tag === "Client" && facts.client !== who.client
               ? inactiveAnswer
               : secretJson(200, describe(call, facts))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { ClientId } from "../../core/rules/Id.ts"
@@ -211,6 +211,20 @@ describe("introspection by a resource server", () => {
         expect(jsonOf(yield* ask(world, { token: brief }, bearing(key))).exp).toBe(t0 / 1000 + 5)
         yield* TestClock.adjust("6 seconds")
         expect(jsonOf(yield* ask(world, { token: brief }, bearing(key)))).toEqual(inactive)
+      })
+    ))
+
+  test("notes that what it asked about was used, as a check here does; what a client asks of its own is no use", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { grants, usage } = world.parts
+        const job = yield* grants.createKey(world.workspace.id, { name: "job", expiresAt: null })
+        const lastUse = () => usage.lastUse("grant", world.workspace.id, job.grant.id)
+        const client = yield* registerClient(world)
+        yield* by(world, client, world.reveal(job.text))
+        expect(yield* lastUse()).toEqual(Option.none())
+        yield* ask(world, { token: world.reveal(job.text) }, bearing(yield* makeKey(world)))
+        expect(yield* lastUse()).toEqual(Option.some(Instant.make(t0)))
       })
     ))
 
