@@ -82,6 +82,7 @@ const ownClient = Effect.fnUntraced(function* (parts: Parts, call: Call) {
     return yield* new InvalidToken({ reason: client === undefined ? "client_gone" : "bad_secret" })
   }
   if (client.disabled) return yield* new InvalidToken({ reason: "client_disabled" })
+  yield* parts.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: client.id })
   return { client, token: token.value }
 })
 

@@ -10,7 +10,7 @@ const perHour = (count: number) => (60 * 60 * second) / count
  * one, since hosted products send many people through few addresses.
  */
 export const allowances = {
-  /** Token, revocation and introspection requests of a client that has authenticated. */
+  /** Requests of a client that has authenticated, those about its own registration included. */
   client: { name: "client", burst: 1200, refill: perMinute(1200) },
   /** Refreshes of one grant. */
   grant: { name: "grant", burst: 60, refill: perMinute(60) },

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option, Redacted } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
+import { Limiter } from "../../core/ports/Limiter.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import type { Occasion } from "../../core/server/Occasion.ts"
@@ -393,6 +394,30 @@ describe("looking after a registration (RFC 7592)", () => {
         expect((yield* attempt()).status).toBe(401)
       })
     ))
+
+  test("takes of the client's share, whatever is asked", () => {
+    const taken: Array<string> = []
+    const limiter = Layer.succeed(Limiter, {
+      take: ({ allowance, of }) => Effect.sync(() => void taken.push(`${allowance.name} ${of}`))
+    })
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const send = (method: string, body = "") =>
+            world.send(method, path(client.registrationUri), {
+              headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+              body
+            })
+          taken.length = 0
+          yield* send("GET")
+          yield* send("PUT", JSON.stringify({ client_id: client.id, redirect_uris: [redirectUri] }))
+          yield* send("DELETE")
+          expect(taken).toEqual([1, 2, 3].map(() => `client ${client.id}`))
+        }),
+      { limiter }
+    )
+  })
 
   test("deletes the client, and everything that it was ever given dies at once", () =>
     inWorld((world) =>

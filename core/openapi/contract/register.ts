@@ -74,7 +74,7 @@ export const readRegistrationContract = {
   summary: "Read a registration",
   description: "RFC 7592 §2.1.",
   answers: [registered(200, "The client, without its secret.")],
-  faults: [TokenRequired, InvalidToken, StorageUnavailable],
+  faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
   ...own
 } as const satisfies Contract
 
@@ -90,6 +90,7 @@ export const updateRegistrationContract = {
     InvalidRequest,
     InvalidClientMetadata,
     InvalidRedirectUri,
+    TooManyRequests,
     Contended,
     StorageUnavailable
   ],
@@ -101,6 +102,6 @@ export const deleteRegistrationContract = {
   summary: "Delete a registration",
   description: "RFC 7592 §2.3. Everything that was granted to the client ends with it.",
   answers: [{ description: "It is gone.", like: () => empty(204, noStore) }],
-  faults: [TokenRequired, InvalidToken, Contended, StorageUnavailable],
+  faults: [TokenRequired, InvalidToken, TooManyRequests, Contended, StorageUnavailable],
   ...own
 } as const satisfies Contract
