@@ -24,8 +24,15 @@ export const ScopeDefinition = Schema.Struct({
 })
 export type ScopeDefinition = typeof ScopeDefinition.Type
 
+/** A client registers for so much (RFC 7591), and a token has to carry it. */
+const longestScope = 2048
+
 /** The scopes that a server knows. */
-export const ScopeRegistry = Schema.NonEmptyArray(ScopeDefinition)
+export const ScopeRegistry = Schema.NonEmptyArray(ScopeDefinition).check(
+  Schema.makeFilter((scopes) => scopes.map(({ name }) => name).join(" ").length <= longestScope, {
+    expected: `names of at most ${longestScope} characters together`
+  })
+)
 export type ScopeRegistry = typeof ScopeRegistry.Type
 
 export const standardScopes: ScopeRegistry = ScopeRegistry.make([

@@ -53,7 +53,8 @@ const headLength = 32
 const claimHead = 3
 const serialLength = 8
 const tag = { serial: 1, scope: 2, resource: 3 } as const
-const maxTextLength = 4096
+/** Room for the longest scope and resource that there are. */
+const maxTextLength = 8192
 
 /** Where an access token's text has the first character that is all of its serial's bits. */
 export const serialAt = tokenPrefix.access.length + textLength(headLength + claimHead)

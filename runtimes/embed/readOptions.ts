@@ -121,7 +121,10 @@ const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<Sco
     scopes.map(({ byDefault = false, meaning, name, needsUser = false }) => ({ byDefault, meaning, name, needsUser }))
   )
   if (Option.isNone(read))
-    return bad("scopes", "has to be a list of at least one { name, meaning }, names without space")
+    return bad(
+      "scopes",
+      "has to be a list of at least one { name, meaning }, names without space and of 2048 characters together at most"
+    )
   const all = read.value.map(({ name }) => name)
   const twice = all.find((name, index) => all.indexOf(name) !== index)
   return twice === undefined ? Result.succeed(read.value) : bad("scopes", `names ${twice} twice`)

@@ -32,7 +32,7 @@ interface Flight {
 }
 
 /** No token of Tessera's comes near it, and nobody else's is asked about. */
-const longestToken = 4096
+const longestToken = 8192
 
 /** Nobody could say, so nobody is admitted. */
 const notNow: HttpResponse = secretJson(

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
+import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
 import {
   codeFor,
   form,
@@ -403,6 +404,29 @@ describe("client authentication at the token endpoint (RFC 6749 §2.3)", () => {
         expect(lastReason(world)).toBe("InvalidClient unknown")
       })
     ))
+})
+
+test("a token with the longest scope and the longest resource that there may be is good", () => {
+  const one = (name: string) => ({ name: ScopeName.make(name), meaning: "x", needsUser: false, byDefault: true })
+  const scopes = ["api", ...Array.from({ length: 31 }, (_, n) => String(n).padEnd(64, "x"))].map(one)
+  const registry = Schema.decodeUnknownOption(ScopeRegistry)
+  expect(Option.isNone(registry([...scopes, one("y".repeat(64))]))).toBe(true)
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const resource = `${world.workspace.issuer}/`.padEnd(2048, "r")
+        const scope = scopes.map(({ name }) => name).join(" ")
+        const asked = { grant_type: "client_credentials", scope, resource }
+        const token = String(jsonOf(yield* tokenRequest(world, client, asked)).access_token)
+        const known = yield* world.send("POST", "/oauth/introspect", {
+          headers: formHeaders,
+          body: form({ client_id: client.id, client_secret: client.secret, token })
+        })
+        expect(jsonOf(known)).toMatchObject({ active: true, scope, aud: resource })
+      }),
+    { policy: { scopes: Option.getOrThrow(registry(scopes)) } }
+  )
 })
 
 describe("shares at the token endpoint", () => {
