@@ -1,5 +1,5 @@
 import type { ClientId } from "../rules/Id.ts"
-import { hasPassed, type Instant, later } from "../rules/Instant.ts"
+import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
@@ -47,8 +47,11 @@ export const revokeGrant = (
 ): Decision<"revoked" | "was_revoked", never> =>
   grant._tag === "Revoked" ? answer("was_revoked") : answerAndKeep(revoked(grant, why, policy, now), "revoked")
 
+/** For so long after its end a revoked token is still told: a clock may be ahead of the one that asks next. */
+const clocksDiffer: Millis = 5 * 60 * 1000
+
 const without = (access: AccessTokens, token: AccessToken, now: Instant): AccessTokens => {
-  const live = access.revoked.filter((one) => !hasPassed(one.expiresAt, now))
+  const live = access.revoked.filter((one) => !hasPassed(later(one.expiresAt, clocksDiffer), now))
   return live.length >= revokedSerialsKept
     ? { epoch: access.epoch + 1, revoked: [] }
     : { epoch: access.epoch, revoked: [...live, { serial: token.serial, expiresAt: token.expiresAt }] }

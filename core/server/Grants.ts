@@ -33,7 +33,7 @@ import {
 import type { Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
-import { type AccessToken, open, openAny, type RefreshToken, seal, tokenPrefix } from "../token/Token.ts"
+import { type AccessToken, open, openAny, openToRevoke, type RefreshToken, seal, tokenPrefix } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { AtHand } from "./AtHand.ts"
 import type { Clients } from "./Clients.ts"
@@ -340,7 +340,7 @@ export const makeGrants = (
     },
     revokeToken: Effect.fnUntracedEager(function* (workspace, by, text) {
       const now = instantOf(clock)
-      const opened = openAny(keys.current(), workspace, text, now)
+      const opened = openToRevoke(keys.current(), workspace, text, now, policy.accessTtl)
       if (Result.isFailure(opened) || opened.success.kind === "code") return undefined
       const token = opened.success
       const outcome = yield* decide(workspace, token.grant, (grant) =>

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { readBase64Url, textLength } from "../rules/Base64Url.ts"
 import { hexOf, writeHex } from "../rules/Hex.ts"
 import { type GrantId, writeGrantId } from "../rules/Id.ts"
-import { hasPassed, type Instant } from "../rules/Instant.ts"
+import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { tokenFaults } from "../rules/Refusal.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
@@ -189,19 +189,39 @@ const kindOf = (text: string): Token["kind"] | undefined =>
         ? "code"
         : undefined
 
+const openUntil = (
+  sealer: Sealer,
+  workspace: string,
+  text: string,
+  now: Instant,
+  endOf: (token: Token) => Instant
+): Result.Result<Token, TokenFault> => {
+  const kind = kindOf(text)
+  if (kind === undefined) return Result.fail("malformed")
+  const opened = unseal(sealer, workspace, kind, text)
+  if (Result.isFailure(opened)) return opened
+  return hasPassed(endOf(opened.success), now) ? Result.fail("expired") : opened
+}
+
 /** Opens a token of any kind. Storage is not asked: what fails here never reaches it. */
 export const openAny = (
   sealer: Sealer,
   workspace: string,
   text: string,
   now: Instant
-): Result.Result<Token, TokenFault> => {
-  const kind = kindOf(text)
-  if (kind === undefined) return Result.fail("malformed")
-  const opened = unseal(sealer, workspace, kind, text)
-  if (Result.isFailure(opened)) return opened
-  return hasPassed(opened.success.expiresAt, now) ? Result.fail("expired") : opened
-}
+): Result.Result<Token, TokenFault> => openUntil(sealer, workspace, text, now, (token) => token.expiresAt)
+
+/** The same for revoking: a refresh token that refreshes no more still ends the access tokens that came of it last. */
+export const openToRevoke = (
+  sealer: Sealer,
+  workspace: string,
+  text: string,
+  now: Instant,
+  accessTtl: Millis
+): Result.Result<Token, TokenFault> =>
+  openUntil(sealer, workspace, text, now, ({ expiresAt, kind }) =>
+    kind === "refresh" ? later(expiresAt, accessTtl) : expiresAt
+  )
 
 /** Opens a token of the kind that is wanted, and no other. */
 export const open = <K extends Token["kind"]>(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import {
   codeFor,
   companies,
@@ -15,7 +16,9 @@ import {
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
-import { inWorld, type World } from "../given/World.ts"
+import { inWorld, t0, type World } from "../given/World.ts"
+
+const minute = 60_000
 
 const revoke = (world: World, client: TestClient, token: string | undefined, over = {}) =>
   world.send("POST", "/oauth/revoke", {
@@ -59,6 +62,44 @@ describe("revocation (RFC 7009)", () => {
         expect((yield* companies(world, first.access)).status).toBe(401)
         expect((yield* companies(world, second.access)).status).toBe(200)
         expect((yield* refresh(world, client, second.refresh)).status).toBe(200)
+      })
+    ))
+
+  test("of a refresh token ends its grant's access tokens when it cannot refresh any more, too", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { accessTtl, refreshIdleTtl, refreshMaxTtl } = world.parts.policy
+        const client = yield* registerClient(world)
+        let tokens = yield* signInToApp(world, client)
+        const turn = refreshIdleTtl - minute
+        for (let at = turn; at < refreshMaxTtl - minute; at += turn) {
+          yield* TestClock.adjust(turn)
+          tokens = tokensOf(yield* refresh(world, client, tokens.refresh))
+        }
+        yield* TestClock.setTime(t0 + refreshMaxTtl - minute)
+        tokens = tokensOf(yield* refresh(world, client, tokens.refresh))
+        yield* TestClock.adjust(2 * minute)
+        expect((yield* refresh(world, client, tokens.refresh)).status).toBe(400)
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+        yield* revoke(world, client, tokens.refresh)
+        expect((yield* companies(world, tokens.access)).status).toBe(401)
+        yield* TestClock.adjust(accessTtl)
+        expect((yield* revoke(world, client, tokens.refresh)).status).toBe(200)
+      })
+    ))
+
+  test("of an access token lasts where the clock was ahead for a moment", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { accessTtl } = world.parts.policy
+        const client = yield* registerClient(world)
+        const first = yield* signInToApp(world, client)
+        yield* revoke(world, client, first.access)
+        yield* TestClock.setTime(t0 + accessTtl + minute)
+        const second = tokensOf(yield* refresh(world, client, first.refresh))
+        yield* revoke(world, client, second.access)
+        yield* TestClock.setTime(t0 + accessTtl - minute)
+        expect((yield* companies(world, first.access)).status).toBe(401)
       })
     ))
 

@@ -46,6 +46,7 @@ export const revoke = (facts: Facts, command: Revoke): ReadonlyArray<Alternative
     command,
     presenter,
     proof: command.proof,
-    standing: standingOf(facts, command.token, presenter?.workspace ?? 0)
+    // It ends what came of it last, as long as any of that lives.
+    standing: standingOf(facts, command.token, presenter?.workspace ?? 0, facts.world.accessTtl)
   })
 }

@@ -25,7 +25,13 @@ const lineOf = (token: RefreshToken, grant: Grant, { state, world }: Facts) => {
   return isLast && state.now < grant.turnedAt + world.refreshGrace ? "retriable" : "superseded"
 }
 
-export const standingOf = (facts: Facts, presented: Presented | null, workspace: WorkspaceNumber): Standing => {
+export const standingOf = (
+  facts: Facts,
+  presented: Presented | null,
+  workspace: WorkspaceNumber,
+  /** For how long a refresh token still counts when it refreshes no more. */
+  afterwards = 0
+): Standing => {
   const { state } = facts
   if (presented?.kind === "access") {
     const access = state.access.get(presented.ref)
@@ -38,7 +44,7 @@ export const standingOf = (facts: Facts, presented: Presented | null, workspace:
     const token = state.refresh.get(presented.ref)
     const grant = token === undefined ? undefined : state.grants.get(token.grant)
     if (token === undefined || !ownIn(state, grant, workspace)) return nothing
-    const counts = state.keys.includes(token.key) && state.now < token.expiresAt
+    const counts = state.keys.includes(token.key) && state.now < token.expiresAt + afterwards
     return counts ? { _tag: "refresh", token, grant, line: lineOf(token, grant, facts) } : nothing
   }
   return nothing
