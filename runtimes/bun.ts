@@ -26,6 +26,7 @@ export interface BunServeOptions {
   readonly maxRequestBodySize: number
   readonly idleTimeout: number
   readonly development: false
+  readonly reusePort: false
 }
 
 /**
@@ -41,6 +42,8 @@ export const bunServe = (serve: Serve, options: BunOptions = {}): BunServeOption
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     // Bun counts it from the last byte of a whole message, so dripping gains nothing.
     idleTimeout: Math.min(255, Math.ceil(requestTimeout / 1000)),
-    development: false
+    development: false,
+    // Without development Bun shares a port by itself, and half of the requests would go to whoever has it already.
+    reusePort: false
   }
 }

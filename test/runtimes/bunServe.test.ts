@@ -32,6 +32,12 @@ describe("bunServe", () => {
       expect(await peerAt(url)).toBe("127.0.0.1")
     }))
 
+  test("shares its port with nobody", () =>
+    withServer(undefined, async (url) => {
+      const again = { hostname: "127.0.0.1", port: Number(new URL(url).port), ...bunServe(serveWith(app(issuer))) }
+      expect(() => Bun.serve(again)).toThrow("in use")
+    }))
+
   test("takes the address that the host says", () =>
     withServer({ peer: (request, socketPeer) => `${socketPeer} by ${new URL(request.url).hostname}` }, async (url) => {
       expect(await peerAt(url)).toBe("127.0.0.1 by 127.0.0.1")

@@ -186,6 +186,18 @@ describe("tessera serve", () => {
       })
     ))
 
+  test("says so when another of its kind has the port, and leaves it to that one", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const first = yield* started(cwd)
+        const env = { PORT: new URL(first.url).port, DATABASE_URL: "memory:" }
+        const { status, stderr } = yield* command(["serve"], { cwd, env })
+        expect(stderr).toContain("something else listens there")
+        expect(status).toBe(1)
+        yield* register(first.url)
+      })
+    ))
+
   test("logs one line of JSON for each event, with the request's id and without a secret", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
