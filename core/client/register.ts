@@ -4,7 +4,7 @@ import { type Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { checkRedirectUri, type RedirectUri, type RedirectUriFault } from "../rules/RedirectUri.ts"
 import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
-import { allScopes, formatScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
+import { allScopes, formatScopes, grantScopes, isWithin, type Scopes } from "../rules/Scope.ts"
 import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
 import {
   About,
@@ -81,10 +81,28 @@ const aboutOf = (request: RegistrationRequest): About =>
   // The members of `About` are those of the request with the same names and tighter checks.
   Object.fromEntries(Object.entries(request).filter(([name]) => aboutMembers.includes(name))) as About
 
+/**
+ * What an owner names is a limit, so a name that is wrong is no limit but a mistake. A client that registers itself may
+ * name scopes of other servers only, and is not turned away for it.
+ */
+const readScope = (
+  asked: string | undefined,
+  { scopes }: Policy,
+  madeBy: ClientMaker
+): Result.Result<Scopes, InvalidClientMetadata> => {
+  const all = allScopes(scopes)
+  if (asked === undefined) return Result.succeed(all)
+  const names = asked.split(" ").filter((name) => name !== "")
+  return madeBy === "owner" && (names.length === 0 || !isWithin(names, all))
+    ? metadataFault(`Not every scope of these is to be had; these are: ${all.join(", ")}.`)
+    : Result.succeed(Result.getOrElse(grantScopes(scopes, all, asked), () => all))
+}
+
 const readTerms = (
   request: RegistrationRequest,
   policy: Policy,
-  available: ReadonlyArray<GrantType>
+  available: ReadonlyArray<GrantType>,
+  madeBy: ClientMaker
 ): Result.Result<Terms, RegistrationFault> =>
   Result.gen(function* () {
     const types = yield* readGrantTypes(request.grant_types ?? ["authorization_code"], available)
@@ -101,10 +119,7 @@ const readTerms = (
     if (hasCode && redirectUris.length === 0) {
       return yield* Result.fail(new InvalidRedirectUri({ message: "A client with the code flow needs redirect_uris." }))
     }
-    const all = allScopes(policy.scopes)
-    // A client may ask for scopes of other servers only; it is then held to none rather than turned away.
-    const scope =
-      request.scope === undefined ? all : Result.getOrElse(grantScopes(policy.scopes, all, request.scope), () => all)
+    const scope = yield* readScope(request.scope, policy, madeBy)
     return { about: aboutOf(request), method, redirectUris, grantTypes: types, scope }
   })
 
@@ -139,7 +154,7 @@ export const register = (
   madeBy: ClientMaker
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
   const available = mayActForWorkspace(madeBy, policy) ? grantTypes : withoutWorkspaceAccess
-  return Result.map(readTerms(request, policy, available), (terms) => {
+  return Result.map(readTerms(request, policy, available, madeBy), (terms) => {
     const secret = credential(clientSecretPrefix, fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
     const client: Client = {
@@ -187,7 +202,7 @@ export const reregister = (
 ): Result.Result<Registered, RegistrationFault> => {
   const mayActAlone = mayActForWorkspace("itself", policy) && (isOpen || mayUse(client, "client_credentials"))
   const available = mayActAlone ? grantTypes : withoutWorkspaceAccess
-  return Result.map(readTerms(request, policy, available), (terms) => {
+  return Result.map(readTerms(request, policy, available, "itself"), (terms) => {
     const kept: ClientCredential =
       client.credential._tag === "Secret" && terms.method !== "none"
         ? { ...client.credential, method: terms.method }

@@ -120,6 +120,7 @@ const create = Command.make(
         }
         const lines = facts([
           ["client_id", made.client.id],
+          ["scope", shown.scope],
           ...Option.match(secret, {
             onNone: () => [],
             onSome: (text) => [["client_secret", text] as const]

@@ -28,6 +28,9 @@ describe("clients", () => {
       })
       expect(made.client.createdAt).toBeInstanceOf(Date)
       const open = { redirect_uris: [redirectUri], token_endpoint_auth_method: "none" as const }
+      for (const scope of ["aip", "api nonsense", " "]) {
+        await expect(clients.register({ ...open, scope })).rejects.toMatchObject({ _tag: "InvalidClientMetadata" })
+      }
       const unnamed = await clients.register(open)
       expect(unnamed.secret).toBeUndefined()
       expect(unnamed.client.name).toBe(unnamed.client.id)
