@@ -162,6 +162,9 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     if (registration === "token" && Option.isNone(token)) {
       complaints.push(complaint("REGISTRATION_TOKEN", "the initial access token, because REGISTRATION is token"))
     }
+    if (registration === "open" && Option.isSome(token)) {
+      complaints.push(complaint("REGISTRATION", "token, because REGISTRATION_TOKEN is set"))
+    }
   })
 
   both(read.port, read.metricsPort, (port, metrics) => {

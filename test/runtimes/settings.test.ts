@@ -139,6 +139,8 @@ describe("settings", () => {
     expect(names(complaintsOf({ OWNER_EMAIL: "a@b.c" }))).toEqual(["OWNER_PASSWORD"])
     expect(names(complaintsOf({ OWNER_PASSWORD: "correct horse" }))).toEqual(["OWNER_EMAIL"])
     expect(names(complaintsOf({ REGISTRATION: "token" }))).toEqual(["REGISTRATION_TOKEN"])
+    expect(names(complaintsOf({ REGISTRATION_TOKEN: "0123456789abcdef" }))).toEqual(["REGISTRATION"])
+    expect(complaintsOf({ REGISTRATION: "closed", REGISTRATION_TOKEN: "0123456789abcdef" })).toEqual([])
   })
 
   test.each([
