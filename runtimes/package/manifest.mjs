@@ -38,7 +38,10 @@ export const manifest = ({ dependencies, devDependencies, exports, ...checkout }
     license: checkout.license,
     type: checkout.type,
     engines: checkout.engines,
-    sideEffects: false,
+    // Modules that are imported for what they do. A bundler leaves out the like of them otherwise.
+    sideEffects: ["runtimes/platformHashing", "runtimes/server/compileSchemas", "runtimes/node/main"].map(
+      (name) => `./${name}.js`
+    ),
     files: [...rooms, "CHANGELOG.md"],
     bin: { tessera: "runtimes/node/main.js" },
     exports: {

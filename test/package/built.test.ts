@@ -73,6 +73,13 @@ describe("bundled for somebody who needs a little of it", () => {
     expect(foundIn(small)).toEqual([])
   })
 
+  test("hashes by the platform where it answers requests", async () => {
+    const answering = await bundle(`import { createTessera } from "tessera"; globalThis.it = createTessera`)
+    expect(answering).toContain("Bun.SHA256")
+    const opening = await bundle(`import { parseKeyRing } from "tessera"; globalThis.it = parseKeyRing`)
+    expect(opening).not.toContain("Bun.SHA256")
+  })
+
   test("is nothing at all for somebody who imports and uses nothing", async () => {
     const names = Object.keys(JSON.parse(readFileSync(join(built, "package.json"), "utf8")).exports)
     const imports = names
