@@ -44,8 +44,11 @@ export interface ConsentPage {
   readonly now: Instant
 }
 
-/** What a client is called where it has no name that can be shown. */
-export const clientName = (name: string | undefined): string => neutralise(name ?? "", 60) ?? "An unnamed application"
+const named = (name: string | undefined, otherwise: string): string => neutralise(name ?? "", 60) ?? otherwise
+
+/** What a client is called within a sentence, and what where its name stands alone. */
+export const clientName = (name: string | undefined): string => named(name, "an unnamed application")
+export const clientTitle = (name: string | undefined): string => named(name, "An unnamed application")
 
 const destination = (address: ReturnAddress): Html => {
   switch (address.kind) {

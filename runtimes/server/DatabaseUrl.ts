@@ -8,7 +8,7 @@ export type DatabaseUrl =
   | { readonly _tag: "Redis"; readonly url: Redacted.Redacted<string> }
 
 export const databaseUrlExpected =
-  "memory:, sqlite:PATH, postgres://…, redis://… or redis+cluster://host:port,host:port"
+  "memory:, sqlite:PATH, postgres://…, redis://…, redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/name"
 
 export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, string> => {
   if (text === "memory:") return Result.succeed({ _tag: "Memory" })

@@ -1,3 +1,4 @@
+import { isIP } from "node:net"
 import { type Effect, Schema, type Scope } from "effect"
 import type { TrustedProxies } from "../peer/TrustedProxies.ts"
 import type { Serve } from "../Serve.ts"
@@ -34,7 +35,10 @@ export const cannotListen = (
   const named = options.named ?? ""
   const reason =
     code === "EADDRINUSE"
-      ? `something else listens there; set ${named}PORT to a free one`
+      ? isIP(options.host) > 0 || options.host === "localhost"
+        ? `something else listens there; set ${named}PORT to a free one`
+        : // Bun says the same of a name that nobody knows.
+          `something else listens there, or the name is none of this machine; look at ${named}PORT and ${named}HOST`
       : code === "EACCES"
         ? `the system allows it to privileged users only; set ${named}PORT to 1024 or higher`
         : `${code}; look at ${named}HOST and ${named}PORT`

@@ -83,6 +83,8 @@ const century = 36_500 * day
 /** A timer has 31 bits: beyond them it goes off at once. */
 const longestTimer = 24 * day
 
+const inUnits = (millis: number): string => (millis === 1000 ? "1 second" : `${millis} millis`)
+
 /** In whole milliseconds. `0` needs no unit. */
 export const durationOf = (
   name: string,
@@ -91,7 +93,7 @@ export const durationOf = (
   most: number = century
 ): Variable<number> => ({
   name,
-  expected: `a duration${least > 0 ? ` of at least ${least} millis` : " or 0"} and at most ${most / day} days, such as "90 seconds", "15 minutes" or "30 days"`,
+  expected: `${least > 0 ? `a duration of at least ${inUnits(least)} and` : "0, or a duration of"} at most ${most / day} days, such as "90 seconds", "15 minutes" or "30 days"`,
   read: (text) => {
     // The type of an input is a template of its units; a text that does not fit it is what fails here.
     const parsed = text === "0" ? Option.some(Duration.zero) : Duration.fromInput(text.trim() as Duration.Input)

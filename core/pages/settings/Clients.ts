@@ -1,6 +1,6 @@
 import type { Instant } from "../../rules/Instant.ts"
 import { breakable } from "../breakable.ts"
-import { clientName } from "../Consent.ts"
+import { clientName, clientTitle } from "../Consent.ts"
 import type { Document } from "../Document.ts"
 import { type Html, html } from "../Html.ts"
 import type { Place } from "../Place.ts"
@@ -73,7 +73,7 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, search
 }
 
 const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: string): Row => ({
-  title: html`<bdi>${clientName(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
+  title: html`<bdi>${clientTitle(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
   facts: [
     [
@@ -99,7 +99,7 @@ const nothing = (search: string, paging: Paging): Html => {
   return search === ""
     ? empty(
         "No client has registered yet",
-        "Applications register themselves the first time that somebody connects one."
+        "An application appears here once it is registered, by itself or by an owner."
       )
     : empty("No client matches", "Search for a part of the name, the id or the host that it returns to.")
 }

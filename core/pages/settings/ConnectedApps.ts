@@ -1,6 +1,6 @@
 import type { Instant } from "../../rules/Instant.ts"
 import { breakable } from "../breakable.ts"
-import { clientName, type ScopeInWords } from "../Consent.ts"
+import { clientName, clientTitle, type ScopeInWords } from "../Consent.ts"
 import type { Document } from "../Document.ts"
 import { html } from "../Html.ts"
 import type { Place } from "../Place.ts"
@@ -28,7 +28,7 @@ export interface ConnectedAppsPage {
 }
 
 const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
-  title: html`<bdi>${clientName(app.client)}</bdi>`,
+  title: html`<bdi>${clientTitle(app.client)}</bdi>`,
   facts: [
     ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
     ["Connected", ago(app.since, visitor.now)],
