@@ -132,7 +132,11 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
       issuer: options.issuer,
       apiKey: Redacted.make(key, { label: "API key" }),
       resource: resource.href,
-      resourceMetadata: options.resourceMetadata ?? issuerMetadata + pathBelow(issuer, resource),
+      resourceMetadata:
+        options.resourceMetadata === undefined
+          ? issuerMetadata + pathBelow(issuer, resource)
+          : // As a URL is written it fits into the header that leads there.
+            (yield* secureUrl("resourceMetadata", options.resourceMetadata)).href,
       issuerMetadata,
       endpoint: (yield* secureUrl("introspectionEndpoint", endpoint)).href,
       maxEntries,

@@ -27,6 +27,8 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["apiKey", { apiKey: undefined }],
   ["apiKey", { apiKey: "tsr_ak_do-not-tell-anybody\r\nx: y" }],
   ["resource", { resource: "http://api.example" }],
+  ["resourceMetadata", { resourceMetadata: "/.well-known/oauth-protected-resource" }],
+  ["resourceMetadata", { resourceMetadata: "http://api.example/.well-known/oauth-protected-resource" }],
   ["introspectionEndpoint", { introspectionEndpoint: "http://auth.example/oauth/introspect" }],
   ["introspectionEndpoint", { introspectionEndpoint: "https://me:secret@auth.example/oauth/introspect" }],
   ["cache.ttl", { cache: { ttl: "soon" } }],

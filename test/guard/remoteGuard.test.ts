@@ -87,6 +87,14 @@ describe("a guard in another process", () => {
       )
     }))
 
+  test("leads there by an address that a header can hold, however it was written", () =>
+    withRemote({ resourceMetadata: 'https://api.example/a "b"\r\nx: y' }, async ({ guard }) => {
+      const checked = await guard(new Request("https://api.example/orders"), needs)
+      expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
+        'Bearer resource_metadata="https://api.example/a%20%22b%22x:%20y"'
+      )
+    }))
+
   test("asks nobody where there is no token, or none that could be one", () =>
     withRemote({}, async ({ guard, line, resource }) => {
       expect(await statusOf(guard, resource)).toBe(401)
