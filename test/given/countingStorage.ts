@@ -1,32 +1,52 @@
 import { Effect, Layer } from "effect"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 
+type Store = Storage["Service"]
+
 /** What the store was asked, by verb: the kinds of record, in order. */
 export type Calls = Record<"get" | "insert" | "replace" | "remove" | "list", Array<string>>
 
 /** Which calls the store does not answer, as `verb kind`: the test's to fill and to empty. */
 export type Away = Set<`${keyof Calls} ${string}`>
 
-/** The store below, with every call noted. */
+type Around = <A, E>(
+  verb: keyof Calls,
+  kind: string,
+  call: Effect.Effect<A, E>
+) => Effect.Effect<A, E | StorageUnavailable>
+
+const around = (below: Store, asked: Around): Store => ({
+  get: (key) => asked("get", key.kind, below.get(key)),
+  insert: (record) => asked("insert", record.kind, below.insert(record)),
+  replace: (expected, record) => asked("replace", record.kind, below.replace(expected, record)),
+  remove: (key) => asked("remove", key.kind, below.remove(key)),
+  list: (listing) => asked("list", listing.kind, below.list(listing)),
+  sweep: below.sweep
+})
+
+const unanswered = new StorageUnavailable({ outcome: "not_done", message: "the test said so" })
+
+/** The store below, but for the calls that it does not answer. */
+export const partlyAway =
+  (away: Away) =>
+  (below: Store): Store =>
+    around(below, (verb, kind, call) =>
+      Effect.andThen(
+        Effect.suspend(() => (away.has(`${verb} ${kind}`) ? unanswered : Effect.void)),
+        call
+      )
+    )
+
+/** The same, with every call noted. */
 export const countingStorage = (calls: Calls, away: Away) =>
   Layer.effect(
     Storage,
-    Effect.gen(function* () {
-      const below = yield* Storage
-      const noted = <A, E>(verb: keyof Calls, kind: string, call: Effect.Effect<A, E>) =>
-        Effect.suspend((): Effect.Effect<A, E | StorageUnavailable> => {
+    Effect.map(Storage, (below) =>
+      around(partlyAway(away)(below), (verb, kind, call) =>
+        Effect.suspend(() => {
           calls[verb].push(kind)
-          return away.has(`${verb} ${kind}`)
-            ? Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "the test said so" }))
-            : call
+          return call
         })
-      return {
-        get: (key) => noted("get", key.kind, below.get(key)),
-        insert: (record) => noted("insert", record.kind, below.insert(record)),
-        replace: (expected, record) => noted("replace", record.kind, below.replace(expected, record)),
-        remove: (key) => noted("remove", key.kind, below.remove(key)),
-        list: (listing) => noted("list", listing.kind, below.list(listing)),
-        sweep: below.sweep
-      }
-    })
+      )
+    )
   )

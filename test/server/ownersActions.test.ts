@@ -1,22 +1,28 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"
+import { makeClients } from "../../core/server/Clients.ts"
 import { createKey } from "../../core/server/createKey.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { endGrant } from "../../core/server/endGrant.ts"
+import { clientKind } from "../../core/server/kinds.ts"
+import { recordsOf } from "../../core/server/Records.ts"
 import { revokeKey } from "../../core/server/revokeKey.ts"
 import { rotateKey } from "../../core/server/rotateKey.ts"
 import { switchClient } from "../../core/server/switchClient.ts"
-import { registerClient, signInToApp } from "../given/flow.ts"
+import { companies, jsonOf, registerClient, signInToApp, text, tokenRequest } from "../given/flow.ts"
 import { byOwner } from "../given/occasion.ts"
 import { inWorld, type World } from "../given/World.ts"
 
 const told = (world: World) =>
   world.audit
     .map(({ event }) => event)
-    .filter(({ _tag }) => _tag === "GrantRevoked" || _tag.startsWith("Key") || _tag.startsWith("ClientC"))
+    .filter(
+      ({ _tag }) =>
+        _tag === "GrantRevoked" || _tag.startsWith("Key") || _tag === "ClientChanged" || _tag === "ClientDeleted"
+    )
 
 const clientOf = (world: World) =>
   Effect.flatMap(registerClient(world), ({ id }) => Effect.fromOption(readClientId(id)))
@@ -50,6 +56,20 @@ describe("what was done once is noted once", () => {
           { _tag: "ClientChanged", client: id, change: "disabled", by: "command line" },
           { _tag: "ClientChanged", client: id, change: "enabled", by: "command line" }
         ])
+      })
+    ))
+
+  test("a client's end, by one process and then by another that knew it before", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const id = yield* clientOf(world)
+        const records = recordsOf(world.storage, clientKind)
+        const { entropy, policy } = world.parts
+        const elsewhere = makeClients(records, entropy, policy, yield* Clock.Clock)
+        yield* elsewhere.find(world.workspace.id, id)
+        expect(yield* deleteClient(world.parts, byOwner(world), id)).toBe("deleted")
+        expect(yield* deleteClient({ ...world.parts, clients: elsewhere }, byOwner(world), id)).toBe("unknown")
+        expect(told(world)).toEqual([{ _tag: "ClientDeleted", client: id, by: "command line" }])
       })
     ))
 
@@ -100,6 +120,24 @@ describe("a key", () => {
       })
     ))
 })
+
+test("a client is deleted, and that is noted, though its own grant could not be removed", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+      const id = yield* Effect.fromOption(readClientId(client.id))
+      const machine = tokenRequest(world, client, { grant_type: "client_credentials" })
+      const access = text(jsonOf(yield* machine).access_token)
+      world.away.add("remove grant")
+      expect(yield* deleteClient(world.parts, byOwner(world), id)).toBe("deleted")
+      world.away.clear()
+      expect(told(world)).toEqual([{ _tag: "ClientDeleted", client: id, by: "command line" }])
+      expect(world.log.filter((line) => line.includes("could not be removed with it"))).toHaveLength(1)
+      // What is left of it opens nothing, and nothing comes of it.
+      expect((yield* companies(world, access)).status).toBe(401)
+      expect((yield* machine).status).toBe(401)
+    })
+  ))
 
 test("a client that was forgotten for never having been used is not there to be switched or deleted", () =>
   inWorld((world) =>
