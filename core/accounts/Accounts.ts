@@ -7,6 +7,7 @@ import type { UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
 import { currentInstant } from "../server/Grants.ts"
+import { tidyUp } from "../server/tidyUp.ts"
 import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import type { Active, Role } from "./Account.ts"
 import { type AccountBook, makeAccountBook } from "./AccountBook.ts"
@@ -166,8 +167,13 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
       const fit = yield* Effect.fromResult(fitPassword(typed, account.email, policy.passwordLength))
       const password = yield* passwords.hash(fit)
       const next = yield* changed(workspace, id, (found) => ({ ...found, password, epoch: found.epoch + 1 }))
-      // They are over already, by their epoch: this only tidies up.
-      yield* sessions.endAll(workspace, id)
+      // They are over already, by their epoch.
+      yield* tidyUp(
+        workspace,
+        sessions.endAll(workspace, id),
+        "sessions that a new password ended could not be removed, and count for nothing",
+        { account: id }
+      )
       return next
     }),
     rename: Effect.fnUntraced(function* (workspace, id, typed) {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { seed } from "../adapters/seed.ts"
+import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
 import { addAccount, Browser, type House, inHouse, password, secret } from "./House.ts"
 import { atOnce, jostling } from "./stores.ts"
@@ -119,6 +120,33 @@ describe("the profile", () => {
         expect((yield* new Browser(house).signIn("ada@example.com", fresh)).status).toBe(303)
       })
     ))
+
+  test("takes a new password, and says so, though the sessions of the old one could not be removed", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const here = yield* signedIn(house)
+        const elsewhere = yield* signedIn(house)
+        const page = yield* here.get("/settings/profile")
+        const fields = { action: "password", current_password: password, new_password: fresh }
+        away.add("list session")
+        const answer = yield* here.send("POST", "/settings/profile", { ...hiddenFields(page.body), ...fields })
+        away.clear()
+        expect(header(answer, "location")).toBe("/settings/profile?done=password")
+        expect((yield* here.get("/settings/profile")).status).toBe(200)
+        expect((yield* elsewhere.get("/settings/profile")).status).toBe(303)
+        expect(house.audit.map(({ event }) => event)).toContainEqual({
+          _tag: "AccountChanged",
+          account: ada.id,
+          change: "password",
+          by: ada.id
+        })
+        expect(house.log.filter((line) => line.includes("could not be removed"))).toHaveLength(1)
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
 
   test("keeps the password where the old one is wrong or the new one is none, and slows guessing down", () =>
     inHouse(
