@@ -13,6 +13,7 @@ import { setUpPage } from "../pages/SetUp.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { tidyUp } from "../server/tidyUp.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
 import type { Accounts } from "./Accounts.ts"
@@ -126,9 +127,14 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
       return draw(parts, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })
     }
     const account = opened.success
-    yield* accounts.links.remove(call.workspace.id, arrival.link.id)
     const { id, role } = account
     yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
+    yield* tidyUp(
+      call.workspace.id,
+      accounts.links.remove(call.workspace.id, arrival.link.id),
+      "a link that was used up could not be removed, and opens nothing",
+      { account: id }
+    )
     const secret = yield* accounts.sessions.start(call.workspace.id, account, call.now)
     const goOn = `${basePath(call.workspace.issuer)}/settings`
     return yield* welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, goOn)

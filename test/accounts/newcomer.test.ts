@@ -4,11 +4,15 @@ import { TestClock } from "effect/testing"
 import { standardAccountPolicy } from "../../core/accounts/AccountPolicy.ts"
 import { makeSetUpLink } from "../../core/accounts/firstOwner.ts"
 import { seed } from "../adapters/seed.ts"
+import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
 import { addAccount, Browser, type House, inHouse, password, reveal } from "./House.ts"
 import { afterSomeTurns, atOnce, jostling } from "./stores.ts"
 
 const person = { name: "Ada", email: "ada@example.com", password }
+
+const opened = (house: House) =>
+  house.audit.flatMap(({ event }) => (event._tag === "AccountChanged" && event.change === "created" ? [event] : []))
 
 /** The link's path and query, as a browser asks for it. */
 const pathOf = (url: string) => url.replace(/^https:\/\/[^/]+/, "")
@@ -58,6 +62,24 @@ describe("the set-up link", () => {
         expect(yield* members(house)).toHaveLength(1)
       })
     ))
+
+  test("makes the account, and lets them in, though it could not be removed itself", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        const browser = new Browser(house)
+        away.add("remove link")
+        const answer = yield* browser.submit(link, person)
+        away.clear()
+        expect([answer.status, header(answer, "location")]).toEqual([303, "/settings"])
+        expect((yield* browser.get("/settings/members")).status).toBe(200)
+        expect(opened(house)).toMatchObject([{ role: "owner" }])
+        expect((yield* new Browser(house).get(link)).status).toBe(410)
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
 
   test("is not made where there is an account, and one from before opens nothing then", () =>
     inHouse(
@@ -172,6 +194,31 @@ describe("an invitation", () => {
         expect(lastSignedIn).toEqual(Array(3).fill(expect.stringContaining(">just now<")))
       })
     ))
+
+  test("that was used and could not be removed opens no second account, and can be taken out of the list", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        const link = yield* inviteBy(owner)
+        away.add("remove link")
+        const guest = new Browser(house)
+        expect((yield* guest.submit(link, { ...person, email: "bob@example.com" })).status).toBe(303)
+        away.clear()
+        expect((yield* guest.get("/settings/profile")).status).toBe(200)
+        expect(opened(house)).toMatchObject([{ role: "member" }])
+        expect((yield* new Browser(house).get(link)).status).toBe(410)
+        const list = yield* owner.get("/settings/members")
+        const id = /name="id" value="([\w-]{43})"/.exec(list.body)?.[1] ?? ""
+        expect((yield* owner.submit("/settings/members", { action: "withdraw", id })).status).toBe(409)
+        expect((yield* owner.get("/settings/members")).body).not.toContain(id)
+        expect(yield* members(house)).toHaveLength(2)
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
 
   test("for an address takes no other, however the form says so", () =>
     inHouse(
