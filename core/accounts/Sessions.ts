@@ -16,7 +16,7 @@ import { type Session, sessionKind, sessionsOwner } from "./Session.ts"
 export type SessionSecret = Redacted.Redacted<string>
 
 export interface Sessions {
-  /** Always a new one: whatever the browser held before is worth nothing after sign-in. */
+  /** Always a new one: whoever knew what the browser held before knows nothing of it. */
   readonly start: (
     workspace: WorkspaceId,
     account: { readonly id: UserId; readonly epoch: number },

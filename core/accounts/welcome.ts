@@ -4,8 +4,8 @@ import type { Call } from "../http/Call.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Digest } from "../rules/Secret.ts"
+import { tidyUp } from "../server/tidyUp.ts"
 import type { Active } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { forgetForm } from "./browserForm.ts"
@@ -20,10 +20,17 @@ export const welcome = Effect.fnUntraced(function* (
   call: Call,
   who: { readonly account: Active; readonly login: Digest; readonly secret: SessionSecret },
   goOn: string
-): Effect.fn.Return<HttpResponse, StorageUnavailable> {
-  const before = readSessionCookie(call.workspace, call.request)
-  if (Option.isSome(before)) yield* accounts.sessions.end(call.workspace.id, before.value)
+): Effect.fn.Return<HttpResponse> {
   yield* noteOf(parts, call, { _tag: "SignedIn", account: who.account.id })
+  const before = readSessionCookie(call.workspace, call.request)
+  if (Option.isSome(before)) {
+    yield* tidyUp(
+      call.workspace.id,
+      accounts.sessions.end(call.workspace.id, before.value),
+      "the session that a browser had before a sign-in could not be ended, and lasts until it expires",
+      { signedIn: who.account.id }
+    )
+  }
   return seeOther(goOn, [
     setSessionCookie(call.workspace, who.secret, accounts.policy.sessionTtl),
     rememberDevice(parts.keys.current(), parts.entropy, call.workspace, who.login, call.now),

@@ -3,6 +3,7 @@ import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { standardAccountPolicy } from "../../core/accounts/AccountPolicy.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
 import { addAccount, Browser, type House, httpWorkspace, inHouse, nestedWorkspace, password } from "./House.ts"
 
@@ -91,6 +92,27 @@ describe("signing in", () => {
         expect((yield* browser.get("/settings/profile")).body).toContain("bob@example.com")
       })
     ))
+
+  test("succeeds though the session before could not be ended, and that is a warning", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id } = yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const before = sessionOf(browser)
+        away.add("remove session")
+        expect((yield* browser.signIn()).status).toBe(303)
+        away.clear()
+        expect(sessionOf(browser)).not.toBe(before)
+        expect(yield* isSignedIn(browser)).toBe(true)
+        expect(events(house)).toEqual(Array(2).fill({ _tag: "SignedIn", account: id }))
+        expect(house.log.filter((line) => line.includes("could not be ended"))).toHaveLength(1)
+        expect(JSON.stringify(house.log)).not.toContain(before ?? "no session")
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
 
   test("is told to the audit stream, and no secret is", () =>
     inHouse(
