@@ -12,6 +12,7 @@ import { UserId } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { Digest } from "../rules/Secret.ts"
+import { tidyUp } from "../server/tidyUp.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import type { Active } from "./Account.ts"
@@ -21,7 +22,7 @@ import { normaliseEmail } from "./Email.ts"
 import { type Inside, insideForm, insidePage, visitorOf } from "./inside.ts"
 import type { Invitation } from "./Link.ts"
 import { problemOf } from "./problems.ts"
-import { removeAccount, tellRevoked } from "./removal.ts"
+import { clearUp, shutOut, tellRevoked } from "./removal.ts"
 
 const isUserId = Schema.is(UserId)
 const isDigest = Schema.is(Digest)
@@ -33,7 +34,8 @@ const invitationsShown = 100
 /** What the form before did; anything else in the address says nothing. */
 const done: ReadonlyMap<string, string> = new Map([
   ["withdraw", "The invitation is withdrawn."],
-  ["remove", "They are removed: signed out everywhere, and their applications have lost their access."]
+  ["remove", "They are removed: signed out everywhere, and their applications have lost their access."],
+  ["removing", "They are removed and signed out everywhere. Their applications lose their access within minutes."]
 ])
 
 const memberRow = (account: Active, inside: Inside): MemberRow => ({
@@ -89,7 +91,7 @@ const draw = Effect.fnUntraced(function* (
 export const membersEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
   insidePage(parts, accounts, "owners", (inside) => draw(parts, accounts, inside, 200, {}))
 
-const doneAt = ({ call }: Inside, what: "withdraw" | "remove") =>
+const doneAt = ({ call }: Inside, what: "withdraw" | "remove" | "removing") =>
   seeOther(`${basePath(call.workspace.issuer)}/settings/members?done=${what}`)
 
 const invite = Effect.fnUntraced(function* (
@@ -172,10 +174,11 @@ const remove = Effect.fnUntraced(function* (
 ) {
   const { call, here } = inside
   const id = form.get("id") ?? ""
+  const workspace = call.workspace.id
   const removed = yield* Effect.result(
     id === here.account.id || !isUserId(id)
       ? new AccountRefusal({ reason: id === here.account.id ? "oneself" : "unknown" })
-      : removeAccount(accounts, noting(parts, call, here.account.id), call.workspace.id, id)
+      : shutOut(accounts, workspace, id)
   )
   if (removed._tag === "Failure") {
     if (removed.failure._tag !== "AccountRefusal") return yield* removed.failure
@@ -190,7 +193,13 @@ const remove = Effect.fnUntraced(function* (
     return yield* draw(parts, accounts, inside, 409, { notice: { kind: "problem", text } })
   }
   yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
-  return doneAt(inside, "remove")
+  const isTidy = yield* tidyUp(
+    workspace,
+    clearUp(accounts, noting(parts, call, here.account.id), workspace, removed.success),
+    "what somebody who was removed had left could not all be ended, and waits for removals to be finished",
+    { account: id }
+  )
+  return doneAt(inside, isTidy ? "remove" : "removing")
 })
 
 const actions = { invite, withdraw, remove }

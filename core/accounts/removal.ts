@@ -4,6 +4,7 @@ import { grantMark, type UserId } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { currentInstant, type Grants } from "../server/Grants.ts"
+import { tidyUp } from "../server/tidyUp.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Account, Leaving } from "./Account.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
@@ -78,38 +79,53 @@ const withdrawInvitations = Effect.fnUntraced(function* (
   } while (after !== undefined)
 })
 
-const clearUp = Effect.fnUntraced(function* (
+/** Ends what is left to somebody who was shut out: the invitations that they made, and all that they ever allowed. */
+export const clearUp = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: WorkspaceId,
   person: Leaving
-) {
-  yield* accounts.sessions.endAll(workspace, person.id)
+): Effect.fn.Return<void, Storing> {
   yield* withdrawInvitations(accounts, workspace, person.email)
   yield* revokeAll(grants, workspace, person.id)
+  // Last, because they count for nothing any more.
+  yield* accounts.sessions.endAll(workspace, person.id)
 })
 
 /**
- * Takes somebody out of the workspace: from the first write on they can't sign in and no session of theirs counts;
- * then their invitations are withdrawn and everything that they ever allowed is revoked. What a crash leaves undone,
- * `finishRemovals` does.
+ * Decides that somebody is removed: from the first write on they can't sign in and no session of theirs counts.
  *
  * Two owners who remove each other at once both find nobody left to own the workspace, and both stay.
  */
+export const shutOut = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  workspace: WorkspaceId,
+  id: UserId
+): Effect.fn.Return<Leaving, AccountRefusal | Storing> {
+  const since = yield* currentInstant
+  const left = yield* accounts.book.change(workspace, id, (account) => ({ ...account, _tag: "Leaving", since }))
+  if (left?._tag !== "Leaving") return yield* new AccountRefusal({ reason: "unknown" })
+  if (left.role !== "owner") return left
+  const takeBack = accounts.book.restore(workspace, left)
+  // Whoever asked is told that nothing was done.
+  const all = yield* Effect.tapError(everybody(accounts, workspace), () =>
+    tidyUp(workspace, takeBack, "an owner whose removal could not be decided waits for removals to be finished", {
+      account: id
+    })
+  )
+  if (hasOtherOwner(all, id)) return left
+  yield* takeBack
+  return yield* new AccountRefusal({ reason: "last_owner" })
+})
+
+/** Takes somebody out of the workspace, with all that they had. What a crash leaves undone, `finishRemovals` does. */
 export const removeAccount = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: WorkspaceId,
   id: UserId
 ): Effect.fn.Return<void, AccountRefusal | Storing> {
-  const since = yield* currentInstant
-  const left = yield* accounts.book.change(workspace, id, (account) => ({ ...account, _tag: "Leaving", since }))
-  if (left?._tag !== "Leaving") return yield* new AccountRefusal({ reason: "unknown" })
-  if (left.role === "owner" && !hasOtherOwner(yield* everybody(accounts, workspace), id)) {
-    yield* accounts.book.restore(workspace, left)
-    return yield* new AccountRefusal({ reason: "last_owner" })
-  }
-  yield* clearUp(accounts, grants, workspace, left)
+  yield* clearUp(accounts, grants, workspace, yield* shutOut(accounts, workspace, id))
 })
 
 /** To be run at start and every few minutes: sees every removal through, and none that would leave no owner. */

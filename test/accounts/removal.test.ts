@@ -7,7 +7,8 @@ import { ClientId, grantIdOf, type UserId } from "../../core/rules/Id.ts"
 import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
 import { allScopes } from "../../core/rules/Scope.ts"
 import { seed } from "../adapters/seed.ts"
-import { authorizeTarget, hiddenFields, jsonOf, redeem, registerClient, returned, text } from "../given/flow.ts"
+import { type Away, partlyAway } from "../given/countingStorage.ts"
+import { authorizeTarget, header, hiddenFields, jsonOf, redeem, registerClient, returned, text } from "../given/flow.ts"
 import { addAccount, Browser, type House, inHouse } from "./House.ts"
 import { atOnce, jostling, mortal } from "./stores.ts"
 
@@ -85,6 +86,34 @@ describe("removing somebody", () => {
       })
     ))
 
+  test("is told and noted once, though what they allowed could only be revoked later", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const browser = new Browser(house)
+        yield* browser.signIn("bob@example.com")
+        const token = yield* connect(house, browser)
+        const owner = new Browser(house)
+        yield* owner.signIn()
+        away.add("list grant")
+        const removed = yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
+        expect(header(removed, "location")).toBe("/settings/members?done=removing")
+        expect((yield* owner.get("/settings/members?done=removing")).body).toContain("lose their access within minutes")
+        expect((yield* browser.get("/settings/profile")).status).toBe(303)
+        expect(house.log.filter((line) => line.includes("waits for removals to be finished"))).toHaveLength(1)
+        expect(yield* works(house, token)).toBe(true)
+        away.clear()
+        yield* finish(house)
+        expect(yield* works(house, token)).toBe(false)
+        const told = house.audit.flatMap(({ event }) => (event._tag.startsWith("Account") ? [event] : []))
+        expect(told).toEqual([{ _tag: "AccountChanged", account: bob.id, change: "removed", by: ada.id }])
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
+
   test("ends more grants than fit on one page of a listing", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
@@ -157,6 +186,45 @@ describe("removing somebody", () => {
         expect(yield* Effect.flip(remove(house, house.accounts.book.newId()))).toMatchObject({ reason: "unknown" })
       })
     ))
+
+  test("of an owner, where nobody can say whether there is another, is taken back", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com")
+        const browser = new Browser(house)
+        yield* browser.signIn("bob@example.com")
+        away.add("list account")
+        expect(yield* Effect.flip(remove(house, bob.id))).toMatchObject({ _tag: "StorageUnavailable" })
+        away.clear()
+        expect(yield* tagOf(house, bob.id)).toBe("Active")
+        expect((yield* browser.get("/settings/members")).status).toBe(200)
+        yield* remove(house, bob.id)
+        expect((yield* browser.get("/settings/members")).status).toBe(303)
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
+
+  test("takes every application's access though no session could be removed, and those count for nothing", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        const browser = new Browser(house)
+        yield* browser.signIn("bob@example.com")
+        const token = yield* connect(house, browser)
+        away.add("list session")
+        yield* Effect.ignore(remove(house, bob.id))
+        away.clear()
+        expect(yield* works(house, token)).toBe(false)
+        expect((yield* browser.get("/settings/profile")).status).toBe(303)
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
 
   test("is seen through by the next start, wherever a crash stopped it", async () => {
     let stopped = 0
