@@ -12,7 +12,6 @@ import { UserId } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { Digest } from "../rules/Secret.ts"
-import { tidyUp } from "../server/tidyUp.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import type { Active } from "./Account.ts"
@@ -22,7 +21,7 @@ import { normaliseEmail } from "./Email.ts"
 import { type Inside, insideForm, insidePage, visitorOf } from "./inside.ts"
 import type { Invitation } from "./Link.ts"
 import { problemOf } from "./problems.ts"
-import { clearUp, shutOut, tellRevoked } from "./removal.ts"
+import { removeAccount, tellRevoked } from "./removal.ts"
 
 const isUserId = Schema.is(UserId)
 const isDigest = Schema.is(Digest)
@@ -34,7 +33,7 @@ const invitationsShown = 100
 /** What the form before did; anything else in the address says nothing. */
 const done: ReadonlyMap<string, string> = new Map([
   ["withdraw", "The invitation is withdrawn."],
-  ["remove", "They are removed: signed out everywhere, and their applications have lost their access."],
+  ["removed", "They are removed: signed out everywhere, and their applications have lost their access."],
   ["removing", "They are removed and signed out everywhere. Their applications lose their access within minutes."]
 ])
 
@@ -91,7 +90,7 @@ const draw = Effect.fnUntraced(function* (
 export const membersEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
   insidePage(parts, accounts, "owners", (inside) => draw(parts, accounts, inside, 200, {}))
 
-const doneAt = ({ call }: Inside, what: "withdraw" | "remove" | "removing") =>
+const doneAt = ({ call }: Inside, what: "withdraw" | "removed" | "removing") =>
   seeOther(`${basePath(call.workspace.issuer)}/settings/members?done=${what}`)
 
 const invite = Effect.fnUntraced(function* (
@@ -174,11 +173,16 @@ const remove = Effect.fnUntraced(function* (
 ) {
   const { call, here } = inside
   const id = form.get("id") ?? ""
-  const workspace = call.workspace.id
   const removed = yield* Effect.result(
     id === here.account.id || !isUserId(id)
       ? new AccountRefusal({ reason: id === here.account.id ? "oneself" : "unknown" })
-      : shutOut(accounts, workspace, id)
+      : removeAccount(
+          accounts,
+          noting(parts, call, here.account.id),
+          call.workspace.id,
+          id,
+          noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
+        )
   )
   if (removed._tag === "Failure") {
     if (removed.failure._tag !== "AccountRefusal") return yield* removed.failure
@@ -192,14 +196,7 @@ const remove = Effect.fnUntraced(function* (
     const { text } = problemOf(removed.failure, accounts.policy.passwordLength)
     return yield* draw(parts, accounts, inside, 409, { notice: { kind: "problem", text } })
   }
-  yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
-  const isTidy = yield* tidyUp(
-    workspace,
-    clearUp(accounts, noting(parts, call, here.account.id), workspace, removed.success),
-    "what somebody who was removed had left could not all be ended, and waits for removals to be finished",
-    { account: id }
-  )
-  return doneAt(inside, isTidy ? "remove" : "removing")
+  return doneAt(inside, removed.success)
 })
 
 const actions = { invite, withdraw, remove }

@@ -80,7 +80,7 @@ const withdrawInvitations = Effect.fnUntraced(function* (
 })
 
 /** Ends what is left to somebody who was shut out: the invitations that they made, and all that they ever allowed. */
-export const clearUp = Effect.fnUntraced(function* (
+const clearUp = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: WorkspaceId,
@@ -97,7 +97,7 @@ export const clearUp = Effect.fnUntraced(function* (
  *
  * Two owners who remove each other at once both find nobody left to own the workspace, and both stay.
  */
-export const shutOut = Effect.fnUntraced(function* (
+const shutOut = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   workspace: WorkspaceId,
   id: UserId
@@ -118,14 +118,26 @@ export const shutOut = Effect.fnUntraced(function* (
   return yield* new AccountRefusal({ reason: "last_owner" })
 })
 
-/** Takes somebody out of the workspace, with all that they had. What a crash leaves undone, `finishRemovals` does. */
+/**
+ * Takes somebody out of the workspace, with all that they had, and notes it as soon as it is decided. What a crash or the
+ * storage leaves undone, as where it says `removing`, `finishRemovals` does.
+ */
 export const removeAccount = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: WorkspaceId,
-  id: UserId
-): Effect.fn.Return<void, AccountRefusal | Storing> {
-  yield* clearUp(accounts, grants, workspace, yield* shutOut(accounts, workspace, id))
+  id: UserId,
+  noted: Effect.Effect<void>
+): Effect.fn.Return<"removed" | "removing", AccountRefusal | Storing> {
+  const person = yield* shutOut(accounts, workspace, id)
+  yield* noted
+  const isTidy = yield* tidyUp(
+    workspace,
+    clearUp(accounts, grants, workspace, person),
+    "what somebody who was removed had left could not all be ended, and waits for removals to be finished",
+    { account: id }
+  )
+  return isTidy ? "removed" : "removing"
 })
 
 /** To be run at start and every few minutes: sees every removal through, and none that would leave no owner. */

@@ -93,10 +93,12 @@ const remove = Command.make("remove", { email, json }, (given) =>
       const { accounts, note, parts, workspace } = administration
       const account = yield* find(administration, given.email)
       const grants = tellRevoked(parts.grants, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
-      yield* removeAccount(accounts, grants, workspace.id, account.id)
-      yield* note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
+      const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
+      const outcome = yield* removeAccount(accounts, grants, workspace.id, account.id, noted)
       yield* print(given.json, { ...described(account), removed: true }, [
-        `${account.email} is removed: signed out, and everything that they allowed is revoked.`
+        outcome === "removed"
+          ? `${account.email} is removed: signed out, and everything that they allowed is revoked.`
+          : `${account.email} is removed and signed out. A server that runs revokes what they allowed within minutes.`
       ])
     })
   )

@@ -267,7 +267,7 @@ describe("the members", () => {
         const own = yield* owner.submit("/settings/members", { action: "remove", id: ada.id })
         expect([own.status, own.body.includes("Nobody removes themselves.")]).toEqual([409, true])
         const removed = yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
-        expect(header(removed, "location")).toBe("/settings/members?done=remove")
+        expect(header(removed, "location")).toBe("/settings/members?done=removed")
         expect((yield* other.get("/settings/members")).status).toBe(303)
         const again = yield* owner.submit("/settings/members", { action: "remove", id: bob.id })
         expect([again.status, again.body.includes("not a member any more")]).toEqual([409, true])

@@ -15,7 +15,7 @@ describe("an owner who saw the removal coming", () => {
         const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
         expect((yield* new Browser(house).get(link)).status).toBe(200)
 
-        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id)
+        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(410)
         const open = yield* house.accounts.links.list(house.workspace.id, "Invitation", { after: undefined, limit: 10 })
         expect(open.values).toEqual([])
@@ -31,7 +31,7 @@ describe("an owner who saw the removal coming", () => {
         yield* browser.signIn()
         const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
         const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
-        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id)
+        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(200)
       })
     ))
