@@ -6,6 +6,7 @@ import { answerThrown, insteadOf, type Log } from "./defect.ts"
 import { type Answered, attempt, gather } from "./gather.ts"
 import { targetOf } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
+import { webHeaders } from "./webHeaders.ts"
 
 export { type FetchMount, fetchMount, type HonoMount, honoMount } from "./fetch/mount.ts"
 export { type Serve, serveWith } from "./Serve.ts"
@@ -20,7 +21,7 @@ class WebRequest implements HttpRequest {
   readonly method: string
   readonly path: string
   readonly query: string
-  readonly headers: Headers
+  readonly headers: HttpRequest["headers"]
   readonly body: string
   readonly #peer: PeerOf | undefined
 
@@ -29,7 +30,7 @@ class WebRequest implements HttpRequest {
     this.method = request.method
     this.path = path
     this.query = query
-    this.headers = request.headers
+    this.headers = webHeaders(request)
     this.body = body
     this.#peer = peer
   }

@@ -76,7 +76,11 @@ class NodeRequest implements HttpRequest {
     this.method = request.method ?? "GET"
     this.path = target.path
     this.query = target.query
-    this.headers = { get: (name) => headerOf(request.rawHeaders, name) }
+    const { rawHeaders } = request
+    // RFC 9113 §8.3.1: over HTTP/2 the host is in a field of its own.
+    this.headers = {
+      get: (name) => headerOf(rawHeaders, name) ?? (name === "host" ? headerOf(rawHeaders, ":authority") : undefined)
+    }
     this.body = body
     this.#request = request
     this.#peer = peer

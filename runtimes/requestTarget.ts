@@ -49,5 +49,8 @@ export const targetOf = (url: string): Target => {
   }
 }
 
+/** Whom its address names: nobody, where it is the target alone. */
+export const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined)
+
 /** Its path, for whoever decides by it what becomes of a request; `undefined` for one that may be two places. */
 export const pathOf = (url: string): string | undefined => (isWinding(url) ? undefined : targetOf(url).path)

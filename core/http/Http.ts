@@ -5,7 +5,10 @@ export interface HttpRequest {
   readonly path: string
   /** What follows the first `?`, without it; empty where there is none. */
   readonly query: string
-  /** Names in lower case; a header that came twice is joined by `, `. The web's `Headers` fits as it is. */
+  /**
+   * Names in lower case; a header that came twice is joined by `, `. `host` is there however the request says it, as a
+   * header or otherwise. Apart from that the web's `Headers` fits as it is.
+   */
   readonly headers: { readonly get: (name: string) => string | null | undefined }
   /** The whole body as text; the runtime has held it to the limit. Empty for GET and HEAD. */
   readonly body: string

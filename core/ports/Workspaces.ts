@@ -3,6 +3,12 @@ import type { HttpRequest } from "../http/Http.ts"
 import { pathBelow } from "../workspace/pathBelow.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
 
+/** RFC 9110 §4.2.3: a port that goes without saying may be said, as some proxies do. */
+const hostsOf = ({ issuer }: Workspace): ReadonlyArray<string> => {
+  const { host, port, protocol } = new URL(issuer)
+  return port === "" ? [host, `${host}:${protocol === "https:" ? 443 : 80}`] : [host]
+}
+
 /** Which workspace a request is for. Synchronous: a host that keeps its tenants elsewhere keeps a map of them here. */
 export class Workspaces extends Context.Service<
   Workspaces,
@@ -17,8 +23,7 @@ export class Workspaces extends Context.Service<
   static readonly layerByHost = (workspaces: Iterable<Workspace>) => {
     const byHost = new Map<string, Array<Workspace>>()
     for (const workspace of workspaces) {
-      const host = new URL(workspace.issuer).host
-      byHost.set(host, [...(byHost.get(host) ?? []), workspace])
+      for (const host of hostsOf(workspace)) byHost.set(host, [...(byHost.get(host) ?? []), workspace])
     }
     for (const sharing of byHost.values()) {
       // The longest path first, so that `/a/b` is not taken for `/a`.

@@ -2,6 +2,7 @@ import type { Needs } from "../../core/http/guard.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { toResponse } from "../fetch.ts"
 import { pathOf } from "../requestTarget.ts"
+import { webHeaders } from "../webHeaders.ts"
 import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 
@@ -34,8 +35,8 @@ export const guardOf = (given: Check): Guard => {
     return given(call, needs)
   }
   const guard = async (request: Request, needs: Needs): Promise<Checked<Response>> => {
-    const { headers, method, url } = request
-    const checked = await check({ method, path: pathOf(url) ?? "/", headers }, needs)
+    const { method, url } = request
+    const checked = await check({ method, path: pathOf(url) ?? "/", headers: webHeaders(request) }, needs)
     return checked._tag === "Admitted" ? checked : { _tag: "Refused", response: toResponse(checked.response) }
   }
   return Object.assign(guard, { check })

@@ -14,14 +14,17 @@ export interface NodeCall {
 /** For a token that is bound to one place, a path that may be two is at neither. */
 const pathOf = (target: string): string => (isWinding(target) ? "/" : (readTarget(target)?.path ?? "/"))
 
+const headerOf = (request: NodeCall, name: string): string | undefined => {
+  // Node's `headers` drops the second of two; the other platforms join them.
+  const sent = request.headersDistinct?.[name] ?? request.headers[name]
+  return typeof sent === "string" ? sent : sent?.join(", ")
+}
+
 export const guardedCall = (request: NodeCall): GuardedCall => ({
   method: request.method ?? "GET",
   path: pathOf(request.originalUrl ?? request.url ?? ""),
   headers: {
-    // Node's `headers` drops the second of two; the other platforms join them.
-    get: (name) => {
-      const sent = request.headersDistinct?.[name] ?? request.headers[name]
-      return typeof sent === "string" ? sent : sent?.join(", ")
-    }
+    // RFC 9113 §8.3.1: over HTTP/2 the host is in a field of its own.
+    get: (name) => headerOf(request, name) ?? (name === "host" ? headerOf(request, ":authority") : undefined)
   }
 })

@@ -33,6 +33,8 @@ const blue = workspace("blue", "https://blue.example")
 const shared = workspace("shared", "https://both.example/shared")
 const longer = workspace("longer", "https://both.example/shared/longer")
 const workspaces = [red, blue, shared, longer]
+const local = workspace("local", "http://localhost")
+const odd = workspace("odd", "https://blue.example:8443")
 const host = (of: Workspace) => new URL(of.issuer).host
 
 const at = (world: World, of: Workspace) => {
@@ -226,6 +228,20 @@ describe("which workspace a request is for", () => {
           expect(yield* issuerAt(world, "BLUE.example")).toBe(blue.issuer)
         }),
       { workspaces }
+    ))
+
+  test("with its scheme's default port or without", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          expect(yield* issuerAt(world, "Red.example:443")).toBe(red.issuer)
+          expect(yield* issuerAt(world, "localhost:80")).toBe(local.issuer)
+          expect(yield* issuerAt(world, "localhost:443")).toBe(404)
+          expect(yield* issuerAt(world, "red.example:80")).toBe(404)
+          expect(yield* issuerAt(world, "blue.example:8443")).toBe(odd.issuer)
+          expect(yield* issuerAt(world, "blue.example:443")).toBe(blue.issuer)
+        }),
+      { workspaces: [...workspaces, local, odd] }
     ))
 
   test("and the path where issuers share a host: the longer one first", () =>

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type ClientHttp2Session, connect, createServer, type IncomingHttpHeaders } from "node:http2"
+import type { HttpRequest } from "../../core/http/Http.ts"
 import { createTessera } from "../../runtimes/embed/tessera.ts"
-import { connectMount } from "../../runtimes/node.ts"
+import { guardOf } from "../../runtimes/guard/Check.ts"
+import { expressGuard } from "../../runtimes/guard/Guard.ts"
+import { connectMount, nodeListener } from "../../runtimes/node.ts"
 import { options, people, redirectUri } from "../embed/host.ts"
 
 const cookies: Array<string | null | undefined> = []
@@ -17,6 +20,13 @@ const auth = createTessera(
   })
 )
 
+const hostOf = ({ headers }: Pick<HttpRequest, "headers">) => headers.get("host") ?? "none"
+const app = nodeListener((request) => ({ status: 200, headers: [], body: hostOf(request) }))
+const guarded = expressGuard(
+  guardOf(async (call) => ({ _tag: "Refused", response: { status: 401, headers: [], body: hostOf(call) } })),
+  { scopes: [] }
+)
+
 let session: ClientHttp2Session
 const server = createServer()
 
@@ -24,7 +34,11 @@ beforeAll(async () => {
   const mount = connectMount(auth)
   // Node's compatibility layer, which every framework over `node:http2` stands on, has the shape of `node:http`'s.
   server.on("request", (request, response) =>
-    Reflect.apply(mount, undefined, [request, response, () => response.end()])
+    Reflect.apply(mount, undefined, [
+      request,
+      response,
+      () => Reflect.apply(request.url === "/guarded" ? guarded : app, undefined, [request, response, () => undefined])
+    ])
   )
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
   const address = server.address()
@@ -66,4 +80,17 @@ test("a body is read that HTTP/2 brings without saying how long it is", async ()
   expect([status, JSON.parse(text).error]).toEqual([401, "invalid_client"])
   expect((await ask(post, "a".repeat(70_000)))[0]).toBe(413)
   expect((await ask({ ":path": "/.well-known/oauth-authorization-server" }))[0]).toBe(200)
+})
+
+describe("the host of a request over HTTP/2", () => {
+  for (const path of ["/app", "/guarded"]) {
+    test(`is its :authority (RFC 9113 §8.3.1), at ${path}`, async () => {
+      expect((await ask({ ":path": path, ":authority": "red.example" }))[1]).toBe("red.example")
+    })
+
+    test(`is its Host header where it has that too, at ${path}`, async () => {
+      const both = { ":path": path, ":authority": "red.example", host: "blue.example" }
+      expect((await ask(both))[1]).toBe("blue.example")
+    })
+  }
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import type { Mount } from "../../runtimes/embed/Mount.ts"
-import { fetchMount } from "../../runtimes/fetch.ts"
+import { fetchHandler, fetchMount } from "../../runtimes/fetch.ts"
 import { guardOf } from "../../runtimes/guard/Check.ts"
 import { elysiaGuard, fetchGuard } from "../../runtimes/guard/Guard.ts"
 import { pathOf, readTarget, targetOf } from "../../runtimes/requestTarget.ts"
@@ -84,6 +84,36 @@ describe("what a `Request` is for", () => {
 
   test.each(["/a/../b", "/%2e%2E/b", "/a\\b", "/a/."])("is nothing sure where nobody has folded it: %s", (url) => {
     expect(pathOf(url)).toBeUndefined()
+  })
+})
+
+describe("the host of a `Request`", () => {
+  const seen: Array<string | null | undefined> = []
+  const handle = fetchHandler(({ headers }) => {
+    seen.push(headers.get("host"))
+    return { status: 200, headers: [], body: "" }
+  })
+  const guard = guardOf(async ({ headers }) => {
+    seen.push(headers.get("host"))
+    return { _tag: "Refused", response: { status: 401, headers: [], body: "" } }
+  })
+
+  const readers: ReadonlyArray<readonly [name: string, read: (request: Request) => unknown]> = [
+    ["a handler", handle],
+    ["a guard", fetchGuard(guard, { scopes: [] }, () => new Response("let in"))],
+    [
+      "Elysia's guard",
+      (request) => elysiaGuard(guard, { scopes: [] })({ request, set: { headers: {} }, status: () => undefined })
+    ]
+  ]
+
+  test.each([...readers])("is that of its address where no header says one, to %s", async (_name, read) => {
+    seen.length = 0
+    await read(new Request("https://red.example/a"))
+    await read(new Request("https://red.example:8443/a?b=//blue.example"))
+    await read(new Request("https://red.example/a", { headers: { host: "blue.example" } }))
+    await read(new Request("https://red.example/a", { headers: { host: "" } }))
+    expect(seen).toEqual(["red.example", "red.example:8443", "blue.example", ""])
   })
 })
 
