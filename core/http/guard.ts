@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Principal } from "../grant/Principal.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import { isBearerToken } from "../rules/Bearer.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
 import { covers, isResourcePath } from "../rules/Resource.ts"
@@ -43,9 +44,7 @@ export const readBearer = (
     return Result.fail(new TokenRequired())
   }
   const text = withoutSpaces(authorization.slice(7))
-  return /^[A-Za-z0-9._~+/-]+=*$/.test(text)
-    ? Result.succeed(text)
-    : Result.fail(new InvalidToken({ reason: "malformed" }))
+  return isBearerToken(text) ? Result.succeed(text) : Result.fail(new InvalidToken({ reason: "malformed" }))
 }
 
 /** The path is put behind the origin, never resolved against it: two slashes at its start are no other host. */

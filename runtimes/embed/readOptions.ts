@@ -2,6 +2,7 @@ import { Duration, Layer, Option, Redacted, Result, Schema } from "effect"
 import { readTheme, type Theme } from "../../core/pages/Theme.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { initialTokenExpected, isInitialToken } from "../../core/rules/Bearer.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
@@ -158,10 +159,9 @@ const registrationOf = (registration: CreateOptions["registration"] = "open"): C
   if (registration === "open" || registration === "closed") return Result.succeed(registration)
   const token: unknown = Object(registration).token
   const text = Redacted.isRedacted(token) ? Redacted.value(token) : token
-  // What a header can carry (RFC 6750 §2.1), and nobody guesses.
-  return typeof text === "string" && /^[A-Za-z0-9._~+/-]{16,}=*$/.test(text)
+  return typeof text === "string" && isInitialToken(text)
     ? Result.succeed(Redacted.make(text, { label: "registration token" }))
-    : bad("registration", 'has to be "open", "closed" or { token } with at least 16 characters of base64 or its like')
+    : bad("registration", `has to be "open", "closed" or { token } with ${initialTokenExpected}`)
 }
 
 const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {

@@ -1,4 +1,5 @@
 import { Effect, Option, Redacted, Result } from "effect"
+import { initialTokenExpected, isInitialToken } from "../../core/rules/Bearer.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
@@ -65,19 +66,21 @@ export type Registration =
   | { readonly _tag: "Closed" }
   | { readonly _tag: "Token"; readonly token: Redacted.Redacted<string> }
 
-const tokenLength = 16
-
 const text = (name: string, expected: string, pattern: RegExp): Omit<Variable<string>, "fallback"> => ({
   name,
   expected,
   read: (given) => (pattern.test(given) ? Option.some(given) : Option.none())
 })
 
-const secret = (name: string, expected: string, least: number): Variable<Option.Option<Redacted.Redacted<string>>> =>
+const secret = (
+  name: string,
+  expected: string,
+  isOne: (given: string) => boolean
+): Variable<Option.Option<Redacted.Redacted<string>>> =>
   optional({
     name,
     expected,
-    read: (given) => (given.length >= least ? Option.some(Redacted.make(given, { label: name })) : Option.none())
+    read: (given) => (isOne(given) ? Option.some(Redacted.make(given, { label: name })) : Option.none())
   })
 
 const variables = {
@@ -105,14 +108,14 @@ const variables = {
     read: (given) => Result.getSuccess(parseKeyRing(Redacted.make(given)))
   }),
   ownerEmail: optional(text("OWNER_EMAIL", "an email address", /^[^\s@]{1,64}@[^\s@]{1,255}$/)),
-  ownerPassword: secret("OWNER_PASSWORD", "a password", 1),
+  ownerPassword: secret("OWNER_PASSWORD", "a password", (given) => given !== ""),
   codeTtl: durationOf("CODE_TTL", 1000, standardPolicy.codeTtl),
   accessTtl: durationOf("ACCESS_TTL", 1000, standardPolicy.accessTtl),
   refreshIdleTtl: durationOf("REFRESH_IDLE_TTL", 1000, standardPolicy.refreshIdleTtl),
   refreshMaxTtl: durationOf("REFRESH_MAX_TTL", 1000, standardPolicy.refreshMaxTtl),
   refreshGrace: durationOf("REFRESH_GRACE", 0, standardPolicy.refreshGrace),
   registration: oneOf("REGISTRATION", ["open", "token", "closed"], "open"),
-  registrationToken: secret("REGISTRATION_TOKEN", `a secret of at least ${tokenLength} characters`, tokenLength),
+  registrationToken: secret("REGISTRATION_TOKEN", `a secret of ${initialTokenExpected}`, isInitialToken),
   rateLimits: switchOf("RATE_LIMITS", "on", "off", true),
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
   workspaceAccess: oneOf("WORKSPACE_ACCESS", ["registered", "owner"], standardPolicy.workspaceAccess),

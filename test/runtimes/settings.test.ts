@@ -125,6 +125,14 @@ describe("settings", () => {
     expect(JSON.stringify(settings)).not.toContain("hunter2hunter2")
   })
 
+  test("take an initial access token that a header can carry, and no other", () => {
+    const complaintsOver = (token: string) => names(complaintsOf({ REGISTRATION: "token", REGISTRATION_TOKEN: token }))
+    for (const token of ["aZ09-._~+/aZ09-.", "c2l4dGVlbiBieXRlcw=="]) expect(complaintsOver(token)).toEqual([])
+    for (const token of ["correct horse battery staple", "pässwörter-und-mehr", "a=b".repeat(8), "=".repeat(16)]) {
+      expect(complaintsOver(token)).toEqual(["REGISTRATION_TOKEN"])
+    }
+  })
+
   test("want a key where processes may share the database", () => {
     for (const url of ["postgres://u:p@h/d", "redis://h", "redis+cluster://a:1,b:2"]) {
       expect(names(complaintsOf({ DATABASE_URL: url }))).toEqual(["SEAL_KEYS"])
