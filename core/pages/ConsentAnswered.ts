@@ -53,8 +53,8 @@ const words = (name: Html, answer: ConsentState): Words => {
   }
 }
 
-/** Answer with 200, or 400 where it has expired. */
-export const consentAnsweredPage = (place: Place, model: ConsentAnsweredPage): Document => {
+/** Answer with 200, or 400 where it has expired. `settings`: whether there are pages that tell what is connected. */
+export const consentAnsweredPage = (place: Place, model: ConsentAnsweredPage, settings = true): Document => {
   const name = html`<bdi class="name">${clientName(model.client)}</bdi>`
   const { title, text, continueTo } = words(name, model.answer)
   return {
@@ -66,7 +66,7 @@ export const consentAnsweredPage = (place: Place, model: ConsentAnsweredPage): D
       html`<h1>${title}</h1>
 <div class="prose">${text}</div>
 ${continueTo !== undefined && html`<p class="actions"><a class="button primary wide" href="${continueTo}">Continue</a></p>`}
-<p class="aside"><a href="${place.base}/settings/apps">See what is connected to your account</a></p>`
+${settings && html`<p class="aside"><a href="${place.base}/settings/apps">See what is connected to your account</a></p>`}`
     )
   }
 }

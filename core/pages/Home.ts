@@ -24,19 +24,22 @@ ${account}
 </form>`
 }
 
-/** RFC 8414 §3.1 and RFC 9728 §3.1: the well-known part comes before the path of the issuer. */
-export const homePage = (place: Place, model: HomePage): Document => ({
+/**
+ * RFC 8414 §3.1 and RFC 9728 §3.1: the well-known part comes before the path of the issuer. `settings`: whether there are
+ * pages to lead to.
+ */
+export const homePage = (place: Place, model: HomePage, settings = true): Document => ({
   title: "Authorization server",
   formsEnd: "here",
   opener: "kept",
   body: card(
     place,
     html`<h1><bdi>${place.name}</bdi></h1>
-<p class="prose">This is the authorization server of <bdi>${place.name}</bdi>. Applications send you here to ask whether they may use your account, and here you see and take back what you allowed.</p>
+<p class="prose">This is the authorization server of <bdi>${place.name}</bdi>. Applications send you here to ask whether they may use your account${settings && ", and here you see and take back what you allowed"}.</p>
 ${
   model.visitor === undefined
     ? html`<p class="actions"><a class="button primary wide" href="${model.signInAt}">Sign in</a></p>`
-    : html`<p class="actions"><a class="button primary wide" href="${place.base}/settings">Open settings</a></p>
+    : html`${settings && html`<p class="actions"><a class="button primary wide" href="${place.base}/settings">Open settings</a></p>`}
 ${signedIn(place, model.visitor)}`
 }
 <details class="fold">

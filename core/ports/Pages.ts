@@ -50,7 +50,9 @@ export class Pages extends Context.Service<
           : ownPage(consent(workspace, model)),
       consentAnswered: (workspace, model) =>
         consentAnswered === undefined
-          ? show(workspace, model.answer.state === "expired" ? 400 : 200, (place) => consentAnsweredPage(place, model))
+          ? show(workspace, model.answer.state === "expired" ? 400 : 200, (place) =>
+              consentAnsweredPage(place, model, settings)
+            )
           : ownPage(consentAnswered(workspace, model)),
       error: (workspace, status, model) =>
         error === undefined

@@ -19,6 +19,6 @@ export const homeEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =
             accountsElsewhere: options.accountsElsewhere === true
           }
     return parts.pages.show(workspace, 200, (place) =>
-      homePage(place, visitor === undefined ? { signInAt } : { signInAt, visitor })
+      homePage(place, visitor === undefined ? { signInAt } : { signInAt, visitor }, options.homeOnly !== true)
     )
   })

@@ -23,10 +23,17 @@ const firstSection: Endpoint = ({ workspace }) =>
   Effect.succeed(seeOther(`${basePath(workspace.issuer)}/settings/apps`))
 
 /** The home page and the settings that need no more than a `ResourceOwner`, for `Tessera.layer({ routes })`. */
-export const settingsRoutes = (parts: Parts, options: SettingsOptions = {}): ReadonlyArray<Route> => [
-  pageRoute("/", { GET: homeEndpoint(parts, options) }),
-  pageRoute("/settings", { GET: firstSection }),
-  pageRoute("/settings/apps", { GET: appsEndpoint(parts, options), POST: changeAppsEndpoint(parts, options) }),
-  pageRoute("/settings/keys", { GET: keysEndpoint(parts, options), POST: changeKeysEndpoint(parts, options) }),
-  pageRoute("/settings/clients", { GET: clientsEndpoint(parts, options), POST: changeClientsEndpoint(parts, options) })
-]
+export const settingsRoutes = (parts: Parts, options: SettingsOptions = {}): ReadonlyArray<Route> => {
+  const home = pageRoute("/", { GET: homeEndpoint(parts, options) })
+  if (options.homeOnly === true) return [home]
+  return [
+    home,
+    pageRoute("/settings", { GET: firstSection }),
+    pageRoute("/settings/apps", { GET: appsEndpoint(parts, options), POST: changeAppsEndpoint(parts, options) }),
+    pageRoute("/settings/keys", { GET: keysEndpoint(parts, options), POST: changeKeysEndpoint(parts, options) }),
+    pageRoute("/settings/clients", {
+      GET: clientsEndpoint(parts, options),
+      POST: changeClientsEndpoint(parts, options)
+    })
+  ]
+}

@@ -111,7 +111,9 @@ const layerOf = (options: CreateOptions, read: Read) => {
     Effect.map(Late, ({ storage }) => storage)
   )
   const settings = (parts: Parts) =>
-    wanted.includes("settings") || wanted.includes("home") ? settingsRoutes(parts, { accountsElsewhere: true }) : []
+    wanted.includes("settings") || wanted.includes("home")
+      ? settingsRoutes(parts, { accountsElsewhere: true, homeOnly: !wanted.includes("settings") })
+      : []
   return Tessera.layer({
     policy: read.policy,
     atHand: options.atHand === "much" ? muchAtHand : littleAtHand,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { CreateOptions } from "../../runtimes/embed/tessera.ts"
+import { hiddenFields } from "../given/flow.ts"
 import { bearer, issuer, letIn, people, redirectUri, withHost } from "./host.ts"
 
 const authorize = async (owner: CreateOptions["owner"], headers: Record<string, string> = {}) => {
@@ -86,6 +87,37 @@ describe("a host's people", () => {
       })
     }
   })
+
+  for (const [extras, there] of [
+    [[], false],
+    [["home"], false],
+    [["settings"], true],
+    [["settings", "home"], true]
+  ] as const) {
+    test(`are led to settings by no page where there are none: with the extras [${extras.join(", ")}]`, async () => {
+      await withHost({ extras, owner: { ...people, signedIn: () => ada } }, async (auth) => {
+        const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+        const asked = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri })
+        const asking = await (await auth.handle(new Request(`${issuer}/oauth/authorize?${asked}`))).text()
+        const click = () =>
+          auth.handle(
+            new Request(`${issuer}/consent`, {
+              method: "POST",
+              headers: { origin: issuer },
+              body: new URLSearchParams({ ...hiddenFields(asking), decision: "approve" })
+            })
+          )
+        expect((await click()).status).toBe(303)
+        const answered = await (await click()).text()
+        expect(answered).toContain("You already approved this")
+        const home = await (await auth.handle(new Request(`${issuer}/`))).text()
+        const leading = [answered, ...(auth.owns("/") ? [home] : [])].map((page) => page.includes('href="/settings'))
+        expect([...new Set(leading)]).toEqual([there])
+        expect(home.includes("take back what you allowed")).toBe(there && auth.owns("/"))
+        expect((await auth.handle(new Request(`${issuer}/settings/apps`))).status).toBe(there ? 200 : 404)
+      })
+    })
+  }
 
   for (const [trouble, signedIn] of [
     ["throws", () => Promise.reject(new Error("secret of the session store"))],
