@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
+import { exitStatus } from "../../runtimes/command/Outcome.ts"
 import { version } from "../../runtimes/command/version.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, node20, node22, node24 } from "../harness/given.ts"
@@ -238,6 +239,35 @@ describe("the program of the package", () => {
     const key = await Effect.runPromise(finished(command, ["seal-keys", "new"], { cwd: project, env }))
     expect(key.trim()).toMatch(/^[\w-]{43}$/)
   })
+
+  test.each([
+    ["Node 20", node20],
+    ["Node 22", node22],
+    ["Node 24", node24]
+  ])("reads .env in the folder that it is started in, and the environment goes before it, on %s", (_name, program) =>
+    Effect.gen(function* () {
+      const cwd = yield* throwawayFolder("dotenv")
+      const main = join(project, "node_modules/tessera/runtimes/node/main.js")
+      const doctor = (env: Readonly<Record<string, string>> = {}) =>
+        runProgram(program(), [main, "doctor"], { cwd, env: { ...plainEnvironment, ...env } })
+      const nothing = yield* doctor({ DATABASE_URL: "memory:" })
+      expect([nothing.status, nothing.stderr]).toEqual([exitStatus.done, ""])
+
+      writeFileSync(join(cwd, ".env"), "PORT=nonsense\nDATABASE_URL='memory:' # for now\n")
+      const fromFile = yield* doctor()
+      expect(fromFile.stdout).toContain("PORT: expected")
+      expect(fromFile.status).toBe(exitStatus.usage)
+      const overruled = yield* doctor({ PORT: String(yield* freePort) })
+      expect(overruled.stdout).toContain("this process's memory")
+      expect(overruled.status).toBe(exitStatus.done)
+
+      rmSync(join(cwd, ".env"))
+      mkdirSync(join(cwd, ".env"))
+      const unreadable = yield* doctor()
+      expect(unreadable.stderr).toMatch(/^\.env can't be read: [^\n]+\n$/)
+      expect(unreadable.status).toBe(exitStatus.usage)
+    }).pipe(Effect.scoped, Effect.runPromise)
+  )
 
   test("serves from SQLite, with no driver installed", () =>
     Effect.gen(function* () {

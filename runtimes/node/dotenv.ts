@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs"
+// By its namespace: before Node 20.12 there is no `parseEnv` to import.
+import * as util from "node:util"
+import { Result, Schema } from "effect"
+
+/** `message` says why, and nothing of what stands in the file. */
+export class DotenvUnread extends Schema.TaggedError<DotenvUnread>()("DotenvUnread", { message: Schema.String }) {}
+
+const unread = (why: string) => Result.fail(new DotenvUnread({ message: `.env can't be read: ${why}` }))
+
+const textOf = (): Result.Result<string | undefined, DotenvUnread> => {
+  try {
+    return Result.succeed(readFileSync(".env", "utf8"))
+  } catch (thrown) {
+    if (!(thrown instanceof Error)) return unread(String(thrown))
+    return "code" in thrown && thrown.code === "ENOENT" ? Result.succeed(undefined) : unread(thrown.message)
+  }
+}
+
+/**
+ * Adds what `.env` says and the environment does not, as Bun does by itself. Node's own `loadEnvFile` takes a file that it
+ * may not read for one that is not there.
+ */
+export const loadDotenv = (environment: NodeJS.ProcessEnv): Result.Result<void, DotenvUnread> =>
+  Result.flatMap(textOf(), (text) => {
+    if (text === undefined) return Result.void
+    if (util.parseEnv === undefined) return unread(`that needs Node 20.12 or later; this is ${process.version}`)
+    for (const [name, value] of Object.entries(util.parseEnv(text))) environment[name] ??= value
+    return Result.void
+  })
