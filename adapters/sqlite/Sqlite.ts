@@ -10,7 +10,7 @@ import {
   type StoredRecord
 } from "../../core/ports/Storage.ts"
 import type { Connection } from "./Connection.ts"
-import { connect } from "./connect.ts"
+import { connect, type Migrations } from "./connect.ts"
 import { notDone } from "./failure.ts"
 import { groupCommit } from "./groupCommit.ts"
 import { KnownRecords } from "./KnownRecords.ts"
@@ -88,15 +88,21 @@ export const storageOver = Effect.fnUntraced(function* (connection: Connection, 
 
 interface Options {
   readonly path: string
+  /** Whether a start brings the file up to date, or only looks whether it is. Default `run`. */
+  readonly migrations?: Migrations
 }
 
 /** Records in a SQLite file, which is made where it is missing. Any number of processes may share it. */
 export const layer = (options: Options) =>
-  Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection)))
+  Layer.effectContext(
+    Effect.flatMap(connect(options.path, options.migrations), (connection) => storageOver(connection))
+  )
 
 /**
  * The same for callers that run each effect once, as soon as they have it, as the core does. It reads and swaps when it is
  * asked, not when the effect runs: what is there already needs no fiber.
  */
 export const layerTrusting = (options: Options) =>
-  Layer.effectContext(Effect.flatMap(connect(options.path), (connection) => storageOver(connection, whenAsked)))
+  Layer.effectContext(
+    Effect.flatMap(connect(options.path, options.migrations), (connection) => storageOver(connection, whenAsked))
+  )

@@ -3,7 +3,8 @@ import type { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Connection, Open } from "./Connection.ts"
 import { DatabaseRefused } from "./DatabaseRefused.ts"
 import { isBusy, isNotADatabase, messageOf, notDone } from "./failure.ts"
-import { migrate } from "./migrate.ts"
+import type { MigrationsPending } from "./MigrationsPending.ts"
+import { migrate, requireUpToDate } from "./migrate.ts"
 import { closeToOthers, makePrivate } from "./privateFile.ts"
 
 /** Each driver exists on its own runtime only. */
@@ -44,11 +45,18 @@ const settings = [
   "PRAGMA busy_timeout = 5"
 ]
 
+/** Whether a file of an older version is brought up to date, or refused as it is. */
+export type Migrations = "run" | "check"
+
 /** Throws what the driver throws. */
-const prepare = (connection: Connection, path: string): Result.Result<void, DatabaseRefused> => {
+const prepare = (
+  connection: Connection,
+  path: string,
+  migrations: Migrations
+): Result.Result<void, DatabaseRefused | MigrationsPending> => {
   connection.exec(patience)
-  const migrated = migrate(connection)
-  if (Result.isFailure(migrated)) return migrated
+  const upToDate = migrations === "check" ? requireUpToDate(connection) : migrate(connection)
+  if (Result.isFailure(upToDate)) return upToDate
   // It is ours: another program's file keeps the mode that its own people gave it.
   closeToOthers(path)
   const mode = connection.prepare("PRAGMA journal_mode = WAL").get()
@@ -64,11 +72,11 @@ const prepare = (connection: Connection, path: string): Result.Result<void, Data
   return Result.void
 }
 
-type Unready = DatabaseRefused | StorageUnavailable
+type Unready = DatabaseRefused | MigrationsPending | StorageUnavailable
 
-const prepared = (connection: Connection, path: string): Effect.Effect<void, Unready> =>
+const prepared = (connection: Connection, path: string, migrations: Migrations): Effect.Effect<void, Unready> =>
   Effect.try({
-    try: () => prepare(connection, path),
+    try: () => prepare(connection, path, migrations),
     catch: (thrown): Unready => {
       if (isBusy(connection, thrown)) return notDone(thrown)
       if (isNotADatabase(connection, thrown)) {
@@ -89,13 +97,16 @@ const closed = (connection: Connection): Effect.Effect<void> =>
   Effect.try({ try: () => connection.close(), catch: notDone }).pipe(Effect.ignore({ log: "Warn" }))
 
 /**
- * The file at the path, migrated and ready for use, until the scope ends. The last to close it copies the log into the
+ * The file at the path, up to date and ready for use, until the scope ends. The last to close it copies the log into the
  * file and removes it.
  */
-export const connect = (path: string): Effect.Effect<Connection, Unready, Scope.Scope> =>
+export const connect = (
+  path: string,
+  migrations: Migrations = "run"
+): Effect.Effect<Connection, Unready, Scope.Scope> =>
   Effect.gen(function* () {
     const open = yield* driver
     const connection = yield* Effect.acquireRelease(opened(open, path), closed)
-    yield* prepared(connection, path)
+    yield* prepared(connection, path, migrations)
     return connection
   })

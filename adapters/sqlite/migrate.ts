@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import type { Connection } from "./Connection.ts"
 import { DatabaseRefused } from "./DatabaseRefused.ts"
+import { MigrationsPending } from "./MigrationsPending.ts"
 import { migrations } from "./migrations.ts"
 import { rollback } from "./rollback.ts"
 
@@ -31,6 +32,19 @@ const refusal = ({ application, version, tables }: Header): DatabaseRefused | un
     })
   }
   return undefined
+}
+
+/** Refuses where `migrate` would have something to do. It changes nothing. */
+export const requireUpToDate = (connection: Connection): Result.Result<void, DatabaseRefused | MigrationsPending> => {
+  const found = header(connection)
+  const refused = refusal(found)
+  if (refused !== undefined) return Result.fail(refused)
+  if (found.version === migrations.length) return Result.void
+  return Result.fail(
+    new MigrationsPending({
+      message: `the SQLite file has schema ${found.version}, and has to be brought to ${migrations.length} first`
+    })
+  )
 }
 
 /**

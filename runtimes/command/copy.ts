@@ -7,6 +7,7 @@ import { type DatabaseUrl, databaseUrlExpected, describeDatabase, parseDatabaseU
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf } from "../server/SealKeyFile.ts"
 import { readStorageSettings, type StorageSettings } from "../server/StorageSettings.ts"
+import { bringUpToDate } from "./bringUpToDate.ts"
 import { type CommandFailed, failed, misused, notFound, refused } from "./Outcome.ts"
 import { json, print, table } from "./output.ts"
 
@@ -32,6 +33,7 @@ const overwrite = Flag.Boolean("overwrite").pipe(
 interface Place {
   readonly database: Exclude<DatabaseUrl, { readonly _tag: "Memory" }>
   readonly settings: StorageSettings
+  readonly migrations: "run" | "check"
   readonly name: string
 }
 
@@ -51,12 +53,9 @@ const placeOf = (
   }
   return Effect.succeed({
     database: database.success,
+    settings: { ...settings, postgres: { ...settings.postgres, schema }, redis: { ...settings.redis, prefix } },
     // A copy reads its source and changes nothing there, not even the form of its tables.
-    settings: {
-      ...settings,
-      postgres: { ...settings.postgres, schema, migrations: side === "from" ? "check" : settings.postgres.migrations },
-      redis: { ...settings.redis, prefix }
-    },
+    migrations: side === "from" ? "check" : "run",
     name: database.success._tag === "Redis" ? prefix : database.success._tag === "Postgres" ? schema : ""
   })
 }
@@ -64,11 +63,15 @@ const placeOf = (
 const locationOf = ({ database, name }: Place): string =>
   database._tag === "Sqlite" ? database.path : `${Redacted.value(database.url)} ${name}`
 
-const opened = ({ database, settings }: Place) =>
+const opened = ({ database, migrations, settings }: Place) =>
   Effect.map(
-    Layer.build(Layer.fresh(openStorage(database, settings))),
+    Layer.build(Layer.fresh(openStorage(database, settings, migrations))),
     (services): Side => ({ storage: Context.get(services, Storage), scan: Context.get(services, StorageScan).scan })
-  ).pipe(Effect.mapError(({ message }) => failed(message)))
+  ).pipe(
+    Effect.mapError(({ message, reason }) =>
+      failed(reason === "outdated" ? `${message}. ${bringUpToDate(database, settings)}` : message)
+    )
+  )
 
 const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
 

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto"
 import { statSync } from "node:fs"
 import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
-import { Storage } from "../../core/ports/Storage.ts"
+import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { describeDatabase } from "../server/DatabaseUrl.ts"
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import type { Settings } from "../server/Settings.ts"
+import type { StorageRefused } from "../server/StorageRefused.ts"
 import { strangersActForWorkspace, strangersAdvice, strangersSay } from "../server/strangers.ts"
+import { bringUpToDate, startBringsUpToDate } from "./bringUpToDate.ts"
 import { bad, doubtful, type Finding, good } from "./Finding.ts"
 import { asked, localOrigin } from "./localServer.ts"
 
@@ -68,6 +70,9 @@ export const roundTrip = Effect.gen(function* () {
   return { sound: Option.isSome(found) && gone, milliseconds: performance.now() - start }
 })
 
+const isOutdated = (error: StorageRefused | StorageUnavailable | Conflict): error is StorageRefused =>
+  error._tag === "StorageRefused" && error.reason === "outdated"
+
 export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
   const what = "storage"
   const { database } = settings
@@ -80,13 +85,17 @@ export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
     return Effect.succeed(good(what, `${database.path} will be made at the first start`))
   }
   return Effect.gen(function* () {
-    const services = yield* Layer.build(openStorage(database, settings.storage))
+    const services = yield* Layer.build(openStorage(database, settings.storage, "check"))
     const { milliseconds, sound } = yield* Effect.provideContext(roundTrip, Context.pick(Storage)(services))
     return sound
       ? good(what, `${describeDatabase(database)}; five operations took ${Math.ceil(milliseconds)} ms`)
       : bad(what, "a record that was written was not found again", "Nothing else may write to this database.")
   }).pipe(
     Effect.scoped,
+    Effect.catchIf(isOutdated, ({ message }) => {
+      const find = startBringsUpToDate(database, settings.storage) ? doubtful : bad
+      return Effect.succeed(find(what, message, bringUpToDate(database, settings.storage)))
+    }),
     Effect.catchCause((cause) => {
       const error = Cause.squash(cause)
       return Effect.succeed(

@@ -5,14 +5,21 @@ import { type DatabaseUrl, describeDatabase } from "./DatabaseUrl.ts"
 import { StorageRefused } from "./StorageRefused.ts"
 import type { StorageSettings } from "./StorageSettings.ts"
 
-const lazily = <E extends { readonly message: string }>(
+const lazily = <E extends { readonly _tag: string; readonly message: string }>(
   database: DatabaseUrl,
   load: () => Promise<Layer.Layer<Storage | StorageScan, E>>
 ): Layer.Layer<Storage | StorageScan, StorageRefused> =>
   Layer.unwrap(Effect.promise(load)).pipe(
     // What the adapters say themselves is written for operators.
-    Layer.catch(({ message }) =>
-      Layer.effectContext(Effect.fail(new StorageRefused({ message: `${describeDatabase(database)}: ${message}` })))
+    Layer.catch(({ _tag, message }) =>
+      Layer.effectContext(
+        Effect.fail(
+          new StorageRefused({
+            reason: _tag === "MigrationsPending" ? "outdated" : "unusable",
+            message: `${describeDatabase(database)}: ${message}`
+          })
+        )
+      )
     )
   )
 
@@ -30,21 +37,28 @@ export const postgresOptions = (url: PostgresOptions["url"], settings: StorageSe
   ...settings.postgres
 })
 
-/** The adapter for a database. Only the one that is used is loaded: drivers take their time. */
+/**
+ * The adapter for a database. Only the one that is used is loaded: drivers take their time. `check` is for whoever only
+ * looks: what is not up to date is refused, whatever the settings say.
+ */
 export const openStorage = (
   database: DatabaseUrl,
-  settings: StorageSettings
+  settings: StorageSettings,
+  migrations: "run" | "check" = "run"
 ): Layer.Layer<Storage | StorageScan, StorageRefused> => {
   switch (database._tag) {
     case "Memory":
       return lazily(database, async () => (await import("../../adapters/memory/Memory.ts")).layerTrusting)
     case "Sqlite":
       return lazily(database, async () =>
-        (await import("../../adapters/sqlite/Sqlite.ts")).layerTrusting({ path: database.path })
+        (await import("../../adapters/sqlite/Sqlite.ts")).layerTrusting({ path: database.path, migrations })
       )
     case "Postgres":
       return lazily(database, async () =>
-        (await import("../../adapters/postgres/Postgres.ts")).layer(postgresOptions(database.url, settings))
+        (await import("../../adapters/postgres/Postgres.ts")).layer({
+          ...postgresOptions(database.url, settings),
+          ...(migrations === "check" ? { migrations } : {})
+        })
       )
     case "Redis":
       return lazily(database, async () =>

@@ -7,6 +7,7 @@ import { connect } from "../../adapters/sqlite/connect.ts"
 import { layer } from "../../adapters/sqlite/Sqlite.ts"
 import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { makeOldFile } from "./sqlite/oldFile.ts"
 
 const inFolder = (body: (folder: string) => Effect.Effect<void, unknown, Scope.Scope>) => () =>
   Effect.runPromise(Effect.scoped(Effect.flatMap(throwawayFolder("sqlite"), body)))
@@ -31,10 +32,12 @@ const written = (path: string, ...statements: ReadonlyArray<string>) =>
 const refused = Effect.fnUntraced(function* (path: string, reason: string) {
   const before = readFileSync(path)
   chmodSync(path, 0o664)
-  const refusal = yield* Effect.flip(Effect.scoped(connect(path)))
-  expect(refusal).toMatchObject({ _tag: "DatabaseRefused", reason })
-  expect(readFileSync(path).equals(before)).toBe(true)
-  expect(modeOf(path)).toBe("664")
+  for (const migrations of ["run", "check"] as const) {
+    const refusal = yield* Effect.flip(Effect.scoped(connect(path, migrations)))
+    expect(refusal).toMatchObject({ _tag: "DatabaseRefused", reason })
+    expect(readFileSync(path).equals(before)).toBe(true)
+    expect(modeOf(path)).toBe("664")
+  }
   expect(readdirSync(join(path, ".."))).toEqual(["tessera.db"])
 })
 
@@ -121,6 +124,26 @@ describe("the SQLite file", () => {
         yield* Effect.scoped(storageAt(path))
         yield* written(path, "PRAGMA user_version = 1000")
         yield* refused(path, "newer")
+      })
+    )
+  )
+
+  test(
+    "of an older version is brought up to date, and refused and left as it is where that is only looked for",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "tessera.db")
+        makeOldFile(path)
+        chmodSync(path, 0o600)
+        const before = readFileSync(path)
+        const refusal = yield* Effect.flip(Effect.scoped(connect(path, "check")))
+        expect(refusal).toMatchObject({ _tag: "MigrationsPending" })
+        expect(refusal.message).toContain("has schema 1")
+        expect(readFileSync(path).equals(before)).toBe(true)
+        expect(readdirSync(folder)).toEqual(["tessera.db"])
+
+        yield* Effect.scoped(connect(path))
+        yield* Effect.scoped(connect(path, "check"))
       })
     )
   )

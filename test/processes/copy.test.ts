@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { Clock, Context, Effect, Fiber, Layer, Option, type Scope } from "effect"
 import { copy, type Side } from "../../adapters/copy/copy.ts"
 import {
@@ -13,6 +13,7 @@ import {
 } from "../../core/ports/Storage.ts"
 import { sameJson } from "../../core/testing/sameJson.ts"
 import { stoppedClock } from "../../core/testing/stoppedClock.ts"
+import { makeOldFile } from "../adapters/sqlite/oldFile.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { clientCredentials, companies, redeem, refresh, register } from "./Application.ts"
 import { openMint } from "./Mint.ts"
@@ -301,6 +302,12 @@ describe("tessera copy", () => {
         expect(yield* outcome(`sqlite:${path}.gone`, store.databaseUrl)).toBe(`3 There is no ${path}.gone.`)
         expect(existsSync(`${path}.gone`)).toBe(false)
         expect(yield* outcome(away, store.databaseUrl)).toMatch(/^1 (?!.*hunter2).*ECONNREFUSED/)
+
+        const old = `${path}.old`
+        makeOldFile(old)
+        const before = readFileSync(old)
+        expect(yield* outcome(`sqlite:${old}`, store.databaseUrl)).toMatch(/^1 SQLite in .*\.old: .* has schema 1/)
+        expect(readFileSync(old).equals(before)).toBe(true)
 
         const from = yield* openSide(store)
         expect(yield* outcome(store.databaseUrl, `sqlite:${path}.new`)).toBe("3 The source holds no records.")

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { ConfigProvider, Effect, Option, Result } from "effect"
 import { readSettings } from "../../runtimes/server/Settings.ts"
 import { storageVariables } from "../../runtimes/server/StorageSettings.ts"
+import { freePort } from "../harness/freePort.ts"
 import { environmentOver, tessera } from "./ServerProcess.ts"
 import { postgresStore } from "./Store.ts"
 
@@ -96,6 +97,15 @@ describe("tessera migrate", () => {
       expect(before.status).toBe(0)
       expect(before.stdout).toContain('CREATE TABLE IF NOT EXISTS "elsewhere".grants (')
       expect(before.stdout.trimEnd()).toEndWith("COMMIT;")
+      expect((yield* run("--dry-run")).stdout).toBe(before.stdout)
+
+      const port = String(yield* freePort)
+      const examined = yield* tessera(["doctor"], { ...environment, PORT: port })
+      expect(examined.stdout).toMatch(/^note {2}storage: .*: migrations have to be run first: a table for each kind/m)
+      expect(examined.status).toBe(0)
+      const examinedStrictly = yield* tessera(["doctor"], { ...environment, PORT: port, POSTGRES_MIGRATIONS: "check" })
+      expect(examinedStrictly.stdout).toMatch(/^BAD {3}storage: .*\n {6}.*tessera migrate/m)
+      expect(examinedStrictly.status).toBe(1)
       expect((yield* run("--dry-run")).stdout).toBe(before.stdout)
 
       const refused = yield* tessera(["sweep"], { ...environment, POSTGRES_MIGRATIONS: "check" })

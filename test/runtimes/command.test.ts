@@ -6,6 +6,7 @@ import * as Memory from "../../adapters/memory/Memory.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { roundTrip } from "../../runtimes/command/examine.ts"
 import { version } from "../../runtimes/command/version.ts"
+import { makeOldFile } from "../adapters/sqlite/oldFile.ts"
 import { freePort } from "../harness/freePort.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { startChild } from "./given/Child.ts"
@@ -288,6 +289,32 @@ describe("the doctor", () => {
         renameSync(`${keys}.away`, keys)
         writeFileSync(join(cwd, "data/tessera.db"), "this is no database at all, whatever its name says")
         expect(yield* bad).toMatchObject({ status: 1, bad: [{ what: "storage" }] })
+      })
+    ))
+
+  test("says that a file's form is older than this release, and looks at the rest, and changes nothing", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const path = join(cwd, "tessera.db")
+        makeOldFile(path)
+        const before = readFileSync(path)
+        const env = { ...(yield* ownAddress), DATABASE_URL: `sqlite:${path}`, SEAL_KEYS: "A".repeat(43) }
+        const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env })
+        const found = readAll(stdout)
+        expect(found.map(({ state, what }) => `${what}: ${state}`)).toEqual([
+          "configuration: good",
+          "seal keys: good",
+          "storage: doubtful",
+          "clock: good",
+          "address: good",
+          "strangers: good"
+        ])
+        expect(found[2]).toMatchObject({
+          says: expect.stringContaining("has schema 1"),
+          advice: expect.stringContaining("when it starts")
+        })
+        expect(status).toBe(0)
+        expect(readFileSync(path).equals(before)).toBe(true)
       })
     ))
 
