@@ -1,4 +1,3 @@
-import { statSync } from "node:fs"
 import { Config, Console, Context, Effect, Layer, Logger, Option, Redacted, References, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Copied, copy as copyRecords, type Progress, type Side } from "../../adapters/copy/copy.ts"
@@ -8,6 +7,7 @@ import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf } from "../server/SealKeyFile.ts"
 import { readStorageSettings, type StorageSettings } from "../server/StorageSettings.ts"
 import { bringUpToDate } from "./bringUpToDate.ts"
+import { lookAt } from "./lookAt.ts"
 import { type CommandFailed, failed, misused, notFound, refused } from "./Outcome.ts"
 import { json, print, table } from "./output.ts"
 
@@ -73,20 +73,26 @@ const opened = ({ database, migrations, settings }: Place) =>
     )
   )
 
-const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
+const isThere = (path: string): Effect.Effect<boolean, CommandFailed> =>
+  lookAt(path).pipe(
+    Effect.map((found) => found !== undefined),
+    Effect.mapError(({ message }) => failed(message))
+  )
 
 /** Tokens are sealed with keys that no store holds: without them, everybody would have to sign in again. */
-const advice = (from: Place, to: Place): ReadonlyArray<string> => {
+const advice = Effect.fnUntraced(function* (from: Place, to: Place) {
   const file = from.database._tag === "Sqlite" ? sealKeyFileOf(from.database.path) : undefined
-  const keys = file !== undefined && exists(file) ? file : "the SEAL_KEYS of the servers there"
+  // The copy is done by now: a file that can't be looked at does not undo it.
+  const there = file !== undefined && (yield* Effect.orElseSucceed(isThere(file), () => false))
+  const keys = there ? file : "the SEAL_KEYS of the servers there"
   const place = to.database._tag === "Sqlite" ? `${sealKeyFileOf(to.database.path)} or SEAL_KEYS` : "SEAL_KEYS"
-  return [`The seal keys do not travel: what stands in ${keys} has to stand in ${place} before a server starts there.`]
-}
+  return `The seal keys do not travel: what stands in ${keys} has to stand in ${place} before a server starts there.`
+})
 
 const progressOf = ({ kind, seen, written }: Progress) =>
   Console.error(`${kind}: ${seen} records, ${written} of them written`)
 
-const report = (from: Place, to: Place, copied: ReadonlyArray<Copied>): ReadonlyArray<string> => [
+const report = (from: Place, to: Place, copied: ReadonlyArray<Copied>, keys: string): ReadonlyArray<string> => [
   `${describeDatabase(from.database)} -> ${describeDatabase(to.database)}`,
   "",
   ...table(
@@ -95,7 +101,7 @@ const report = (from: Place, to: Place, copied: ReadonlyArray<Copied>): Readonly
   ),
   "",
   "Both hold the same, by count and digest.",
-  ...advice(from, to)
+  keys
 ]
 
 export const copy = Command.make(
@@ -114,7 +120,7 @@ export const copy = Command.make(
       const from = yield* placeOf("from", given.from, given.fromName, settings)
       const to = yield* placeOf("to", given.to, given.toName, settings)
       if (locationOf(from) === locationOf(to)) return yield* misused("--from and --to are the same.")
-      if (from.database._tag === "Sqlite" && !exists(from.database.path)) {
+      if (from.database._tag === "Sqlite" && !(yield* isThere(from.database.path))) {
         return yield* notFound(`There is no ${from.database.path}.`)
       }
       const copied = yield* copyRecords(yield* opened(from), yield* opened(to), {
@@ -132,7 +138,7 @@ export const copy = Command.make(
       yield* print(
         given.json,
         copied.map(({ kind, tally, written }) => ({ kind, written, ...tally })),
-        report(from, to, copied)
+        report(from, to, copied, yield* advice(from, to))
       )
     }).pipe(
       Effect.scoped,

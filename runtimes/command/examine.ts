@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto"
-import { statSync } from "node:fs"
 import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { describeDatabase } from "../server/DatabaseUrl.ts"
@@ -11,8 +10,12 @@ import { strangersActForWorkspace, strangersAdvice, strangersSay } from "../serv
 import { bringUpToDate, startBringsUpToDate } from "./bringUpToDate.ts"
 import { bad, doubtful, type Finding, good } from "./Finding.ts"
 import { asked, localOrigin } from "./localServer.ts"
+import { lookAt, type Unseen } from "./lookAt.ts"
 
-const exists = (path: string): boolean => statSync(path, { throwIfNoEntry: false }) !== undefined
+const unseen =
+  (what: string) =>
+  ({ message }: Unseen): Effect.Effect<Finding> =>
+    Effect.succeed(bad(what, message, "Look at the path in DATABASE_URL, and at who may enter its folders."))
 
 /** Looks, and makes nothing: what is not there yet, the first start makes. */
 export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
@@ -25,25 +28,27 @@ export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
   }
   const database = settings.database.path
   const path = sealKeyFileOf(database)
-  if (!exists(path)) {
-    return Effect.succeed(
-      exists(database)
-        ? bad(
+  return Effect.gen(function* () {
+    const file = yield* lookAt(path)
+    if (file === undefined) {
+      return (yield* lookAt(database)) === undefined
+        ? good(what, `will be made in ${path} at the first start`)
+        : bad(
             what,
             `${path} is missing, and ${database} is there`,
             `Restore ${path} from a backup. Without it the next start makes new keys, and everybody has to sign in to their applications again.`
           )
-        : good(what, `will be made in ${path} at the first start`)
-    )
-  }
-  return sealKeysIn(path).pipe(
-    Effect.map(({ ring }) => {
-      const mode = statSync(path).mode & 0o777
-      return process.platform !== "win32" && (mode & 0o077) !== 0
-        ? bad(what, `${path} can be read by others (mode ${mode.toString(8)})`, `Run: chmod 600 ${path}`)
-        : good(what, `${ring.length} in ${path}, for its owner only`)
-    }),
-    Effect.catch((refusal) => Effect.succeed(bad(what, refusal.message, "Restore the file from a backup.")))
+    }
+    const { ring } = yield* sealKeysIn(path)
+    const mode = file.mode & 0o777
+    return process.platform !== "win32" && (mode & 0o077) !== 0
+      ? bad(what, `${path} can be read by others (mode ${mode.toString(8)})`, `Run: chmod 600 ${path}`)
+      : good(what, `${ring.length} in ${path}, for its owner only`)
+  }).pipe(
+    Effect.catchTags({
+      SealKeysRefused: ({ message }) => Effect.succeed(bad(what, message, "Restore the file from a backup.")),
+      Unseen: unseen(what)
+    })
   )
 }
 
@@ -81,10 +86,10 @@ export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
       doubtful(what, describeDatabase(database), "Set DATABASE_URL for anything that is meant to last.")
     )
   }
-  if (database._tag === "Sqlite" && !exists(database.path)) {
-    return Effect.succeed(good(what, `${database.path} will be made at the first start`))
-  }
   return Effect.gen(function* () {
+    if (database._tag === "Sqlite" && (yield* lookAt(database.path)) === undefined) {
+      return good(what, `${database.path} will be made at the first start`)
+    }
     const services = yield* Layer.build(openStorage(database, settings.storage, "check"))
     const { milliseconds, sound } = yield* Effect.provideContext(roundTrip, Context.pick(Storage)(services))
     return sound
@@ -92,6 +97,7 @@ export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
       : bad(what, "a record that was written was not found again", "Nothing else may write to this database.")
   }).pipe(
     Effect.scoped,
+    Effect.catchTag("Unseen", unseen(what)),
     Effect.catchIf(isOutdated, ({ message }) => {
       const find = startBringsUpToDate(database, settings.storage) ? doubtful : bad
       return Effect.succeed(find(what, message, bringUpToDate(database, settings.storage)))
@@ -115,13 +121,15 @@ const tolerated = 5000
 
 /** Expiry is decided by this machine's clock, so it has to be right, and to agree with whoever keeps the files. */
 export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
-  Effect.sync(() => {
+  Effect.gen(function* () {
     const what = "clock"
     const now = Date.now()
     const advice = "Let a time service (chrony, systemd-timesyncd) set the clock."
     if (now < releasedAfter) return bad(what, `it says ${new Date(now).toISOString()}`, advice)
     const path = settings.database._tag === "Sqlite" ? sealKeyFileOf(settings.database.path) : undefined
-    const changed = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.mtimeMs
+    // What can't be looked at is a finding of another's already.
+    const file = path === undefined ? undefined : yield* Effect.orElseSucceed(lookAt(path), () => undefined)
+    const changed = file?.mtimeMs
     return changed !== undefined && changed > now + tolerated
       ? bad(what, `it says ${new Date(now).toISOString()}, and ${path} was changed after that`, advice)
       : good(what, `it says ${new Date(now).toISOString()}`)

@@ -310,6 +310,9 @@ describe("tessera copy", () => {
         expect(readFileSync(old).equals(before)).toBe(true)
 
         const from = yield* openSide(store)
+        expect(yield* outcome(`sqlite:${path}/in-a-file`, `sqlite:${path}.new`)).toMatch(
+          /^1 .*\/in-a-file can't be looked at: ENOTDIR/
+        )
         expect(yield* outcome(store.databaseUrl, `sqlite:${path}.new`)).toBe("3 The source holds no records.")
         yield* fill(from, oddRecords.slice(0, 3))
         const other = yield* sqliteStore

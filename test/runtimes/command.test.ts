@@ -318,6 +318,28 @@ describe("the doctor", () => {
       })
     ))
 
+  test("says that a file can't be looked at, and looks at the rest", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        writeFileSync(join(cwd, "no-folder"), "")
+        const env = { ...(yield* ownAddress), DATABASE_URL: "sqlite:./no-folder/tessera.db" }
+        const { status, stderr, stdout } = yield* command(["doctor", "--json"], { cwd, env })
+        const found = readAll(stdout)
+        expect(found.map(({ state, what }) => `${what}: ${state}`)).toEqual([
+          "configuration: good",
+          "seal keys: bad",
+          "storage: bad",
+          "clock: good",
+          "address: good",
+          "strangers: good"
+        ])
+        expect(found[1]?.says).toMatch(/^\.\/no-folder\/tessera\.db\.keys can't be looked at: ENOTDIR/)
+        expect(found[2]?.says).toMatch(/^\.\/no-folder\/tessera\.db can't be looked at: ENOTDIR/)
+        expect(stderr).toBe("Something has to be done.\n")
+        expect(status).toBe(1)
+      })
+    ))
+
   test("says what is wrong with the configuration", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
