@@ -3,6 +3,7 @@ import { CliError, Command } from "effect/cli"
 import type { OnHangUp } from "../observe/audit/auditStream.ts"
 import type { Surroundings } from "../server/serve.ts"
 import { environment } from "./environment.ts"
+import { idsLast } from "./idsLast.ts"
 import { CommandFailed, exitStatus } from "./Outcome.ts"
 import { serves } from "./serves.ts"
 import { tessera } from "./tessera.ts"
@@ -30,7 +31,7 @@ export const run = async (args: ReadonlyArray<string>, surroundings: Surrounding
     return () => void hangUps.delete(act)
   }
   const fiber = Effect.runFork(
-    Command.runWith(tessera({ ...surroundings, onHangUp }), { version })(args).pipe(
+    Command.runWith(tessera({ ...surroundings, onHangUp }), { version })(idsLast(args)).pipe(
       Effect.provide(environment),
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnvRecord({ ...process.env }))
     )

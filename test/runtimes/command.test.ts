@@ -125,6 +125,22 @@ describe("the command line", () => {
       })
     ))
 
+  test("takes an id that begins as a flag does for an id", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const id = "-".padEnd(22, "A")
+        for (const args of [
+          ["client", "show", id],
+          ["client", "disable", id, "--json"],
+          ["client", "delete", "--json", "--", id],
+          ["key", "revoke", id]
+        ]) {
+          const { status, stderr } = yield* command(args, { cwd })
+          expect([status, stderr]).toEqual([3, expect.stringMatching(/^There is no such (client|key)\./)])
+        }
+      })
+    ))
+
   test("looks after clients", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
