@@ -26,18 +26,19 @@ return 1
 /**
  * Keys: a record and its shard, for each record. Arguments: expected version, expiresAt ("-" for never), lifetime in ms,
  * body, for each. Answers a letter for each: 1 replaced, 0 not as expected, E something else is in the way. What is
- * wrong with one of them stops none of the others, so nothing in here may raise an error.
+ * wrong with one of them stops none of the others, so nothing in here may raise an error. Where the server itself takes
+ * no writes, its own refusal is the answer, unless one has been written already: no refusal may cover that.
  */
 export const replaceScript = script(`
 local function replace(record, shard, expected, expires, lifetime, body)
   local stored = redis.pcall('GET', record)
   if not stored then return '0' end
-  if type(stored) ~= 'string' then return 'E' end
+  if type(stored) ~= 'string' then return 'E', stored.err end
   local version, ends, rest = string.match(stored, '^1 (%d+) (%S+) ([^\\n]*\\n)')
   if version ~= expected then return '0' end
   if expires ~= '-' and tonumber(expires) < (tonumber(ends) or math.huge) then
     local added = redis.pcall('ZADD', shard, expires, string.sub(record, #shard + 2))
-    if type(added) ~= 'number' then return 'E' end
+    if type(added) ~= 'number' then return 'E', added.err end
   end
   local value = '1 ' .. string.format('%.0f', version + 1) .. ' ' .. expires .. ' ' .. rest .. body
   if lifetime == '0' then
@@ -48,9 +49,14 @@ local function replace(record, shard, expected, expires, lifetime, body)
   return '1'
 end
 local done = {}
+local written = false
 for key = 1, #KEYS, 2 do
   local at = key * 2 - 1
-  done[#done + 1] = replace(KEYS[key], KEYS[key + 1], ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+  local letter, refusal =
+    replace(KEYS[key], KEYS[key + 1], ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+  if refusal and not written and not string.find(refusal, '^WRONGTYPE') then return { err = refusal } end
+  written = written or letter == '1'
+  done[#done + 1] = letter
 end
 return table.concat(done)
 `)

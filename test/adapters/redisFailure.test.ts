@@ -289,6 +289,80 @@ describe("when Redis fails", () => {
       })
     ))
 
+  test.each<[string, string, ReadonlyArray<string | number>]>([
+    ["NOREPLICAS", "CONFIG", ["SET", "min-replicas-to-write", 1]],
+    ["OOM", "CONFIG", ["SET", "maxmemory", 1]],
+    ["READONLY", "REPLICAOF", ["127.0.0.1", 1]]
+  ])("a server that answers writes with %s is quoted, also where a record is to end sooner", (code, harm, args) =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("one", {}, { expiresAt: 4e12 }))
+          yield* call(admin, harm, ...args)
+          // Sooner than before, so that the index is written first.
+          const sooner = yield* failureOf(store.replace(1, recordOf("one", {}, { expiresAt: 3e12 })))
+          expect(sooner).toEqual(
+            new StorageUnavailable({ outcome: "not_done", message: `Redis: refused with ${code}` })
+          )
+        }).pipe(over(server.url))
+      })
+    )
+  )
+
+  test("a master that became a replica, and refuses to end a record sooner, is asked over a new connection", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        const connectionsMade = Effect.promise(async () =>
+          Number(/total_connections_received:(\d+)/.exec(await admin.info("stats"))?.[1])
+        )
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("one", {}, { expiresAt: 4e12 }))
+          yield* call(admin, "REPLICAOF", "127.0.0.1", 1)
+          const before = yield* connectionsMade
+          yield* failureOf(store.replace(1, recordOf("one", {}, { expiresAt: 3e12 })))
+          yield* untilItAnswers(store.get(recordOf("one")))
+          expect(yield* connectionsMade).toBe(before + 1)
+        }).pipe(over(server.url))
+      })
+    ))
+
+  test("an index that may not be written refuses nothing that was written beside it", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const expiries = ids.map((_, at) => ({ expiresAt: at === 7 ? 3e12 : 4e12 }))
+          yield* Effect.forEach(ids, (id) => store.insert(recordOf(id, {}, { expiresAt: 4e12 })), {
+            concurrency: "unbounded"
+          })
+          yield* call(admin, "ACL", "SETUSER", "default", "-zadd")
+          yield* call(admin, "CONFIG", "RESETSTAT")
+          const outcomes = yield* Effect.forEach(
+            ids,
+            (id, at) =>
+              Effect.match(store.replace(1, recordOf(id, { n: 1 }, expiries[at])), {
+                onSuccess: () => "done",
+                onFailure: (error) => (error._tag === "Conflict" ? "conflict" : error.outcome)
+              }),
+            { concurrency: "unbounded" }
+          )
+          expect((yield* commandCounts(admin)).evalsha).toBe(1)
+          expect(outcomes).toEqual(ids.map((_, at) => (at === 7 ? "not_done" : "done")))
+          const found = yield* Effect.forEach(ids, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
+          const versions = found.map(Option.getOrThrow).map(({ version }) => version)
+          expect(versions).toEqual(ids.map((_, at) => (at === 7 ? 1 : 2)))
+        }).pipe(over(server.url))
+      })
+    ))
+
   test("a full server: writes are not done and leave nothing behind, while reads go on", () =>
     scoped(
       Effect.gen(function* () {
