@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { mkdtempSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { constants, mkdtempSync, openSync, readFileSync, readSync, renameSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
@@ -266,6 +267,56 @@ describe("a writer of lines", () => {
     }
     expect(await writer.flush()).toBe(0)
     expect(lines()).toEqual(all)
+  })
+
+  /** A file that takes a part of a long line and no more until it is read, as a disk does that is nearly full. */
+  const pipe = () => {
+    const path = join(mkdtempSync(join(tmpdir(), "lines-")), "pipe")
+    execFileSync("mkfifo", [path])
+    const opened = () => openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+    const reader = opened()
+    let read = ""
+    /** What was written, once it holds this; so many bytes are read at a time. */
+    const reads = async (text: string, size: number) => {
+      const some = Buffer.alloc(size)
+      const holds = Effect.sync(() => {
+        try {
+          read += some.toString("utf8", 0, readSync(reader, some))
+        } catch (thrown) {
+          // There is nothing in it at the moment.
+          expect(thrown).toMatchObject({ code: "EAGAIN" })
+        }
+        return read.includes(text)
+      })
+      expect(await Effect.runPromise(pollUntil(holds, 5000))).toBe(true)
+      return read
+    }
+    return { opened, reads }
+  }
+  const long = "long".repeat(50_000)
+
+  test("begins a line anew in another file, and repeats none that was whole", async () => {
+    const { opened, reads } = pipe()
+    const { options, lines } = writerIn({ room: 1_000_000 })
+    const writer = makeLineWriter(opened(), options)
+    for (const line of ["first", "second", long]) writer.write(line)
+    // No more than that, so that there is no room for the rest.
+    await reads("first\nsecond\n", 13)
+    writer.reopen()
+    writer.write("last")
+    expect(await writer.flush()).toBe(0)
+    expect(lines()).toEqual([long, "last"])
+  })
+
+  test("goes on within a line where the file that it opens is the same", async () => {
+    const { opened, reads } = pipe()
+    const { options } = writerIn({ room: 1_000_000, open: async () => opened() })
+    const writer = makeLineWriter(opened(), options)
+    writer.write(long)
+    writer.reopen()
+    writer.write("last")
+    expect(await reads("\nlast\n", 100_000)).toBe(`${long}\nlast\n`)
+    expect(await writer.flush()).toBe(0)
   })
 
   test("counts at the end what it could not write", async () => {

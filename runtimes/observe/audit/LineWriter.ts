@@ -1,4 +1,4 @@
-import { open, write } from "node:fs"
+import { fstat, open, write } from "node:fs"
 import { promisify } from "node:util"
 
 /** Where lines go, and what to say of it. */
@@ -26,6 +26,7 @@ export interface LineWriter {
 
 const writeTo = promisify(write)
 const openFile = promisify(open)
+const statOf = promisify(fstat)
 
 export const openAppending = (path: string): Promise<number> => openFile(path, "a", 0o600)
 
@@ -36,13 +37,27 @@ const codeOf = (thrown: unknown): string =>
 /** A reader that is slow, not gone: what does not fit now fits later. */
 const isBusy = (code: string) => code === "EAGAIN"
 
+const identityOf = (file: number): Promise<string | undefined> =>
+  statOf(file, { bigint: true }).then(
+    ({ dev, ino }) => `${dev}:${ino}`,
+    // What can't be looked at, as on a share that is gone, is no file to go on in.
+    () => undefined
+  )
+
+const isSameFile = async (one: number, other: number): Promise<boolean> => {
+  const [first, second] = await Promise.all([identityOf(one), identityOf(other)])
+  return first !== undefined && first === second
+}
+
 /** Writes line after line in the background, one write at a time, and goes on after a failure where it was. */
 export const makeLineWriter = (file: number, options: LineWriterOptions): LineWriter => {
-  let current: number | undefined = file
+  let current = file
   let waiting: Array<string> = []
   let size = 0
   let lost = 0
-  let rest: Buffer | undefined
+  /** The lines that are being written, and how many of their bytes are. */
+  let batch: Buffer | undefined
+  let written = 0
   let wantsReopen = false
   let failing = false
   let ending = false
@@ -57,17 +72,27 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     return taken
   }
 
-  const once = async (): Promise<void> => {
-    if (current === undefined || wantsReopen) {
-      const fresh = await options.open()
-      wantsReopen = false
-      if (current !== undefined) options.close(current)
-      current = fresh
+  const reopened = async (): Promise<void> => {
+    const fresh = await options.open()
+    wantsReopen = false
+    // Half a line is none, so another file gets all of it.
+    if (batch !== undefined && written > 0 && !(await isSameFile(current, fresh))) {
+      written = batch.lastIndexOf("\n", written - 1) + 1
     }
-    rest ??= takeWaiting()
-    if (rest === undefined) return
-    const { bytesWritten } = await writeTo(current, rest)
-    rest = bytesWritten < rest.length ? rest.subarray(bytesWritten) : undefined
+    options.close(current)
+    current = fresh
+  }
+
+  const once = async (): Promise<void> => {
+    if (wantsReopen) await reopened()
+    batch ??= takeWaiting()
+    if (batch === undefined) return
+    const { bytesWritten } = await writeTo(current, batch, written)
+    written += bytesWritten
+    if (written === batch.length) {
+      batch = undefined
+      written = 0
+    }
     if (failing) options.say({ over: true, code: "" })
     failing = false
   }
@@ -84,7 +109,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     retry.unref()
   }
 
-  const hasWork = () => rest !== undefined || waiting.length > 0 || wantsReopen
+  const hasWork = () => batch !== undefined || waiting.length > 0 || wantsReopen
 
   const drain = async (): Promise<void> => {
     try {
@@ -130,8 +155,8 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
       lost = 0
       // Once more, whatever went wrong before.
       await drain()
-      const unwritten = rest === undefined ? 0 : rest.toString().split("\n").length - 1
-      if (unwritten + waiting.length === 0 && current !== undefined) options.close(current)
+      const unwritten = batch === undefined ? 0 : batch.toString("utf8", written).split("\n").length - 1
+      if (unwritten + waiting.length === 0) options.close(current)
       return unwritten + waiting.length
     }
   }
