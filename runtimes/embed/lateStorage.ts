@@ -13,21 +13,23 @@ export interface LateStorage {
 
 export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect<LateStorage, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const outer = yield* Scope.Scope
     const context = yield* Effect.context<never>()
     const opened = yield* Deferred.make<void>()
     let ready: Storage["Service"] | undefined
     let opening: Fiber.Fiber<Storage["Service"], unknown> | undefined
+    // Last in, first out: an opening that is under way ends before what was opened is closed.
+    const tries = yield* Scope.fork(yield* Scope.Scope)
+    yield* Effect.addFinalizer(() =>
+      Effect.suspend(() => (opening === undefined ? Effect.void : Fiber.interrupt(opening)))
+    )
 
     const build = Effect.gen(function* () {
       // A scope for each try: what a failed one had taken is given back at once.
-      const scope = yield* Scope.fork(outer)
-      const built = yield* Effect.exit(Layer.buildWithScope(Layer.fresh(given), scope))
-      if (Exit.isFailure(built)) {
-        yield* Scope.close(scope, built)
-        return yield* Effect.failCause(built.cause)
-      }
-      const storage = Context.get(built.value, Storage)
+      const scope = yield* Scope.fork(tries)
+      const built = yield* Layer.buildWithScope(Layer.fresh(given), scope).pipe(
+        Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void))
+      )
+      const storage = Context.get(built, Storage)
       ready = storage
       yield* Deferred.succeed(opened, undefined)
       return storage

@@ -1,9 +1,16 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer, Option } from "effect"
+import { setTimeout } from "node:timers/promises"
+import { Deferred, Effect, Layer, Option } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
-import { type AuditEntry, type CreateOptions, Storage, StorageUnavailable } from "../../runtimes/embed/tessera.ts"
+import {
+  type AuditEntry,
+  type CreateOptions,
+  createTessera,
+  Storage,
+  StorageUnavailable
+} from "../../runtimes/embed/tessera.ts"
 import { fetchMount } from "../../runtimes/fetch.ts"
-import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
+import { bearer, issuer, letIn, machine, options, redirectUri, testClock, withHost } from "./host.ts"
 
 const at = (path: string, init?: RequestInit) => new Request(`${issuer}${path}`, init)
 
@@ -196,6 +203,51 @@ describe("its storage", () => {
       expect((await introspect()).status).toBe(401)
       expect(await ask()).toMatchObject({ _tag: "Refused" })
     })
+  })
+
+  test("is opened no longer once the server is closed", async () => {
+    const begun = Deferred.makeUnsafe<void>()
+    let left = false
+    const opening = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never).pipe(
+      Effect.onInterrupt(() =>
+        Effect.sync(() => {
+          left = true
+        })
+      )
+    )
+    const auth = createTessera(options({ storage: Layer.effect(Storage, opening) }))
+    const ready = auth.ready().then(
+      () => "ready",
+      () => "refused"
+    )
+    await Effect.runPromise(Deferred.await(begun))
+    await auth.close()
+    expect(left).toBe(true)
+    expect(await ready).toBe("refused")
+  })
+
+  test("that is opened in the midst of closing is given back before the server is closed", async () => {
+    const begun = Deferred.makeUnsafe<void>()
+    const mayOpen = Deferred.makeUnsafe<void>()
+    const said: Array<string> = []
+    const opening = Effect.andThen(
+      // It cannot be interrupted, as whatever is being acquired.
+      Effect.acquireRelease(Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(mayOpen)), () =>
+        Effect.sync(() => said.push("given back"))
+      ),
+      Storage
+    )
+    const storage = Layer.effect(Storage, opening).pipe(Layer.provide(memory.layer))
+    const auth = createTessera(options({ storage }))
+    const ready = auth.ready().catch(() => "refused")
+    await Effect.runPromise(Deferred.await(begun))
+    const closing = auth.close().then(() => said.push("closed"))
+    // Time enough to close, for a server that would not wait.
+    await setTimeout(50)
+    await Effect.runPromise(Deferred.succeed(mayOpen, undefined))
+    await closing
+    expect(said).toEqual(["given back", "closed"])
+    expect(await ready).toBe("refused")
   })
 
   test("may be the verbs themselves", async () => {
