@@ -34,13 +34,13 @@ export interface Surroundings {
 }
 
 /** Loaded only where it is wanted: what is off costs nothing. */
-const whereMetered = ({ observe, requestTimeout, shutdownTimeout }: Settings) =>
+const whereMetered = ({ observe, requestTimeout }: Settings) =>
   Option.match(observe.metrics, {
     onNone: () => Effect.succeed(undefined),
     onSome: (at) =>
       Effect.flatMap(
         Effect.promise(() => import("../observe/metrics/metering.ts")),
-        ({ metering }) => metering({ ...at, requestTimeout, shutdownTimeout })
+        ({ metering }) => metering({ ...at, requestTimeout })
       )
   })
 
@@ -87,6 +87,8 @@ const running = Effect.fnUntraced(function* (
       ? shed(serving, settings.requestsAtOnce)
       : metering.serve(find, serving, settings.requestsAtOnce)
   if (strangersActForWorkspace(settings)) yield* Effect.logWarning(`${strangersSay}. ${strangersAdvice}`)
+  // Before the public's listener, so that it ends after it: a shutdown can be watched, and begins where requests come in.
+  if (metering !== undefined) yield* metering.expose(listen)
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,
@@ -101,7 +103,6 @@ const running = Effect.fnUntraced(function* (
     requestTimeout: settings.requestTimeout,
     shutdownTimeout: settings.shutdownTimeout
   })
-  if (metering !== undefined) yield* metering.expose(listen)
   const said = banner(settings, port, keys, setUpLink)
   // Where standard output is the audit stream, it holds nothing else.
   if (settings.observe.audit._tag === "Stream") process.stderr.write(said)

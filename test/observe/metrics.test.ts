@@ -6,7 +6,9 @@ import { Meters } from "../../runtimes/observe/metrics/Meters.ts"
 import { meteredServe } from "../../runtimes/observe/metrics/meteredServe.ts"
 import { meteredStorage } from "../../runtimes/observe/metrics/meteredStorage.ts"
 import { freePort } from "../harness/freePort.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
 import { command } from "../runtimes/given/tessera.ts"
+import { head, open } from "../runtimes/given/wire.ts"
 import { type Family, parseExposition, sampleOf } from "./given/exposition.ts"
 import { ask, companies, ended, formOf, inFolder, register, started, tokenOf } from "./given/serving.ts"
 
@@ -76,6 +78,39 @@ describe("GET /metrics", () => {
         expect((yield* ask(`http://127.0.0.1:${port}/metrics`, { method: "POST" })).status).toBe(405)
         expect((yield* ask(`${url}/metrics`)).status).toBe(404)
         expect(yield* ended(server, "SIGTERM")).toEqual({ status: 0, signal: null })
+      })
+    ))
+
+  test("is there until the public's requests are answered, and keeps no shutdown waiting", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const port = yield* freePort
+        const env = { METRICS_PORT: String(port), SHUTDOWN_TIMEOUT: "1 hour", REQUEST_TIMEOUT: "200 seconds" }
+        const server = yield* started(cwd, env)
+        const halfAsked = Effect.fnUntraced(function* (at: number, target: string) {
+          const socket = open(at)
+          yield* Effect.addFinalizer(() => Effect.sync(() => socket.destroy()))
+          const beginning = head({ method: "POST", target, headers: [["content-length", "10"]] })
+          yield* Effect.callback<void>((resume) => void socket.write(beginning, () => resume(Effect.void)))
+          return socket
+        })
+        const half = yield* halfAsked(Number(new URL(server.url).port), "/oauth/token")
+        yield* halfAsked(port, "/metrics")
+        // They are with the system now. The server has read them once it has answered somebody who came later.
+        yield* register(server.url)
+        yield* read(port)
+
+        server.child.process.kill("SIGTERM")
+        const isRefused = Effect.promise(() =>
+          fetch(server.url).then(
+            () => false,
+            () => true
+          )
+        )
+        expect(yield* pollUntil(isRefused, 10_000)).toBe(true)
+        expect(sampleOf(yield* read(port), 'tessera_clients_total{change="registered"}')).toBe(1)
+        half.write("0123456789")
+        expect(yield* Effect.promise(() => server.child.ended)).toEqual({ status: 0, signal: null })
       })
     ))
 

@@ -23,7 +23,7 @@ export interface Metering {
 }
 
 export const metering = (
-  at: Pick<ListenOptions, "host" | "port" | "requestTimeout" | "shutdownTimeout">
+  at: Pick<ListenOptions, "host" | "port" | "requestTimeout">
 ): Effect.Effect<Metering, never, Scope.Scope> => {
   const meters = new Meters()
   return Effect.as(processMeters(meters, version), {
@@ -35,6 +35,14 @@ export const metering = (
       storage: (below) => meteredStorage(meters, storage === undefined ? below : storage(below))
     }),
     serve: (routeOf, serve, most) => meteredServe(meters, routeOf, serve, most),
-    expose: (listen) => listen({ ...at, named: "METRICS_", trustedProxies: noProxies, serve: exposing(meters) })
+    expose: (listen) =>
+      listen({
+        ...at,
+        named: "METRICS_",
+        serve: exposing(meters),
+        trustedProxies: noProxies,
+        // Whoever reads asks again anyway: the time of a shutdown is the public's.
+        shutdownTimeout: 0
+      })
   })
 }
