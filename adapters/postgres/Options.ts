@@ -21,7 +21,7 @@ export interface PostgresOptions {
   readonly connectionLifetime?: Duration.Input
   /** In which time every call is answered, one way or another. Default 5 seconds. */
   readonly deadline?: Duration.Input
-  /** How long a start waits for a server that does not answer. Default 30 seconds. */
+  /** How long a start waits for a server that does not answer; 0 is one try. Default 30 seconds. */
   readonly startWithin?: Duration.Input
   /** Whether a start brings the database up to date, or only looks whether it is. Default `run`. */
   readonly migrations?: "run" | "check"

@@ -1,4 +1,4 @@
-import { Effect, Schedule, Schema } from "effect"
+import { Clock, Duration, Effect, Schedule, Schema } from "effect"
 import { type Cell, type Connection, connect, type Row } from "./Connection.ts"
 import {
   createSchema,
@@ -59,6 +59,8 @@ const ask = (connection: Connection, text: string, parameters: ReadonlyArray<Cel
     return Effect.sync(() => connection.destroy())
   })
 
+const silence: Failure = { code: "TIMEOUT", rolledBack: false, message: "it does not answer in time" }
+
 /** Not there yet, starting, stopping, full: a server that may answer in a moment. Anything else will not change. */
 const mayPass = (failure: Failure) => !/^(?:28|3D|42)|CERT|SIGNATURE|_TLS_|_SSL_/.test(failure.code)
 
@@ -66,32 +68,19 @@ const mayPass = (failure: Failure) => !/^(?:28|3D|42)|CERT|SIGNATURE|_TLS_|_SSL_
 const patientConnection = (options: PostgresOptions) =>
   Effect.gen(function* () {
     const address = yield* readPostgresUrl(options.url)
-    const open = connect(migrationSettings(address)).pipe(
-      Effect.timeoutOrElse({
-        duration: connectTimeoutOf(options),
-        orElse: () =>
-          Effect.fail<Failure>({ code: "CONNECT_TIMEOUT", rolledBack: false, message: "it does not answer in time" })
-      }),
+    const giveUpAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.startWithin ?? "30 seconds")
+    const isWorthAnother = (failure: Failure) =>
+      Effect.map(Clock.currentTimeMillis, (now) => mayPass(failure) && now < giveUpAt)
+    const connection = yield* connect(migrationSettings(address)).pipe(
+      Effect.timeoutOrElse({ duration: connectTimeoutOf(options), orElse: () => Effect.fail(silence) }),
       Effect.tapError((failure) =>
-        mayPass(failure) ? Effect.logWarning(`Waiting for PostgreSQL: ${failure.message}`) : Effect.void
-      )
-    )
-    let last = "it does not answer"
-    const connection = yield* open.pipe(
-      Effect.tapError((failure) =>
-        Effect.sync(() => {
-          last = failure.message
-        })
+        Effect.when(Effect.logWarning(`Waiting for PostgreSQL: ${failure.message}`), isWorthAnother(failure))
       ),
       Effect.retry({
         schedule: Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("2 seconds")]),
-        while: mayPass
+        while: isWorthAnother
       }),
-      Effect.mapError((failure) => new PostgresUnreachable({ message: failure.message })),
-      Effect.timeoutOrElse({
-        duration: options.startWithin ?? "30 seconds",
-        orElse: () => Effect.fail(new PostgresUnreachable({ message: last }))
-      })
+      Effect.mapError((failure) => new PostgresUnreachable({ message: failure.message }))
     )
     yield* Effect.addFinalizer(() => Effect.sync(connection.close))
     return connection

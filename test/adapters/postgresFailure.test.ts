@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { createServer } from "node:net"
 import { Deferred, Effect, Fiber, Option, Result, type Scope } from "effect"
 import type { PostgresOptions } from "../../adapters/postgres/Postgres.ts"
 import type { Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -401,6 +402,20 @@ describe("a store whose pool or server is slow", () => {
 const slowUpdates = (seconds: number) =>
   `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(${seconds}); RETURN NEW; END $$`
 
+/** Somebody who listens, hangs up on everybody, and counts them. */
+const shutDoor = Effect.gen(function* () {
+  let knocks = 0
+  const server = createServer((socket) => {
+    knocks++
+    socket.destroy()
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
+  yield* Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void)))
+  const address = server.address()
+  const port = typeof address === "object" ? address?.port : undefined
+  return { url: `postgres://tessera@127.0.0.1:${port}/tessera?sslmode=disable`, knocks: () => knocks }
+})
+
 describe("starting", () => {
   test(
     "waits for a server that is not up yet",
@@ -429,6 +444,22 @@ describe("starting", () => {
         expect(refusal._tag).toBe("PostgresUnreachable")
         expect(refusal.message).toContain("ECONNREFUSED")
         expect(JSON.stringify(refusal)).not.toContain(new URL(server.url).password)
+      })
+    )
+  )
+
+  test(
+    "tries once where it may not wait at all",
+    within(
+      Effect.gen(function* () {
+        const { url } = yield* Effect.acquireRelease(freshDatabase(postgresUrl()), ({ drop }) => drop)
+        const store = yield* openStore(url, { startWithin: 0 })
+        expect(yield* attempt(store.insert(record("a")))).toBe("done")
+
+        const door = yield* shutDoor
+        const refusal = yield* Effect.flip(openStore(door.url, { startWithin: 0 }))
+        expect(refusal._tag).toBe("PostgresUnreachable")
+        expect(door.knocks()).toBe(1)
       })
     )
   )
