@@ -72,6 +72,8 @@ export const connect = (settings: ConnectionSettings): Effect.Effect<Connection,
       max_lifetime: null,
       idle_timeout: 0,
       connect_timeout: 0,
+      // Seconds. What may take its time has no other deadline.
+      keep_alive: 60,
       fetch_types: false,
       prepare: settings.prepare,
       types: { json: asText },

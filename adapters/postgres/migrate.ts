@@ -51,13 +51,27 @@ export interface Plan {
   readonly sql: string
 }
 
-const ask = (connection: Connection, text: string, parameters: ReadonlyArray<Cell> = []) =>
+/** A connection to bring a database up to date over. */
+interface Asked {
+  readonly connection: Connection
+  /** In milliseconds: what is left of the start's time, and at least what a try may take. */
+  readonly left: Effect.Effect<number>
+}
+
+/** For what may take its time. Whether the server is still there is then the keep-alive's to find out. */
+const perform = ({ connection }: Asked, text: string, parameters: ReadonlyArray<Cell> = []) =>
   Effect.callback<ReadonlyArray<Row>, Failure>((resume) => {
     connection.query(text, parameters, (rows, failure) =>
       resume(failure === undefined ? Effect.succeed(rows ?? []) : Effect.fail(failure))
     )
     return Effect.sync(() => connection.destroy())
   })
+
+/** For what a server that is there answers at once. */
+const ask = (asked: Asked, text: string, parameters: ReadonlyArray<Cell> = []) =>
+  Effect.flatMap(asked.left, (duration) =>
+    Effect.timeoutOrElse(perform(asked, text, parameters), { duration, orElse: () => Effect.fail(silence) })
+  )
 
 const silence: Failure = { code: "TIMEOUT", rolledBack: false, message: "it does not answer in time" }
 
@@ -69,10 +83,11 @@ const patientConnection = (options: PostgresOptions) =>
   Effect.gen(function* () {
     const address = yield* readPostgresUrl(options.url)
     const giveUpAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.startWithin ?? "30 seconds")
+    const aTry = Duration.toMillis(connectTimeoutOf(options))
     const isWorthAnother = (failure: Failure) =>
       Effect.map(Clock.currentTimeMillis, (now) => mayPass(failure) && now < giveUpAt)
     const connection = yield* connect(migrationSettings(address)).pipe(
-      Effect.timeoutOrElse({ duration: connectTimeoutOf(options), orElse: () => Effect.fail(silence) }),
+      Effect.timeoutOrElse({ duration: aTry, orElse: () => Effect.fail(silence) }),
       Effect.tapError((failure) =>
         Effect.when(Effect.logWarning(`Waiting for PostgreSQL: ${failure.message}`), isWorthAnother(failure))
       ),
@@ -83,19 +98,19 @@ const patientConnection = (options: PostgresOptions) =>
       Effect.mapError((failure) => new PostgresUnreachable({ message: failure.message }))
     )
     yield* Effect.addFinalizer(() => Effect.sync(connection.close))
-    return connection
+    const left = Effect.map(Clock.currentTimeMillis, (now) => Math.max(giveUpAt - now, aTry))
+    return { connection, left } satisfies Asked
   })
 
-const failed = (failure: Failure) => new MigrationFailed({ message: failure.message })
+const failed = (failure: Failure) =>
+  failure === silence
+    ? new PostgresUnreachable({ message: failure.message })
+    : new MigrationFailed({ message: failure.message })
 const noLedger = (failure: Failure) => failure.code === "42P01" || failure.code === "3F000"
 
 /** What the database has of `known`; refused where a newer release has left this one behind. */
-const pendingIn = Effect.fnUntraced(function* (
-  connection: Connection,
-  schema: string,
-  known: ReadonlyArray<Migration>
-) {
-  const applied = yield* ask(connection, readLedger(schema)).pipe(
+const pendingIn = Effect.fnUntraced(function* (asked: Asked, schema: string, known: ReadonlyArray<Migration>) {
+  const applied = yield* ask(asked, readLedger(schema)).pipe(
     Effect.catchIf(noLedger, () => Effect.succeed<ReadonlyArray<Row>>([])),
     Effect.mapError(failed)
   )
@@ -112,8 +127,8 @@ const pendingIn = Effect.fnUntraced(function* (
   return known.filter(({ number }) => !numbers.has(number))
 })
 
-const requireUtf8 = Effect.fnUntraced(function* (connection: Connection) {
-  const rows = yield* ask(connection, "SHOW server_encoding").pipe(Effect.mapError(failed))
+const requireUtf8 = Effect.fnUntraced(function* (asked: Asked) {
+  const rows = yield* ask(asked, "SHOW server_encoding").pipe(Effect.mapError(failed))
   const encoding = rows[0]?.[0]
   if (encoding !== "UTF8") {
     return yield* new MigrationFailed({ message: `the database's encoding is ${encoding}; it has to be UTF8` })
@@ -124,22 +139,22 @@ const requireUtf8 = Effect.fnUntraced(function* (connection: Connection) {
 const collided = (failure: Failure) => /^(?:23505|42710|42P06|42P07|XX000|40001|40P01|55P03)$/.test(failure.code)
 const again = { times: 20, schedule: Schedule.spaced("100 millis").pipe(Schedule.jittered), while: collided }
 
-const layGroundwork = Effect.fnUntraced(function* (connection: Connection, schema: string) {
-  const found = yield* ask(connection, "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", [schema])
-  if (found.length === 0) yield* ask(connection, createSchema(schema))
-  for (const statement of groundwork(schema)) yield* ask(connection, statement)
+const layGroundwork = Effect.fnUntraced(function* (asked: Asked, schema: string) {
+  const found = yield* ask(asked, "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", [schema])
+  if (found.length === 0) yield* perform(asked, createSchema(schema))
+  for (const statement of groundwork(schema)) yield* perform(asked, statement)
 })
 
 /** Behind a lock that lasts as long as its transaction, and waiting for nobody's locks longer than a moment. */
-const apply = Effect.fnUntraced(function* (connection: Connection, schema: string, known: ReadonlyArray<Migration>) {
-  yield* ask(connection, "BEGIN")
-  yield* ask(connection, "SET LOCAL lock_timeout = '2s'")
-  yield* ask(connection, takeLock(schema))
-  const pending = yield* pendingIn(connection, schema, known)
+const apply = Effect.fnUntraced(function* (asked: Asked, schema: string, known: ReadonlyArray<Migration>) {
+  yield* ask(asked, "BEGIN")
+  yield* ask(asked, "SET LOCAL lock_timeout = '2s'")
+  yield* perform(asked, takeLock(schema))
+  const pending = yield* pendingIn(asked, schema, known)
   for (const migration of pending) {
-    for (const statement of stepsOf(schema, migration)) yield* ask(connection, statement)
+    for (const statement of stepsOf(schema, migration)) yield* perform(asked, statement)
   }
-  yield* ask(connection, "COMMIT")
+  yield* perform(asked, "COMMIT")
   return pending.map(({ name }) => name)
 })
 
@@ -152,13 +167,13 @@ export const migrate = (
   known: ReadonlyArray<Migration> = ours
 ): Effect.Effect<ReadonlyArray<string>, PostgresRefusal> =>
   Effect.gen(function* () {
-    const connection = yield* patientConnection(options)
+    const asked = yield* patientConnection(options)
     const schema = schemaOf(options)
-    yield* requireUtf8(connection)
-    if ((yield* pendingIn(connection, schema, known)).length === 0) return []
-    yield* layGroundwork(connection, schema).pipe(Effect.retry(again), Effect.mapError(failed))
-    return yield* apply(connection, schema, known).pipe(
-      Effect.tapCause(() => Effect.ignore(ask(connection, "ROLLBACK"))),
+    yield* requireUtf8(asked)
+    if ((yield* pendingIn(asked, schema, known)).length === 0) return []
+    yield* layGroundwork(asked, schema).pipe(Effect.retry(again), Effect.mapError(failed))
+    return yield* apply(asked, schema, known).pipe(
+      Effect.tapCause(() => Effect.ignore(ask(asked, "ROLLBACK"))),
       Effect.retry({ ...again, while: (error) => isFailure(error) && collided(error) }),
       Effect.mapError((error) => (isFailure(error) ? failed(error) : error))
     )
@@ -170,10 +185,10 @@ export const plan = (
   known: ReadonlyArray<Migration> = ours
 ): Effect.Effect<Plan, PostgresRefusal> =>
   Effect.gen(function* () {
-    const connection = yield* patientConnection(options)
+    const asked = yield* patientConnection(options)
     const schema = schemaOf(options)
-    yield* requireUtf8(connection)
-    const pending = yield* pendingIn(connection, schema, known)
+    yield* requireUtf8(asked)
+    const pending = yield* pendingIn(asked, schema, known)
     if (pending.length === 0) return { pending: [], sql: "" }
     const first = [createSchema(schema), ...groundwork(schema)]
     const steps = pending.flatMap((migration) => stepsOf(schema, migration))

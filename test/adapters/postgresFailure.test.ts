@@ -7,6 +7,7 @@ import { postgresUrl } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { startPostgres } from "../harness/startPostgres.ts"
 import { freshDatabase } from "./postgres/freshDatabase.ts"
+import { silentAfter } from "./postgres/silentAfter.ts"
 import { key, type Meddler, meddler, openStore, record } from "./postgres/withStore.ts"
 
 type Store = Storage["Service"]
@@ -462,6 +463,22 @@ describe("starting", () => {
         expect(door.knocks()).toBe(1)
       })
     )
+  )
+
+  test.each([
+    ["what it is asked first", "server_encoding"],
+    ["what has been migrated", 'FROM "tessera".migrations'],
+    ["whether there is a schema", "pg_namespace"],
+    ["for a transaction", "BEGIN"]
+  ])("gives up on a server that falls silent when it is asked %s", (_, word) =>
+    within(
+      Effect.gen(function* () {
+        const { url } = yield* Effect.acquireRelease(freshDatabase(postgresUrl()), ({ drop }) => drop)
+        const way = yield* silentAfter(word, url)
+        const refusal = yield* Effect.flip(openStore(way, { startWithin: 0, connectTimeout: "1 second" }))
+        expect(refusal).toMatchObject({ _tag: "PostgresUnreachable", message: "it does not answer in time" })
+      })
+    )()
   )
 
   test(
