@@ -107,7 +107,7 @@ export const gatheringHandler = (
   const responding = respondingTo(log)
   const { fail, respond } = responding
   return handlerOf((request) =>
-    isReading(request) && request.headers.get("authorization") === null
+    isReading(request) && request.headers.get("authorization") == null
       ? translated(responding, attempt(serve, request))
       : new Promise((resolve) =>
           ask(request, (answered) => {
