@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks"
 import { Effect } from "effect"
 import { gatheringHandler } from "./fetch.ts"
 import type { Serve } from "./Serve.ts"
@@ -35,7 +36,8 @@ export interface BunServeOptions {
  */
 export const bunServe = (serve: Serve, options: BunOptions = {}): BunServeOptions => {
   const { log = Effect.runFork, peer = (_request, socketPeer) => socketPeer, requestTimeout = 20_000 } = options
-  const handle = gatheringHandler(serve, log)
+  // Hosts tell from AsyncLocalStorage who is signed in.
+  const handle = gatheringHandler(serve, AsyncLocalStorage.snapshot, log)
   return {
     fetch: (request, server) => handle(request, () => peer(request, server.requestIP(request)?.address)),
     // The handler itself counts what it reads, and its answer to too much is OAuth's.

@@ -3,7 +3,7 @@ import { SharedAnswer } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { answerThrown, insteadOf, type Log } from "./defect.ts"
-import { type Answered, attempt, gather } from "./gather.ts"
+import { type Answered, attempt, gather, type InItsContext } from "./gather.ts"
 import { targetOf } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 import { webHeaders } from "./webHeaders.ts"
@@ -101,9 +101,10 @@ export const fetchHandler = (serve: Serve): FetchHandler => {
  */
 export const gatheringHandler = (
   serve: Serve,
-  log: (entry: Effect.Effect<void>) => void = Effect.runFork
+  contextOf: () => InItsContext,
+  log: (entry: Effect.Effect<void>) => void
 ): FetchHandler => {
-  const ask = gather(serve)
+  const ask = gather(serve, contextOf)
   const responding = respondingTo(log)
   const { fail, respond } = responding
   return handlerOf((request) =>

@@ -18,10 +18,13 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** What happens, in its order. */
 const gathering = (serve: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>) => {
   const seen: Array<string> = []
-  const ask = gather((request) => {
-    seen.push(`asked ${request.path}`)
-    return serve(request)
-  })
+  const ask = gather(
+    (request) => {
+      seen.push(`asked ${request.path}`)
+      return serve(request)
+    },
+    () => (work) => work()
+  )
   const askFor = (path: string, then: () => void = () => undefined) =>
     ask(requestTo(path), (answered) => {
       seen.push(`took ${answered instanceof Promise ? "a promise" : answered.body}`)

@@ -2,4 +2,5 @@ import { nodeServer } from "../../../runtimes/node.ts"
 import type { Serve } from "../../../runtimes/Serve.ts"
 import { portOf } from "../portOf.ts"
 
-export const listen = (serve: Serve): Promise<number> => portOf(nodeServer(serve, { requestTimeout: 20_000 }).server)
+export const listen = (serve: Serve): Promise<number> =>
+  portOf(nodeServer(serve, { requestTimeout: 20_000, together: true }).server)
