@@ -1,11 +1,14 @@
 import "../server/compileSchemas.ts"
+import { leave } from "../command/leave.ts"
 import { run } from "../command/run.ts"
 import { listen } from "./listen.ts"
 
-process.exit(
-  await run(process.argv.slice(2), {
-    listen,
-    interactive: process.stderr.isTTY === true,
-    print: (text) => void process.stdout.write(text)
-  })
-)
+const args = process.argv.slice(2)
+
+const status = await run(args, {
+  listen,
+  interactive: process.stderr.isTTY === true,
+  print: (text) => void process.stdout.write(text)
+})
+
+leave(status, args)

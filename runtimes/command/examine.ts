@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { describeDatabase } from "../server/DatabaseUrl.ts"
 import { openStorage } from "../server/openStorage.ts"
@@ -141,6 +141,8 @@ export const examineStrangers = (settings: Settings): Finding =>
     ? doubtful("strangers", strangersSay, strangersAdvice)
     : good("strangers", "whoever calls the API as the workspace was let in by an owner, or comes from this machine")
 
+const readMetadata = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ issuer: Schema.String })))
+
 /** Only this machine is asked: whether the world reaches the base URL can't be seen from here. */
 export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
   Effect.gen(function* () {
@@ -151,9 +153,7 @@ export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
     const path = base.pathname === "/" ? "" : base.pathname
     const response = yield* asked(`${here}/.well-known/oauth-authorization-server${path}`)
     if (response === undefined) return good(what, `${workspace.issuer}; no server answers on ${here} at the moment`)
-    const metadata = yield* Effect.promise(() => response.json().catch(() => undefined))
-    const issuer: unknown =
-      typeof metadata === "object" && metadata !== null ? Reflect.get(metadata, "issuer") : undefined
+    const issuer = Option.getOrUndefined(readMetadata(response.body))?.issuer
     if (issuer === undefined) {
       return bad(what, `something else answers on ${here}`, "Set PORT to a free one, or stop the other.")
     }
@@ -161,7 +161,7 @@ export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
       ? good(what, `${workspace.issuer} answers on ${here}`)
       : bad(
           what,
-          `the server on ${here} says that it is ${String(issuer)}, and BASE_URL is ${workspace.issuer}`,
+          `the server on ${here} says that it is ${issuer}, and BASE_URL is ${workspace.issuer}`,
           "Start the server with the same BASE_URL."
         )
   })

@@ -11,13 +11,17 @@ export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p
 export const print = (asJson: boolean, value: unknown, lines: ReadonlyArray<string>): Effect.Effect<void> =>
   Console.log(asJson ? JSON.stringify(value, undefined, 2) : lines.map(printable).join("\n"))
 
+/** There may be more of them than a function takes arguments. */
+const widest = <A>(all: ReadonlyArray<A>, textOf: (one: A) => string): number =>
+  all.reduce((width, one) => Math.max(width, textOf(one).length), 0)
+
 /** Columns as wide as what stands in them. */
 export const table = (
   head: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<string>>
 ): ReadonlyArray<string> => {
   const all = [head, ...rows.map((row) => row.map(printable))]
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
+  const widths = head.map((_, column) => widest(all, (row) => row[column] ?? ""))
   return all.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
@@ -28,7 +32,7 @@ export const table = (
 
 /** Names and values, one to a line. */
 export const facts = (pairs: ReadonlyArray<readonly [name: string, value: string]>): ReadonlyArray<string> => {
-  const width = Math.max(...pairs.map(([name]) => name.length))
+  const width = widest(pairs, ([name]) => name)
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`)
 }
 

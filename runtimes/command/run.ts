@@ -25,6 +25,8 @@ const statusOf = (exit: Exit.Exit<void, unknown>, serves: boolean): number => {
 
 /** Runs one command to its end. The first signal asks it to finish; the second does not ask. */
 export const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Promise<number> => {
+  // Whoever read what is written has gone. There is nobody left to tell, and others are served on.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined)
   const hangUps = new Set<() => void>()
   const onHangUp: OnHangUp = (act) => {
     hangUps.add(act)

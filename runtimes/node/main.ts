@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import "../server/compileSchemas.ts"
 import { Result } from "effect"
+import { leave } from "../command/leave.ts"
 import { exitStatus } from "../command/Outcome.ts"
 import { run } from "../command/run.ts"
 import { loadDotenv } from "./dotenv.ts"
@@ -12,10 +13,12 @@ if (Result.isFailure(loaded)) {
   process.exit(exitStatus.usage)
 }
 
-process.exit(
-  await run(process.argv.slice(2), {
-    listen,
-    interactive: process.stderr.isTTY === true,
-    print: (text) => void process.stdout.write(text)
-  })
-)
+const args = process.argv.slice(2)
+
+const status = await run(args, {
+  listen,
+  interactive: process.stderr.isTTY === true,
+  print: (text) => void process.stdout.write(text)
+})
+
+leave(status, args)

@@ -52,7 +52,7 @@ const entriesIn = (manifest: { readonly exports: Readonly<Record<string, object>
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"))
 
 /** What an entry says it is for: everything else must run on web standards alone. */
-const ofAPlatform = /^\.\/(?:runtime\/(?:elysia|node)|storage\/(?:postgres|redis|sqlite))$/
+const ofAPlatform = /^\.\/(?:runtime\/(?:bun|elysia|node)|storage\/(?:postgres|redis|sqlite))$/
 
 describe("the package, installed by npm into an empty project", () => {
   test("brings effect and @noble/hashes, and nothing else", () => {
@@ -154,7 +154,6 @@ describe("the entries without a platform", () => {
       "tessera",
       "tessera/testing",
       "tessera/guard",
-      "tessera/runtime/bun",
       "tessera/runtime/fetch",
       "tessera/storage/memory"
     ])
@@ -167,6 +166,7 @@ describe("the entries without a platform", () => {
       expect(files.size).toBeGreaterThan(50)
     }
     expect([...graphOf(project, ["tessera/runtime/node"]).foreign]).toEqual(["node:http"])
+    expect([...graphOf(project, ["tessera/runtime/bun"]).foreign]).toEqual(["node:async_hooks"])
     expect([...graphOf(project, ["tessera/storage/postgres"]).foreign]).toContain("postgres")
   })
 
@@ -268,6 +268,17 @@ describe("the program of the package", () => {
       expect(unreadable.status).toBe(exitStatus.usage)
     }).pipe(Effect.scoped, Effect.runPromise)
   )
+
+  test("prints all of a long text into a pipe, and is not ended by who stops reading", () =>
+    Effect.gen(function* () {
+      const main = join(project, "node_modules/tessera/runtimes/node/main.js")
+      const env = { ...plainEnvironment, DATABASE_URL: "memory:" }
+      const sh = (line: string) => runProgram("/bin/sh", ["-c", line, node(), main], { cwd: project, env })
+      const whole = yield* sh('"$0" "$1" openapi | (read -r first; printf "%s" "$first"; cat)')
+      expect(JSON.parse(whole.stdout)).toMatchObject({ openapi: "3.1.1" })
+      const left = yield* sh('"$0" "$1" openapi | true')
+      expect(left.stderr).toBe("")
+    }).pipe(Effect.scoped, Effect.runPromise))
 
   test("serves from SQLite, with no driver installed", () =>
     Effect.gen(function* () {

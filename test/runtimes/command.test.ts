@@ -129,11 +129,12 @@ describe("the command line", () => {
     inFolder((cwd) =>
       Effect.gen(function* () {
         const id = "-".padEnd(22, "A")
+        const keyId = "-hGTh17j"
         for (const args of [
           ["client", "show", id],
           ["client", "disable", id, "--json"],
           ["client", "delete", "--json", "--", id],
-          ["key", "revoke", id]
+          ["key", "revoke", keyId]
         ]) {
           const { status, stderr } = yield* command(args, { cwd })
           expect([status, stderr]).toEqual([3, expect.stringMatching(/^There is no such (client|key)\./)])
