@@ -6,6 +6,7 @@ import { type Parameters, readParameters } from "../http/form.ts"
 import type { Parts } from "../http/Parts.ts"
 import { type ApiKeysPage, apiKeysPage, keyLifetimes } from "../pages/settings/ApiKeys.ts"
 import { grantMark } from "../ports/Audit.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
 import { BadKeyTerms, keyNameLength } from "../rules/KeyTerms.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { createKey } from "../server/createKey.ts"
@@ -34,32 +35,54 @@ const pickKey = (grant: Grant) => {
   return Effect.succeed({ id: grant.id, row })
 }
 
-const draw = Effect.fnUntraced(function* (
+type KeyList = Pick<ApiKeysPage, "keys" | "paging">
+
+const listOf = Effect.fnUntraced(function* (
   parts: Parts,
-  inside: Inside,
-  status: number,
-  said: Pick<ApiKeysPage, "made" | "form">
-) {
-  const { call, visitor } = inside
+  inside: Inside
+): Effect.fn.Return<KeyList, StorageUnavailable> {
+  const { call } = inside
   const after = behindMark(readParameters(call.request.query).parameters.get("after"))
   const found = yield* gather(allKeys(parts, inside), after, pickKey)
   const keys = yield* withLastUse(parts, call, "grant", found.values)
-  const paging = pagingOf(after, cursorOf(found.last))
-  return parts.pages.show(call.workspace, status, (place) => apiKeysPage(place, visitor, { keys, paging, ...said }))
+  return { keys, paging: pagingOf(after, cursorOf(found.last)) }
 })
+
+const show = (parts: Parts, { call, visitor }: Inside, status: number, page: ApiKeysPage) =>
+  parts.pages.show(call.workspace, status, (place) => apiKeysPage(place, visitor, page))
+
+const draw = (parts: Parts, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
+  Effect.map(listOf(parts, inside), (list) => show(parts, inside, status, { ...list, ...said }))
 
 export const keysEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
   insidePage(parts, options, "owners", (inside) => draw(parts, inside, 200, {}))
 
-/** The one place where a key leaves the server: in the answer to the form that asked for it. */
-const drawMade = (parts: Parts, inside: Inside, { grant, text }: NewKey) =>
-  draw(parts, inside, 200, {
+const unread: KeyList = { keys: "unread", paging: { isContinued: false } }
+
+/**
+ * The one place where a key leaves the server: in the answer to the form that asked for it. It exists by now and is never
+ * told again, so it is told even where the rest of the page can't be read.
+ */
+const drawMade = Effect.fnUntraced(function* (parts: Parts, inside: Inside, { grant, text }: NewKey) {
+  const list = yield* Effect.catchTag(listOf(parts, inside), "StorageUnavailable", ({ _tag: fault }) =>
+    Effect.as(
+      Effect.logWarning("a new key is shown without the other keys, which could not be read", {
+        workspace: inside.call.workspace.id,
+        grant: grantMark(grant.id),
+        fault
+      }),
+      unread
+    )
+  )
+  return show(parts, inside, 200, {
+    ...list,
     made: {
       name: grant.name,
       key: Redacted.value(text),
       ...(grant.expiresAt === null ? {} : { expiresAt: grant.expiresAt })
     }
   })
+})
 
 const problems = {
   no_name: "Give it a name, so that you know it again.",

@@ -276,6 +276,14 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     [
+      "settings-keys-made-alone",
+      apiKeysPage(place, owner, {
+        keys: "unread",
+        paging: { isContinued: false },
+        made: { name: say("Nightly export"), key: say(`tss_ak_${"Zk3qAb9-".repeat(14)}`) }
+      })
+    ],
+    [
       "settings-keys-empty",
       apiKeysPage(place, owner, {
         keys: [],

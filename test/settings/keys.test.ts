@@ -148,6 +148,32 @@ describe("API keys", () => {
       })
     ))
 
+  test("a key that was made is shown though the other keys, or their last uses, cannot be read", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        world.away.add("list grant")
+        const made = yield* create(world)
+        world.away.clear()
+        const key = shownOn(made)
+        expect([made.status, (yield* companies(world, key)).status]).toEqual([200, 200])
+        expect(made.body).toContain("Open “API keys” again")
+        expect(made.body).not.toContain("No keys yet")
+
+        const [id] = idsOn(yield* look(world, "owner", "keys"))
+        world.away.add("get usage")
+        const rotated = yield* post(world, "owner", "keys", { action: "rotate", id })
+        world.away.clear()
+        const fresh = shownOn(rotated)
+        expect([rotated.status, (yield* companies(world, fresh)).status]).toEqual([200, 200])
+        expect((yield* companies(world, key)).status).toBe(401)
+
+        const warnings = world.log.filter((line) => line.includes("a new key is shown without the other keys"))
+        expect(warnings.length).toBe(2)
+        expect(warnings[1]).toContain(fresh.slice("tsr_ak_".length, 15))
+        expect(warnings.join()).not.toContain(fresh.slice(20))
+      })
+    ))
+
   test("a click on create that comes twice makes keys that are both told, neither half made", () =>
     inSettings((world) =>
       Effect.gen(function* () {

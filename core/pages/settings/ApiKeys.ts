@@ -40,7 +40,8 @@ export interface ApiKeyRow {
  * `create` (`name`, `expires`), `revoke` (`id`), `rotate` (`id`).
  */
 export interface ApiKeysPage {
-  readonly keys: ReadonlyArray<ApiKeyRow>
+  /** Unread where the storage did not answer, but a key that was made just now has to be told. */
+  readonly keys: ReadonlyArray<ApiKeyRow> | "unread"
   readonly paging: Paging
   /** The key that was made just now: on this answer and never again. */
   readonly made?: { readonly name: string; readonly key: string; readonly expiresAt?: Instant }
@@ -117,6 +118,14 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Parameters<type
   ]
 })
 
+const keyList = (keys: ApiKeysPage["keys"], path: string, visitor: Visitor): Html => {
+  // Not by a reload: that would send the form again.
+  if (keys === "unread") return empty("Your keys can't be shown just now", "Open “API keys” again in a while.")
+  return keys.length === 0
+    ? empty("No keys yet", "Create one to call the API from a script or a server.")
+    : rows(keys.map((key) => keyRow(key, path, visitor)))
+}
+
 export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage): Document => {
   const path = sectionPath(place, "keys")
   return settingsDocument(place, visitor, {
@@ -138,11 +147,7 @@ export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage):
 ${createForm(path, visitor.csrf, model.form)}
 <section aria-labelledby="keys">
 <h2 id="keys">Keys</h2>
-${
-  model.keys.length === 0
-    ? empty("No keys yet", "Create one to call the API from a script or a server.")
-    : rows(model.keys.map((key) => keyRow(key, path, visitor)))
-}
+${keyList(model.keys, path, visitor)}
 ${pager(path, model.paging)}
 </section>`
   })
