@@ -103,7 +103,9 @@ describe("registered clients", () => {
         expect((yield* look(world, "owner", "clients")).body).toContain("No client has registered yet")
         expect((yield* look(world, "alice", "apps")).body).toContain("Nothing is connected")
         const again = yield* post(world, "owner", "clients", { action: "delete", id: client.id })
-        expect(says(yield* follow(world, "owner", again), "problem")).toContain("No such client")
+        const page = yield* follow(world, "owner", again)
+        expect(says(page, "problem")).toContain("If you just deleted it, that worked")
+        expect(page.body).toContain('<div class="notice notice-problem" role="alert">')
         expect(world.audit.filter(({ event }) => event._tag === "ClientDeleted").map(({ event }) => event)).toEqual([
           { _tag: "ClientDeleted", client: client.id, by: owner }
         ])

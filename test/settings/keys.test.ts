@@ -140,7 +140,12 @@ describe("API keys", () => {
         const shown = answers.map(shownOn).filter((key) => key !== "")
         expect(shown.length).toBe(1)
         for (const answer of answers.filter(({ status }) => status !== 200)) {
-          expect(says(yield* follow(world, "owner", answer), "problem")).toContain("replaced already")
+          const page = yield* follow(world, "owner", answer)
+          const told = says(page, "problem")
+          expect(told).toContain("replaced or revoked already")
+          expect(told).toContain("rotate that one")
+          expect(told).not.toContain("Nothing was changed")
+          expect(page.body).toContain('<div class="notice notice-problem" role="alert">')
         }
         const alive = (yield* allGrants(world)).filter(({ _tag }) => _tag === "Key")
         expect(alive.length).toBe(1)
