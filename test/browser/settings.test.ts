@@ -56,6 +56,18 @@ const connect = async (name: string) => {
   return { client, tokens: await client.tokens(tab.url(), redirectUri) }
 }
 
+const phone = { width: 320, height: 568 }
+
+/** What has the focus on a small phone, where all of it can be seen. */
+const focusedInView = async () => {
+  const focused = tab.locator(":focus")
+  // A browser gives the focus with the first frame that it draws, which may be after the page is there.
+  await focused.waitFor()
+  const box = await focused.boundingBox()
+  const seen = box !== null && box.y >= 0 && box.y + box.height <= phone.height
+  return seen ? await focused.getAttribute("name") : undefined
+}
+
 describe("API keys", () => {
   const createKey = async (name: string): Promise<string> => {
     await open("keys")
@@ -233,6 +245,30 @@ describe("the profile", () => {
     expect(new URL(other.url()).pathname).toBe("/login")
     await elsewhere.close()
   })
+})
+
+test("a wrong answer is under the eyes and the cursor of who gave it on a small phone", async () => {
+  const before = tab.viewportSize()
+  await tab.setViewportSize(phone)
+  await open("keys")
+  await tab.getByLabel("Name").fill("   ")
+  await button("Create key").click()
+  await tab.getByText("Give it a name").waitFor()
+  expect(await focusedInView()).toBe("name")
+
+  await open("members")
+  await tab.getByLabel("Email").fill(owner.email)
+  await button("Create invitation link").click()
+  await tab.getByText("This person is a member already.").waitFor()
+  expect(await focusedInView()).toBe("email")
+
+  await open("profile")
+  await tab.getByLabel("Current password").fill("not it")
+  await tab.getByLabel("New password").fill("another few words in a row")
+  await button("Change password").click()
+  await tab.getByText("This is not your current password.").waitFor()
+  expect(await focusedInView()).toBe("current_password")
+  if (before !== null) await tab.setViewportSize(before)
 })
 
 test("signing out, by the keyboard alone, ends it: the back button shows nothing any more", async () => {

@@ -111,6 +111,14 @@ describe.each(names)("%s", (name) => {
     }
   })
 
+  test("one element at most has the focus from the start, and the first with a problem before any other", () => {
+    const { tags } = read(name)
+    const focused = tags.filter(({ attributes }) => attributes.has("autofocus"))
+    expect(focused.length).toBeLessThanOrEqual(1)
+    const wrong = tags.find(({ attributes }) => attributes.get("aria-invalid") === "true")
+    if (wrong !== undefined) expect(focused).toEqual([wrong])
+  })
+
   test("every form that posts carries the csrf value, and every other only searches", () => {
     const source = plain.get(name) ?? ""
     for (const form of source.match(/<form[\s\S]*?<\/form>/g) ?? []) {

@@ -71,6 +71,7 @@ ${field({
   autocomplete: "off",
   value: form?.name,
   problem: form?.problem,
+  autofocus: form?.problem !== undefined,
   hint: "What it is for, so that you know it again: “Nightly export”.",
   maxlength: keyNameLength
 })}

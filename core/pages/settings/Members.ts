@@ -65,6 +65,7 @@ ${field({
   optional: true,
   value: form?.email,
   problem: form?.problem,
+  autofocus: form?.problem !== undefined,
   hint: "With an address, the link works for that address only. We send nothing; you pass the link on.",
   maxlength: 254
 })}

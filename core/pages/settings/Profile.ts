@@ -23,8 +23,12 @@ export interface ProfilePage {
   }
 }
 
+const firstProblem = (problems: ProfilePage["problems"]) =>
+  (["name", "currentPassword", "newPassword"] as const).find((field) => problems?.[field] !== undefined)
+
 export const profilePage = (place: Place, visitor: Visitor, model: ProfilePage): Document => {
   const path = sectionPath(place, "profile")
+  const wrong = firstProblem(model.problems)
   return settingsDocument(place, visitor, {
     section: "profile",
     title: "Profile",
@@ -35,7 +39,7 @@ export const profilePage = (place: Place, visitor: Visitor, model: ProfilePage):
 <h2 id="you">You</h2>
 <form method="post" action="${path}" class="panel padded">
 ${hidden({ csrf: visitor.csrf, action: "profile" })}
-${field({ label: "Name", name: "name", type: "text", autocomplete: "name", value: model.name, problem: model.problems?.name, maxlength: 100 })}
+${field({ label: "Name", name: "name", type: "text", autocomplete: "name", value: model.name, problem: model.problems?.name, autofocus: wrong === "name", maxlength: 100 })}
 ${field({
   label: "Email",
   name: "email",
@@ -59,6 +63,7 @@ ${field({
   type: "password",
   autocomplete: "current-password",
   problem: model.problems?.currentPassword,
+  autofocus: wrong === "currentPassword",
   maxlength: 1024
 })}
 ${field({
@@ -67,6 +72,7 @@ ${field({
   type: "password",
   autocomplete: "new-password",
   problem: model.problems?.newPassword,
+  autofocus: wrong === "newPassword",
   hint: `At least ${model.passwordLength} characters. You are signed out everywhere else.`,
   minlength: model.passwordLength,
   maxlength: 1024
