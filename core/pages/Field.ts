@@ -25,9 +25,12 @@ export const field = (of: Field): Html => {
   const problemId = of.problem === undefined ? undefined : `${id}-problem`
   const described = [problemId, hintId].filter((part) => part !== undefined).join(" ")
   const plain = of.type === "text" || of.type === "search"
+  // As text: of type email, browsers refuse an address that is not ASCII, or write its domain in Punycode.
+  const isEmail = of.type === "email"
   return html`<div class="field">
 <label for="${id}">${of.label}${of.optional === true && html` <span class="optional">optional</span>`}</label>
-<input id="${id}" name="${of.name}" type="${of.type}"${attributes({
+<input id="${id}" name="${of.name}" type="${isEmail ? "text" : of.type}"${attributes({
+    inputmode: isEmail ? "email" : undefined,
     value: of.value,
     autocomplete: of.autocomplete,
     autocapitalize: plain ? undefined : "none",

@@ -209,6 +209,31 @@ describe("members", () => {
     await theirs.close()
   })
 
+  test("an address in other letters than English ones stays as it is typed, and signs in", async () => {
+    const member = { email: "jörg@bücher.example", password: "a few words in a row" }
+    await open("members")
+    await tab.getByLabel("Email").fill(member.email)
+    await button("Create invitation link").click()
+    const link = await tab.getByLabel(`Invitation link for ${member.email}`).inputValue()
+
+    const theirs = await browser.newContext()
+    const their = await theirs.newPage()
+    await their.goto(link)
+    await their.getByLabel("Your name").fill("Jörg")
+    await their.getByLabel("Password").fill(member.password)
+    await their.locator("form button[type=submit]").click()
+    await their.waitForURL("**/settings/**")
+    await theirs.clearCookies()
+    await their.goto(`${server().url}/login`)
+    await their.getByLabel("Email").fill(member.email)
+    await their.getByLabel("Password").fill("not this one")
+    await button("Sign in", their).click()
+    await their.getByText("The email or the password is not right.").waitFor()
+    expect(await their.getByLabel("Email").inputValue()).toBe(member.email)
+    await signIn(their, member)
+    await theirs.close()
+  })
+
   test("an invitation that nobody used is withdrawn", async () => {
     await open("members")
     await tab.getByLabel("Email").fill("")

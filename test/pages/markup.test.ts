@@ -145,6 +145,17 @@ describe("what other programs rely on", () => {
     expect(plain.get("login-problem")).toContain(`role="alert"`)
   })
 
+  test("an email is typed on a keyboard for it, and no browser refuses or rewrites it", () => {
+    const emails = names.flatMap((name) =>
+      read(name).tags.filter(({ attributes }) => attributes.get("name") === "email")
+    )
+    expect(emails.length).toBeGreaterThanOrEqual(6)
+    for (const { attributes } of emails) {
+      const said = ["type", "inputmode", "autocapitalize", "spellcheck"].map((name) => attributes.get(name))
+      expect(said).toEqual(["text", "email", "none", "false"])
+    }
+  })
+
   test("consent is decided by buttons named decision and carries csrf, ticket and request", () => {
     expect(fields("consent")).toEqual(["csrf", "ticket", "request"])
     const decisions = all(read("consent").tags, "button").map(({ attributes }) => [
