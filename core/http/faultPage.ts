@@ -7,11 +7,14 @@ import { faultWords } from "./faultWords.ts"
 import type { HttpResponse } from "./Http.ts"
 import { faultToWire } from "./wire.ts"
 
+/** What slows down guessing has a limit for each thing that it counts: `sign_in_pair`, `sign_in_login` … */
+const isOfSignIn = (limit: string): boolean => limit === "sign_in" || limit.startsWith("sign_in_")
+
 const tooMany = (pages: Pages["Service"], call: Call, fault: TooManyRequests): HttpResponse =>
   pages.show(call.workspace, 429, (place) =>
     rateLimitedPage(place, {
       retryAfterSeconds: fault.retryAfterSeconds,
-      of: fault.limit === "sign_in" ? "attempts to sign in" : "requests",
+      of: isOfSignIn(fault.limit) ? "attempts to sign in" : "requests",
       requestId: call.requestId
     })
   )

@@ -240,6 +240,7 @@ describe("signing in under attack", () => {
         const refused = yield* eve.signIn("ada@example.com", password)
         expect(refused.status).toBe(429)
         expect(header(refused, "retry-after")).toBe("1")
+        expect(refused.body).toContain("too many attempts to sign in in a short time")
         yield* TestClock.adjust("1 second")
         expect((yield* eve.signIn("ada@example.com", password)).status).toBe(303)
       })

@@ -81,6 +81,31 @@ describe("a page about a refusal", () => {
       { limiter: exhausted }
     ))
 
+  test.each([
+    ["sign_in", "attempts to sign in"],
+    ["sign_in_device", "attempts to sign in"],
+    ["sign_in_login", "attempts to sign in"],
+    ["sign_in_network", "attempts to sign in"],
+    ["sign_in_pair", "attempts to sign in"],
+    ["account", "requests"],
+    ["authorize", "requests"]
+  ])("says what there was too much of where the limit is %s", (limit, what) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const page = yield* world.send("POST", "/consent", {
+            as: "alice",
+            headers: formHeaders,
+            body: form({ request: "a=b", ticket: "t", decision: "approve" })
+          })
+          expect(page.body).toContain(`There were too many ${what} in a short time.`)
+        }),
+      {
+        limiter: Layer.succeed(Limiter, { take: () => new TooManyRequests({ limit, retryAfterSeconds: 17 }) })
+      }
+    )
+  )
+
   test("carries the request's id and the way on", () =>
     inWorld((world) =>
       Effect.gen(function* () {
