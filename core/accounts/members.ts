@@ -12,9 +12,10 @@ import { UserId } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { Digest } from "../rules/Secret.ts"
+import { gather, pagingOf } from "../settings/gather.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
 import { basePath } from "../workspace/Workspace.ts"
-import type { Active } from "./Account.ts"
+import type { Account, Active } from "./Account.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
 import type { Accounts } from "./Accounts.ts"
 import { normaliseEmail } from "./Email.ts"
@@ -26,7 +27,6 @@ import { removeAccount, tellRevoked } from "./removal.ts"
 const isUserId = Schema.is(UserId)
 const isDigest = Schema.is(Digest)
 
-const pageSize = 50
 /** Open invitations are few; of more than this the first are shown. */
 const invitationsShown = 100
 
@@ -47,6 +47,9 @@ const memberRow = (account: Active, inside: Inside): MemberRow => ({
   isVisitor: account.id === inside.here.account.id
 })
 
+const pickMember = (inside: Inside) => (account: Account) =>
+  Effect.succeed(account._tag === "Active" ? memberRow(account, inside) : undefined)
+
 const inviteRow = ({ id, email, role, createdAt, expiresAt }: Invitation): InviteRow => ({
   id,
   role,
@@ -66,7 +69,7 @@ const draw = Effect.fnUntraced(function* (
   const asked = readParameters(call.request.query).parameters
   const cursor = asked.get("after")
   const after = isUserId(cursor) ? cursor : undefined
-  const listed = yield* accounts.book.list(call.workspace.id, { after, limit: pageSize })
+  const found = yield* gather((page) => accounts.book.list(call.workspace.id, page), after, pickMember(inside))
   const links = yield* accounts.links.list(call.workspace.id, "Invitation", {
     after: undefined,
     limit: invitationsShown
@@ -75,8 +78,8 @@ const draw = Effect.fnUntraced(function* (
   const notice = model.notice ?? (text === undefined ? undefined : ({ kind: "done", text } as const))
   const visitor = visitorOf(inside, notice)
   const page: MembersPage = {
-    members: listed.values.filter((account) => account._tag === "Active").map((account) => memberRow(account, inside)),
-    paging: { isContinued: after !== undefined, ...(listed.next === undefined ? {} : { nextCursor: listed.next }) },
+    members: found.values,
+    paging: pagingOf(after, found.last),
     invites: links.values
       .filter((link) => link._tag === "Invitation")
       .filter((link) => !hasPassed(link.expiresAt, call.now))

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { Instant } from "../../core/rules/Instant.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
+import { t0 } from "../given/World.ts"
 import { addAccount, Browser, type House, inHouse, password, secret } from "./House.ts"
 import { atOnce, jostling } from "./stores.ts"
 
@@ -225,6 +227,23 @@ describe("the members", () => {
         }
         expect(seen).toHaveLength(120)
         expect(new Set(seen).size).toBe(120)
+      })
+    ))
+
+  test("are found behind all whose invitation was withdrawn", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        for (let before = 0; before < 120; ) {
+          const id = house.accounts.book.newId()
+          if (id > ada.id) continue
+          yield* house.accounts.book.block(house.workspace.id, id, Instant.make(t0))
+          before++
+        }
+        const page = (yield* owner.get("/settings/members")).body.replaceAll("<wbr>", "")
+        expect([page.includes("Nobody here"), /after=/.test(page)]).toEqual([false, false])
+        expect(page).toContain("<bdi>ada@example.com</bdi></p>")
       })
     ))
 
