@@ -58,43 +58,69 @@ const inviteRow = ({ id, email, role, createdAt, expiresAt }: Invitation): Invit
   ...(email === null ? {} : { email })
 })
 
-const draw = Effect.fnUntraced(function* (
-  parts: Parts,
+type Lists = Pick<MembersPage, "members" | "paging" | "invites">
+type Said = Pick<MembersPage, "made" | "form"> & { readonly notice?: Notice }
+
+const readLists = Effect.fnUntraced(function* (
   accounts: Accounts["Service"],
-  inside: Inside,
-  status: number,
-  model: Pick<MembersPage, "made" | "form"> & { readonly notice?: Notice }
-): Effect.fn.Return<HttpResponse, StorageUnavailable> {
+  inside: Inside
+): Effect.fn.Return<Lists, StorageUnavailable> {
   const { call } = inside
-  const asked = readParameters(call.request.query).parameters
-  const cursor = asked.get("after")
+  const cursor = readParameters(call.request.query).parameters.get("after")
   const after = isUserId(cursor) ? cursor : undefined
   const found = yield* gather((page) => accounts.book.list(call.workspace.id, page), after, pickMember(inside))
   const links = yield* accounts.links.list(call.workspace.id, "Invitation", {
     after: undefined,
     limit: invitationsShown
   })
-  const text = call.request.method === "POST" ? undefined : done.get(asked.get("done") ?? "")
-  const notice = model.notice ?? (text === undefined ? undefined : ({ kind: "done", text } as const))
-  const visitor = visitorOf(inside, notice)
-  const page: MembersPage = {
+  return {
     members: found.values,
     paging: pagingOf(after, found.last),
     invites: links.values
       .filter((link) => link._tag === "Invitation")
       .filter((link) => !hasPassed(link.expiresAt, call.now))
-      .map(inviteRow),
-    ...(model.made === undefined ? {} : { made: model.made }),
-    ...(model.form === undefined ? {} : { form: model.form })
+      .map(inviteRow)
+  }
+})
+
+const show = (parts: Parts, inside: Inside, status: number, lists: Lists, said: Said): HttpResponse => {
+  const { call } = inside
+  const code = readParameters(call.request.query).parameters.get("done") ?? ""
+  const text = call.request.method === "POST" ? undefined : done.get(code)
+  const visitor = visitorOf(inside, said.notice ?? (text === undefined ? undefined : { kind: "done", text }))
+  const page: MembersPage = {
+    ...lists,
+    ...(said.made === undefined ? {} : { made: said.made }),
+    ...(said.form === undefined ? {} : { form: said.form })
   }
   return parts.pages.show(call.workspace, status, (place) => membersPage(place, visitor, page))
-})
+}
+
+const draw = (parts: Parts, accounts: Accounts["Service"], inside: Inside, status: number, said: Said) =>
+  Effect.map(readLists(accounts, inside), (lists) => show(parts, inside, status, lists, said))
 
 export const membersEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
   insidePage(parts, accounts, "owners", (inside) => draw(parts, accounts, inside, 200, {}))
 
 const doneAt = ({ call }: Inside, what: "withdraw" | "removed" | "removing") =>
   seeOther(`${basePath(call.workspace.issuer)}/settings/members?done=${what}`)
+
+const unlisted = "The invitation is made. Who else is here can't be shown just now."
+
+/** The link is in this answer or lost, so it is shown though nothing else can be. */
+const drawMade = (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  inside: Inside,
+  made: NonNullable<MembersPage["made"]>
+): Effect.Effect<HttpResponse> =>
+  Effect.catch(draw(parts, accounts, inside, 200, { made }), ({ _tag: fault }) => {
+    const { call, here } = inside
+    const lists: Lists = { members: [memberRow(here.account, inside)], paging: { isContinued: false }, invites: [] }
+    const page = show(parts, inside, 200, lists, { made, notice: { kind: "problem", text: unlisted } })
+    const warning = "an invitation was shown without the list of members, which could not be read"
+    return Effect.as(Effect.logWarning(warning, { workspace: call.workspace.id, fault }), page)
+  })
 
 const invite = Effect.fnUntraced(function* (
   parts: Parts,
@@ -128,12 +154,11 @@ const invite = Effect.fnUntraced(function* (
     change: `invited as ${role}`,
     by: here.account.id
   })
-  const made = {
+  return yield* drawMade(parts, accounts, inside, {
     link: `${endpointUrl(workspace, "/invite")}?token=${Redacted.value(secret)}`,
     expiresAt: link.expiresAt,
     ...(email === null ? {} : { email })
-  }
-  return yield* draw(parts, accounts, inside, 200, { made })
+  })
 })
 
 const notOpen = "This invitation was not open any more. If it was used, you see below who has joined."

@@ -265,6 +265,31 @@ describe("the members", () => {
       })
     ))
 
+  test("are invited by a link that is shown though the list could not be read, and that is a warning", async () => {
+    for (const kind of ["account", "link"]) {
+      const away: Away = new Set()
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const owner = yield* signedIn(house)
+          const form = hiddenFields((yield* owner.get("/settings/members")).body)
+          away.add(`list ${kind}`)
+          const made = yield* owner.send("POST", "/settings/members", { ...form, action: "invite", email: "" })
+          away.clear()
+          const page = made.body.replaceAll("<wbr>", "")
+          expect([made.status, page.includes("can&#39;t be shown just now")]).toEqual([200, true])
+          expect([page.includes("Nobody here"), page.includes("<bdi>ada@example.com</bdi></p>")]).toEqual([false, true])
+          const token = /\/invite\?token=([\w-]{43})/.exec(page)?.[1] ?? "no token"
+          expect((yield* house.send("GET", `/invite?token=${token}`)).status).toBe(200)
+          expect(house.log.filter((line) => line.includes("could not be read"))).toHaveLength(1)
+          expect(JSON.stringify([house.log, house.audit])).not.toContain(token)
+          expect((yield* owner.get("/settings/members")).body).toContain("Anybody with the link")
+        }),
+        { storage: partlyAway(away) }
+      )
+    }
+  })
+
   test("are not invited twice, nor at what is no address", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
