@@ -1,6 +1,7 @@
 import { Option } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
 import type { Millis } from "../rules/Instant.ts"
+import { digestOf } from "../rules/Secret.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
 
 /** A cookie of this server: what it is for, and what its values look like. */
@@ -14,13 +15,17 @@ const headerMost = 16_384
 
 const isSecure = (workspace: Workspace): boolean => workspace.issuer.startsWith("https://")
 
+const pathDigestLength = 8
+
 /**
  * Cookies know no ports, and the `__Host-` prefix (RFC 6265bis §4.1.3.2) no path: two workspaces of one host, or two
- * servers on one machine, are told apart by the name.
+ * servers on one machine, are told apart by the name. Their ids alone don't do that: a server's own workspace is called
+ * the same on each.
  */
 export const cookieName = (workspace: Workspace, cookie: Cookie): string => {
   const { port } = new URL(workspace.issuer)
-  const whose = basePath(workspace.issuer) === "" ? "" : `_${workspace.id}`
+  const path = basePath(workspace.issuer)
+  const whose = path === "" ? "" : `_${workspace.id}_${digestOf(path).slice(0, pathDigestLength)}`
   return `${isSecure(workspace) ? "__Host-" : ""}tessera_${cookie.purpose}${port === "" ? "" : `_${port}`}${whose}`
 }
 

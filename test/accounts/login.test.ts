@@ -3,8 +3,10 @@ import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { standardAccountPolicy } from "../../core/accounts/AccountPolicy.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { Issuer } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
+import { theWorkspace } from "../given/World.ts"
 import { addAccount, Browser, type House, httpWorkspace, inHouse, nestedWorkspace, password } from "./House.ts"
 
 const cookiesOf = (response: HttpResponse) =>
@@ -333,7 +335,7 @@ describe("the session's cookie", () => {
       { workspace: httpWorkspace }
     ))
 
-  test("names the workspace where several share a host", () =>
+  test("names the workspace and its path where several share a host", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
@@ -342,11 +344,30 @@ describe("the session's cookie", () => {
         const fields = { ...hiddenFields(page.body), email: "ada@example.com", password }
         const answer = yield* browser.send("POST", "/nested/login", fields)
         expect(header(answer, "location")).toBe("/nested/settings")
-        expect([...browser.cookies.keys()]).toContain("__Host-tessera_session_nested")
+        expect([...browser.cookies.keys()]).toContain("__Host-tessera_session_nested_WTV4M8Dz")
         expect((yield* browser.get("/nested/settings/profile")).status).toBe(200)
       }),
       { workspace: nestedWorkspace }
     ))
+
+  test("is of one server where two share a host by their paths, whose workspaces are called the same", async () => {
+    const at = (path: string) => ({ ...theWorkspace, issuer: Issuer.make(`https://auth.example.com${path}`) })
+    const cookiesAt = (path: string) =>
+      inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const browser = new Browser(house)
+          const page = yield* browser.get(`${path}/login`)
+          const fields = { ...hiddenFields(page.body), email: "ada@example.com", password }
+          yield* browser.send("POST", `${path}/login`, fields)
+          expect((yield* browser.get(`${path}/settings/profile`)).status).toBe(200)
+          return [...browser.cookies.keys()]
+        }),
+        { workspace: at(path) }
+      )
+    const [shop, blog, within] = [await cookiesAt("/shop"), await cookiesAt("/blog"), await cookiesAt("/shop/x")]
+    expect(new Set([...shop, ...blog, ...within]).size).toBe(shop.length + blog.length + within.length)
+  })
 
   test("is no session's id: the store holds its digest alone", () => {
     const written: Array<string> = []
