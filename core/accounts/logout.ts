@@ -1,4 +1,5 @@
 import { Effect, Option } from "effect"
+import { seeOther } from "../http/answer.ts"
 import type { Call, Endpoint } from "../http/Call.ts"
 import { readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
@@ -8,12 +9,13 @@ import { signedOutPage } from "../pages/SignedOut.ts"
 import { signOutPage } from "../pages/SignOut.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { csrfField, isCsrfField } from "../token/csrf.ts"
+import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts } from "./Accounts.ts"
 import { clearSessionCookie, readSessionCookie } from "./sessionCookie.ts"
 
 /**
- * Only a cookie that came along is taken away. A form on another site brings none, though its answer may set and clear
- * them: else anybody's page could sign a person out.
+ * Only a cookie that came along is taken away. What another site's page asks for brings none, though its answer may set
+ * and clear them: else anybody's page could sign a person out.
  */
 const signedOut = (parts: Parts, call: Call): HttpResponse => {
   const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
@@ -34,9 +36,11 @@ export const logoutFormEndpoint = (parts: Parts, accounts: Accounts["Service"]):
 export const logoutEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
   Effect.fnUntraced(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
-    const here = yield* accounts.here(call.workspace, call.request)
     const secret = readSessionCookie(call.workspace, call.request)
-    if (Option.isNone(here) || Option.isNone(secret)) return signedOut(parts, call)
+    // A form of another site brings no cookie though there may be a session; where it leads to brings what there is.
+    if (Option.isNone(secret)) return seeOther(`${basePath(call.workspace.issuer)}/logout`)
+    const here = yield* accounts.here(call.workspace, call.request)
+    if (Option.isNone(here)) return signedOut(parts, call)
     const { session, account } = here.value
     if (!isCsrfField(parts.keys.current(), call.workspace.id, session.id, form.get("csrf") ?? "")) {
       return yield* new ForgedForm({ reason: "csrf" })

@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { standardAccountPolicy } from "../../core/accounts/AccountPolicy.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { Issuer } from "../../core/workspace/Workspace.ts"
+import { basePath, Issuer } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
 import { theWorkspace } from "../given/World.ts"
@@ -536,15 +536,29 @@ describe("signing out", () => {
       })
     ))
 
-  test("clears no cookie that did not come along: browsers send none with a form of another site", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        for (const method of ["GET", "POST"] as const) {
-          const answer = yield* new Browser(house).send(method, "/logout", method === "POST" ? {} : undefined)
-          expect([answer.status, cookiesOf(answer)]).toEqual([200, []])
-        }
-      })
-    ))
+  test("by a form without the cookie asks, for browsers send none with a form of another site", async () => {
+    for (const workspace of [theWorkspace, nestedWorkspace]) {
+      const base = basePath(workspace.issuer)
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const browser = new Browser(house)
+          const form = hiddenFields((yield* browser.get(`${base}/login`)).body)
+          yield* browser.send("POST", `${base}/login`, { ...form, email: "ada@example.com", password })
+          const answer = yield* house.send("POST", `${base}/logout`, { fields: {} })
+          expect([answer.status, header(answer, "location"), cookiesOf(answer)]).toEqual([303, `${base}/logout`, []])
+          expect((yield* browser.get(`${base}/logout`)).body).toContain("Sign out?")
+          const nobody = yield* house.send("GET", `${base}/logout`)
+          expect([nobody.status, nobody.body.includes("You are signed out"), cookiesOf(nobody)]).toEqual([
+            200,
+            true,
+            []
+          ])
+        }),
+        { workspace }
+      )
+    }
+  })
 })
 
 describe("a consent page", () => {
