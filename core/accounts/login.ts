@@ -25,9 +25,10 @@ const sentBy = Effect.fnUntraced(function* (
   call: Call,
   returnTo: string
 ): Effect.fn.Return<string | undefined, StorageUnavailable> {
-  const [path, query = ""] = returnTo.split("?", 2)
+  // Only at the first: an address among the parameters may have a question mark of its own.
+  const [path, ...queries] = returnTo.split("?")
   if (path !== `${basePath(call.workspace.issuer)}/oauth/authorize`) return undefined
-  const id = readClientId(readParameters(query).parameters.get("client_id"))
+  const id = readClientId(readParameters(queries.join("?")).parameters.get("client_id"))
   const client = id._tag === "Some" ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
   return client?.about.client_name
 })

@@ -82,6 +82,18 @@ describe("signing in", () => {
       })
     ))
 
+  test("says for whom, though the address in the request has a question mark that nobody encoded", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const redirect = "https://app.example/callback?tenant=1"
+        const client = yield* registerClient(house, { client_name: "Ledger", redirect_uris: [redirect] })
+        const rest = authorizeTarget(client, { redirect_uri: undefined }).split("?")[1]
+        const asked = yield* house.send("GET", `/oauth/authorize?redirect_uri=${redirect}&${rest}`)
+        const page = yield* house.send("GET", header(asked, "location") ?? "")
+        expect(page.body).toContain('to continue to <bdi class="name">Ledger</bdi>')
+      })
+    ))
+
   test("is offered to who is signed in already, for another account", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
