@@ -1,9 +1,9 @@
 import { Effect, Option } from "effect"
 import { seeOther } from "../http/answer.ts"
 import type { Call, Endpoint } from "../http/Call.ts"
-import { comeBackTo } from "../http/comeBackTo.ts"
 import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { lateFormNotice, wayBack } from "../http/lateForm.ts"
 import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
 import { ownersOnly } from "../pages/CommonErrors.ts"
@@ -23,13 +23,16 @@ export interface Inside {
 }
 
 /** What every page of theirs is drawn with. */
-export const visitorOf = ({ call, csrf, here }: Inside, notice: Visitor["notice"]): Visitor => ({
-  account: here.account.email,
-  role: here.account.role,
-  csrf,
-  now: call.now,
-  ...(notice === undefined ? {} : { notice })
-})
+export const visitorOf = ({ call, csrf, here }: Inside, said: Visitor["notice"]): Visitor => {
+  const notice = said ?? lateFormNotice(call.request.query)
+  return {
+    account: here.account.email,
+    role: here.account.role,
+    csrf,
+    now: call.now,
+    ...(notice === undefined ? {} : { notice })
+  }
+}
 
 type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
 
@@ -42,10 +45,7 @@ const admitted = (
 ): Endpoint =>
   Effect.fnUntraced(function* (call) {
     const here = Option.getOrUndefined(yield* accounts.here(call.workspace, call.request))
-    if (here === undefined) {
-      const goOn = call.request.method === "POST" ? call.request.path : comeBackTo(call)
-      return seeOther(parts.owner.signInAt(call.workspace, goOn))
-    }
+    if (here === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
     if (who === "owners" && here.account.role !== "owner") {
       yield* refused(parts.audit, call, new OwnersOnly())
       return parts.pages.error(call.workspace, 403, ownersOnly(`${basePath(call.workspace.issuer)}/settings`))

@@ -2,6 +2,7 @@ import { Effect, Redacted } from "effect"
 import type { Call, Endpoint } from "../http/Call.ts"
 import { readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { lateFormNotice } from "../http/lateForm.ts"
 import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import { refused } from "../http/refused.ts"
@@ -19,16 +20,21 @@ import { knownDevice } from "./Device.ts"
 import { safeReturnTo } from "./returnTo.ts"
 import { welcome } from "./welcome.ts"
 
+/** Parted at the first question mark alone: an address among the parameters may have one of its own. */
+const partsOf = (address: string) => {
+  const [path, ...queries] = address.split("?")
+  return { path, query: queries.join("?") }
+}
+
 /** The name of the application that sent the person here, where its request is what they go on to. */
 const sentBy = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call,
   returnTo: string
 ): Effect.fn.Return<string | undefined, StorageUnavailable> {
-  // Only at the first: an address among the parameters may have a question mark of its own.
-  const [path, ...queries] = returnTo.split("?")
+  const { path, query } = partsOf(returnTo)
   if (path !== `${basePath(call.workspace.issuer)}/oauth/authorize`) return undefined
-  const id = readClientId(readParameters(queries.join("?")).parameters.get("client_id"))
+  const id = readClientId(readParameters(query).parameters.get("client_id"))
   const client = id._tag === "Some" ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
   return client?.about.client_name
 })
@@ -51,7 +57,10 @@ export const loginFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): 
     const asked = readParameters(call.request.query).parameters.get("return_to")
     const here = yield* accounts.here(call.workspace, call.request)
     const returnTo = safeReturnTo(call.workspace, asked)
-    if (here._tag === "None") return yield* draw(parts, call, 200, { returnTo })
+    if (here._tag === "None") {
+      const notice = lateFormNotice(partsOf(returnTo).query)
+      return yield* draw(parts, call, 200, { returnTo, ...(notice === undefined ? {} : { notice }) })
+    }
     const text = `You are signed in as ${here.value.account.email}. Sign in below to change to another account.`
     return yield* draw(parts, call, 200, { returnTo, notice: { kind: "done", text } })
   })

@@ -1,9 +1,9 @@
 import { Effect, Option } from "effect"
 import { seeOther } from "../http/answer.ts"
 import type { Call, Endpoint } from "../http/Call.ts"
-import { comeBackTo } from "../http/comeBackTo.ts"
 import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
+import { lateFormNotice, wayBack } from "../http/lateForm.ts"
 import { occasionBy } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { Visitor } from "../pages/Visitor.ts"
@@ -42,9 +42,9 @@ export const insidePage = (
 ): Endpoint =>
   Effect.fnUntraced(function* (call) {
     const signedIn = Option.getOrUndefined(yield* parts.owner.current(call.workspace, call.request))
-    if (signedIn === undefined) return seeOther(parts.owner.signInAt(call.workspace, comeBackTo(call)))
+    if (signedIn === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
     if (audience === "owners" && signedIn.role !== "owner") return yield* new OwnersOnly()
-    const notice = readNotice(call)
+    const notice = readNotice(call) ?? lateFormNotice(call.request.query)
     const visitor: Visitor = {
       account: signedIn.label,
       role: signedIn.role,

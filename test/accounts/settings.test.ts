@@ -29,8 +29,29 @@ describe("the settings", () => {
             303,
             `/login?return_to=${encodeURIComponent(`${path}?after=x`)}`
           ])
-          const posted = yield* house.send("POST", path, { fields: { action: "remove" } })
-          expect(header(posted, "location")).toBe(`/login?return_to=${encodeURIComponent(path)}`)
+        }
+      })
+    ))
+
+  test("tell who was signed out meanwhile that their form did nothing, at the sign-in and after it", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const told = "You were signed out before you sent the last form. Nothing was changed."
+        for (const path of ["/settings/profile", "/settings/members"]) {
+          const browser = new Browser(house)
+          const posted = yield* browser.send("POST", `${path}?after=x`, { action: "remove" })
+          const login = header(posted, "location") ?? ""
+          expect([posted.status, login]).toEqual([
+            303,
+            `/login?return_to=${encodeURIComponent(`${path}?done=signed-out`)}`
+          ])
+          expect((yield* browser.get(login)).body).toContain(told)
+          const back = header(yield* browser.signIn("ada@example.com", password, login), "location") ?? ""
+          expect(back).toBe(`${path}?done=signed-out`)
+          expect((yield* browser.get(back)).body).toContain(told)
+          expect((yield* browser.get(path)).body).not.toContain(told)
+          expect((yield* new Browser(house).get("/login")).body).not.toContain(told)
         }
       })
     ))

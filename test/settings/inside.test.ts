@@ -20,7 +20,11 @@ describe("settings", () => {
           )
           const answer = yield* world.send("POST", `/settings/${section}`, { headers: formHeaders, body: "csrf=x" })
           expect(answer.status).toBe(303)
-          expect(header(answer, "location")).toContain("/login?return_to=")
+          expect(header(answer, "location")).toBe(
+            `/login?return_to=${encodeURIComponent(`/settings/${section}?done=signed-out`)}`
+          )
+          const back = yield* look(world, "owner", section, "?done=signed-out")
+          expect(says(back, "problem")).toBe("You were signed out before you sent the last form. Nothing was changed.")
         }
       })
     ))
