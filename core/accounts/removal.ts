@@ -86,7 +86,8 @@ const clearUp = Effect.fnUntraced(function* (
   workspace: WorkspaceId,
   person: Leaving
 ): Effect.fn.Return<void, Storing> {
-  yield* withdrawInvitations(accounts, workspace, person.email)
+  // An owner's email is nobody else's until they are gone. A member, who invites nobody, may be back with it as an owner.
+  if (person.role === "owner") yield* withdrawInvitations(accounts, workspace, person.email)
   yield* revokeAll(grants, workspace, person.id)
   // Last, because they count for nothing any more.
   yield* accounts.sessions.endAll(workspace, person.id)

@@ -144,6 +144,25 @@ describe("removing somebody", () => {
       })
     ))
 
+  test("takes no invitation of the owner as whom a member comes back", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        yield* remove(house, bob.id)
+        yield* addAccount(house, "bob@example.com", "owner")
+        const browser = new Browser(house)
+        yield* browser.signIn("bob@example.com")
+        const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
+        const link = /\/invite\?token=[\w-]{43}/.exec(made.body)?.[0] ?? ""
+        yield* finish(house)
+        expect((yield* new Browser(house).get(link)).status).toBe(200)
+        yield* TestClock.adjust("15 minutes")
+        expect(yield* finish(house)).toBe(1)
+        expect((yield* new Browser(house).get(link)).status).toBe(200)
+      })
+    ))
+
   test("catches a consent that was given while it went on", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
