@@ -59,7 +59,12 @@ class Table {
 
   get(key: string, now: Instant): Failures {
     const found = this.#rows.get(key)
-    return found === undefined || found.last + forgottenAfter <= now ? { count: 0, last: now } : found
+    if (found === undefined || found.last + forgottenAfter <= now) return { count: 0, last: now }
+    if (found.last <= now) return found
+    // Once a clock is set back nothing would be waited off or forgiven before it came there again.
+    const rebased = { ...found, last: now }
+    this.set(key, rebased)
+    return rebased
   }
 
   set(key: string, failures: Failures): void {

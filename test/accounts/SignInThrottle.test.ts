@@ -210,6 +210,46 @@ describe("an attempt that came to no answer", () => {
   })
 })
 
+describe("a clock that was set back", () => {
+  const before = later(t, -24 * 60 * minute)
+
+  test("makes nobody wait longer than the last failure would then", () => {
+    const throttle = new SignInThrottle()
+    passed(
+      throttle,
+      times(5, () => known)
+    )
+    expect(wait(throttle, known, before)).toBe(1)
+    expect(passed(throttle, [known], later(before, second))).toBe(1)
+    expect(wait(throttle, known, later(before, second))).toBe(2)
+  })
+
+  test("spends no share of a network or a login", () => {
+    const throttle = new SignInThrottle()
+    expect(passed(throttle, [from("1")])).toBe(1)
+    const office = times(250, (index) => from("1", `login ${index}`))
+    expect(passed(throttle, office, before)).toBe(199)
+    const places = times(100, (index) => from(`${index % 20}`))
+    expect(passed(throttle, places, before)).toBe(59)
+  })
+
+  test("forgets what it remembers a day later all the same", () => {
+    const throttle = new SignInThrottle()
+    passed(
+      throttle,
+      times(5, () => known)
+    )
+    expect(passed(throttle, [known], before)).toBe(0)
+    expect(
+      passed(
+        throttle,
+        times(9, () => known),
+        t
+      )
+    ).toBe(5)
+  })
+})
+
 describe("where the runtime knows no peer", () => {
   test("the account's share is what there is, and a known browser is free of it", () => {
     const throttle = new SignInThrottle()
