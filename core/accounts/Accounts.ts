@@ -74,11 +74,15 @@ export class Accounts extends Context.Service<
       device: string,
       now: Instant
     ) => Effect.Effect<boolean, TooManyRequests | Overloaded>
-    /** Ends every session of the account; whoever goes on needs a new one. */
+    /**
+     * Ends every session of the account; whoever goes on needs a new one. `confirmed`: the epoch of the password that was
+     * shown for it, where one was; that of another is a wrong one by now.
+     */
     readonly changePassword: (
       workspace: WorkspaceId,
       id: UserId,
-      password: Password
+      password: Password,
+      confirmed?: Active["epoch"]
     ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
     readonly rename: (
       workspace: WorkspaceId,
@@ -118,9 +122,14 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
   const passwords = makePasswords(yield* PasswordHasher)
   const throttle = options.throttled === false ? undefined : new SignInThrottle()
 
-  const changed = (workspace: WorkspaceId, id: UserId, change: (account: Active) => Active) =>
+  const changed = (
+    workspace: WorkspaceId,
+    id: UserId,
+    change: (account: Active) => Active | undefined,
+    otherwise: AccountRefusal["reason"] = "unknown"
+  ) =>
     Effect.flatMap(book.change(workspace, id, change), (account) =>
-      account?._tag === "Active" ? Effect.succeed(account) : new AccountRefusal({ reason: "unknown" })
+      account?._tag === "Active" ? Effect.succeed(account) : new AccountRefusal({ reason: otherwise })
     )
 
   const here = Effect.fnUntraced(function* (workspace: Workspace, request: HttpRequest) {
@@ -161,12 +170,18 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
       if (fits) throttle?.succeed(attempt, now)
       return fits
     }),
-    changePassword: Effect.fnUntraced(function* (workspace, id, typed) {
+    changePassword: Effect.fnUntraced(function* (workspace, id, typed, confirmed) {
       const account = yield* book.find(workspace, id)
       if (account?._tag !== "Active") return yield* new AccountRefusal({ reason: "unknown" })
       const fit = yield* Effect.fromResult(fitPassword(typed, account.email, policy.passwordLength))
       const password = yield* passwords.hash(fit)
-      const next = yield* changed(workspace, id, (found) => ({ ...found, password, epoch: found.epoch + 1 }))
+      const next = yield* changed(
+        workspace,
+        id,
+        (found) =>
+          found.epoch === (confirmed ?? found.epoch) ? { ...found, password, epoch: found.epoch + 1 } : undefined,
+        confirmed === undefined ? "unknown" : "wrong_password"
+      )
       // They are over already, by their epoch.
       yield* tidyUp(
         workspace,

@@ -72,7 +72,7 @@ const changePassword = Effect.fnUntraced(function* (
   const known = yield* accounts.confirm(call.workspace.id, account, typed, device, call.now)
   if (!known) return yield* new AccountRefusal({ reason: "wrong_password" })
   const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
-  const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh)
+  const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh, account.epoch)
   yield* noteOf(parts, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
   const secret = yield* accounts.sessions.start(call.workspace.id, changed, call.now)
   return seeOther(doneAt(inside, "password"), [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)])

@@ -187,6 +187,29 @@ describe("the profile", () => {
       })
     ))
 
+  test(`takes one new password for an old one, whoever sends theirs at once (seed ${seed})`, async () => {
+    const refusals = new Set<string>()
+    for (let run = 0; run < 40; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          yield* addAccount(house)
+          const browsers = [yield* signedIn(house), yield* signedIn(house)]
+          const words = ["the owner's new words", "the thief's new words"]
+          const answers = yield* atOnce(browsers.map((browser, i) => changePassword(browser, password, words[i])))
+          const taken = answers.map((answer) => header(answer, "location") === "/settings/profile?done=password")
+          expect({ seed, run, taken: taken.filter(Boolean).length }).toEqual({ seed, run, taken: 1 })
+          refusals.add(/This is not your current password|$/.exec(answers[taken.indexOf(false)]?.body ?? "")?.[0] ?? "")
+          for (const [i, typed] of words.entries()) {
+            const inside = (yield* new Browser(house).signIn("ada@example.com", typed)).status === 303
+            expect({ seed, run, inside }).toEqual({ seed, run, inside: taken[i] === true })
+          }
+        }),
+        { storage: jostling(`both ${seed} ${run}`), seed: `both ${seed} ${run}` }
+      )
+    }
+    expect(refusals).toContain("This is not your current password")
+  })
+
   test(`leaves no session of a sign-in with the old password, however the two meet (seed ${seed})`, async () => {
     const outcomes = new Set<number>()
     for (let run = 0; run < 60; run++) {
