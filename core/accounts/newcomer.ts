@@ -22,6 +22,7 @@ import { loginIdOf, normaliseEmail } from "./Email.ts"
 import { hasAccounts } from "./firstOwner.ts"
 import type { Link } from "./Link.ts"
 import { problemOf } from "./problems.ts"
+import { signedInAnew } from "./signedInAnew.ts"
 import { welcome } from "./welcome.ts"
 
 /** A link with the text that it was found by. */
@@ -135,7 +136,8 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
       "a link that was used up could not be removed, and opens nothing",
       { account: id }
     )
-    const secret = yield* accounts.sessions.start(call.workspace.id, account, call.now)
     const goOn = `${basePath(call.workspace.issuer)}/settings`
-    return yield* welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, goOn)
+    return yield* signedInAnew(parts, accounts, call, account, goOn, (secret) =>
+      welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, goOn)
+    )
   })

@@ -13,6 +13,7 @@ import type { Accounts } from "./Accounts.ts"
 import { type Inside, insideForm, insidePage, visitorOf } from "./inside.ts"
 import { problemOf } from "./problems.ts"
 import { setSessionCookie } from "./sessionCookie.ts"
+import { signedInAnew } from "./signedInAnew.ts"
 
 /** What the form before did; anything else in the address says nothing. */
 const done: ReadonlyMap<string, string> = new Map([
@@ -74,8 +75,10 @@ const changePassword = Effect.fnUntraced(function* (
   const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
   const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh, account.epoch)
   yield* noteOf(parts, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
-  const secret = yield* accounts.sessions.start(call.workspace.id, changed, call.now)
-  return seeOther(doneAt(inside, "password"), [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)])
+  const goOn = doneAt(inside, "password")
+  return yield* signedInAnew(parts, accounts, call, changed, goOn, (secret) =>
+    Effect.succeed(seeOther(goOn, [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)]))
+  )
 })
 
 const problems = (refusal: AccountRefusal, passwordLength: number): NonNullable<ProfilePage["problems"]> => {

@@ -81,6 +81,25 @@ describe("the set-up link", () => {
     )
   })
 
+  test("makes the account, and has its person sign in, though no session could be started", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        const browser = new Browser(house)
+        away.add("insert session")
+        const answer = yield* browser.submit(link, person)
+        away.clear()
+        expect([answer.status, header(answer, "location")]).toEqual([303, "/login?return_to=%2Fsettings"])
+        expect(opened(house)).toMatchObject([{ role: "owner" }])
+        expect(house.log.filter((line) => line.includes("no session could be started"))).toHaveLength(1)
+        expect((yield* browser.signIn()).status).toBe(303)
+        expect((yield* browser.get("/settings/members")).status).toBe(200)
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
+
   test("is not made where there is an account, and one from before opens nothing then", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {

@@ -171,6 +171,27 @@ describe("the profile", () => {
     )
   })
 
+  test("takes a new password, and has its person sign in with it, though no session could be started", () => {
+    const away: Away = new Set()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const here = yield* signedIn(house)
+        const page = yield* here.get("/settings/profile")
+        const fields = { action: "password", current_password: password, new_password: fresh }
+        away.add("insert session")
+        const answer = yield* here.send("POST", "/settings/profile", { ...hiddenFields(page.body), ...fields })
+        away.clear()
+        const login = header(answer, "location") ?? ""
+        expect([answer.status, login]).toEqual([303, "/login?return_to=%2Fsettings%2Fprofile%3Fdone%3Dpassword"])
+        const signed = yield* here.signIn("ada@example.com", fresh, login)
+        expect((yield* here.get(header(signed, "location") ?? "")).body).toContain("Your password is changed")
+        expect(house.log.filter((line) => line.includes("no session could be started"))).toHaveLength(1)
+      }),
+      { storage: partlyAway(away) }
+    )
+  })
+
   test("keeps the password where the old one is wrong or the new one is none, and slows guessing down", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
