@@ -185,7 +185,7 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
       // They are over already, by their epoch.
       yield* tidyUp(
         workspace,
-        sessions.endAll(workspace, id),
+        sessions.endAll(workspace, id, next.epoch),
         "sessions that a new password ended could not be removed, and count for nothing",
         { account: id }
       )

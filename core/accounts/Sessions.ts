@@ -6,7 +6,7 @@ import { base64Url } from "../rules/Base64Url.ts"
 import type { UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import { type Digest, digestOf } from "../rules/Secret.ts"
+import { digestOf } from "../rules/Secret.ts"
 import { recordsOf } from "../server/Records.ts"
 import { transact } from "../server/transact.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -28,8 +28,12 @@ export interface Sessions {
     now: Instant
   ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
   readonly end: (workspace: WorkspaceId, secret: SessionSecret) => Effect.Effect<void, StorageUnavailable>
-  /** All of an account's, but for the one that is spared. */
-  readonly endAll: (workspace: WorkspaceId, account: UserId, spared?: Digest) => Effect.Effect<void, StorageUnavailable>
+  /** All of an account's, or only those of the epochs before one. */
+  readonly endAll: (
+    workspace: WorkspaceId,
+    account: UserId,
+    before?: Session["epoch"]
+  ) => Effect.Effect<void, StorageUnavailable>
 }
 
 const secretLength = 32
@@ -59,11 +63,11 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
         Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
       ),
     end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
-    endAll: Effect.fnUntraced(function* (workspace, account, spared) {
+    endAll: Effect.fnUntraced(function* (workspace, account, before = Number.POSITIVE_INFINITY) {
       let after: string | undefined
       do {
         const page = yield* records.list(workspace, sessionsOwner(account), { after, limit: pageSize })
-        for (const { id } of page.values) if (id !== spared) yield* records.remove(workspace, id)
+        for (const { epoch, id } of page.values) if (epoch < before) yield* records.remove(workspace, id)
         after = page.next
       } while (after !== undefined)
     })

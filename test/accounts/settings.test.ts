@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { Instant } from "../../core/rules/Instant.ts"
+import { sessionsOwner } from "../../core/accounts/Session.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
@@ -189,6 +190,30 @@ describe("the profile", () => {
         expect(house.log.filter((line) => line.includes("no session could be started"))).toHaveLength(1)
       }),
       { storage: partlyAway(away) }
+    )
+  })
+
+  test("leaves alone a session of the new password that began before those of the old one were removed", () => {
+    let meanwhile: Effect.Effect<unknown> = Effect.void
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const ada = yield* addAccount(house)
+        yield* signedIn(house)
+        const quick = new Browser(house)
+        meanwhile = quick.signIn("ada@example.com", fresh)
+        yield* house.accounts.changePassword(house.workspace.id, ada.id, secret(fresh))
+        expect((yield* quick.get("/settings/profile")).status).toBe(200)
+        const listing = { kind: "session", workspace: house.workspace.id, owner: sessionsOwner(ada.id) } as const
+        const kept = yield* house.storage.list({ ...listing, after: undefined, limit: 10 })
+        expect(kept.records).toHaveLength(1)
+      }),
+      {
+        storage: (below) => ({
+          ...below,
+          list: (listing) =>
+            Effect.andThen(listing.kind === "session" ? Effect.ignore(meanwhile) : Effect.void, below.list(listing))
+        })
+      }
     )
   })
 
