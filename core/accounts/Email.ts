@@ -8,7 +8,8 @@ export type Email = typeof Email.Type
 /** RFC 5321 §4.5.3.1.3: a path of 256 octets, less the brackets. */
 export const emailLength = 254
 
-const form = /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u
+/** Nothing that is not seen: it would tell addresses apart that look the same. */
+const form = /^[^\s@\p{C}\p{DI}]+@[^\s@\p{C}\p{DI}]+$/u
 
 /**
  * Trimmed, in Unicode's NFKC, in lower case: the same letters typed on another keyboard are the same address. Whether

@@ -68,7 +68,10 @@ describe("opening an account", () => {
         ]) {
           expect(yield* refusal({ email })).toBe("email_malformed")
         }
-        expect(yield* refusal({ email: "a\u202e@example.com" })).toBe("email_malformed")
+        for (const unseen of ["\u202e", "\u034f", "\u115f", "\u17b4", "\u180b", "\u3164", "\ufe0f", "\u{e0100}"]) {
+          expect([unseen, yield* refusal({ email: `a${unseen}@example.com` })]).toEqual([unseen, "email_malformed"])
+          expect([unseen, yield* refusal({ email: `a@exam${unseen}ple.com` })]).toEqual([unseen, "email_malformed"])
+        }
         expect(yield* refusal({ name: "n".repeat(101) })).toBe("name_too_long")
         expect(yield* refusal({}, "")).toBe("password_too_short")
         expect(yield* refusal({}, "ninechars")).toBe("password_too_short")
