@@ -9,6 +9,7 @@ export class AccountRefusal extends Schema.TaggedError<AccountRefusal>()("Accoun
     "name_too_long",
     "password_too_short",
     "password_too_long",
+    "password_too_plain",
     "password_is_email",
     "wrong_password",
     "link_spent",

@@ -24,6 +24,8 @@ const isTooLong = (password: Password): boolean => utf8.encode(Redacted.value(pa
 /** Hashing takes as long whatever is hashed, and a flood of long passwords gains nothing. */
 const nothing: Password = Redacted.make("nothing", { label: "password" })
 
+const isPlain = (text: string): boolean => text.trim() === "" || new Set(text).size === 1
+
 /** Whether it may become somebody's password. No rules of composition, and nothing that is as good as no secret. */
 export const fitPassword = (
   password: Password,
@@ -34,6 +36,7 @@ export const fitPassword = (
   const text = Redacted.value(fit)
   if ([...text].length < shortest) return Result.fail(new AccountRefusal({ reason: "password_too_short" }))
   if (isTooLong(fit)) return Result.fail(new AccountRefusal({ reason: "password_too_long" }))
+  if (isPlain(text)) return Result.fail(new AccountRefusal({ reason: "password_too_plain" }))
   const said = text.trim().toLowerCase()
   if (said === email || said === email.split("@")[0]) {
     return Result.fail(new AccountRefusal({ reason: "password_is_email" }))

@@ -21,6 +21,8 @@ export const problemOf = (
       return { field: "password", text: `Use at least ${passwordLength} characters.` }
     case "password_too_long":
       return { field: "password", text: `Use a shorter password: at most ${passwordBytes} bytes.` }
+    case "password_too_plain":
+      return { field: "password", text: "Use different characters, and not only spaces." }
     case "password_is_email":
       return { field: "password", text: "Your email is the first thing that anybody would guess. Choose another one." }
     case "wrong_password":

@@ -70,6 +70,8 @@ const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
       return refused("The password is too short; ten characters are the least.")
     case "password_too_long":
       return refused("The password is too long.")
+    case "password_too_plain":
+      return refused("The password is nothing but spaces, or one character over and over.")
     case "password_is_email":
       return refused("The password is the email address, or a part of it.")
     case "email_taken":

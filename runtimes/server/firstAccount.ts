@@ -13,6 +13,8 @@ const complaintOf = ({ reason }: AccountRefusal, least: number): string => {
       return complaint("OWNER_PASSWORD", `a password of at least ${least} characters`)
     case "password_too_long":
       return complaint("OWNER_PASSWORD", "a shorter password")
+    case "password_too_plain":
+      return complaint("OWNER_PASSWORD", "a password of different characters, and not only spaces")
     case "password_is_email":
       return complaint("OWNER_PASSWORD", "a password that is not the email address")
     default:

@@ -77,11 +77,19 @@ describe("opening an account", () => {
         expect(yield* refusal({}, "ninechars")).toBe("password_too_short")
         expect(yield* refusal({}, "ﬁﬁﬁﬁ")).toBe("password_too_short")
         expect(yield* refusal({}, "é".repeat(513))).toBe("password_too_long")
+        for (const plain of [
+          " ".repeat(10),
+          " \t\u00a0\u3000 ".repeat(3),
+          "a".repeat(10),
+          "ｘ".repeat(9).concat("x")
+        ]) {
+          expect([plain, yield* refusal({}, plain)]).toEqual([plain, "password_too_plain"])
+        }
         expect(yield* refusal({}, "Ada@Example.com")).toBe("password_is_email")
         expect(yield* refusal({ email: "adalovelace@example.com" }, "AdaLovelace")).toBe("password_is_email")
         expect(house.hashed.hash).toBe(0)
         expect(yield* members(house)).toEqual([])
-        yield* open(house.workspace.id, { ...draft("ada@example.com"), password: secret("é".repeat(512)) })
+        yield* open(house.workspace.id, { ...draft("ada@example.com"), password: secret(`ab${"é".repeat(511)}`) })
         yield* open(house.workspace.id, { ...draft("bob@example.com"), name: "Bob\u0000\ud800\u2028 B" })
         expect((yield* reachable(house)).map(({ name }) => name).sort()).toEqual(["Bob B", null])
       })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { Instant } from "../../core/rules/Instant.ts"
 import { sessionsOwner } from "../../core/accounts/Session.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
@@ -224,11 +224,16 @@ describe("the profile", () => {
         const browser = yield* signedIn(house)
         const short = yield* changePassword(browser, password, "short")
         expect([short.status, short.body.includes("Use at least 10 characters.")]).toEqual([400, true])
+        const plain = yield* changePassword(browser, password, " ".repeat(10))
+        expect([plain.status, plain.body.includes("Use different characters, and not only spaces.")]).toEqual([
+          400,
+          true
+        ])
         const answers: Array<number> = []
         for (let tries = 0; tries < 7; tries++) answers.push((yield* changePassword(browser, "guess")).status)
         expect(answers).toEqual([400, 400, 400, 400, 400, 429, 429])
         const told = house.audit.flatMap(({ event }) => (event._tag === "AccountRefused" ? [event.reason] : []))
-        expect(told).toEqual(["password_too_short", ...Array(5).fill("wrong_password")])
+        expect(told).toEqual(["password_too_short", "password_too_plain", ...Array(5).fill("wrong_password")])
         expect((yield* new Browser(house).signIn()).status).toBe(303)
       })
     ))

@@ -137,10 +137,13 @@ describe("tessera serve", () => {
   test("refuses an owner's password that is none, by the variable's name", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
-        const env = { OWNER_EMAIL: "ada@example.com", OWNER_PASSWORD: "short", PORT: String(yield* freePort) }
-        const { status, stderr } = yield* command(["serve"], { cwd, env })
-        expect(stderr).toContain("OWNER_PASSWORD: expected a password of at least 10 characters")
-        expect(status).toBe(2)
+        const wanted = { short: "at least 10 characters", aaaaaaaaaa: "different characters, and not only spaces" }
+        for (const [password, words] of Object.entries(wanted)) {
+          const env = { OWNER_EMAIL: "ada@example.com", OWNER_PASSWORD: password, PORT: String(yield* freePort) }
+          const { status, stderr } = yield* command(["serve"], { cwd, env })
+          expect(stderr).toContain(`OWNER_PASSWORD: expected a password of ${words}`)
+          expect(status).toBe(2)
+        }
       })
     ))
 
