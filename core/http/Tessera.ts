@@ -186,7 +186,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const guardCall = (request: HttpRequest, needs: Needs): Effect.Effect<Guarded> =>
     Effect.suspend(() => {
       const wrong = faultOfNeeds(needs)
-      if (wrong !== undefined) return Effect.die(new TypeError(`guard: ${wrong}`))
+      if (wrong !== undefined) return Effect.die(new TypeError(`guard: ${wrong.option} ${wrong.why}`))
       let requestId = ""
       const admitted = Effect.suspend(() => {
         requestId = newRequestId()

@@ -5,7 +5,7 @@ import { isBearerToken } from "../rules/Bearer.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../rules/Refusal.ts"
 import { covers, isResourcePath } from "../rules/Resource.ts"
-import { isWithin } from "../rules/Scope.ts"
+import { isScopeName, isWithin } from "../rules/Scope.ts"
 import type { Grants } from "../server/Grants.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import type { HttpRequest } from "./Http.ts"
@@ -21,11 +21,24 @@ export interface Needs {
   readonly resource?: string
 }
 
-/** Why no guard can be made of these; `undefined` where one can. */
-export const faultOfNeeds = ({ resource }: Needs): string | undefined =>
-  resource === undefined || isResourcePath(resource)
-    ? undefined
-    : "resource has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"
+export interface NeedsFault {
+  readonly option: keyof Needs
+  readonly why: string
+}
+
+const badScopes: NeedsFault = { option: "scopes", why: 'has to be a list of scope names, such as ["api"]' }
+
+const badResource: NeedsFault = {
+  option: "resource",
+  why: "has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"
+}
+
+/** Why no guard can be made of these; `undefined` where one can. Both get into a header, where not every text can be. */
+export const faultOfNeeds = (needs: Needs | null | undefined): NeedsFault | undefined => {
+  const { resource, scopes } = needs ?? {}
+  if (!Array.isArray(scopes) || !scopes.every(isScopeName)) return badScopes
+  return resource === undefined || isResourcePath(resource) ? undefined : badResource
+}
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x09
 

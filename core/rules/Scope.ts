@@ -2,10 +2,12 @@ import { Result, Schema } from "effect"
 import { InvalidScope } from "./Refusal.ts"
 
 /** RFC 6749 §3.3: printable ASCII without space, quote and backslash. */
-export const ScopeName = Schema.String.check(Schema.isPattern(/^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/)).pipe(
-  Schema.brand("ScopeName")
-)
+const scopeName = /^[\x21\x23-\x5b\x5d-\x7e]{1,64}$/
+
+export const ScopeName = Schema.String.check(Schema.isPattern(scopeName)).pipe(Schema.brand("ScopeName"))
 export type ScopeName = typeof ScopeName.Type
+
+export const isScopeName = (name: unknown): name is ScopeName => typeof name === "string" && scopeName.test(name)
 
 /** Scopes that exist, each once, in the registry's order. Only a registry makes them from what a client asked. */
 export const Scopes = Schema.Array(ScopeName)

@@ -10,5 +10,7 @@ export class BadGuardOption extends Schema.TaggedError<BadGuardOption>()("BadGua
 /** Throws `BadGuardOption`: where a route's guard is made, so that a host hears of it before anybody calls. */
 export const refuseBad = (needs: Needs): void => {
   const fault = faultOfNeeds(needs)
-  if (fault !== undefined) throw new BadGuardOption({ option: "resource", message: `guard: ${fault}` })
+  if (fault === undefined) return
+  const { option, why } = fault
+  throw new BadGuardOption({ option, message: `guard: ${option} ${why}` })
 }

@@ -1,5 +1,7 @@
+import { Effect } from "effect"
 import type { Needs } from "../../core/http/guard.ts"
-import type { HeaderPairs } from "../../core/http/Http.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { answerThrown } from "../defect.ts"
 import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 import type { Guard } from "./Check.ts"
@@ -24,28 +26,27 @@ interface NodeAnswer {
   readonly writableEnded?: boolean | undefined
 }
 
-const setAll = (response: NodeAnswer, headers: HeaderPairs) => {
+const send = (request: NodeCall, response: NodeAnswer, { body, headers, status }: HttpResponse): void => {
+  // The app has begun to answer: whoever sets a header now is thrown at.
+  if (response.headersSent === true) return
+  response.statusCode = status
   for (const [name, value] of headers) response.setHeader(name, value)
+  response.end(request.method === "HEAD" ? "" : body)
 }
 
 /** Middleware for Express, Connect and plain Node: `req.principal` behind it, and `principalOf(req)`. */
 export const expressGuard = (guard: Guard, needs: Needs) => {
   refuseBad(needs)
   return (request: NodeCall, response: NodeAnswer, next: () => void): void => {
-    void guard.check(guardedCall(request), needs).then((checked) => {
+    const act = async (): Promise<void> => {
+      const checked = await guard.check(guardedCall(request), needs)
       // The app has answered meanwhile, as one with a time limit does: nobody is left to let in.
       if (response.writableEnded === true) return
-      if (checked._tag === "Admitted") {
-        admit(request, checked.principal)
-        next()
-        return
-      }
-      // Or it has begun to. Whoever sets a header now is thrown at, and from here that ends the process.
-      if (response.headersSent === true) return
-      const { body, headers, status } = checked.response
-      response.statusCode = status
-      setAll(response, headers)
-      response.end(request.method === "HEAD" ? "" : body)
-    })
+      if (checked._tag === "Refused") return send(request, response, checked.response)
+      admit(request, checked.principal)
+      next()
+    }
+    // Unhandled, it ends the process. And `next` is no place for it: on plain Node that takes no error, and lets in.
+    act().catch((defect: unknown) => send(request, response, answerThrown(defect, Effect.runFork)))
   }
 }

@@ -117,13 +117,14 @@ describe("a guarded route", () => {
   }
 })
 
+const caller: Caller = { _tag: "ApiKey", issuer: "i", grant: "g", scope: ["api"], resource: null, expiresAt: null }
+const admitted: Checked<HttpResponse> = { _tag: "Admitted", principal: caller }
+
 describe("an app that has answered for itself before the guard has, as one with a time limit does", () => {
   const refused: Checked<HttpResponse> = {
     _tag: "Refused",
     response: { status: 503, headers: [["retry-after", "2"]], body: "{}" }
   }
-  const caller: Caller = { _tag: "ApiKey", issuer: "i", grant: "g", scope: ["api"], resource: null, expiresAt: null }
-  const admitted: Checked<HttpResponse> = { _tag: "Admitted", principal: caller }
 
   /** Says at a time of the test's choosing what it says. */
   const slow = (says: Checked<HttpResponse>) => {
@@ -217,4 +218,61 @@ describe("an app that has answered for itself before the guard has, as one with 
       })
     }
   }
+})
+
+describe("a guard that has a fault of its own, before Express and plain Node", () => {
+  const unsendable: Checked<HttpResponse> = {
+    _tag: "Refused",
+    response: { status: 403, headers: [["www-authenticate", 'Bearer scope="anmelden→lesen"']], body: "{}" }
+  }
+  const faults: ReadonlyArray<readonly [name: string, check: Guard["check"]]> = [
+    ["rejects", () => Promise.reject(new Error("secret of the guard"))],
+    ["answers with what Node does not send", async () => unsendable]
+  ]
+
+  for (const [name, check] of faults) {
+    test(`and ${name}, is answered for with 500, lets nobody in and ends no process`, async () => {
+      let entered = 0
+      const guarded = expressGuard(guardOf(check), needs)
+      const onNode = await listening((request, response) =>
+        guarded(request, response, () => {
+          entered++
+          response.end("orders")
+        })
+      )
+      const onExpress = await listening(
+        express().get("/", guarded, (_request, response) => {
+          entered++
+          response.end("orders")
+        })
+      )
+      try {
+        for (const { port } of [onNode, onExpress]) {
+          const answer = await fetch(`http://127.0.0.1:${port}/`)
+          const body = await answer.text()
+          expect([answer.status, JSON.parse(body).error]).toEqual([500, "server_error"])
+          expect(answer.headers.get("x-request-id")).toMatch(/^[\w-]{16}$/)
+          expect(body).not.toContain("secret")
+        }
+        expect(entered).toBe(0)
+      } finally {
+        await onNode.stop()
+        await onExpress.stop()
+      }
+    })
+  }
+
+  test("and what a handler behind it throws on plain Node ends no process either", async () => {
+    const guard = guardOf(async () => admitted)
+    const app = await listening((request, response) =>
+      expressGuard(guard, needs)(request, response, () => {
+        throw new Error("secret of the handler")
+      })
+    )
+    try {
+      expect((await fetch(`http://127.0.0.1:${app.port}/`)).status).toBe(500)
+    } finally {
+      await app.stop()
+    }
+  })
 })

@@ -75,6 +75,50 @@ const makers: Readonly<Record<string, (guard: Guard, needs: Needs) => unknown>> 
 }
 
 const noResource = { scopes: ["api"], resource: "mcp" }
+
+const noScopes: ReadonlyArray<object | null | undefined> = [
+  null,
+  undefined,
+  {},
+  { scope: ["api"] },
+  { scopes: "api" },
+  { scopes: null },
+  { scopes: [5] },
+  { scopes: [["api"]] },
+  { scopes: [""] },
+  { scopes: ["a b"] },
+  { scopes: ['a"'] },
+  { scopes: ["a\r\nx: y"] },
+  { scopes: ["anmelden→lesen"] },
+  { scopes: ["api", "a".repeat(65)] }
+]
+const noScopesRefused = new BadGuardOption({
+  option: "scopes",
+  message: 'guard: scopes has to be a list of scope names, such as ["api"]'
+})
+
+describe("scopes that cannot be", () => {
+  for (const [name, make] of Object.entries(makers)) {
+    test(`are refused by their name where the route is guarded: ${name}`, () => {
+      const guard = remoteGuard(good)
+      // What JavaScript lets through.
+      for (const needs of noScopes) expect(() => make(guard, needs as Needs)).toThrow(noScopesRefused)
+      for (const scopes of [[], ["api"], ["orders:read", "a".repeat(64)]]) make(guard, { scopes })
+    })
+  }
+
+  test("are refused where a guard is asked without a helper, whoever calls", () =>
+    withHost({}, async (auth) => {
+      for (const guard of [auth.guard, remoteGuard(good)]) {
+        for (const needs of noScopes) {
+          const call = { method: "GET", path: "/", headers: new Headers({ authorization: "Bearer x" }) }
+          // What JavaScript lets through.
+          await expect(guard.check(call, needs as Needs)).rejects.toEqual(noScopesRefused)
+        }
+      }
+    }))
+})
+
 const refusal = new BadGuardOption({
   option: "resource",
   message: "guard: resource has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"

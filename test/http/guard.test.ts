@@ -249,6 +249,18 @@ describe("the guard of a host's own resources", () => {
       })
     ))
 
+  test("is no guard of scopes that cannot be, for anybody", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        for (const scopes of [["anmelden→lesen"], ["a b"], ["a\r\nx: y"], [""]]) {
+          const asked = world.guard("/api", { scopes }, bearing(world.reveal(key.text)))
+          const exit = yield* Effect.exit(asked)
+          expect([scopes, Exit.isFailure(exit) && Cause.hasDies(exit.cause)]).toEqual([scopes, true])
+        }
+      })
+    ))
+
   test("answers for the host where nobody is admitted, and notes why under the request's id", () =>
     inWorld((world) =>
       Effect.gen(function* () {
