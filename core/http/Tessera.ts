@@ -42,7 +42,7 @@ export interface TesseraOptions {
   readonly atHand?: AtHand
   /** What a host adds to the protocol: its own accounts, settings, resources. They come before the protocol's. */
   readonly routes?: (parts: Parts) => ReadonlyArray<Route>
-  /** Paths that are left out of the table: a host has its own health checks, and no need of the example. */
+  /** Paths of the protocol's own that are left out: a host has its own health checks, and no need of the example. */
   readonly without?: ReadonlyArray<string>
 }
 
@@ -111,8 +111,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
   const routes: ReadonlyArray<Route> = [
     ...(options.routes?.(parts) ?? []),
-    ...protocolRoutes(parts, () => routes)
-  ].filter(({ path }) => options.without?.includes(path) !== true)
+    ...protocolRoutes(parts, () => routes).filter(({ path }) => options.without?.includes(path) !== true)
+  ]
   const find = routeTable(routes)
 
   const newRequestId = requestIds(entropy)

@@ -112,7 +112,9 @@ const layerOf = (options: CreateOptions, read: Read) => {
   )
   const settings = (parts: Parts) =>
     wanted.includes("settings") || wanted.includes("home")
-      ? settingsRoutes(parts, { accountsElsewhere: true, homeOnly: !wanted.includes("settings") })
+      ? settingsRoutes(parts, { accountsElsewhere: true, homeOnly: !wanted.includes("settings") }).filter(
+          ({ path }) => !without.includes(path)
+        )
       : []
   return Tessera.layer({
     policy: read.policy,

@@ -100,6 +100,31 @@ describe("made in one call", () => {
     })
   })
 
+  const others = ["/healthz", "/readyz", "/openapi.json", "/rest/companies"]
+  const ownPaths: ReadonlyArray<readonly [extras: CreateOptions["extras"], own: ReadonlyArray<string>]> = [
+    [[], ["/", "/settings", "/settings/apps", ...others]],
+    [["home"], ["/settings", "/settings/apps", ...others]],
+    [["settings"], ["/", ...others]]
+  ]
+  for (const [extras = [], own] of ownPaths) {
+    test(`a host's own routes are served where what is left out would be: with the extras [${extras}]`, () => {
+      const routes: CreateOptions["routes"] = () =>
+        own.map((path) => ({
+          path,
+          match: "exact",
+          methods: { GET: () => Effect.succeed({ status: 200, headers: [], body: "mine" }) },
+          errors: "oauth",
+          cors: false
+        }))
+      return withHost({ extras, routes }, async (auth) => {
+        for (const path of own) {
+          expect([path, auth.owns(path)]).toEqual([path, true])
+          expect([path, await (await auth.handle(at(path))).text()]).toEqual([path, "mine"])
+        }
+      })
+    })
+  }
+
   test("options reach what they are about: scopes, lifetimes, registration, PKCE, name", async () => {
     const over: Partial<CreateOptions> = {
       name: "Northwind",
