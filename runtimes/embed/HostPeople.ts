@@ -40,8 +40,8 @@ export interface HostPeople {
    */
   readonly switchAt?: (returnTo: string) => string
   /**
-   * What applications with the scope `profile` learn; `undefined` once the person is gone. Default: that there is
-   * somebody with this id.
+   * What applications with the scope `profile` learn; `undefined` once the person is gone. They are told what is named
+   * here, and nothing else that the object has. Default: that there is somebody with this id.
    */
   readonly profile?: (user: string) => Now<Omit<Profile, "sub"> | null | undefined>
 }

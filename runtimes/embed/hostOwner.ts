@@ -1,4 +1,5 @@
 import { Effect, Layer, Option, Schema } from "effect"
+import { Person } from "../../core/openapi/contract/userinfo.ts"
 import { type Profile, ResourceOwner, type SignedIn } from "../../core/ports/ResourceOwner.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { UserId } from "../../core/rules/Id.ts"
@@ -26,13 +27,33 @@ const signedIn = (person: HostPerson): Effect.Effect<SignedIn, StorageUnavailabl
   if (typeof person.session !== "string" || person.session === "") {
     return away("owner.signedIn", "session is missing: forms have to be bound to one")
   }
+  const label: unknown = person.label ?? user.value
+  if (typeof label !== "string") return away("owner.signedIn", "label is no text")
   return Effect.succeed({
     user: user.value,
     session: digestOf(person.session),
-    label: person.label ?? user.value,
+    label,
     role: person.role ?? "member"
   })
 }
+
+const claims = Object.keys(Person.fields)
+
+/** Of a host's row, whose columns are its own affair. OpenID Connect Core §5.3.2: a claim without a value is left out. */
+const claimsOf = (told: object): object =>
+  Object.fromEntries(
+    claims
+      .map((claim): [string, unknown] => [claim, Reflect.get(told, claim)])
+      .filter(([, value]) => value !== null && value !== undefined)
+  )
+
+const readPerson = Schema.decodeUnknownOption(Person)
+
+const profileOf = (sub: UserId, told: object): Effect.Effect<Profile, StorageUnavailable> =>
+  Option.match(readPerson({ ...told, sub }), {
+    onNone: () => away("owner.profile", "name, email and picture have to be texts, and email_verified true or false"),
+    onSome: (person) => Effect.succeed({ ...person, sub })
+  })
 
 /** The core's port, over what a host answers by values and promises. */
 export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
@@ -53,9 +74,12 @@ export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
     profile: (_workspace, sub) => {
       const { profile } = people
       if (profile === undefined) return Effect.succeedSome<Profile>({ sub })
-      return Effect.map(
-        asked("owner.profile", () => profile(sub)),
-        (told) => (told === null || told === undefined ? Option.none() : Option.some<Profile>({ ...told, sub }))
+      const ask = async () => {
+        const told = await profile(sub)
+        return told === null || told === undefined ? undefined : claimsOf(told)
+      }
+      return Effect.flatMap(asked("owner.profile", ask), (told) =>
+        told === undefined ? Effect.succeedNone : Effect.map(profileOf(sub, told), Option.some)
       )
     }
   })

@@ -128,7 +128,9 @@ describe("a host's people", () => {
       }
     ],
     ["says a user that is no id", () => ({ user: "with space", session: "s" })],
-    ["says no session", () => ({ user: "ada", session: "" })]
+    ["says no session", () => ({ user: "ada", session: "" })],
+    // What JavaScript lets through.
+    ["says a label that is no text", () => ({ ...ada, label: Object(5).valueOf() })]
   ] as const) {
     test(`a host that ${trouble} is answered for with 503 and none of its words`, async () => {
       const response = await authorize({ ...people, signedIn })
@@ -193,19 +195,62 @@ describe("a host's people", () => {
       expect(returnTo("https://evil.example/auth/oauth/authorize")).toBe("/")
     }))
 
+  const told = async (owner: CreateOptions["owner"], person: string) => {
+    let answer: { status: number; body: unknown } | undefined
+    await withHost({ owner }, async (auth) => {
+      const { access } = await letIn(auth, person, "profile")
+      const response = await auth.handle(bearer(`${issuer}/oauth/userinfo`, access))
+      answer = { status: response.status, body: await response.json() }
+    })
+    return answer
+  }
+
   test("have a profile where the host tells one, and none once they are gone", async () => {
-    const told = async (owner: CreateOptions["owner"], person: string) => {
-      let answer: { status: number; body: unknown } | undefined
-      await withHost({ owner }, async (auth) => {
-        const { access } = await letIn(auth, person, "profile")
-        const response = await auth.handle(bearer(`${issuer}/oauth/userinfo`, access))
-        answer = { status: response.status, body: response.status === 200 ? await response.json() : undefined }
-      })
-      return answer
-    }
     expect(await told(people, "ada")).toEqual({ status: 200, body: { sub: "ada", name: "ADA" } })
     expect(await told(people, "gone")).toMatchObject({ status: 401 })
     const { signInAt, signedIn } = people
     expect(await told({ signInAt, signedIn }, "ada")).toEqual({ status: 200, body: { sub: "ada" } })
   })
+
+  test("are told of to applications by the claims that there are, and by nothing else of a host's row", async () => {
+    const claims = { name: "Ada", email: "ada@shop.example", email_verified: true, picture: "https://shop.example/a" }
+    const row = { ...claims, sub: "eve", id: 7n, password_hash: "secret", toJSON: () => "secret" }
+    expect(await told({ ...people, profile: () => row }, "ada")).toEqual({
+      status: 200,
+      body: { sub: "ada", ...claims }
+    })
+    // OpenID Connect Core §5.3.2: a claim without a value is left out. A table has null where it has none.
+    const empty: object = { name: "Ada", email: null, picture: undefined }
+    expect(await told({ ...people, profile: () => empty }, "ada")).toEqual({
+      status: 200,
+      body: { sub: "ada", name: "Ada" }
+    })
+    class Entity {
+      get name() {
+        return "Ada"
+      }
+    }
+    expect(await told({ ...people, profile: async () => new Entity() }, "ada")).toEqual({
+      status: 200,
+      body: { sub: "ada", name: "Ada" }
+    })
+  })
+
+  const noProfiles: ReadonlyArray<unknown> = [
+    { email: 5 },
+    { name: 7n },
+    { email_verified: "yes" },
+    { picture: { href: "secret" } },
+    { name: ["secret"] },
+    "secret",
+    true
+  ]
+  for (const [index, no] of noProfiles.entries()) {
+    test(`are not told of to applications by a profile that is none: 503 (${index + 1})`, async () => {
+      // What JavaScript lets through.
+      const answer = await told({ ...people, profile: () => no as { name: string } }, "ada")
+      expect(answer).toMatchObject({ status: 503, body: { error: "temporarily_unavailable" } })
+      expect(JSON.stringify(answer)).not.toContain("secret")
+    })
+  }
 })
