@@ -20,7 +20,7 @@ export interface ScopeOption {
   readonly byDefault?: boolean
 }
 
-/** How long things last: milliseconds, or words such as `"90 seconds"` or `"30 days"`. */
+/** How long things last, a second at least: milliseconds, or words such as `"90 seconds"` or `"30 days"`. */
 export interface LifetimeOptions {
   /** An authorization code. Default: `"60 seconds"`. */
   readonly code?: Duration.Input

@@ -1,4 +1,4 @@
-import { Duration, Layer, Option, Redacted, Result, Schema } from "effect"
+import { type Duration, Layer, Option, Redacted, Result, Schema } from "effect"
 import { readTheme, type Theme } from "../../core/pages/Theme.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
@@ -7,6 +7,7 @@ import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { readMillis } from "../readMillis.ts"
 import { type BadOption, badOption } from "./BadOption.ts"
 import {
   atHandAmounts,
@@ -106,13 +107,14 @@ const storageOf = (storage: CreateOptions["storage"] | undefined): Checked<Read[
 const millisOf = (
   name: keyof LifetimeOptions,
   given: Duration.Input | undefined,
-  otherwise: number
+  otherwise: number,
+  least = 1000
 ): Checked<number> => {
   if (given === undefined) return Result.succeed(otherwise)
-  const millis = Option.map(Duration.fromInput(given), Duration.toMillis)
-  return Option.isSome(millis) && Number.isFinite(millis.value) && millis.value >= 0
-    ? Result.succeed(Math.floor(millis.value))
-    : bad(`lifetimes.${name}`, 'has to be milliseconds, or words such as "90 seconds"')
+  const millis = readMillis(given)
+  return millis !== undefined && millis >= least
+    ? Result.succeed(millis)
+    : bad(`lifetimes.${name}`, `has to be at least ${least} milliseconds, or words such as "90 seconds"`)
 }
 
 const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<ScopeRegistry> => {
@@ -147,7 +149,7 @@ const policyOf = (options: CreateOptions): Checked<Policy> =>
       accessTtl: yield* millisOf("access", lifetimes.access, standardPolicy.accessTtl),
       refreshIdleTtl: yield* millisOf("refreshIdle", lifetimes.refreshIdle, standardPolicy.refreshIdleTtl),
       refreshMaxTtl: yield* millisOf("refreshMax", lifetimes.refreshMax, standardPolicy.refreshMaxTtl),
-      refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace),
+      refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace, 0),
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
       requirePkce: options.requirePkce ?? standardPolicy.requirePkce,
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),

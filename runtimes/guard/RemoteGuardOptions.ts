@@ -1,6 +1,7 @@
-import { type Clock, Duration, Option, Redacted, Result } from "effect"
+import { type Clock, type Duration, Redacted, Result } from "effect"
 import { isResourcePath } from "../../core/rules/Resource.ts"
 import { isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
+import { readMillis } from "../readMillis.ts"
 import { BadGuardOption } from "./BadGuardOption.ts"
 
 export interface CacheOptions {
@@ -88,9 +89,9 @@ const secureUrl = (option: string, text: string): Checked<URL> => {
 }
 
 const millisOf = (option: string, given: Duration.Input): Checked<number> => {
-  const millis = Option.getOrUndefined(Option.map(Duration.fromInput(given), Duration.toMillis))
-  return millis !== undefined && Number.isFinite(millis) && millis >= 0
-    ? Result.succeed(Math.floor(millis))
+  const millis = readMillis(given)
+  return millis !== undefined
+    ? Result.succeed(millis)
     : bad(option, 'has to be milliseconds, or words such as "5 seconds"')
 }
 

@@ -51,6 +51,14 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ],
   ["lifetimes.access", { lifetimes: { access: "soon" } }],
   ["lifetimes.refreshGrace", { lifetimes: { refreshGrace: Number.POSITIVE_INFINITY } }],
+  ["lifetimes.refreshGrace", { lifetimes: { refreshGrace: Number.NaN } }],
+  ["lifetimes.refreshGrace", { lifetimes: { refreshGrace: { seconds: Number.NaN } } }],
+  ["lifetimes.refreshGrace", { lifetimes: { refreshGrace: [Number.NaN, 0] } }],
+  ...["code", "access", "refreshIdle", "refreshMax", "consent"].flatMap((name) =>
+    [Number.NaN, Number.POSITIVE_INFINITY, 0, -1, 999, "999 millis", "-1 days", {}, null].map(
+      (lasts): readonly [string, object] => [`lifetimes.${name}`, { lifetimes: { [name]: lasts } }]
+    )
+  ),
   ["registration", { registration: "sometimes" }],
   ["registration", { registration: { token: "short" } }],
   ["registration", { registration: { token: `${secret} with spaces` } }],
@@ -88,6 +96,18 @@ describe("an option that cannot be", () => {
       expect(`${error.message} ${JSON.stringify(error)} ${error.stack}`).not.toContain(secret)
     }
   })
+})
+
+test("a lifetime may be a second, and no time at all for a spent refresh token", async () => {
+  const second = 1000
+  const lifetimes = {
+    code: second,
+    access: "1 second",
+    refreshIdle: second,
+    refreshMax: second,
+    consent: second
+  } as const
+  await createTessera(options({ lifetimes: { ...lifetimes, refreshGrace: 0 } })).close()
 })
 
 describe("keys", () => {
