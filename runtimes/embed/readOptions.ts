@@ -7,8 +7,10 @@ import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { isObject, type NamesOf, strangerIn } from "../namedOptions.ts"
 import { readMillis } from "../readMillis.ts"
 import { type BadOption, badOption } from "./BadOption.ts"
+import type { HostPeople } from "./HostPeople.ts"
 import {
   atHandAmounts,
   type CreateOptions,
@@ -33,7 +35,7 @@ type Checked<A> = Result.Result<A, BadOption>
 
 const bad = (option: string, why: string): Result.Result<never, BadOption> => Result.fail(badOption(option, why))
 
-const names: { readonly [name in keyof Required<CreateOptions>]: true } = {
+const names: NamesOf<CreateOptions> = {
   issuer: true,
   name: true,
   storage: true,
@@ -57,9 +59,23 @@ const names: { readonly [name in keyof Required<CreateOptions>]: true } = {
   clock: true
 }
 
-const knownNames = (options: object): Checked<void> => {
-  const stranger = Object.keys(options).find((name) => !Object.hasOwn(names, name))
-  return stranger === undefined ? Result.succeed(undefined) : bad(stranger, "is no option")
+const lifetimeNames: NamesOf<LifetimeOptions> = {
+  code: true,
+  access: true,
+  refreshIdle: true,
+  refreshMax: true,
+  refreshGrace: true,
+  consent: true
+}
+
+const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true }
+
+const ownerNames: NamesOf<HostPeople> = { signedIn: true, signInAt: true, switchAt: true, profile: true }
+
+/** `within`: the option that has them, and a dot. */
+const knownNames = (given: object, known: object, within = ""): Checked<void> => {
+  const stranger = strangerIn(given, known)
+  return stranger === undefined ? Result.succeed(undefined) : bad(within + stranger, "is no option")
 }
 
 const workspaceOf = (options: CreateOptions): Checked<Workspace> =>
@@ -95,7 +111,7 @@ const isLayer = (storage: CreateOptions["storage"] | undefined): storage is Read
 
 const storageOf = (storage: CreateOptions["storage"] | undefined): Checked<Read["storage"]> => {
   if (isLayer(storage)) return Result.succeed(storage)
-  if (typeof storage !== "object" || storage === null) {
+  if (!isObject(storage)) {
     return bad("storage", "has to be a layer of tessera/storage/…, or an object with the verbs of Storage")
   }
   const missing = verbs.find((verb) => typeof storage[verb] !== "function")
@@ -120,6 +136,11 @@ const millisOf = (
 const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<ScopeRegistry> => {
   if (scopes === undefined) return Result.succeed(standardPolicy.scopes)
   if (!Array.isArray(scopes)) return bad("scopes", "has to be a list")
+  for (const scope of scopes) {
+    if (!isObject(scope)) return bad("scopes", "has to be a list of { name, meaning }")
+    const known = knownNames(scope, scopeNames, "scopes.")
+    if (Result.isFailure(known)) return Result.fail(known.failure)
+  }
   const read = Schema.decodeUnknownOption(ScopeRegistry)(
     scopes.map(({ byDefault = false, meaning, name, needsUser = false }) => ({ byDefault, meaning, name, needsUser }))
   )
@@ -142,7 +163,9 @@ const workspaceAccessOf = (
 
 const policyOf = (options: CreateOptions): Checked<Policy> =>
   Result.gen(function* () {
-    const { lifetimes = {} } = options
+    const { lifetimes = {}, requirePkce = standardPolicy.requirePkce } = options
+    if (!isObject(lifetimes)) return yield* bad("lifetimes", "has to be an object")
+    yield* knownNames(lifetimes, lifetimeNames, "lifetimes.")
     return {
       ...standardPolicy,
       codeTtl: yield* millisOf("code", lifetimes.code, standardPolicy.codeTtl),
@@ -151,7 +174,7 @@ const policyOf = (options: CreateOptions): Checked<Policy> =>
       refreshMaxTtl: yield* millisOf("refreshMax", lifetimes.refreshMax, standardPolicy.refreshMaxTtl),
       refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace, 0),
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
-      requirePkce: options.requirePkce ?? standardPolicy.requirePkce,
+      requirePkce,
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
       scopes: yield* registryOf(options.scopes)
     }
@@ -162,13 +185,16 @@ const registrationOf = (registration: CreateOptions["registration"] = "open"): C
   const token: unknown = Object(registration).token
   const text = Redacted.isRedacted(token) ? Redacted.value(token) : token
   return typeof text === "string" && isInitialToken(text)
-    ? Result.succeed(Redacted.make(text, { label: "registration token" }))
+    ? Result.map(knownNames(registration, { token: true }, "registration."), () =>
+        Redacted.make(text, { label: "registration token" })
+      )
     : bad("registration", `has to be "open", "closed" or { token } with ${initialTokenExpected}`)
 }
 
 const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {
   if (theme === undefined) return Result.succeed(undefined)
-  if (typeof theme !== "object" || theme === null) return bad("theme", "has to be an object")
+  if (!isObject(theme)) return bad("theme", "has to be an object")
+  if (theme.dark !== undefined && !isObject(theme.dark)) return bad("theme.dark", "has to be an object")
   return Result.mapError(readTheme(theme), (why) => badOption("theme", `is refused: ${why}`))
 }
 
@@ -197,9 +223,8 @@ const consentPageOf = (page: CreateOptions["consentPage"], { issuer }: Workspace
     : bad("consentPage", "has to be a function, a path of the issuer's origin, or an https URL without a fragment")
 }
 
-const restOf = (options: CreateOptions): Checked<void> => {
-  const { atHand = "little", audit, extras: wanted = [], log = "problems", owner, routes } = options
-  if (typeof owner !== "object" || owner === null) return bad("owner", "has to say who your people are")
+const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
+  if (!isObject(owner)) return bad("owner", "has to say who your people are")
   if (typeof owner.signedIn !== "function") return bad("owner.signedIn", "has to be a function")
   if (typeof owner.signInAt !== "function") return bad("owner.signInAt", "has to be a function")
   if (owner.switchAt !== undefined && typeof owner.switchAt !== "function") {
@@ -208,10 +233,26 @@ const restOf = (options: CreateOptions): Checked<void> => {
   if (owner.profile !== undefined && typeof owner.profile !== "function") {
     return bad("owner.profile", "has to be a function")
   }
+  // Of a class, it has what it needs itself.
+  return Object.getPrototypeOf(owner) === Object.prototype
+    ? knownNames(owner, ownerNames, "owner.")
+    : Result.succeed(undefined)
+}
+
+const switches = ["requirePkce", "rateLimits", "housekeeping"] as const
+
+const restOf = (options: CreateOptions): Checked<void> => {
+  const { atHand = "little", audit, clock, extras: wanted = [], log = "problems", routes } = options
   if (audit !== undefined && typeof audit !== "function") return bad("audit", "has to be a function")
   if (routes !== undefined && typeof routes !== "function") return bad("routes", "has to be a function")
   if (!Array.isArray(wanted) || !wanted.every((extra) => extras.includes(extra))) {
     return bad("extras", `has to be a list of ${extras.join(", ")}`)
+  }
+  // "false" out of the environment would be taken for true.
+  const odd = switches.find((name) => options[name] !== undefined && typeof options[name] !== "boolean")
+  if (odd !== undefined) return bad(odd, "has to be true or false")
+  if (clock !== undefined && typeof clock?.currentTimeMillisUnsafe !== "function") {
+    return bad("clock", "has to be a Clock of effect")
   }
   if (!atHandAmounts.includes(atHand)) return bad("atHand", `has to be one of ${atHandAmounts.join(", ")}`)
   return logLevels.includes(log) ? Result.succeed(undefined) : bad("log", `has to be one of ${logLevels.join(", ")}`)
@@ -220,10 +261,12 @@ const restOf = (options: CreateOptions): Checked<void> => {
 /** What the types say, and what they cannot say: for callers without them, and for values from an environment. */
 export const readOptions = (options: CreateOptions): Checked<Read> =>
   Result.gen(function* () {
-    yield* knownNames(options)
+    if (!isObject(options)) return yield* bad("options", "have to be an object")
+    yield* knownNames(options, names)
     const workspace = yield* workspaceOf(options)
     const ring = yield* ringOf(options.keys)
     const storage = yield* storageOf(options.storage)
+    yield* peopleOf(options.owner)
     yield* restOf(options)
     const policy = yield* policyOf(options)
     const theme = yield* themeOf(options.theme)

@@ -1,6 +1,7 @@
 import { type Clock, type Duration, Redacted, Result } from "effect"
 import { isResourcePath } from "../../core/rules/Resource.ts"
 import { isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
+import { isObject, type NamesOf, strangerIn } from "../namedOptions.ts"
 import { readMillis } from "../readMillis.ts"
 import { BadGuardOption } from "./BadGuardOption.ts"
 
@@ -78,6 +79,28 @@ type Checked<A> = Result.Result<A, BadGuardOption>
 const bad = (option: string, why: string): Result.Result<never, BadGuardOption> =>
   Result.fail(new BadGuardOption({ option, message: `remoteGuard: ${option} ${why}` }))
 
+const names: NamesOf<RemoteGuardOptions> = {
+  issuer: true,
+  apiKey: true,
+  resource: true,
+  resourceMetadata: true,
+  introspectionEndpoint: true,
+  cache: true,
+  timeout: true,
+  questionsAtOnce: true,
+  onFailure: true,
+  fetch: true,
+  clock: true
+}
+
+const cacheNames: NamesOf<CacheOptions> = { maxEntries: true, ttl: true, negativeTtl: true }
+
+/** `within`: the option that has them, and a dot. */
+const knownNames = (given: object, known: object, within = ""): Checked<void> => {
+  const stranger = strangerIn(given, known)
+  return stranger === undefined ? Result.succeed(undefined) : bad(within + stranger, "is no option")
+}
+
 /** Tokens and the API key go there: nobody in between may read them. */
 const secureUrl = (option: string, text: string): Checked<URL> => {
   if (!URL.canParse(text)) return bad(option, "is no URL")
@@ -110,11 +133,18 @@ const pathBelow = (issuer: URL, { hash, origin, pathname, search }: URL): string
 
 export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
   Result.gen(function* () {
+    if (!isObject(options)) return yield* bad("options", "have to be an object")
+    yield* knownNames(options, names)
     const issuer = yield* secureUrl("issuer", options.issuer)
     if (Result.isFailure(parseIssuer(options.issuer))) {
       return yield* bad("issuer", "has to be written without query, fragment or slash at the end")
     }
-    const { apiKey, cache = {} } = options
+    const { apiKey, cache = {}, clock } = options
+    if (!isObject(cache)) return yield* bad("cache", "has to be an object")
+    yield* knownNames(cache, cacheNames, "cache.")
+    if (clock !== undefined && typeof clock?.currentTimeMillisUnsafe !== "function") {
+      return yield* bad("clock", "has to be a Clock of effect")
+    }
     const key = Redacted.isRedacted(apiKey) ? Redacted.value(apiKey) : apiKey
     if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) return yield* bad("apiKey", "is empty, or no key")
     const resource = yield* secureUrl("resource", options.resource)

@@ -77,7 +77,23 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["extras", { extras: ["kitchen"] }],
   ["atHand", { atHand: "everything" }],
   ["log", { log: "loud" }],
-  ["issuers", { issuers: [] }]
+  ["issuers", { issuers: [] }],
+  ["lifetimes", { lifetimes: null }],
+  ["lifetimes", { lifetimes: "5 minutes" }],
+  ["lifetimes", { lifetimes: [] }],
+  ["lifetimes.acess", { lifetimes: { acess: "5 minutes" } }],
+  ["scopes", { scopes: [null] }],
+  ["scopes", { scopes: ["api"] }],
+  ["scopes.default", { scopes: [{ name: "api", meaning: "Do things", default: true }] }],
+  ["scopes", { scopes: [{ name: "api", meaning: "Do things", byDefault: "yes" }] }],
+  ["theme.dark", { theme: { dark: null } }],
+  ["owner.swithAt", { owner: { ...people, swithAt: people.signInAt } }],
+  ["registration.tokens", { registration: { token: "initial-access-token", tokens: [] } }],
+  ["clock", { clock: {} }],
+  ["clock", { clock: null }],
+  ...["requirePkce", "rateLimits", "housekeeping"].flatMap((name) =>
+    ["no", "false", "true", 0, 1, null].map((given): readonly [string, object] => [name, { [name]: given }])
+  )
 ]
 
 describe("an option that cannot be", () => {
@@ -89,6 +105,15 @@ describe("an option that cannot be", () => {
       expect(error.message).toStartWith(`createTessera: ${option} `)
     })
   }
+
+  test("is all of them, where there are none", () => {
+    // Wrong on purpose, and so are the others.
+    for (const none of [undefined, null, "https://shop.example"] as ReadonlyArray<unknown>) {
+      expect(() => createTessera(none as CreateOptions)).toThrow(
+        new BadOption({ option: "options", message: "createTessera: options have to be an object" })
+      )
+    }
+  })
 
   test("is never told with a secret", () => {
     for (const [, over] of wrong) {
@@ -108,6 +133,15 @@ test("a lifetime may be a second, and no time at all for a spent refresh token",
     consent: second
   } as const
   await createTessera(options({ lifetimes: { ...lifetimes, refreshGrace: 0 } })).close()
+})
+
+test("a host's people may be an object of a class, which has what it needs", async () => {
+  class Shop {
+    readonly sessions = new Map<string, string>()
+    signedIn = () => undefined
+    signInAt = () => "/sign-in"
+  }
+  await createTessera(options({ owner: new Shop() })).close()
 })
 
 describe("keys", () => {

@@ -43,7 +43,13 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["timeout", { timeout: 0 }],
   ["questionsAtOnce", { questionsAtOnce: 0 }],
   ["questionsAtOnce", { questionsAtOnce: 1.5 }],
-  ["questionsAtOnce", { questionsAtOnce: Number.NaN }]
+  ["questionsAtOnce", { questionsAtOnce: Number.NaN }],
+  ["cache", { cache: null }],
+  ["cache", { cache: 5 }],
+  ["cache.tll", { cache: { tll: 0 } }],
+  ["ttl", { ttl: 0 }],
+  ["clock", { clock: {} }],
+  ["clock", { clock: null }]
 ]
 
 describe("an option of a remote guard that cannot be", () => {
@@ -62,6 +68,15 @@ describe("an option of a remote guard that cannot be", () => {
       expect(`${refused.message} ${refused.stack}`).not.toContain("do-not-tell-anybody")
     })
   }
+
+  test("is all of them, where there are none", () => {
+    // Wrong on purpose, as above.
+    for (const none of [undefined, null, "https://auth.example"] as ReadonlyArray<unknown>) {
+      expect(() => remoteGuard(none as RemoteGuardOptions)).toThrow(
+        new BadGuardOption({ option: "options", message: "remoteGuard: options have to be an object" })
+      )
+    }
+  })
 
   test("and the rest is taken", () => {
     remoteGuard(good)
