@@ -1,7 +1,8 @@
-import type { Effect } from "effect"
+import { Effect } from "effect"
 import type { Parts } from "../../core/http/Parts.ts"
 import type { OwnersOccasion } from "../../core/server/Occasion.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { type BadOption, badOption } from "./BadOption.ts"
 
 /** What looking after grants, clients and keys takes. */
 export interface Administration {
@@ -24,6 +25,7 @@ export interface PageOf<A> {
   readonly next: string | undefined
 }
 
+/** Rejects with `BadOption` where one of them cannot be. */
 export interface Paging {
   /** The `next` of the page before. Default: from the start. */
   readonly after?: string | undefined
@@ -33,4 +35,19 @@ export interface Paging {
 
 const mostAtOnce = 1000
 
-export const limitOf = ({ limit = 100 }: Paging): number => Math.max(1, Math.min(mostAtOnce, Math.floor(limit)))
+interface Page {
+  readonly after: string | undefined
+  readonly limit: number
+}
+
+/** Stores differ in what they make of null and NaN, so that they get neither. `list`: the method that was called. */
+export const pageAsked = (list: string, paging: Paging): Effect.Effect<Page, BadOption> => {
+  const after: unknown = paging.after ?? undefined
+  const limit: unknown = paging.limit ?? 100
+  if (after !== undefined && typeof after !== "string") {
+    return Effect.fail(badOption(`${list} after`, "has to be the `next` of a page"))
+  }
+  return typeof limit !== "number" || Number.isNaN(limit)
+    ? Effect.fail(badOption(`${list} limit`, "has to be a number"))
+    : Effect.succeed({ after, limit: Math.max(1, Math.min(mostAtOnce, Math.floor(limit))) })
+}

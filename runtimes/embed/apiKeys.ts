@@ -6,7 +6,7 @@ import { BadKeyTerms, keyNameLength } from "../../core/rules/KeyTerms.ts"
 import { createKey } from "../../core/server/createKey.ts"
 import { revokeKey } from "../../core/server/revokeKey.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
-import { type Administration, limitOf, type PageOf, type Paging } from "./Administration.ts"
+import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 import { badOption } from "./BadOption.ts"
 
 /** An API key, without the key. */
@@ -86,7 +86,8 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const now = yield* currentInstant
-          const page = yield* keys({ after: behindMark(paging.after), limit: limitOf(paging) })
+          const { after, limit } = yield* pageAsked("apiKeys.list", paging)
+          const page = yield* keys({ after: behindMark(after), limit })
           const live = page.values
             .filter(isKey)
             .filter((key) => key.expiresAt === null || !hasPassed(key.expiresAt, now))

@@ -6,7 +6,7 @@ import { currentInstant } from "../../core/rules/Instant.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
 import { switchClient } from "../../core/server/switchClient.ts"
-import { type Administration, limitOf, type PageOf, type Paging } from "./Administration.ts"
+import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 
 /** A registered application. */
 export interface RegisteredClient {
@@ -88,7 +88,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
     list: (paging = {}) =>
       run(
         Effect.gen(function* () {
-          const page = yield* parts.clients.list(workspace.id, { after: paging.after, limit: limitOf(paging) })
+          const page = yield* parts.clients.list(workspace.id, yield* pageAsked("clients.list", paging))
           const now = yield* currentInstant
           const known = page.values.filter((client) => isKnown(client, now))
           return { items: yield* Effect.forEach(known, told), next: page.next }

@@ -7,7 +7,7 @@ import { UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { endGrant } from "../../core/server/endGrant.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
-import { type Administration, limitOf, type PageOf, type Paging } from "./Administration.ts"
+import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 
 /** What a person allowed an application. */
 export interface UserGrant {
@@ -68,7 +68,8 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       run(
         Effect.gen(function* () {
           const now = yield* currentInstant
-          const page = yield* grantsOf(user)({ after: behindMark(paging.after), limit: limitOf(paging) })
+          const { after, limit } = yield* pageAsked("grants.list", paging)
+          const page = yield* grantsOf(user)({ after: behindMark(after), limit })
           const items = yield* Effect.forEach(
             page.values.filter((grant) => isConnected(grant, parts.policy, now)),
             told

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test"
+import { mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import * as memory from "../../adapters/memory/Memory.ts"
+import * as sqlite from "../../adapters/sqlite/Sqlite.ts"
+import type { EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
 import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
 
 const needs = { scopes: ["api"] }
@@ -222,4 +227,42 @@ describe("grants", () => {
       expect(grant?.id).toHaveLength(8)
       expect(checked.principal.grant).toBe(grant?.id ?? "")
     }))
+})
+
+describe("a page of a list", () => {
+  type Paging = Parameters<EmbeddedTessera["clients"]["list"]>[0]
+  const stores = {
+    memory: () => memory.layer,
+    SQLite: () => sqlite.layer({ path: join(mkdtempSync(join(tmpdir(), "pages-")), "tessera.db") })
+  }
+
+  for (const [name, storage] of Object.entries(stores)) {
+    test(`is refused where its limit or its start is none, and bounded where it is much, over ${name}`, () =>
+      withHost({ storage: storage(), rateLimits: false }, async (auth) => {
+        const { clients } = auth
+        for (let made = 0; made < 3; made++) await clients.register({ redirect_uris: [redirectUri] })
+        const lists: Readonly<Record<string, (paging: Paging) => Promise<unknown>>> = {
+          "clients.list": (paging) => clients.list(paging),
+          "apiKeys.list": (paging) => auth.apiKeys.list(paging),
+          "grants.list": (paging) => auth.grants.list("ada", paging)
+        }
+        for (const [method, list] of Object.entries(lists)) {
+          for (const [option, paging] of [
+            ["limit", { limit: Number.NaN }],
+            ["limit", { limit: "many" }],
+            ["after", { after: 5 }]
+          ] as const) {
+            // What JavaScript lets through.
+            const refused = await failure(list(paging as Paging))
+            expect(refused).toMatchObject({ _tag: "BadOption", option: `${method} ${option}` })
+          }
+        }
+        // JavaScript lets this through as well.
+        const none = { limit: null, after: null } as unknown as Paging
+        for (const paging of [none, { limit: Number.POSITIVE_INFINITY }, {}]) {
+          expect((await clients.list(paging)).items).toHaveLength(3)
+        }
+        for (const limit of [-1, 0, 1.9]) expect((await clients.list({ limit })).items).toHaveLength(1)
+      }))
+  }
 })
