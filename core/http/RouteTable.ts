@@ -2,9 +2,12 @@ import type { Route } from "./Route.ts"
 
 export type FindRoute = (path: string) => Route | undefined
 
-/** Finds the route of a path: the exact ones by one look-up, the few others in the order of the table. */
+/** Finds the route of a path, the first of two: the exact ones by one look-up, the few others in the table's order. */
 export const routeTable = (routes: ReadonlyArray<Route>): FindRoute => {
-  const exact = new Map(routes.filter((route) => route.match !== "below").map((route) => [route.path, route]))
+  const exact = new Map<string, Route>()
+  for (const route of routes) {
+    if (route.match !== "below" && !exact.has(route.path)) exact.set(route.path, route)
+  }
   const others = routes.filter((route) => route.match !== "exact")
   return (path) =>
     exact.get(path) ??

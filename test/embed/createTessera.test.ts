@@ -104,10 +104,14 @@ describe("made in one call", () => {
   const ownPaths: ReadonlyArray<readonly [extras: CreateOptions["extras"], own: ReadonlyArray<string>]> = [
     [[], ["/", "/settings", "/settings/apps", ...others]],
     [["home"], ["/settings", "/settings/apps", ...others]],
-    [["settings"], ["/", ...others]]
+    [["settings"], ["/", ...others]],
+    [
+      ["home", "settings", "health", "openapi", "example"],
+      ["/", "/settings/apps", ...others]
+    ]
   ]
   for (const [extras = [], own] of ownPaths) {
-    test(`a host's own routes are served where what is left out would be: with the extras [${extras}]`, () => {
+    test(`a host's own routes are served before ours, there or left out: with the extras [${extras}]`, () => {
       const routes: CreateOptions["routes"] = () =>
         own.map((path) => ({
           path,
