@@ -29,7 +29,8 @@ export const choresOf = ({ late, limits, parts }: ChoresOptions) => {
     once: Effect.andThen(sweepAll(storage), usage.flush).pipe(Effect.andThen(limits.share), Effect.asVoid),
     last: usage.flush.pipe(
       Effect.timeout(patience),
-      Effect.catch((cause) => Effect.logWarning("last uses could not be noted while closing", cause)),
+      // A fault of the store's own, too: it is to be closed all the same.
+      Effect.catchCause((cause) => Effect.logWarning("last uses could not be noted while closing", cause)),
       Effect.asVoid
     )
   }

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, ManagedRuntime, References, Result } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Layer, ManagedRuntime, References, Result } from "effect"
 import { safeReturnTo } from "../../core/accounts/returnTo.ts"
 import type { Parts } from "../../core/http/Parts.ts"
 import { routeTable } from "../../core/http/RouteTable.ts"
@@ -56,7 +56,10 @@ export interface EmbeddedTessera extends Mount {
   readonly ready: () => Promise<void>
   /** One round of the chores, for hosts without timers: removes what has expired, notes what was used. */
   readonly housekeep: () => Promise<void>
-  /** Stops the chores, keeps what was noted, closes the storage. What comes later is answered with 503. */
+  /**
+   * Stops the chores, keeps what was noted, closes the storage. What comes later is answered with 503. Whoever calls it
+   * again waits for the same end.
+   */
   readonly close: () => Promise<void>
 }
 
@@ -139,6 +142,10 @@ const layerOf = (options: CreateOptions, read: Read) => {
   )
 }
 
+/** Nobody else ends what was asked for here, and nobody knows how far it had got. */
+const closedMeanwhile = () =>
+  new StorageUnavailable({ outcome: "unknown", message: "the server was closed while this was under way" })
+
 /**
  * An authorization server for a host that writes promises. Made at once, without waiting; throws `BadOption`, which
  * names the option, and nothing else.
@@ -152,16 +159,23 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
   const runtime = ManagedRuntime.make(layerOf(options, read))
   const tessera = runtime.runSync(Tessera)
   const { parts, routes } = tessera
-  let closed = false
-  const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> =>
-    closed
-      ? Promise.reject(new StorageUnavailable({ outcome: "not_done", message: "the server is closed" }))
-      : runtime.runPromise(effect)
+  let closing: Promise<void> | undefined
+  const run = async <A, E>(effect: Effect.Effect<A, E>): Promise<A> => {
+    if (closing !== undefined) throw new StorageUnavailable({ outcome: "not_done", message: "the server is closed" })
+    const exit = await runtime.runPromiseExit(effect)
+    if (Exit.isSuccess(exit)) return exit.value
+    throw Cause.hasInterruptsOnly(exit.cause) ? closedMeanwhile() : Cause.squash(exit.cause)
+  }
   const administration = { parts, workspace, occasion: occasionAt(workspace), run }
 
   const late = runtime.runSync(Late)
   const chores = choresOf({ parts, late, limits: runtime.runSync(LimitSharing) })
   if (options.housekeeping !== false) runtime.runFork(chores.always(options.clock))
+
+  const shutDown = async () => {
+    if (late.isOpen()) await runtime.runPromise(chores.last)
+    await runtime.dispose()
+  }
 
   const serve = serveWith(runtime)
   const answer: FetchHandler = (request, peer) => fetchHandler(serveNative(serve, request))(request, peer)
@@ -186,10 +200,9 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
       await run(late.open)
     },
     housekeep: () => run(chores.once),
-    close: async () => {
-      if (late.isOpen() && !closed) await run(chores.last)
-      closed = true
-      await runtime.dispose()
+    close: () => {
+      closing ??= shutDown()
+      return closing
     }
   }
 }

@@ -6,11 +6,18 @@ import {
   type AuditEntry,
   type CreateOptions,
   createTessera,
+  type EmbeddedTessera,
   Storage,
   StorageUnavailable
 } from "../../runtimes/embed/tessera.ts"
 import { fetchMount } from "../../runtimes/fetch.ts"
 import { bearer, issuer, letIn, machine, options, redirectUri, testClock, withHost } from "./host.ts"
+
+const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => "it did not fail",
+    (error) => error
+  )
 
 const at = (path: string, init?: RequestInit) => new Request(`${issuer}${path}`, init)
 
@@ -342,6 +349,84 @@ describe("its chores", () => {
     await withHost({ storage }, async (auth) => {
       expect((await auth.apiKeys.list()).items[0]?.lastUsedAt).toBeInstanceOf(Date)
     })
+  })
+})
+
+describe("closing it", () => {
+  type Verbs = Storage["Service"]
+
+  /** A store in memory of which the test has some verbs of its own, and whether it was given back. */
+  const storeWith = async (own: (kept: Verbs) => Partial<Verbs>) => {
+    const kept = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+    const seen = { givenBack: false }
+    const store = Storage.of({ ...kept, ...own(kept) })
+    const giveBack = Effect.sync(() => {
+      seen.givenBack = true
+    })
+    return {
+      seen,
+      layer: Layer.effect(
+        Storage,
+        Effect.acquireRelease(Effect.succeed(store), () => giveBack)
+      )
+    }
+  }
+
+  const useKey = async (auth: EmbeddedTessera) => {
+    const { key } = await auth.apiKeys.create({ name: "Used" })
+    await auth.guard(bearer(`${issuer}/orders`, key), { scopes: [] })
+  }
+
+  test("is done once, however many ask for it, and all of them wait for the end", async () => {
+    const begun = Deferred.makeUnsafe<void>()
+    const mayEnd = Deferred.makeUnsafe<void>()
+    let notes = 0
+    const { layer, seen } = await storeWith(({ insert }) => ({
+      insert: (record) => {
+        if (record.kind !== "usage") return insert(record)
+        notes++
+        const first = Effect.andThen(Deferred.succeed(begun, undefined), Deferred.await(mayEnd))
+        return Effect.andThen(notes === 1 ? first : Effect.never, insert(record))
+      }
+    }))
+    const auth = createTessera(options({ storage: layer }))
+    await useKey(auth)
+    const both = [auth.close(), auth.close()]
+    await Effect.runPromise(Deferred.await(begun))
+    both.push(auth.close())
+    expect(await failureOf(auth.apiKeys.list())).toMatchObject({ _tag: "StorageUnavailable", outcome: "not_done" })
+    await Effect.runPromise(Deferred.succeed(mayEnd, undefined))
+    expect((await Promise.allSettled(both)).map(({ status }) => status)).toEqual(both.map(() => "fulfilled"))
+    expect({ notes, ...seen }).toEqual({ notes: 1, givenBack: true })
+  })
+
+  test.each<[string, Partial<Record<keyof Verbs, true>>, (auth: EmbeddedTessera) => Promise<unknown>]>([
+    ["apiKeys.create", { insert: true }, ({ apiKeys }) => apiKeys.create({ name: "Cut off" })],
+    ["clients.list", { list: true }, ({ clients }) => clients.list()],
+    ["housekeep", { sweep: true }, ({ housekeep }) => housekeep()]
+  ])("leaves what is under way with a tagged error: %s", async (_name, silent, call) => {
+    const asked = Deferred.makeUnsafe<void>()
+    const silence = Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
+    const { layer } = await storeWith(({ insert, list, sweep }) => ({
+      insert: silent.insert ? () => silence : insert,
+      list: silent.list ? () => silence : list,
+      sweep: silent.sweep ? () => silence : sweep
+    }))
+    const auth = createTessera(options({ storage: layer, housekeeping: false }))
+    const failure = failureOf(call(auth))
+    await Effect.runPromise(Deferred.await(asked))
+    await auth.close()
+    expect(await failure).toMatchObject({ _tag: "StorageUnavailable", outcome: "unknown" })
+  })
+
+  test("gives back a store that dies of what was to be noted last", async () => {
+    const { layer, seen } = await storeWith(({ insert }) => ({
+      insert: (record) => (record.kind === "usage" ? Effect.die(new Error("a fault of the store's")) : insert(record))
+    }))
+    const auth = createTessera(options({ storage: layer }))
+    await useKey(auth)
+    await auth.close()
+    expect(seen.givenBack).toBe(true)
   })
 })
 
