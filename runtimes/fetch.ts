@@ -36,7 +36,8 @@ class WebRequest implements HttpRequest {
   }
 
   get peer(): string | undefined {
-    return this.#peer?.()
+    // Bun, Deno, Next and Hono hand their handlers something of their own beside the request.
+    return typeof this.#peer === "function" ? this.#peer() : undefined
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { setTimeout } from "node:timers/promises"
 import { Deferred, Effect, Layer, Option } from "effect"
+import { Hono } from "hono"
 import * as memory from "../../adapters/memory/Memory.ts"
 import {
   type AuditEntry,
@@ -195,6 +196,45 @@ describe("made in one call", () => {
         )
       expect((await register("another-access-token")).status).toBe(401)
       expect((await register("initial-access-token")).status).toBe(201)
+    }))
+})
+
+describe("its handler", () => {
+  const registration = () =>
+    at("/oauth/register", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ redirect_uris: [redirectUri] })
+    })
+
+  test("is one for Hono's `mount`, which hands over more than a request", () =>
+    withHost({}, async (auth) => {
+      const app = new Hono().mount("/", auth.handle)
+      expect((await app.request(registration(), undefined, {})).status).toBe(201)
+    }))
+
+  test.each([
+    ["a server, from Bun", { requestIP: () => ({ address: "192.0.2.1" }) }],
+    ["what is known of the caller, from Deno", { remoteAddr: { hostname: "192.0.2.1" } }],
+    ["a route's parameters, from Next", { params: Promise.resolve({}) }],
+    ["nothing, from whoever writes null for it", null]
+  ])("takes for a peer only what it can ask: not %s", (_what, given) =>
+    withHost({}, async (auth) => {
+      // As a platform calls it that asks no compiler.
+      const handle: (request: Request, given: unknown) => Promise<Response> = auth.handle as never
+      expect((await handle(registration(), given)).status).toBe(201)
+    })
+  )
+
+  test("asks for the peer where it can be asked", () =>
+    withHost({}, async (auth) => {
+      let asked = 0
+      const peer = () => {
+        asked++
+        return "192.0.2.1"
+      }
+      expect((await auth.handle(registration(), peer)).status).toBe(201)
+      expect(asked).toBeGreaterThan(0)
     }))
 })
 
