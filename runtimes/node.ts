@@ -6,6 +6,7 @@ import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.t
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { answerThrown, insteadOf, pairsIn } from "./defect.ts"
 import { type Ask, atOnce, gather, type InItsContext } from "./gather.ts"
+import { isUnderWay, readBefore } from "./node/bodyRead.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 import { turnedAway } from "./turnedAway.ts"
@@ -99,12 +100,17 @@ const hasBody = (request: IncomingMessage): boolean =>
 
 const utf8 = new TextDecoder()
 
+/** A body that is over tells nobody so again: who comes too late is told here, or waits for ever. */
+const refusalOf = (request: IncomingMessage): HttpResponse | undefined => {
+  if (lengthOf(request) > bodyLimit) return tooLarge()
+  if (isUnderWay(request)) return readBefore
+  return request.destroyed ? unreadable() : undefined
+}
+
 /** Calls `done` once: with the body, or with the answer to a request whose body is not to be had. */
 const readBody = (request: IncomingMessage, done: (read: string | HttpResponse) => void): void => {
-  if (lengthOf(request) > bodyLimit) {
-    done(tooLarge())
-    return
-  }
+  const refusal = refusalOf(request)
+  if (refusal !== undefined) return void done(refusal)
   const chunks: Array<Uint8Array> = []
   let size = 0
   let settled = false

@@ -3,8 +3,11 @@ import { secretJson } from "../../core/http/answer.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { bodyLimit, tooLarge } from "../bodyLimit.ts"
 
+/** Who reads from here on waits for what has been already. */
+export const isUnderWay = (request: IncomingMessage): boolean => request.readableDidRead || request.readableEnded
+
 /** A fault of the host's own, told so that it is found at the first try and not in production. */
-const readBefore: HttpResponse = secretJson(500, {
+export const readBefore: HttpResponse = secretJson(500, {
   error: "server_error",
   error_description: "The body was read before it got here. Mount the authorization server before body parsers."
 })
@@ -44,7 +47,7 @@ export const bodyRead = (
   raw: unknown,
   parsed: unknown
 ): string | HttpResponse | undefined => {
-  if (!request.readableDidRead && !request.readableEnded) return undefined
+  if (!isUnderWay(request)) return undefined
   const type = request.headers["content-type"] ?? ""
   const text = textOf(type, raw) ?? textOf(type, parsed)
   if (text === undefined) return readBefore

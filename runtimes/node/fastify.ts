@@ -2,11 +2,15 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { nodeListener } from "../node.ts"
+import { bodyRead } from "./bodyRead.ts"
 import { isOurs, type MountOptions } from "./connect.ts"
 
 interface FastifyRequest {
   readonly raw: IncomingMessage
   readonly originalUrl: string
+  /** What a body parser leaves behind. */
+  readonly body?: unknown
+  readonly rawBody?: unknown
 }
 
 interface FastifyReply {
@@ -31,5 +35,9 @@ export const fastifyMount =
       if (value !== undefined) reply.raw.setHeader(name, value)
     }
     reply.hijack()
-    nodeListener(serveNative(mount.serve, request), { ...options, url: () => originalUrl })(request.raw, reply.raw)
+    nodeListener(serveNative(mount.serve, request), {
+      ...options,
+      url: () => originalUrl,
+      body: () => bodyRead(request.raw, request.rawBody, request.body)
+    })(request.raw, reply.raw)
   }

@@ -169,13 +169,16 @@ for (const name of ["Express 5", "Koa"]) {
 }
 
 describe("bodies that the app has read before", () => {
-  const start = async () => Effect.runPromise(onNode("Express 5, parsers first")(issuerAt("")))
+  const startAs = (name: string) => Effect.runPromise(onNode(name)(issuerAt("")))
+  const start = () => startAs("Express 5, parsers first")
   const flows = ["a client, from its registration to its end", "the whole code flow", "client credentials, by Basic"]
 
-  for (const script of scripts.filter(({ title }) => flows.includes(title))) {
-    test(`are taken as they were parsed: ${script.title}`, async () => {
-      expect(await script.run({ send: await start(), prefix: "" })).not.toEqual([])
-    })
+  for (const name of ["Express 5, parsers first", "Fastify 5, parsers first"]) {
+    for (const script of scripts.filter(({ title }) => flows.includes(title))) {
+      test(`are taken as they were parsed: ${script.title}, in ${name}`, async () => {
+        expect(await script.run({ send: await startAs(name), prefix: "" })).not.toEqual([])
+      })
+    }
   }
 
   test("keep a parameter that came twice, and what is too large", async () => {
@@ -193,5 +196,13 @@ describe("bodies that the app has read before", () => {
     const form = ["content-type", "application/x-www-form-urlencoded"] as const
     const nested = await send({ method: "POST", target: "/oauth/token", headers: [form], body: "a[b]=c" })
     expect([nested.status, nested.body]).toEqual([500, expect.stringContaining("before body parsers")])
+  })
+
+  test("are refused aloud by a listener that is told nothing of them", async () => {
+    const send = await startAs("Express 5, a listener behind parsers")
+    const form = ["content-type", "application/x-www-form-urlencoded"] as const
+    const { body, status } = await send({ method: "POST", target: "/oauth/token", headers: [form], body: "a=b" })
+    expect([status, body]).toEqual([500, expect.stringContaining("before body parsers")])
+    expect((await send({ method: "GET", target: "/.well-known/oauth-authorization-server" })).status).toBe(200)
   })
 })

@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import express from "express"
 import { expressGuard } from "../../../runtimes/guard/Guard.ts"
-import { connectMount } from "../../../runtimes/node.ts"
+import { connectMount, nodeListener } from "../../../runtimes/node.ts"
 import { type Embedded, needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
 
@@ -36,3 +36,9 @@ export const onExpress: Host = (tessera) => listening(expressApp(tessera, connec
 /** As many apps have it that were there before: bodies are read before anybody asks what they are. */
 export const onExpressParsed: Host = (tessera) =>
   listening(expressApp(tessera, ...parsers, connectMount(tessera.mount)))
+
+/** The body is over, and its end long said, when the listener gets the request. */
+export const onExpressParsedBefore: Host = (tessera) => {
+  const later: express.RequestHandler = (_request, _response, next) => void setImmediate(next)
+  return listening(express().use(...parsers, later, nodeListener(tessera.mount.serve)))
+}

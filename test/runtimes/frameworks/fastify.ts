@@ -1,8 +1,21 @@
+import { setImmediate } from "node:timers/promises"
 import fastify from "fastify"
 import { fastifyGuard, principalOf } from "../../../runtimes/guard/Guard.ts"
 import { fastifyMount } from "../../../runtimes/node.ts"
 import { needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
+
+/** Behind Fastify's own parsers, and a hook that waits. */
+export const onFastifyParsed: Host = async ({ mount }) => {
+  const app = fastify()
+  app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) =>
+    done(null, Object.fromEntries(new URLSearchParams(String(body))))
+  )
+  app.addHook("preHandler", async () => void (await setImmediate()))
+  app.addHook("preHandler", fastifyMount(mount))
+  await app.listen({ port: 0, host: "127.0.0.1" })
+  return portOf(app.server)
+}
 
 export const onFastify: Host = async ({ guard, mount }) => {
   const app = fastify()

@@ -1,6 +1,6 @@
 import { embedded } from "./embedded.ts"
-import { onExpress, onExpressParsed } from "./express.ts"
-import { onFastify } from "./fastify.ts"
+import { onExpress, onExpressParsed, onExpressParsedBefore } from "./express.ts"
+import { onFastify, onFastifyParsed } from "./fastify.ts"
 import type { Host } from "./Host.ts"
 import { onHono } from "./honoOnNode.ts"
 import { onKoa } from "./koa.ts"
@@ -9,7 +9,9 @@ import { onKoa } from "./koa.ts"
 const hosts: Readonly<Record<string, Host>> = {
   "Express 5": onExpress,
   "Express 5, parsers first": onExpressParsed,
+  "Express 5, a listener behind parsers": onExpressParsedBefore,
   "Fastify 5": onFastify,
+  "Fastify 5, parsers first": onFastifyParsed,
   "Hono, on Node": onHono,
   Koa: onKoa
 }
