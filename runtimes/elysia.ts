@@ -43,7 +43,7 @@ export function tessera(served: Serve | Mount, options: Partial<ElysiaOptions> =
   const handle: FetchHandler =
     typeof served === "function"
       ? fetchHandler(serve)
-      : (request, peerOf) => fetchHandler(serveNative(serve, request))(request, peerOf)
+      : (request, peerOf) => fetchHandler(serveNative(serve, request), served.log)(request, peerOf)
   const plugin = new Elysia({ name: "tessera", seed: prefix })
   let server: Elysia["server"] = null
   plugin.onStart((app) => {

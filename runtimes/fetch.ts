@@ -89,10 +89,10 @@ const translated = ({ fail, respond }: Responding, answered: Answered): Response
 
 /**
  * `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. It never throws: what can't
- * be answered is a 500, and in the log by effect's default loggers.
+ * be answered is a 500, and in the log: by `log`, or else on effect's default loggers.
  */
-export const fetchHandler = (serve: Serve): FetchHandler => {
-  const responding = respondingTo(Effect.runFork)
+export const fetchHandler = (serve: Serve, log: Log = Effect.runFork): FetchHandler => {
+  const responding = respondingTo(log)
   return handlerOf((request) => translated(responding, attempt(serve, request)))
 }
 

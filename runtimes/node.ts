@@ -31,7 +31,7 @@ export interface NodeOptions {
    * Runs what there is to log: answers that Node would not send, and what `serve` throws. Without this: on effect's
    * default loggers.
    */
-  readonly log?: (entry: Effect.Effect<void>) => void
+  readonly log?: ((entry: Effect.Effect<void>) => void) | undefined
 }
 
 const noTarget: HttpResponse = secretJson(

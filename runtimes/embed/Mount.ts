@@ -1,4 +1,5 @@
 import type { Route } from "../../core/http/Route.ts"
+import type { Log } from "../defect.ts"
 import type { Serve } from "../Serve.ts"
 
 /** All that a framework has to know of an authorization server to make room for it beside an app's own routes. */
@@ -10,4 +11,6 @@ export interface Mount {
   readonly prefix: string
   /** Whether this path, whole and without its query, is answered here and not by the app. */
   readonly owns: (path: string) => boolean
+  /** Runs what there is to log of answers that a platform would not send. Without this: on effect's default loggers. */
+  readonly log?: Log
 }

@@ -17,6 +17,7 @@ import { settingsRoutes } from "../../core/settings/routes.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
 import { pathBelow } from "../../core/workspace/pathBelow.ts"
 import { basePath } from "../../core/workspace/Workspace.ts"
+import type { Log } from "../defect.ts"
 import { type FetchHandler, fetchHandler } from "../fetch.ts"
 import type { Guard } from "../guard/Guard.ts"
 import { localGuard } from "../guard/localGuard.ts"
@@ -178,11 +179,13 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
   }
 
   const serve = serveWith(runtime)
-  const answer: FetchHandler = (request, peer) => fetchHandler(serveNative(serve, request))(request, peer)
+  const log: Log = (entry) => void runtime.runFork(entry)
+  const answer: FetchHandler = (request, peer) => fetchHandler(serveNative(serve, request), log)(request, peer)
   const find = routeTable(routes)
 
   return {
     serve,
+    log,
     routes,
     prefix: basePath(workspace.issuer),
     owns: (path) => {

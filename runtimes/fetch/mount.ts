@@ -15,7 +15,7 @@ const answer = (mount: Mount, request: Request, native: unknown, peer: PeerOf | 
   // Before anything is read: what is not ours reaches the app as it came.
   const path = pathOf(request.url)
   if (path === undefined || !mount.owns(path)) return undefined
-  return fetchHandler(serveNative(mount.serve, native))(request, peer)
+  return fetchHandler(serveNative(mount.serve, native), mount.log)(request, peer)
 }
 
 /**

@@ -43,6 +43,7 @@ export const connectMount =
     const { body, rawBody }: Trodden = request
     nodeListener(serveNative(mount.serve, request), {
       ...options,
+      log: mount.log,
       url: wholeUrl,
       body: () => bodyRead(request, rawBody, body)
     })(request, response)

@@ -37,6 +37,7 @@ export const fastifyMount =
     reply.hijack()
     nodeListener(serveNative(mount.serve, request), {
       ...options,
+      log: mount.log,
       url: () => originalUrl,
       body: () => bodyRead(request.raw, request.rawBody, request.body)
     })(request.raw, reply.raw)

@@ -32,6 +32,7 @@ export const koaMount =
     context.respond = false
     const listener = nodeListener(serveNative(mount.serve, context), {
       ...options,
+      log: mount.log,
       url: () => originalUrl,
       body: () => bodyRead(req, context.request.rawBody, context.request.body)
     })

@@ -1,8 +1,12 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
+import type { RequestListener } from "node:http"
 import { setTimeout } from "node:timers/promises"
 import { Deferred, Effect, Layer, Option } from "effect"
+import { Elysia } from "elysia"
 import { Hono } from "hono"
+import Koa from "koa"
 import * as memory from "../../adapters/memory/Memory.ts"
+import { tessera } from "../../runtimes/elysia.ts"
 import {
   type AuditEntry,
   type CreateOptions,
@@ -11,7 +15,9 @@ import {
   Storage,
   StorageUnavailable
 } from "../../runtimes/embed/tessera.ts"
-import { fetchMount } from "../../runtimes/fetch.ts"
+import { fetchMount, honoMount } from "../../runtimes/fetch.ts"
+import { connectMount, koaMount, nodeListener } from "../../runtimes/node.ts"
+import { listening } from "../guard/listening.ts"
 import { bearer, issuer, letIn, machine, options, redirectUri, testClock, withHost } from "./host.ts"
 
 const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
@@ -236,6 +242,56 @@ describe("its handler", () => {
       expect((await auth.handle(registration(), peer)).status).toBe(201)
       expect(asked).toBeGreaterThan(0)
     }))
+})
+
+describe("its log", () => {
+  const routes: CreateOptions["routes"] = () => [
+    {
+      path: "/unsendable",
+      match: "exact",
+      methods: { GET: () => Effect.succeed({ status: 200, headers: [["x-mine", "→"]], body: "" }) },
+      errors: "oauth",
+      cors: false
+    }
+  ]
+  const unsendable = () => at("/unsendable")
+  const over = async (listener: (auth: EmbeddedTessera) => RequestListener, auth: EmbeddedTessera) => {
+    const { port, stop } = await listening(listener(auth))
+    try {
+      return (await fetch(`http://127.0.0.1:${port}/unsendable`)).status
+    } finally {
+      await stop()
+    }
+  }
+  const express: (auth: EmbeddedTessera) => RequestListener = (auth) => (request, response) =>
+    connectMount(auth)(request, response, () => undefined)
+  const koa = (auth: EmbeddedTessera) => new Koa().use(koaMount(auth)).callback()
+  const ways: ReadonlyArray<readonly [string, (auth: EmbeddedTessera) => Promise<number | undefined>]> = [
+    ["handle", async (auth) => (await auth.handle(unsendable())).status],
+    ["a mount over `fetch`", async (auth) => (await fetchMount(auth)(unsendable()))?.status],
+    ["Hono", async (auth) => (await new Hono().use(honoMount(auth)).request(unsendable())).status],
+    ["Elysia", async (auth) => (await new Elysia().use(tessera(auth)).handle(unsendable())).status],
+    ["Express", (auth) => over(express, auth)],
+    ["Koa", (auth) => over(koa, auth)],
+    ["a listener that is given it", (auth) => over(({ log, serve }) => nodeListener(serve, { log }), auth)]
+  ]
+
+  for (const [name, ask] of ways) {
+    test.each([
+      ["problems", 1],
+      ["none", 0]
+    ] as const)(`is as wanted where an answer can't be sent: ${name}, %s`, async (log, lines) => {
+      const said = spyOn(console, "log").mockImplementation(() => undefined)
+      try {
+        await withHost({ log, routes }, async (auth) => {
+          expect(await ask(auth)).toBe(500)
+        })
+        expect(said).toHaveBeenCalledTimes(lines)
+      } finally {
+        said.mockRestore()
+      }
+    })
+  }
 })
 
 describe("its storage", () => {
