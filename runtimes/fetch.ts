@@ -8,7 +8,15 @@ import { targetOf } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 import { webHeaders } from "./webHeaders.ts"
 
-export { type FetchMount, fetchMount, type HonoMount, honoMount } from "./fetch/mount.ts"
+export type { HonoContext } from "./fetch/honoPeer.ts"
+export {
+  type FetchMount,
+  type FetchMountOptions,
+  fetchMount,
+  type HonoMount,
+  type HonoMountOptions,
+  honoMount
+} from "./fetch/mount.ts"
 export { type Serve, serveWith } from "./Serve.ts"
 
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */

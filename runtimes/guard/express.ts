@@ -18,7 +18,7 @@ declare global {
   }
 }
 
-interface NodeAnswer {
+export interface NodeAnswer {
   readonly setHeader: (name: string, value: string) => unknown
   readonly end: (body: string) => unknown
   statusCode: number

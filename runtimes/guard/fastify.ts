@@ -4,12 +4,12 @@ import type { Guard } from "./Check.ts"
 import { guardedCall, type NodeCall } from "./NodeCall.ts"
 import { admit } from "./principalOf.ts"
 
-interface FastifyRequest {
+export interface FastifyRequest {
   readonly raw: NodeCall
   readonly originalUrl: string
 }
 
-interface FastifyReply {
+export interface FastifyReply {
   readonly code: (status: number) => unknown
   readonly header: (name: string, value: string) => unknown
   readonly send: (body: string) => unknown

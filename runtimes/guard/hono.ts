@@ -8,7 +8,7 @@ export interface GuardVariables {
   principal: Caller
 }
 
-interface HonoContext {
+export interface HonoContext {
   readonly req: { readonly raw: Request }
   readonly set: (key: "principal", value: Caller) => void
 }

@@ -3,7 +3,7 @@ import { refuseBad } from "./BadGuardOption.ts"
 import type { Guard } from "./Check.ts"
 import { guardedCall, type NodeCall } from "./NodeCall.ts"
 
-interface KoaContext {
+export interface KoaContext {
   readonly req: NodeCall
   readonly originalUrl: string
   readonly state: object

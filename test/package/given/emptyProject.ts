@@ -17,6 +17,8 @@ export const compilerOptions = {
   // The declarations of the package, and those of `effect` that they lean on, are checked like the project's own.
   skipLibCheck: false,
   rewriteRelativeImportExtensions: true,
+  // A project that others import writes declarations, and so finds a name for the type of all that it exports.
+  declaration: true,
   rootDir: ".",
   outDir: "out"
 }
