@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import { rows } from "../../core/testing/model/rows.ts"
 import { type Agreed, checkModel, type Falsified } from "../../core/testing/play/checkModel.ts"
 import { report } from "../../core/testing/play/report.ts"
@@ -25,6 +25,15 @@ const unnoticed: ReadonlyMap<string, string> = new Map([
 ])
 
 describe("the model, played against itself", () => {
+  test.each([Number.NaN, 0, -1, 0.5, Number.POSITIVE_INFINITY])(
+    "agrees to nothing where it is to play %p scripts",
+    async (runs) => {
+      const stage = () => Effect.die("it was played")
+      const exit = await Effect.runPromiseExit(checkModel(stage, { seed: 1, runs }))
+      expect(Exit.isFailure(exit) ? String(Cause.squash(exit.cause)) : "agreed").toContain("runs")
+    }
+  )
+
   test("agrees with itself, and every row of its tables is reached", async () => {
     const result = await against(600)
 

@@ -10,7 +10,7 @@ import { type Difference, perform } from "./perform.ts"
 
 export interface Runs {
   readonly seed: number
-  /** How many scripts. */
+  /** How many scripts, from 1 on; anything else is a defect. */
   readonly runs: number
   /** The most lines of one script. */
   readonly longest?: number
@@ -59,6 +59,10 @@ export const checkModel = Effect.fnUntraced(function* (
   stage: Stage,
   { seed, runs, longest = 60, world: settings }: Runs
 ) {
+  if (!Number.isSafeInteger(runs) || runs < 1) {
+    // A fault of whoever calls, not of what is proved: to agree without a script would prove nothing.
+    return yield* Effect.die(new RangeError(`runs has to be a whole number from 1 on, and was ${runs}`))
+  }
   const playOnce = (world: World, script: Script) =>
     Effect.scoped(Effect.flatMap(stage(world, script), (player) => perform(world, script, player)))
 
