@@ -62,6 +62,20 @@ export const listLaws = [
     })
   ),
 
+  holds("a page of a thousand is whole, and says that there is one more", (draw) =>
+    Effect.gen(function* () {
+      const store = yield* Storage
+      const key = freshKey(draw)
+      const ids = range(1001).map((n) => `id-${String(n).padStart(4, "0")}`)
+      yield* Effect.forEach(ids, (id) => store.insert(recordAt({ ...key, id })), { concurrency: 50 })
+      const list = { ...listOf(recordAt(key)), limit: 1000 }
+      const page = yield* store.list({ ...list, after: undefined })
+      yield* expect(page.records.length === 1000, () => `a first page of ${page.records.length}, not of 1000`)
+      yield* expect(page.next === ids[999], () => `next was ${page.next} at limit 1000 of 1001`)
+      yield* expectListed(list, ids)
+    })
+  ),
+
   holds("a page starts behind any id, also one that is not in the list", (draw) =>
     Effect.gen(function* () {
       const store = yield* Storage

@@ -60,6 +60,12 @@ const faults: Readonly<Record<string, (sound: Verbs) => Partial<Verbs>>> = {
         sound.replace(expected, { ...record, expiresAt: Option.getOrUndefined(found)?.expiresAt ?? null })
       )
   }),
+  "a page that holds a hundred at most and says that it is the last": (sound) => ({
+    list: (listing) =>
+      Effect.map(sound.list({ ...listing, limit: Math.min(listing.limit, 100) }), (page) =>
+        listing.limit > 100 ? { ...page, next: undefined } : page
+      )
+  }),
   "a lost write among many": (sound) => {
     let count = 0
     return { insert: (record) => (++count % 97 === 0 ? Effect.void : sound.insert(record)) }
