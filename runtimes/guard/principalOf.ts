@@ -2,7 +2,10 @@ import type { Caller } from "./Caller.ts"
 
 const callers = new WeakMap<object, Caller>()
 
-/** Who calls, of a request that a guard has admitted; `undefined` where no guard stands before the route. */
+/**
+ * Who calls, of a request that `expressGuard` or `fastifyGuard` has admitted; `undefined` where neither stands before the
+ * route. The other guards hand the caller over themselves.
+ */
 export const principalOf = (request: object): Caller | undefined => callers.get(request)
 
 /** Beside the request, and on it by the name that its framework's users look for. */
