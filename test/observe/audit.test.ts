@@ -211,10 +211,11 @@ const writerIn = (own: Partial<LineWriterOptions> = {}) => {
   const options: LineWriterOptions = {
     open: () => openAppending(path),
     close: () => undefined,
-    say: ({ code, over }) => said.push(over ? "over" : code),
+    say: (trouble) => said.push(trouble._tag === "Failed" ? trouble.code : trouble._tag),
     lostLine: (count) => `lost ${count}`,
     room: 1000,
     retryMillis: 1,
+    patienceMillis: 60_000,
     ...own
   }
   const lines = () => readFileSync(path, "utf8").split("\n").slice(0, -1)
@@ -254,7 +255,7 @@ describe("a writer of lines", () => {
     writer.write("six")
     expect(await writer.flush()).toBe(0)
     expect(lines()).toEqual(["one", "two", "three", "lost 2", "six"])
-    expect(said).toEqual(["EBADF", "over"])
+    expect(said).toEqual(["EBADF", "Over"])
   })
 
   test("keeps the order of what comes at once", async () => {
@@ -317,6 +318,55 @@ describe("a writer of lines", () => {
     writer.write("last")
     expect(await reads("\nlast\n", 100_000)).toBe(`${long}\nlast\n`)
     expect(await writer.flush()).toBe(0)
+  })
+
+  const anHour = 60 * 60 * 1000
+
+  test("waits for no failure's pause where a reader is only slow", async () => {
+    const { opened, reads } = pipe()
+    const { options, said } = writerIn({ room: 1_000_000, retryMillis: anHour })
+    const writer = makeLineWriter(opened(), options)
+    writer.write(long)
+    writer.write("last")
+    expect(await reads("\nlast\n", 100_000)).toBe(`${long}\nlast\n`)
+    expect(await writer.flush()).toBe(0)
+    expect(said).toEqual([])
+  })
+
+  test("goes on at the end as long as a reader reads", async () => {
+    const { opened, reads } = pipe()
+    const { options } = writerIn({ room: 1_000_000, retryMillis: anHour })
+    const writer = makeLineWriter(opened(), options)
+    writer.write(long)
+    writer.write("last")
+    const flushed = writer.flush()
+    expect(await reads("\nlast\n", 100_000)).toBe(`${long}\nlast\n`)
+    expect(await flushed).toBe(0)
+  })
+
+  test("waits no longer than it is told to for a reader that does not read", async () => {
+    const { opened } = pipe()
+    const { options } = writerIn({ room: 1_000_000, patienceMillis: 50 })
+    const writer = makeLineWriter(opened(), options)
+    writer.write(long)
+    writer.write("last")
+    expect(await writer.flush()).toBe(2)
+  })
+
+  test("says once that lines are lost to a reader that is too slow, and once that it has caught up", async () => {
+    const { opened, reads } = pipe()
+    const { options, said } = writerIn({ room: long.length })
+    const writer = makeLineWriter(opened(), options)
+    writer.write(long)
+    // The writer has taken it, so that there is room behind it.
+    await reads("long", 4)
+    for (const line of ["first", long, long]) writer.write(line)
+    expect(said).toEqual(["Full"])
+    await reads("\nfirst\n", 10_000)
+    writer.write("last")
+    await reads("\nlost 2\nlast\n", 10_000)
+    expect(await writer.flush()).toBe(0)
+    expect(said).toEqual(["Full", "Over"])
   })
 
   test("counts at the end what it could not write", async () => {

@@ -1,5 +1,12 @@
 import { fstat, open, write } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
+
+/** What is said of an outage: how it began, that lines are lost for want of room, or that it is over. */
+export type Trouble =
+  | { readonly _tag: "Failed"; readonly code: string }
+  | { readonly _tag: "Full" }
+  | { readonly _tag: "Over" }
 
 /** Where lines go, and what to say of it. */
 export interface LineWriterOptions {
@@ -7,12 +14,15 @@ export interface LineWriterOptions {
   readonly open: () => Promise<number>
   readonly close: (file: number) => void
   /** Said once for each outage, and once when it is over. */
-  readonly say: (trouble: { readonly over: boolean; readonly code: string }) => void
+  readonly say: (trouble: Trouble) => void
   /** What is written, once there is room again, of lines for which there was none. */
   readonly lostLine: (count: number) => string
   /** Characters that wait at most, so that a disk that hangs does not eat the memory. */
   readonly room: number
+  /** Between two tries after a failure, and at most between two at a reader that is slow. */
   readonly retryMillis: number
+  /** How long the end waits for what is not written yet. */
+  readonly patienceMillis: number
 }
 
 export interface LineWriter {
@@ -20,7 +30,7 @@ export interface LineWriter {
   readonly write: (line: string) => void
   /** From the next line on, the file that has the name then. */
   readonly reopen: () => void
-  /** Everything that was taken is written, or can't be: how many lines were lost for good. */
+  /** Everything that was taken is written, or can't be in time: how many lines were lost for good. */
   readonly flush: () => Promise<number>
 }
 
@@ -36,6 +46,11 @@ const codeOf = (thrown: unknown): string =>
 
 /** A reader that is slow, not gone: what does not fit now fits later. */
 const isBusy = (code: string) => code === "EAGAIN"
+
+/** A reader that reads has emptied a pipe by then. */
+const shortestPause = 2
+
+type Drained = "all" | "busy" | "failed"
 
 const identityOf = (file: number): Promise<string | undefined> =>
   statOf(file, { bigint: true }).then(
@@ -59,8 +74,12 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
   let batch: Buffer | undefined
   let written = 0
   let wantsReopen = false
-  let failing = false
+  let told: Trouble["_tag"] = "Over"
+  /** Whether a line found no room since the batch was taken. */
+  let overfull = false
+  let pause = shortestPause
   let ending = false
+  let gaveUp = false
   let writing: Promise<void> | undefined
   let retry: ReturnType<typeof setTimeout> | undefined
 
@@ -69,7 +88,14 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     const taken = Buffer.from(`${waiting.join("\n")}\n`)
     waiting = []
     size = 0
+    overfull = false
     return taken
+  }
+
+  const tell = (trouble: Trouble): void => {
+    if (told === trouble._tag) return
+    told = trouble._tag
+    options.say(trouble)
   }
 
   const reopened = async (): Promise<void> => {
@@ -89,42 +115,57 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     if (batch === undefined) return
     const { bytesWritten } = await writeTo(current, batch, written)
     written += bytesWritten
-    if (written === batch.length) {
-      batch = undefined
-      written = 0
-    }
-    if (failing) options.say({ over: true, code: "" })
-    failing = false
-  }
-
-  const failed = (thrown: unknown): void => {
-    const code = codeOf(thrown)
-    if (!isBusy(code)) {
-      if (!failing) options.say({ over: false, code })
-      failing = true
-      wantsReopen = true
-    }
-    if (ending) return
-    retry = setTimeout(start, options.retryMillis)
-    retry.unref()
+    pause = shortestPause
+    if (written < batch.length) return
+    batch = undefined
+    written = 0
+    // As long as lines find no room it goes on, however much is taken of the others.
+    if (!overfull) tell({ _tag: "Over" })
   }
 
   const hasWork = () => batch !== undefined || waiting.length > 0 || wantsReopen
 
-  const drain = async (): Promise<void> => {
+  const drain = async (): Promise<Drained> => {
     try {
       while (hasWork()) await once()
+      return "all"
     } catch (thrown) {
-      failed(thrown)
+      const code = codeOf(thrown)
+      if (isBusy(code)) return "busy"
+      tell({ _tag: "Failed", code })
+      wantsReopen = true
+      return "failed"
     }
   }
 
+  const nextPause = (): number => {
+    const next = Math.min(pause, options.retryMillis)
+    pause = next * 2
+    return next
+  }
+
   const start = (): void => {
+    if (ending) return
     retry = undefined
-    writing ??= drain().finally(() => {
+    writing ??= drain().then((drained) => {
       writing = undefined
-      if (hasWork() && retry === undefined && !ending) start()
+      if (ending) return
+      if (drained === "all") {
+        if (hasWork()) start()
+        return
+      }
+      retry = setTimeout(start, drained === "busy" ? nextPause() : options.retryMillis)
+      retry.unref()
     })
+  }
+
+  /** Once more, whatever went wrong before, and again as long as the reader is no more than slow. */
+  const finish = async (): Promise<void> => {
+    await writing
+    if (lost > 0) push(options.lostLine(lost))
+    lost = 0
+    pause = shortestPause
+    while (!gaveUp && (await drain()) === "busy") await sleep(nextPause(), undefined, { ref: false })
   }
 
   const push = (line: string): void => {
@@ -136,6 +177,8 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     write: (line) => {
       if (size + line.length > options.room) {
         lost++
+        overfull = true
+        if (told === "Over") tell({ _tag: "Full" })
         return
       }
       if (lost > 0) push(options.lostLine(lost))
@@ -150,11 +193,11 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     flush: async () => {
       ending = true
       clearTimeout(retry)
-      await writing
-      if (lost > 0) push(options.lostLine(lost))
-      lost = 0
-      // Once more, whatever went wrong before.
-      await drain()
+      // A disk may hang for longer than anybody waits.
+      const waited = new AbortController()
+      await Promise.race([finish(), sleep(options.patienceMillis, undefined, waited).catch(() => undefined)])
+      gaveUp = true
+      waited.abort()
       const unwritten = batch === undefined ? 0 : batch.toString("utf8", written).split("\n").length - 1
       if (unwritten + waiting.length === 0) options.close(current)
       return unwritten + waiting.length

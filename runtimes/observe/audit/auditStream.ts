@@ -5,7 +5,7 @@ import { complaint } from "../../server/Variable.ts"
 import { WrongSettings } from "../../server/WrongSettings.ts"
 import type { AuditTarget } from "../ObserveSettings.ts"
 import { type AuditLine, lineOf } from "./AuditLine.ts"
-import { type LineWriterOptions, makeLineWriter, openAppending } from "./LineWriter.ts"
+import { type LineWriterOptions, makeLineWriter, openAppending, type Trouble } from "./LineWriter.ts"
 
 /** Calls this whenever somebody asks for new files, until the answer is called. */
 export type OnHangUp = (act: () => void) => () => void
@@ -13,8 +13,7 @@ export type OnHangUp = (act: () => void) => () => void
 /** In characters: some ten thousand events. */
 const room = 4 * 1024 * 1024
 const retryMillis = 1000
-/** How long a shutdown waits for a disk. */
-const patience = "3 seconds"
+const patienceMillis = 3000
 
 const lostLine = (count: number): string =>
   JSON.stringify({
@@ -39,24 +38,27 @@ const refusedFile = (path: string, thrown: unknown): WrongSettings => {
 const openFile = (path: string) =>
   Effect.tryPromise({ try: () => openAppending(path), catch: (thrown) => refusedFile(path, thrown) })
 
+const toldOf = (place: string, trouble: Trouble): Effect.Effect<void> => {
+  switch (trouble._tag) {
+    case "Failed":
+      return Effect.logError(
+        `${place} can't be written: ${trouble.code}. Events wait, as far as there is room, and nobody else does`
+      )
+    case "Full":
+      return Effect.logError(`${place} takes less than comes. There is no room for more, and events are lost`)
+    case "Over":
+      return Effect.logWarning(`${place} is written again`)
+  }
+}
+
 /** A sink whose troubles are told in the log, and are nobody else's. */
 const writing = (file: number, place: string, files: Pick<LineWriterOptions, "close" | "open">, onHangUp?: OnHangUp) =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
-    const say: LineWriterOptions["say"] = ({ code, over }) => {
-      const told = over
-        ? Effect.logWarning(`${place} is written again`)
-        : Effect.logError(
-            `${place} can't be written: ${code}. Events wait, as far as there is room, and nobody else does`
-          )
-      Effect.runForkWith(context)(told)
-    }
-    const writer = makeLineWriter(file, { ...files, say, lostLine, room, retryMillis })
-    const flush = Effect.promise(writer.flush).pipe(
-      Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(Number.NaN) }),
-      Effect.flatMap((lost) =>
-        lost === 0 ? Effect.void : Effect.logError(`${place} could not be finished`, { eventsLost: lost })
-      )
+    const say: LineWriterOptions["say"] = (trouble) => Effect.runForkWith(context)(toldOf(place, trouble))
+    const writer = makeLineWriter(file, { ...files, say, lostLine, room, retryMillis, patienceMillis })
+    const flush = Effect.flatMap(Effect.promise(writer.flush), (lost) =>
+      lost === 0 ? Effect.void : Effect.logError(`${place} could not be finished`, { eventsLost: lost })
     )
     yield* Effect.addFinalizer(() => flush)
     const forget = onHangUp?.(writer.reopen)
