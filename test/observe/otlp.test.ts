@@ -190,12 +190,12 @@ describe("the outbox", () => {
         ).toBe(true)
         expect(
           yield* pollUntil(
-            Effect.sync(() => said.length >= 2),
+            Effect.sync(() => said.length >= 3),
             10_000
           )
         ).toBe(true)
-        const lost = /"batchesLost":(\d+)/.exec(said[1] ?? "")?.[1]
-        expect([said.length, Number(lost) + collector.bodies.length - 3]).toEqual([2, 10])
+        const lost = /"batchesLost":(\d+)/.exec(said[2] ?? "")?.[1]
+        expect([said.length, Number(lost) + collector.bodies.length - 3]).toEqual([3, 10])
         expect(Number(lost)).toBeGreaterThanOrEqual(6)
       }).pipe(Effect.provide(hearing(said)))
     )
@@ -218,6 +218,74 @@ describe("the outbox", () => {
         expect(collector.bodies.length).toBe(3)
         expect(said[0]).toContain("status 401")
         expect(said[1]).toContain('"batchesLost":2')
+      }).pipe(Effect.provide(hearing(said)))
+    )
+  })
+
+  test("says that a collector is too slow, and how much that cost", () => {
+    const said: Array<string> = []
+    return scoped(
+      Effect.gen(function* () {
+        const collector = yield* startCollector
+        const outbox = yield* makeOutbox(options)
+        for (let batch = 0; batch < 10; batch++) yield* outbox.execute(post(collector.url, empty))
+        expect(
+          yield* pollUntil(
+            Effect.sync(() => said.length >= 2),
+            10_000
+          )
+        ).toBe(true)
+        expect(said[0]).toContain("too slow")
+        const lost = /"batchesLost":(\d+)/.exec(said[1] ?? "")?.[1]
+        expect(
+          yield* pollUntil(
+            Effect.sync(() => collector.bodies.length + Number(lost) === 10),
+            10_000
+          )
+        ).toBe(true)
+        expect(said.length).toBe(2)
+      }).pipe(Effect.provide(hearing(said)))
+    )
+  })
+
+  test("says at the end what was lost, and what was not taken", () => {
+    const said: Array<string> = []
+    return scoped(
+      Effect.gen(function* () {
+        const collector = yield* startCollector
+        collector.answers.push("none")
+        const sending = Effect.gen(function* () {
+          const outbox = yield* makeOutbox({ ...options, patience: 50 })
+          for (let batch = 0; batch < 10; batch++) yield* outbox.execute(post(collector.url, empty))
+        })
+        yield* Effect.scoped(sending)
+        expect(said.length).toBe(2)
+        expect(said[0]).toContain("too slow")
+        expect(said[1]).toContain('"batchesLost":10')
+      }).pipe(Effect.provide(hearing(said)))
+    )
+  })
+
+  test("pauses no longer when the end comes, so that a collector that is back gets the rest", () => {
+    const said: Array<string> = []
+    return scoped(
+      Effect.gen(function* () {
+        const collector = yield* startCollector
+        collector.answers.push(503)
+        const sending = Effect.gen(function* () {
+          const outbox = yield* makeOutbox({ ...options, pause: 60 * 60 * 1000 })
+          for (let batch = 0; batch < 2; batch++) yield* outbox.execute(post(collector.url, empty))
+          expect(
+            yield* pollUntil(
+              Effect.sync(() => said.length > 0),
+              10_000
+            )
+          ).toBe(true)
+        })
+        yield* Effect.scoped(sending)
+        expect(collector.bodies.length).toBe(3)
+        expect(said.length).toBe(2)
+        expect(said[1]).toContain('"batchesLost":0')
       }).pipe(Effect.provide(hearing(said)))
     )
   })

@@ -1,4 +1,4 @@
-import { type Cause, Effect, Fiber, Queue, Redacted } from "effect"
+import { type Cause, Deferred, Effect, Fiber, Option, Queue, Redacted } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
 import { fromWeb } from "effect/http/HttpClientResponse"
 
@@ -56,13 +56,31 @@ const send = async (parcel: Parcel, { headers, timeout }: OutboxOptions): Promis
 
 /**
  * A client for effect's exporters that takes every batch at once and sends them one after another, in the background.
- * A collector that is away or slow costs this much memory and nobody any time; the log says when it begins and when it
- * is over.
+ * A collector that is away or slow costs this much memory and nobody any time; the log says when it begins, when it is
+ * over, and what was lost.
  */
 export const makeOutbox = Effect.fnUntraced(function* (options: OutboxOptions) {
   const parcels = yield* Queue.dropping<Parcel, Cause.Done>(options.room)
+  const context = yield* Effect.context<never>()
+  const ended = yield* Deferred.make<void>()
+  let ending = false
+  /** Batches that are neither taken nor lost yet. */
+  let here = 0
   let lost = 0
   let away = false
+  let overfull = false
+  /** Whether one found no room since the batch that is on its way was first sent. */
+  let droppedMeanwhile = false
+
+  const dropped = Effect.suspend(() => {
+    lost++
+    droppedMeanwhile = true
+    if (away || overfull) return Effect.void
+    overfull = true
+    return Effect.logWarning("the telemetry collector is too slow for what it is sent, and batches are lost").pipe(
+      Effect.provideContext(context)
+    )
+  })
 
   const noted = Effect.fnUntraced(function* (sent: Sent) {
     if (sent._tag !== "Taken") {
@@ -70,39 +88,52 @@ export const makeOutbox = Effect.fnUntraced(function* (options: OutboxOptions) {
       away = true
       return
     }
-    if (!away) return
+    if (!away && (!overfull || droppedMeanwhile)) return
     yield* Effect.logInfo("the telemetry collector takes again what it is sent", { batchesLost: lost })
     away = false
+    overfull = false
     lost = 0
   })
 
+  /** Pauses, no longer than until the end comes, and says how long the next pause is. */
+  const rest = Effect.fnUntraced(function* (pause: number) {
+    if (ending) yield* Effect.sleep(pause)
+    else if (Option.isSome(yield* Effect.timeoutOption(Deferred.await(ended), pause))) return options.pause
+    return Math.min(pause * 2, longestPause)
+  })
+
   const deliver = Effect.fnUntraced(function* (parcel: Parcel) {
-    for (let pause = options.pause; ; pause = Math.min(pause * 2, longestPause)) {
+    droppedMeanwhile = false
+    for (let pause = options.pause; ; pause = yield* rest(pause)) {
       const sent = yield* Effect.promise(() => send(parcel, options))
       if (sent._tag === "Refused") lost++
+      if (sent._tag !== "Away") here--
       yield* noted(sent)
       if (sent._tag !== "Away") return
-      yield* Effect.sleep(pause)
     }
   })
 
   const sending = yield* Effect.forkScoped(Effect.ignore(Effect.forever(Effect.flatMap(Queue.take(parcels), deliver))))
   yield* Effect.addFinalizer(() =>
-    Queue.end(parcels).pipe(
-      Effect.andThen(Fiber.await(sending)),
-      Effect.timeoutOrElse({
-        duration: options.patience,
-        orElse: () => Effect.logWarning("the telemetry collector did not take all before the end")
-      })
-    )
+    Effect.gen(function* () {
+      ending = true
+      yield* Queue.end(parcels)
+      // A collector that is back by now gets the rest at once.
+      yield* Deferred.succeed(ended, undefined)
+      yield* Effect.timeoutOption(Fiber.await(sending), options.patience)
+      const batchesLost = lost + here
+      if (batchesLost === 0) return
+      yield* Effect.logWarning("the telemetry collector did not take all before the end", { batchesLost })
+    })
   )
 
   return HttpClient.make((request) =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       const { body } = request
       const text = body._tag === "Uint8Array" ? body.text : undefined
-      if (text === undefined || !Queue.offerUnsafe(parcels, { url: request.url, body: text })) lost++
-      return fromWeb(request, new Response(null, { status: 200 }))
+      const isTaken = text !== undefined && Queue.offerUnsafe(parcels, { url: request.url, body: text })
+      if (isTaken) here++
+      return Effect.as(isTaken ? Effect.void : dropped, fromWeb(request, new Response(null, { status: 200 })))
     })
   )
 })
