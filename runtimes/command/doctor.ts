@@ -27,10 +27,13 @@ export const doctor = Command.make("doctor", { json }, (given) =>
     const { examineAddress, examineClock, examineSealKeys, examineStorage, examineStrangers } = yield* Effect.promise(
       () => import("./examine.ts")
     )
+    const { examineAuditFile } = yield* Effect.promise(() => import("./examineAuditFile.ts"))
+    const { audit } = settings.observe
     const findings = [
       good("configuration", "every variable is as it should be"),
       yield* examineSealKeys(settings),
       yield* examineStorage(settings),
+      ...(audit._tag === "File" ? [yield* examineAuditFile(audit.path)] : []),
       yield* examineClock(settings),
       yield* examineAddress(settings),
       examineStrangers(settings)
@@ -39,5 +42,7 @@ export const doctor = Command.make("doctor", { json }, (given) =>
     if (findings.some(({ state }) => state === "bad")) return yield* failed("Something has to be done.")
   })
 ).pipe(
-  Command.withDescription("Look at configuration, seal keys, storage, clock, address and strangers, and say what to do")
+  Command.withDescription(
+    "Look at configuration, seal keys, storage, audit file, clock, address and strangers, and say what to do"
+  )
 )

@@ -11,11 +11,17 @@ import { bringUpToDate, startBringsUpToDate } from "./bringUpToDate.ts"
 import { bad, doubtful, type Finding, good } from "./Finding.ts"
 import { asked, localOrigin } from "./localServer.ts"
 import { lookAt, type Unseen } from "./lookAt.ts"
+import { mayMake, type Unwritable } from "./mayWrite.ts"
 
 const unseen =
   (what: string) =>
   ({ message }: Unseen): Effect.Effect<Finding> =>
     Effect.succeed(bad(what, message, "Look at the path in DATABASE_URL, and at who may enter its folders."))
+
+const unwritable =
+  (what: string) =>
+  ({ message }: Unwritable): Effect.Effect<Finding> =>
+    Effect.succeed(bad(what, message, "Let the user that the server runs as write there, or set DATABASE_URL."))
 
 /** Looks, and makes nothing: what is not there yet, the first start makes. */
 export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
@@ -30,14 +36,24 @@ export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
   const path = sealKeyFileOf(database)
   return Effect.gen(function* () {
     const file = yield* lookAt(path)
+    const beside = yield* lookAt(database)
     if (file === undefined) {
-      return (yield* lookAt(database)) === undefined
-        ? good(what, `will be made in ${path} at the first start`)
-        : bad(
-            what,
-            `${path} is missing, and ${database} is there`,
-            `Restore ${path} from a backup. Without it the next start makes new keys, and everybody has to sign in to their applications again.`
-          )
+      if (beside !== undefined) {
+        return bad(
+          what,
+          `${path} is missing, and ${database} is there`,
+          `Restore ${path} from a backup. Without it the next start makes new keys, and everybody has to sign in to their applications again.`
+        )
+      }
+      yield* mayMake(path)
+      return good(what, `will be made in ${path} at the first start`)
+    }
+    if (beside !== undefined && beside.uid !== file.uid) {
+      return bad(
+        what,
+        `${path} belongs to user ${file.uid}, and ${database} to user ${beside.uid}, so the server may not read its keys`,
+        `Run: chown ${beside.uid}:${beside.gid} ${path}`
+      )
     }
     const { ring } = yield* sealKeysIn(path)
     const mode = file.mode & 0o777
@@ -47,7 +63,8 @@ export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
   }).pipe(
     Effect.catchTags({
       SealKeysRefused: ({ message }) => Effect.succeed(bad(what, message, "Restore the file from a backup.")),
-      Unseen: unseen(what)
+      Unseen: unseen(what),
+      Unwritable: unwritable(what)
     })
   )
 }
@@ -88,6 +105,7 @@ export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
   }
   return Effect.gen(function* () {
     if (database._tag === "Sqlite" && (yield* lookAt(database.path)) === undefined) {
+      yield* mayMake(database.path)
       return good(what, `${database.path} will be made at the first start`)
     }
     const services = yield* Layer.build(openStorage(database, settings.storage, "check"))
@@ -97,7 +115,7 @@ export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
       : bad(what, "a record that was written was not found again", "Nothing else may write to this database.")
   }).pipe(
     Effect.scoped,
-    Effect.catchTag("Unseen", unseen(what)),
+    Effect.catchTags({ Unseen: unseen(what), Unwritable: unwritable(what) }),
     Effect.catchIf(isOutdated, ({ message }) => {
       const find = startBringsUpToDate(database, settings.storage) ? doubtful : bad
       return Effect.succeed(find(what, message, bringUpToDate(database, settings.storage)))

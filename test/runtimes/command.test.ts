@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { chmodSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Clock, Effect, type Scope } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
@@ -9,6 +9,7 @@ import { version } from "../../runtimes/command/version.ts"
 import { makeOldFile } from "../adapters/sqlite/oldFile.ts"
 import { freePort } from "../harness/freePort.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
 import { startChild } from "./given/Child.ts"
 import { command } from "./given/tessera.ts"
 
@@ -353,6 +354,68 @@ describe("the doctor", () => {
         expect(found[1]?.says).toMatch(/^\.\/no-folder\/tessera\.db\.keys can't be looked at: ENOTDIR/)
         expect(found[2]?.says).toMatch(/^\.\/no-folder\/tessera\.db can't be looked at: ENOTDIR/)
         expect(stderr).toBe("Something has to be done.\n")
+        expect(status).toBe(1)
+      })
+    ))
+
+  test("says that a file can't be made in a folder that may not be written", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        chmodSync(cwd, 0o555)
+        const env = { ...(yield* ownAddress), AUDIT: "./audit.jsonl" }
+        const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env, user: unprivilegedUser() })
+        const bad = readAll(stdout).filter(({ state }) => state === "bad")
+        expect(bad.map(({ what }) => what)).toEqual(["seal keys", "storage", "audit"])
+        expect(bad[0]?.says).toContain(`${cwd} can't be written: EACCES`)
+        expect(bad[1]?.says).toContain(`${cwd} can't be written: EACCES`)
+        expect(bad[2]?.says).toContain(". can't be written: EACCES")
+        expect(status).toBe(1)
+      })
+    ))
+
+  test("says where the audit file is, or will be, and what is in its way", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const address = yield* ownAddress
+        const audit = (AUDIT: string) =>
+          Effect.map(command(["doctor", "--json"], { cwd, env: { ...address, AUDIT } }), ({ status, stdout }) => ({
+            status,
+            found: readAll(stdout).filter(({ what }) => what === "audit")
+          }))
+        const path = "./logs/audit.jsonl"
+        expect(yield* audit(path)).toMatchObject({
+          status: 1,
+          found: [{ state: "bad", says: expect.stringContaining("./logs is missing") }]
+        })
+        mkdirSync(join(cwd, "logs"))
+        expect(yield* audit(path)).toMatchObject({
+          status: 0,
+          found: [{ state: "good", says: expect.stringContaining("will be made") }]
+        })
+        writeFileSync(join(cwd, path), "")
+        expect(yield* audit(path)).toMatchObject({
+          status: 0,
+          found: [{ state: "good", says: expect.stringContaining("are appended") }]
+        })
+        expect(yield* audit("./logs")).toMatchObject({
+          status: 1,
+          found: [{ state: "bad", says: "./logs is a folder" }]
+        })
+      })
+    ))
+
+  test("finds keys that belong to another user than the database", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const user = unprivilegedUser()
+        // Only root gives files away.
+        if (user === undefined) return
+        yield* command(["sweep"], { cwd })
+        chownSync(join(cwd, "data/tessera.db"), user.uid, user.gid)
+        const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env: yield* ownAddress })
+        expect(readAll(stdout).filter(({ state }) => state === "bad")).toMatchObject([
+          { what: "seal keys", advice: `Run: chown ${user.uid}:${user.gid} ./data/tessera.db.keys` }
+        ])
         expect(status).toBe(1)
       })
     ))

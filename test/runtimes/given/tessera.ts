@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { serverProgram } from "../../given/serverProgram.ts"
+import type { User } from "../../harness/unprivilegedUser.ts"
 import { startChild } from "./Child.ts"
 
 export interface Told {
@@ -7,12 +8,14 @@ export interface Told {
   readonly cwd: string
   /** What standard input holds. */
   readonly input?: string
+  /** Who runs it, where it is not whoever runs the tests. */
+  readonly user?: User | undefined
 }
 
 /** The server's own program, with nothing of this process's environment. */
-export const tessera = (args: ReadonlyArray<string>, { cwd, env = {} }: Told) => {
+export const tessera = (args: ReadonlyArray<string>, { cwd, env = {}, user }: Told) => {
   const program = serverProgram()
-  return startChild(program.file, [...program.args, ...args], { cwd, env: { ...program.env, ...env } })
+  return startChild(program.file, [...program.args, ...args], { cwd, env: { ...program.env, ...env }, user })
 }
 
 /** Runs a command to its end. */
