@@ -62,7 +62,8 @@ export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
       : good(what, `${ring.length} in ${path}, for its owner only`)
   }).pipe(
     Effect.catchTags({
-      SealKeysRefused: ({ message }) => Effect.succeed(bad(what, message, "Restore the file from a backup.")),
+      SealKeysRefused: ({ message }) =>
+        Effect.succeed(bad(what, message, "Without these keys everybody has to sign in to their applications again.")),
       Unseen: unseen(what),
       Unwritable: unwritable(what)
     })

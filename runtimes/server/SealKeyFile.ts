@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
-import { Effect, Redacted, Result, Schema } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../../core/rules/Base64Url.ts"
 import { type KeyRing, parseKeyRing, sealKeyLength } from "../../core/token/KeyRing.ts"
 
@@ -54,24 +54,47 @@ const makeFile = (path: string): boolean => {
   }
 }
 
-const readFile = (path: string): Result.Result<KeyRing, SealKeysRefused> => {
-  const text = Redacted.make(readFileSync(path, "utf8").trim(), { label: "seal keys" })
-  return Result.mapError(
-    parseKeyRing(text),
-    ({ message }) =>
-      new SealKeysRefused({ message: `${path} holds no seal keys: ${message}. Restore it from a backup.` })
+const refused = (trouble: string, thrown: unknown, advice: string): SealKeysRefused =>
+  new SealKeysRefused({ message: `${trouble}: ${codeOf(thrown) || "unknown failure"}. ${advice}` })
+
+/** Keys that are there are never given up for others, which would sign everybody out. */
+const unreadable = (path: string, thrown: unknown): SealKeysRefused =>
+  refused(
+    `the seal keys in ${path} can't be read`,
+    thrown,
+    "Give the file and its folder back to the user that the server runs as."
   )
-}
+
+const isThere = (path: string): Effect.Effect<boolean, SealKeysRefused> =>
+  Effect.try({
+    try: () => statSync(path, { throwIfNoEntry: false }) !== undefined,
+    catch: (thrown) => unreadable(path, thrown)
+  })
+
+const make = (path: string): Effect.Effect<boolean, SealKeysRefused> =>
+  Effect.try({
+    try: () => makeFile(path),
+    catch: (thrown) =>
+      refused(
+        `the seal keys can't be kept in ${path}`,
+        thrown,
+        "Make the folder writable for the user that the server runs as, or set SEAL_KEYS."
+      )
+  })
+
+const readFile = (path: string): Effect.Effect<KeyRing, SealKeysRefused> =>
+  Effect.try({
+    try: () => Redacted.make(readFileSync(path, "utf8").trim(), { label: "seal keys" }),
+    catch: (thrown) => unreadable(path, thrown)
+  }).pipe(
+    Effect.flatMap((text) => Effect.fromResult(parseKeyRing(text))),
+    Effect.catchTag("BadSealKey", ({ message }) =>
+      Effect.fail(new SealKeysRefused({ message: `${path} holds no seal keys: ${message}. Restore it from a backup.` }))
+    )
+  )
 
 /** The keys in the file, made there by the first who asks. */
-export const sealKeysIn = (path: string): Effect.Effect<FoundKeys, SealKeysRefused> =>
-  Effect.try({
-    try: () => {
-      const made = statSync(path, { throwIfNoEntry: false }) === undefined && makeFile(path)
-      return Result.map(readFile(path), (ring) => ({ ring, made }))
-    },
-    catch: (thrown) =>
-      new SealKeysRefused({
-        message: `the seal keys can't be kept in ${path}: ${codeOf(thrown) || "unknown failure"}. Set SEAL_KEYS, or make the folder writable.`
-      })
-  }).pipe(Effect.flatMap(Effect.fromResult))
+export const sealKeysIn = Effect.fnUntraced(function* (path: string): Effect.fn.Return<FoundKeys, SealKeysRefused> {
+  const made = !(yield* isThere(path)) && (yield* make(path))
+  return { ring: yield* readFile(path), made }
+})

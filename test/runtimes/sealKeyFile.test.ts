@@ -61,6 +61,21 @@ describe("the file of seal keys", () => {
       })
     ))
 
+  test("is told apart that can't be read from one that can't be made, for nobody is to make others", () =>
+    scoped(
+      Effect.gen(function* () {
+        const folder = yield* throwawayFolder("keys")
+        const there = yield* Effect.flip(sealKeysIn(folder))
+        expect(there.message).toContain(`the seal keys in ${folder} can't be read: EISDIR`)
+        expect(there.message).toContain("Give the file")
+        expect(there.message).not.toContain("SEAL_KEYS")
+        // The draft beside it has a longer name than a file may have.
+        const unmade = yield* Effect.flip(sealKeysIn(join(folder, "k".repeat(250))))
+        expect(unmade.message).toContain("can't be kept in")
+        expect(unmade.message).toContain("ENAMETOOLONG. Make the folder writable")
+      })
+    ))
+
   test("may hold several, the newest in front", () =>
     scoped(
       Effect.gen(function* () {
