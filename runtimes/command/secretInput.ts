@@ -1,20 +1,30 @@
 import { Effect, Redacted } from "effect"
 import { type CommandFailed, misused } from "./Outcome.ts"
 
-/** What was typed, without showing it. `undefined`: Ctrl-C or Ctrl-D. */
-const readHidden = (prompt: string): Effect.Effect<string | undefined> =>
+/** What came behind the line that was asked for: the next question's answer. */
+interface Ahead {
+  text: string
+}
+
+/** What was typed, without showing it. `undefined`: Ctrl-D. */
+const readHidden = (prompt: string, ahead: Ahead): Effect.Effect<string | undefined> =>
   Effect.callback((resume) => {
     const { stdin } = process
     let typed = ""
-    const done = (answer: string | undefined) => {
+    const done = (answer: Effect.Effect<string | undefined>, rest: string) => {
       stop()
+      ahead.text = rest
       process.stderr.write("\n")
-      resume(Effect.succeed(answer))
+      resume(answer)
     }
     const onData = (chunk: string) => {
+      let read = 0
       for (const character of chunk) {
-        if (character === "\r" || character === "\n") return done(typed)
-        if (character === "\u0003" || character === "\u0004") return done(undefined)
+        read += character.length
+        const rest = chunk.slice(read)
+        if (character === "\r" || character === "\n") return done(Effect.succeed(typed), rest)
+        if (character === "\u0003") return done(Effect.interrupt, rest)
+        if (character === "\u0004") return done(Effect.succeed(undefined), rest)
         if (character === "\u007f" || character === "\b") typed = [...typed].slice(0, -1).join("")
         else typed += character
       }
@@ -30,6 +40,7 @@ const readHidden = (prompt: string): Effect.Effect<string | undefined> =>
     stdin.setEncoding("utf8")
     stdin.on("data", onData)
     stdin.resume()
+    if (ahead.text !== "") onData(ahead.text)
     return Effect.sync(stop)
   })
 
@@ -49,8 +60,9 @@ export const newSecret = Effect.fnUntraced(function* (
     if (given === "") return yield* misused(`The ${what} is read from standard input, and nothing came.`)
     return Redacted.make(given, { label: what })
   }
-  const first = yield* readHidden(`New ${what}: `)
-  const second = first === undefined ? undefined : yield* readHidden(`The same ${what} again: `)
+  const ahead: Ahead = { text: "" }
+  const first = yield* readHidden(`New ${what}: `, ahead)
+  const second = first === undefined ? undefined : yield* readHidden(`The same ${what} again: `, ahead)
   if (first === undefined || second === undefined) return yield* misused("Nothing was changed.")
   if (first !== second) return yield* misused(`The two differ. Nothing was changed.`)
   return Redacted.make(first, { label: what })

@@ -432,14 +432,19 @@ describe("the doctor", () => {
 })
 
 describe("a password at the prompt", () => {
+  /** `script` gives the program a terminal of its own. */
+  const asked = Effect.fnUntraced(function* (cwd: string) {
+    const main = join(import.meta.dir, "../../runtimes/bun/main.ts")
+    const line = `${process.execPath} --no-env-file ${main} user add ada@example.com`
+    const child = yield* startChild("script", ["-qec", line, "/dev/null"], { cwd, env: { PATH: process.env.PATH } })
+    yield* Effect.promise(() => child.says(/New password: /))
+    return child
+  })
+
   test("is asked for twice and never echoed", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
-        // `script` gives the program a terminal of its own.
-        const main = join(import.meta.dir, "../../runtimes/bun/main.ts")
-        const line = `${process.execPath} --no-env-file ${main} user add ada@example.com`
-        const child = yield* startChild("script", ["-qec", line, "/dev/null"], { cwd, env: { PATH: process.env.PATH } })
-        yield* Effect.promise(() => child.says(/New password: /))
+        const child = yield* asked(cwd)
         child.process.stdin?.write(`wrong\u007f\u007f\u007f\u007f\u007f${password}\r`)
         yield* Effect.promise(() => child.says(/again: /))
         child.process.stdin?.write(`${password}\r`)
@@ -449,4 +454,29 @@ describe("a password at the prompt", () => {
         expect(child.stdout() + child.stderr()).not.toContain("correct")
       })
     ))
+
+  test("is taken where both lines come at once", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const child = yield* asked(cwd)
+        child.process.stdin?.write(`${password}\r${password}\r`)
+        yield* Effect.promise(() => child.says(/may sign in, as owner/))
+        expect((yield* Effect.promise(() => child.ended)).status).toBe(0)
+        expect(child.stdout() + child.stderr()).not.toContain("correct")
+      })
+    ))
+
+  test.each([
+    ["Ctrl-C", "\u0003", 130],
+    ["Ctrl-D", "\u0004", 2]
+  ])("is nobody's after %s", (_, key, status) =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const child = yield* asked(cwd)
+        child.process.stdin?.write(`half of it${key}`)
+        expect((yield* Effect.promise(() => child.ended)).status).toBe(status)
+        expect(child.stdout() + child.stderr()).not.toContain("half")
+      })
+    )
+  )
 })
