@@ -5,12 +5,13 @@ import { Conflict, type Storage, StorageUnavailable } from "../../core/ports/Sto
 import { Meters } from "../../runtimes/observe/metrics/Meters.ts"
 import { meteredServe } from "../../runtimes/observe/metrics/meteredServe.ts"
 import { meteredStorage } from "../../runtimes/observe/metrics/meteredStorage.ts"
+import { processMeters } from "../../runtimes/observe/metrics/processMeters.ts"
 import { freePort } from "../harness/freePort.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { command } from "../runtimes/given/tessera.ts"
 import { head, open } from "../runtimes/given/wire.ts"
 import { type Family, parseExposition, sampleOf } from "./given/exposition.ts"
-import { ask, companies, ended, formOf, inFolder, register, started, tokenOf } from "./given/serving.ts"
+import { ask, companies, ended, formOf, inFolder, register, scoped, started, tokenOf } from "./given/serving.ts"
 
 const read = (port: number) =>
   Effect.map(ask(`http://127.0.0.1:${port}/metrics`), (answer) => {
@@ -198,6 +199,23 @@ describe("the requests' meters", () => {
     expect(sampleOf(after, 'tessera_requests_total{endpoint="none",method="GET",status="2xx"}')).toBe(2)
     expect(sampleOf(after, 'tessera_requests_total{endpoint="none",method="GET",status="5xx"}')).toBe(1)
   })
+})
+
+describe("the process's meters", () => {
+  test("show a stall that was over before anybody asked", () =>
+    scoped(
+      Effect.gen(function* () {
+        const meters = new Meters()
+        yield* processMeters(meters, "0")
+        const stalled = 200
+        const until = performance.now() + stalled
+        while (performance.now() < until);
+        yield* Effect.sleep(stalled)
+        const lag = sampleOf(parseExposition(meters.exposition()), "tessera_event_loop_lag_seconds")
+        // It began at any moment of the 50 ms between two looks.
+        expect(lag).toBeGreaterThanOrEqual((stalled - 50) / 1000)
+      })
+    ))
 })
 
 describe("the reader of these tests", () => {
