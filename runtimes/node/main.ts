@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import "../server/compileSchemas.ts"
 import { Result } from "effect"
-import { leave } from "../command/leave.ts"
 import { exitStatus } from "../command/Outcome.ts"
-import { run } from "../command/run.ts"
+import { program } from "../command/program.ts"
 import { loadDotenv } from "./dotenv.ts"
 import { listen } from "./listen.ts"
 
@@ -13,12 +12,4 @@ if (Result.isFailure(loaded)) {
   process.exit(exitStatus.usage)
 }
 
-const args = process.argv.slice(2)
-
-const status = await run(args, {
-  listen,
-  interactive: process.stderr.isTTY === true,
-  print: (text) => void process.stdout.write(text)
-})
-
-leave(status, args)
+await program(listen)
