@@ -44,15 +44,12 @@ const logged = async ({ child }: Shipped, answer: Answer) => {
   return { method, path }
 }
 
-/** The query: whoever is not signed in comes back to the very address that they asked for. */
-const queryAt = async ({ prefix, send }: Shipped, { method, target }: Sent): Promise<string> => {
+/** The query: whoever asks for a page and is not signed in comes back to the very address that they asked for. */
+const queryAt = async ({ prefix, send }: Shipped, { target }: Sent): Promise<string> => {
   const settings = `${prefix}/settings/apps`
   const query = queryOf(target)
-  const asked = {
-    method: method === "POST" ? "POST" : "GET",
-    target: target.includes("?") ? `${settings}?${query}` : settings
-  }
-  const back = returnTo(await send(asked))
+  const asked = target.includes("?") ? `${settings}?${query}` : settings
+  const back = returnTo(await send({ method: "GET", target: asked }))
   return back.startsWith(settings) ? queryOf(back) : back
 }
 
@@ -162,7 +159,7 @@ const signIn = async ({ person, prefix, send }: Shipped): Promise<Answer> => {
 export const signInCookies = (prefix: string) => {
   const line = (purpose: string, value: string, lasts: string) =>
     new RegExp(
-      `^tessera_${purpose}_3000${prefix && "_[a-z]+"}=${value}; Path=${prefix || "/"}; Max-Age=${lasts}; HttpOnly; SameSite=Lax$`
+      `^tessera_${purpose}_3000${prefix && "_[a-z]+_[\\w-]{8}"}=${value}; Path=${prefix || "/"}; Max-Age=${lasts}; HttpOnly; SameSite=Lax$`
     )
   return {
     location: `${prefix}/settings`,
