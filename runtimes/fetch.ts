@@ -4,9 +4,9 @@ import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.t
 import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { answerThrown, insteadOf, type Log } from "./defect.ts"
 import { type Answered, attempt, gather, type InItsContext } from "./gather.ts"
+import { webHeaders } from "./requestHeaders.ts"
 import { targetOf } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
-import { webHeaders } from "./webHeaders.ts"
 
 export type { HonoContext } from "./fetch/honoPeer.ts"
 export {

@@ -7,6 +7,7 @@ import { bodyLimit, tooLarge, unreadable } from "./bodyLimit.ts"
 import { answerThrown, insteadOf, pairsIn } from "./defect.ts"
 import { type Ask, atOnce, gather, type InItsContext } from "./gather.ts"
 import { isUnderWay, readBefore } from "./node/bodyRead.ts"
+import { nodeHeaders } from "./requestHeaders.ts"
 import { readTarget, type Target } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 import { turnedAway } from "./turnedAway.ts"
@@ -78,10 +79,7 @@ class NodeRequest implements HttpRequest {
     this.path = target.path
     this.query = target.query
     const { rawHeaders } = request
-    // RFC 9113 §8.3.1: over HTTP/2 the host is in a field of its own.
-    this.headers = {
-      get: (name) => headerOf(rawHeaders, name) ?? (name === "host" ? headerOf(rawHeaders, ":authority") : undefined)
-    }
+    this.headers = nodeHeaders((name) => headerOf(rawHeaders, name))
     this.body = body
     this.#request = request
     this.#peer = peer

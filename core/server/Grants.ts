@@ -40,6 +40,7 @@ import type { Clients } from "./Clients.ts"
 import { deciding } from "./deciding.ts"
 import { OpenedTokens } from "./OpenedTokens.ts"
 import type { Listed, Records } from "./Records.ts"
+import { tidyUp } from "./tidyUp.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Tokens as they are handed out. They go into one answer and nowhere else. */
@@ -175,12 +176,11 @@ export const makeGrants = (
    * noted of the client is left to its next request.
    */
   const proven = (workspace: WorkspaceId, client: Client, now: Instant) =>
-    Effect.catchEager(clients.markProven(workspace, client, now), (fault) =>
-      Effect.logWarning("a client that completed a flow could not be noted as proven", {
-        workspace,
-        client: client.id,
-        fault: fault._tag
-      })
+    tidyUp(
+      workspace,
+      clients.markProven(workspace, client, now),
+      "a client that completed a flow could not be noted as proven",
+      { client: client.id }
     )
 
   const checkKeyText = Effect.fnUntracedEager(function* (workspace: WorkspaceId, text: string, now: Instant) {

@@ -13,7 +13,7 @@ export const tidyUp = (
   left: string,
   about: Readonly<Record<string, string>>
 ): Effect.Effect<boolean> =>
-  Effect.matchEffect(tidying, {
-    onSuccess: () => Effect.succeed(true),
-    onFailure: (fault) => Effect.as(Effect.logWarning(left, { workspace, ...about, fault: fault._tag }), false)
-  })
+  Effect.catchEager(
+    Effect.mapEager(tidying, () => true),
+    (fault) => Effect.as(Effect.logWarning(left, { workspace, ...about, fault: fault._tag }), false)
+  )

@@ -1,8 +1,8 @@
 import type { Needs } from "../../core/http/guard.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { toResponse } from "../fetch.ts"
+import { webHeaders } from "../requestHeaders.ts"
 import { pathOf } from "../requestTarget.ts"
-import { webHeaders } from "../webHeaders.ts"
 import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
 
@@ -29,14 +29,20 @@ export interface Guard {
   readonly check: Check
 }
 
+/** A call as the web's platforms have it. */
+export const webCall = (request: Request): GuardedCall => ({
+  method: request.method,
+  path: pathOf(request.url) ?? "/",
+  headers: webHeaders(request)
+})
+
 export const guardOf = (given: Check): Guard => {
   const check: Check = async (call, needs) => {
     refuseBad(needs)
     return given(call, needs)
   }
   const guard = async (request: Request, needs: Needs): Promise<Checked<Response>> => {
-    const { method, url } = request
-    const checked = await check({ method, path: pathOf(url) ?? "/", headers: webHeaders(request) }, needs)
+    const checked = await check(webCall(request), needs)
     return checked._tag === "Admitted" ? checked : { _tag: "Refused", response: toResponse(checked.response) }
   }
   return Object.assign(guard, { check })

@@ -1,3 +1,4 @@
+import { nodeHeaders } from "../requestHeaders.ts"
 import { isWinding, readTarget } from "../requestTarget.ts"
 import type { GuardedCall } from "./Check.ts"
 
@@ -23,8 +24,5 @@ const headerOf = (request: NodeCall, name: string): string | undefined => {
 export const guardedCall = (request: NodeCall): GuardedCall => ({
   method: request.method ?? "GET",
   path: pathOf(request.originalUrl ?? request.url ?? ""),
-  headers: {
-    // RFC 9113 §8.3.1: over HTTP/2 the host is in a field of its own.
-    get: (name) => headerOf(request, name) ?? (name === "host" ? headerOf(request, ":authority") : undefined)
-  }
+  headers: nodeHeaders((name) => headerOf(request, name))
 })

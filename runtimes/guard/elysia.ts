@@ -1,9 +1,7 @@
 import type { Needs } from "../../core/http/guard.ts"
-import { pathOf } from "../requestTarget.ts"
-import { webHeaders } from "../webHeaders.ts"
 import { refuseBad } from "./BadGuardOption.ts"
 import type { Caller } from "./Caller.ts"
-import type { Guard } from "./Check.ts"
+import { type Guard, webCall } from "./Check.ts"
 
 /** What Elysia hands to a resolver, as far as a guard needs it. */
 export interface ElysiaContext {
@@ -16,9 +14,7 @@ export interface ElysiaContext {
 export const elysiaGuard = (guard: Guard, needs: Needs) => {
   refuseBad(needs)
   return async (context: ElysiaContext): Promise<{ readonly principal: Caller }> => {
-    const { request } = context
-    const call = { method: request.method, path: pathOf(request.url) ?? "/", headers: webHeaders(request) }
-    const checked = await guard.check(call, needs)
+    const checked = await guard.check(webCall(context.request), needs)
     if (checked._tag === "Admitted") return { principal: checked.principal }
     for (const [name, value] of checked.response.headers) context.set.headers[name] = value
     // Elysia answers with it and calls no handler, so no handler sees anything but a principal.

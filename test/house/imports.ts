@@ -22,8 +22,7 @@ const limits = [...server, "core/limits"]
 const contract = [...ports, "core/http/Http.ts", "core/http/Call.ts", "core/http/answer.ts", "core/openapi/contract"]
 const http = [...limits, "core/openapi/contract", "core/http"]
 const openapi = [...http, "core/openapi"]
-// The members are a list as those of settings are.
-const accounts = [...http, "core/settings/gather.ts", "core/accounts"]
+const accounts = [...http, "core/accounts"]
 
 export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/rules": rules,
@@ -43,7 +42,6 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/http/routes.ts": openapi,
   "core/accounts": accounts,
   "core/settings": [...http, "core/settings"],
-  "core/settings/gather.ts": server,
   // What proves implementations may see whatever it proves.
   "core/testing": ["core"],
   // The core's own entry and what lies beside it see everything.

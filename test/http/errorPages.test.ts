@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import { authorizeTarget, form, formHeaders, header, registerClient } from "../given/flow.ts"
-import { inWorld } from "../given/World.ts"
+import { inWorld, type World } from "../given/World.ts"
 
 const exhausted = Layer.succeed(Limiter, {
   take: (key) => Effect.fail(new TooManyRequests({ limit: key.allowance.name, retryAfterSeconds: 17 }))
@@ -63,16 +63,19 @@ describe("an authorization request that leads nowhere", () => {
     ))
 })
 
+const approve = (world: World) =>
+  world.send("POST", "/consent", {
+    as: "alice",
+    headers: formHeaders,
+    body: form({ request: "a=b", ticket: "t", decision: "approve" })
+  })
+
 describe("a page about a refusal", () => {
   test("says once when to come back after too many requests", () =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const page = yield* world.send("POST", "/consent", {
-            as: "alice",
-            headers: formHeaders,
-            body: form({ request: "a=b", ticket: "t", decision: "approve" })
-          })
+          const page = yield* approve(world)
           expect(page.status).toBe(429)
           expect(page.headers.filter(([name]) => name === "retry-after")).toEqual([["retry-after", "17"]])
           expect(page.body).toContain("Please wait a moment")
@@ -93,11 +96,7 @@ describe("a page about a refusal", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const page = yield* world.send("POST", "/consent", {
-            as: "alice",
-            headers: formHeaders,
-            body: form({ request: "a=b", ticket: "t", decision: "approve" })
-          })
+          const page = yield* approve(world)
           expect(page.body).toContain(`There were too many ${what} in a short time.`)
         }),
       {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { Limiter } from "../../core/ports/Limiter.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import {
@@ -20,6 +19,7 @@ import {
   tokensOf
 } from "../given/flow.ts"
 import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 
 const ask = (world: World, fields: Readonly<Record<string, string | undefined>>, headers = {}) =>
   world.send("POST", "/oauth/introspect", { headers: { ...formHeaders, ...headers }, body: form(fields) })
@@ -130,10 +130,7 @@ describe("introspection by a client (RFC 7662)", () => {
     ))
 
   test("takes one of the asker's share, though what it asks about went with its client or its grant", () => {
-    const taken: Array<string> = []
-    const limiter = Layer.succeed(Limiter, {
-      take: ({ allowance, of }) => Effect.sync(() => void taken.push(`${allowance.name} ${of}`))
-    })
+    const { limiter, taken } = watchedLimiter()
     return inWorld(
       (world) =>
         Effect.gen(function* () {

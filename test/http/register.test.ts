@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
-import { Limiter } from "../../core/ports/Limiter.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import type { Occasion } from "../../core/server/Occasion.ts"
@@ -20,6 +19,7 @@ import {
 } from "../given/flow.ts"
 import { byOwner, passing } from "../given/occasion.ts"
 import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 
 const post = (world: World, metadata: unknown, headers: Record<string, string> = {}) =>
   world.send("POST", "/oauth/register", {
@@ -396,10 +396,7 @@ describe("looking after a registration (RFC 7592)", () => {
     ))
 
   test("takes of the client's share, whatever is asked", () => {
-    const taken: Array<string> = []
-    const limiter = Layer.succeed(Limiter, {
-      take: ({ allowance, of }) => Effect.sync(() => void taken.push(`${allowance.name} ${of}`))
-    })
+    const { limiter, taken } = watchedLimiter()
     return inWorld(
       (world) =>
         Effect.gen(function* () {

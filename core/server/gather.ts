@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Paging } from "../pages/settings/Rows.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { Listed } from "../server/Records.ts"
+import type { Listed } from "./Records.ts"
 
 /** What one page of a list may show, and what may be looked at for it. */
 export const shownMost = 25
