@@ -82,8 +82,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const clock = yield* Clock.Clock
   const clients = makeClients(recordsOf(storage, clientKind), entropy, policy, clock)
   const grantRecords = recordsOf(storage, grantKind(policy))
-  const grants = makeGrants(
-    grantRecords,
+  const grants = makeGrants({
+    records: grantRecords,
     clients,
     keys,
     entropy,
@@ -91,8 +91,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     usage,
     limiter,
     clock,
-    options.atHand ?? littleAtHand
-  )
+    atHand: options.atHand ?? littleAtHand
+  })
   const parts: Parts = {
     policy,
     storage,

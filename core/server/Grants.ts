@@ -138,17 +138,30 @@ const keyIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fre
 
 export { currentInstant } from "../rules/Instant.ts"
 
-export const makeGrants = (
-  records: Records<Grant>,
-  clients: Clients,
-  keys: Keys["Service"],
-  entropy: Entropy["Service"],
-  policy: Policy,
-  usage: Usage,
-  limiter: Limiter["Service"],
-  clock: Clock.Clock,
-  atHand: AtHand
-): Grants => {
+/** What it takes to decide about grants, to keep them, and to seal what they issue. */
+export interface GrantsParts {
+  readonly records: Records<Grant>
+  readonly clients: Clients
+  readonly keys: Keys["Service"]
+  readonly entropy: Entropy["Service"]
+  readonly policy: Policy
+  readonly usage: Usage
+  readonly limiter: Limiter["Service"]
+  readonly clock: Clock.Clock
+  readonly atHand: AtHand
+}
+
+export const makeGrants = ({
+  atHand,
+  clients,
+  clock,
+  entropy,
+  keys,
+  limiter,
+  policy,
+  records,
+  usage
+}: GrantsParts): Grants => {
   const fresh = (sealer: Sealer): Fresh => ({ serial: hexOf(entropy.bytes(serialLength)), key: sealer.first.id })
 
   const sealed = (sealer: Sealer, workspace: WorkspaceId, tokens: Tokens, now: Instant): Issued => ({
