@@ -67,9 +67,11 @@ const isObject = (body: Json): body is Fields => typeof body === "object" && bod
 const fieldsOf = <A>(value: A) => value as Fields
 
 /** The stored form: the value's own fields, with the version of their form (`_v`) and the write they came by (`_by`). */
-export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): Fields => {
-  return { ...fieldsOf(value), _v: kind.version, _by: command }
-}
+export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): Fields => ({
+  ...fieldsOf(value),
+  _v: kind.version,
+  _by: command
+})
 
 /** What an earlier release wrote, as this one would have. */
 const upcast = <A>(kind: RecordKind<A>, { _v, _by, ...fields }: Fields, version: number): Fields =>
@@ -132,7 +134,7 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
   /** `version`: that which the record has once it is written. */
   const write = (workspace: WorkspaceId, version: number, value: A, command: string) => {
     const kept: Kept<A> = { value, version, command }
-    const body = { ...fieldsOf(value), _v: kind.version, _by: command }
+    const body = encodeBody(kind, value, command)
     // Not enumerable: JavaScriptCore writes an object with an enumerable symbol as JSON by a way that takes thrice as long.
     Object.defineProperty(body, read, { value: kept })
     return {
