@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { EndpointOf } from "../openapi/contract/Contract.ts"
 import { revokeContract } from "../openapi/contract/revoke.ts"
-import { grantMark } from "../ports/Audit.ts"
+import { grantMark } from "../rules/Id.ts"
 import { secretJson } from "./answer.ts"
 import { authenticateClient, besidesClient } from "./clientAuth.ts"
 import { sentForm } from "./form.ts"

@@ -3,8 +3,6 @@ import type { UserId } from "../rules/Id.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
-export { grantMark } from "../rules/Id.ts"
-
 /**
  * Whoever did something: a person; the command line; the program that the server is a part of; the start, which makes
  * the first account. No person's id holds a space, so none can pass for the command line or the program.

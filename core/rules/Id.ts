@@ -22,8 +22,10 @@ export type UserId = typeof UserId.Type
 export const grantIdOf = (bytes: Uint8Array): GrantId => base64Url(bytes) as GrantId
 export const clientIdOf = (bytes: Uint8Array): ClientId => base64Url(bytes) as ClientId
 
+export const markLength = 8
+
 /** A grant as logs and audit events tell it: its id is half of a token, so only the start of it is told. */
-export const grantMark = (id: GrantId): string => id.slice(0, 8)
+export const grantMark = (id: GrantId): string => id.slice(0, markLength)
 
 export const readGrantId = Schema.decodeUnknownOption(GrantId)
 export const readClientId = Schema.decodeUnknownOption(ClientId)

@@ -136,8 +136,6 @@ const serialLength = 8
 
 const keyIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fresh key's id was taken" })
 
-export { currentInstant } from "../rules/Instant.ts"
-
 /** What it takes to decide about grants, to keep them, and to seal what they issue. */
 export interface GrantsParts {
   readonly records: Records<Grant>

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Grant } from "../grant/Grant.ts"
-import { grantMark } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import { grantMark, markLength } from "../rules/Id.ts"
 import type { Listed } from "../server/Records.ts"
 
 /** A list of grants that somebody may look at. */
@@ -10,9 +10,8 @@ export type GrantList = (page: {
   readonly limit: number
 }) => Effect.Effect<Listed<Grant>, StorageUnavailable>
 
-const markLength = 8
-
-const isMark = (text: string | undefined): text is string => text !== undefined && /^[A-Za-z0-9_-]{8}$/.test(text)
+const isMark = (text: string | undefined): text is string =>
+  text !== undefined && text.length === markLength && /^[A-Za-z0-9_-]+$/.test(text)
 
 /** The grant of this list with this mark: a list is in the order of its ids, so it is the next one or none. */
 export const findMarked = (

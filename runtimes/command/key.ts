@@ -1,7 +1,7 @@
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { Key } from "../../core/grant/Grant.ts"
-import { grantMark } from "../../core/ports/Audit.ts"
+import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { createKey } from "../../core/server/createKey.ts"
 import { revokeKey } from "../../core/server/revokeKey.ts"

@@ -1,6 +1,6 @@
 import { Duration, Effect, Option, Redacted } from "effect"
 import type { Grant, Key } from "../../core/grant/Grant.ts"
-import { grantMark } from "../../core/ports/Audit.ts"
+import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { BadKeyTerms, keyNameLength } from "../../core/rules/KeyTerms.ts"
 import { createKey } from "../../core/server/createKey.ts"

@@ -1,5 +1,5 @@
 import type { Principal } from "../../core/grant/Principal.ts"
-import { grantMark } from "../../core/ports/Audit.ts"
+import { grantMark } from "../../core/rules/Id.ts"
 
 interface Common {
   /** Who issued the token, and so whose API it is for. */

@@ -5,8 +5,8 @@ import { makePasswords } from "../../core/accounts/Passwords.ts"
 import { SignInThrottle } from "../../core/accounts/SignInThrottle.ts"
 import { makeSignIn } from "../../core/accounts/signIn.ts"
 import type { UserId } from "../../core/rules/Id.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { Overloaded } from "../../core/rules/Refusal.ts"
-import { currentInstant } from "../../core/server/Grants.ts"
 import { addAccount, Browser, cheap, type House, inHouse, secret } from "./House.ts"
 
 /** Composed in a way that NFKC takes apart. */
