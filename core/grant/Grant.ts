@@ -96,21 +96,26 @@ export const ownerOf = (grant: Grant): string => {
 export const userGrants = (user: UserId): string => `user:${user}`
 export const keyGrants = "keys"
 
-/** Kept a little longer than anything that it issued, so that what comes late is still told apart in the log. */
-const margin: Millis = 24 * 60 * 60 * 1000
-
-/** From when on nothing that the grant ever issued could open any door. */
-export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
+/** From when on nothing that the grant has issued could open any door, if nobody refreshes it; `null`: never. */
+export const endOf = (grant: Grant, accessTtl: Millis): Instant | null => {
   switch (grant._tag) {
     case "Pending":
-      return later(grant.codeExpiresAt, margin)
+      return grant.codeExpiresAt
     case "Active":
-      return later(grant.refresh.expiresAt, accessTtl + margin)
+      return later(grant.refresh.expiresAt, accessTtl)
     case "Standing":
       return null
     case "Key":
-      return grant.expiresAt === null ? null : later(grant.expiresAt, margin)
+      return grant.expiresAt
     case "Revoked":
-      return grant.endsAt === null ? null : later(grant.endsAt, margin)
+      return grant.endsAt
   }
+}
+
+const margin: Millis = 24 * 60 * 60 * 1000
+
+/** Kept a little longer than anything that it issued, so that what comes late is still told apart in the log. */
+export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
+  const end = endOf(grant, accessTtl)
+  return end === null ? null : later(end, margin)
 }

@@ -18,13 +18,14 @@ export interface Refresh {
   readonly resource: Resource | null
 }
 
-type Standing = "current" | "retried" | "reused" | "ahead"
+/** Where a token that is presented stands in its grant's line of refresh tokens. */
+type PlaceInLine = "current" | "retried" | "reused" | "ahead"
 
 /**
  * A client whose answer got lost, or that has two tabs, presents the token that it just spent, for a moment.
  * After that it is theft (RFC 9700 §4.14.2).
  */
-const standingOf = (presented: RefreshToken, grant: Active, policy: Policy, now: Instant): Standing => {
+const placeInLine = (presented: RefreshToken, grant: Active, policy: Policy, now: Instant): PlaceInLine => {
   const behind = grant.refresh.generation - presented.generation
   if (behind === 0) return "current"
   if (behind < 0) return "ahead"
@@ -48,9 +49,9 @@ export const refresh = (
   if (grant.client !== by.client.id) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
 
-  const standing = standingOf(command.presented, grant, policy, now)
-  if (standing === "ahead") return refuse(new InvalidGrant({ reason: "ahead_of_grant" }))
-  if (standing === "reused") {
+  const place = placeInLine(command.presented, grant, policy, now)
+  if (place === "ahead") return refuse(new InvalidGrant({ reason: "ahead_of_grant" }))
+  if (place === "reused") {
     const refusal = new InvalidGrant({ reason: "refresh_reused", ended: grantMark(grant.id) })
     return refuseAndKeep(revoked(grant, "refresh_reused", policy, now), refusal)
   }
@@ -61,7 +62,7 @@ export const refresh = (
   const resource = narrowResource(grant.resource, command.resource)
   if (Result.isFailure(resource)) return refuse(resource.failure)
 
-  if (standing === "retried") return answer(tokensOf(grant, scope.success, resource.success, policy, now, fresh))
+  if (place === "retried") return answer(tokensOf(grant, scope.success, resource.success, policy, now, fresh))
   const next = activeFrom(grant, grant.access, grant.refresh.generation + 1, grant.endsAt, policy, now, fresh)
   return answerAndKeep(next, tokensOf(next, scope.success, resource.success, policy, now, fresh))
 }

@@ -3,23 +3,10 @@ import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts
 import type { Policy } from "../rules/Policy.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
-import type { AccessTokens, Active, Grant, Revoked, Standing } from "./Grant.ts"
+import { type AccessTokens, type Active, endOf, type Grant, type Revoked, type Standing } from "./Grant.ts"
 
 /** More than this many single revocations at once, and all access tokens of the grant go. */
 export const revokedSerialsKept = 64
-
-const endOf = (grant: Exclude<Grant, Revoked>, policy: Policy): Instant | null => {
-  switch (grant._tag) {
-    case "Pending":
-      return grant.codeExpiresAt
-    case "Active":
-      return later(grant.refresh.expiresAt, policy.accessTtl)
-    case "Standing":
-      return null
-    case "Key":
-      return grant.expiresAt
-  }
-}
 
 /** The end of a grant and of everything that it ever issued. A grant dies once: the first reason stays. */
 export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: Instant): Revoked =>
@@ -35,7 +22,7 @@ export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: 
         createdAt: grant.createdAt,
         revokedAt: now,
         why,
-        endsAt: endOf(grant, policy)
+        endsAt: endOf(grant, policy.accessTtl)
       }
 
 /** Whoever may end a grant from outside the protocol: the person, or an owner of the workspace. */
