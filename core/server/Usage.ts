@@ -5,9 +5,9 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { Instant, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { Pending, type Use, type UsedThing } from "./Pending.ts"
 import type { RecordKind, Records } from "./Records.ts"
 import { transact } from "./transact.ts"
+import { UnwrittenUses, type Use, type UsedThing } from "./UnwrittenUses.ts"
 import { writeAll } from "./writeAll.ts"
 
 /** When something was last used. Apart from the thing itself, so that looking at a token never writes its grant. */
@@ -19,7 +19,7 @@ const keptFor = 400 * 24 * 60 * 60 * 1000
 /** Noted at most this often for one thing. */
 const granularity = 60_000
 /** More than this many things at once, and some are noted later than they might be. */
-const pendingMost = 100_000
+const unwrittenMost = 100_000
 
 export const usageKind: RecordKind<LastUse> = {
   kind: "usage",
@@ -44,7 +44,7 @@ export interface Usage {
 }
 
 export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]): Usage => {
-  const pending = new Pending()
+  const uses = new UnwrittenUses()
   const recordId = (thing: UsedThing, id: string) => `${thing}:${id}`
 
   const note = ({ id: name, thing, usedAt, workspace }: Use) => {
@@ -56,22 +56,22 @@ export const makeUsage = (records: Records<LastUse>, entropy: Entropy["Service"]
 
   return {
     saw: (thing, workspace, id, now) => {
-      const before = pending.get(thing, workspace, id)
+      const before = uses.get(thing, workspace, id)
       if (before !== undefined && now - before < granularity) return
-      if (before === undefined && pending.size >= pendingMost) return
-      pending.set({ thing, workspace, id, usedAt: now })
+      if (before === undefined && uses.size >= unwrittenMost) return
+      uses.set({ thing, workspace, id, usedAt: now })
     },
     lastUse: (thing, workspace, id) => {
-      const unwritten = pending.get(thing, workspace, id)
+      const unwritten = uses.get(thing, workspace, id)
       return unwritten !== undefined
         ? Effect.succeedSome(unwritten)
         : Effect.map(records.get(workspace, recordId(thing, id)), (kept) => Option.fromUndefinedOr(kept?.value.usedAt))
     },
     flush: Effect.suspend(() =>
       writeAll(
-        pending.snapshot(),
-        (use) => Effect.tap(note(use), () => Effect.sync(() => pending.written(use))),
-        (use) => pending.postpone(use)
+        uses.snapshot(),
+        (use) => Effect.tap(note(use), () => Effect.sync(() => uses.written(use))),
+        (use) => uses.postpone(use)
       )
     )
   }

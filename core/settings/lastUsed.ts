@@ -3,7 +3,7 @@ import type { Call } from "../http/Call.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant } from "../rules/Instant.ts"
-import type { UsedThing } from "../server/Pending.ts"
+import type { UsedThing } from "../server/UnwrittenUses.ts"
 
 /** The rows of a page, each with when its thing was last used. */
 export const withLastUse = <Row>(
