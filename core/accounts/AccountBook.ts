@@ -1,7 +1,7 @@
 import { Effect, type Result } from "effect"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { base64Url } from "../rules/Base64Url.ts"
 import { idLength, type UserId } from "../rules/Id.ts"
 import { type Instant, later } from "../rules/Instant.ts"
@@ -53,10 +53,7 @@ export interface AccountBook {
     id: UserId,
     change: (account: Active) => Account | undefined
   ) => Effect.Effect<Account | undefined, Storing>
-  readonly list: (
-    workspace: WorkspaceId,
-    page: { readonly after: string | undefined; readonly limit: number }
-  ) => Effect.Effect<Listed<Account>, StorageUnavailable>
+  readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Account>, StorageUnavailable>
   /** The id opens no account any more; `false` where it already did. */
   readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
   /** The way back out of `Leaving`: the person can sign in again. */
@@ -174,7 +171,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
           return next === undefined ? answer(undefined) : answerAndKeep(next, next)
         })
       ),
-    list: (workspace, page) => accounts.list(workspace, accountsOwner, page),
+    list: (workspace, slice) => accounts.list(workspace, accountsOwner, slice),
     block: (workspace, id, now) =>
       decided(
         transact(accounts, entropy, workspace, id, (account: Account | undefined) =>

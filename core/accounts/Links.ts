@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { base64Url } from "../rules/Base64Url.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
@@ -31,7 +31,7 @@ export interface Links {
   readonly list: (
     workspace: WorkspaceId,
     tag: Link["_tag"],
-    page: { readonly after: string | undefined; readonly limit: number }
+    slice: Slice
   ) => Effect.Effect<Listed<Link>, StorageUnavailable>
 }
 
@@ -60,6 +60,6 @@ export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service
         : Effect.succeed(undefined),
     byId,
     remove: (workspace, id) => records.remove(workspace, id),
-    list: (workspace, tag, page) => records.list(workspace, linksOwner(tag), page)
+    list: (workspace, tag, slice) => records.list(workspace, linksOwner(tag), slice)
   }
 }

@@ -34,13 +34,17 @@ export interface StoredRecord extends NewRecord {
   readonly reading?: Reading | undefined
 }
 
-export interface Listing {
-  readonly workspace: string
-  readonly kind: Kind
-  readonly owner: string
+/** Which part of a list is asked for. */
+export interface Slice {
   /** The last id of the page before; `undefined` starts at the first. */
   readonly after: string | undefined
   readonly limit: number
+}
+
+export interface Listing extends Slice {
+  readonly workspace: string
+  readonly kind: Kind
+  readonly owner: string
 }
 
 export interface Page {

@@ -2,7 +2,7 @@ import { type Clock, Effect, Option } from "effect"
 import { type Client, proven } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import type { Conflict, Slice, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId } from "../rules/Id.ts"
 import { type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -39,10 +39,7 @@ export interface Clients {
     now: Instant
   ) => Effect.Effect<void, StorageUnavailable | Contended>
   readonly remove: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<void, StorageUnavailable>
-  readonly list: (
-    workspace: WorkspaceId,
-    page: { readonly after: string | undefined; readonly limit: number }
-  ) => Effect.Effect<Listed<Client>, StorageUnavailable>
+  readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Client>, StorageUnavailable>
 }
 
 const cachedClients = 10_000
@@ -100,6 +97,6 @@ export const makeClients = (
         ? Effect.asVoid(change(workspace, client.id, (stored) => Option.getOrElse(proven(stored, now), () => stored)))
         : Effect.void,
     remove: (workspace, id) => Effect.ensuring(records.remove(workspace, id), forget(workspace, id)),
-    list: (workspace, page) => records.list(workspace, clientOwner, page)
+    list: (workspace, slice) => records.list(workspace, clientOwner, slice)
   }
 }

@@ -15,7 +15,7 @@ import { revokeGrant, revokeToken } from "../grant/revoke.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Limiter } from "../ports/Limiter.ts"
-import { Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { hexOf } from "../rules/Hex.ts"
 import { type GrantId, grantIdOf, idLength, type UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
@@ -120,12 +120,9 @@ export interface Grants {
   readonly ofUser: (
     workspace: WorkspaceId,
     user: UserId,
-    page: { readonly after: string | undefined; readonly limit: number }
+    slice: Slice
   ) => Effect.Effect<Listed<Grant>, StorageUnavailable>
-  readonly keys: (
-    workspace: WorkspaceId,
-    page: { readonly after: string | undefined; readonly limit: number }
-  ) => Effect.Effect<Listed<Grant>, StorageUnavailable>
+  readonly keys: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
   readonly createKey: (
     workspace: WorkspaceId,
     asked: { readonly name: string; readonly expiresAt: Instant | null }
@@ -371,8 +368,8 @@ export const makeGrants = ({
         records.remove(workspace, id),
         Effect.sync(() => forget(workspace, id))
       ),
-    ofUser: (workspace, user, page) => records.list(workspace, userGrants(user), page),
-    keys: (workspace, page) => records.list(workspace, keyGrants, page),
+    ofUser: (workspace, user, slice) => records.list(workspace, userGrants(user), slice),
+    keys: (workspace, slice) => records.list(workspace, keyGrants, slice),
     createKey: Effect.fnUntracedEager(function* (workspace, asked) {
       const now = instantOf(clock)
       const id = grantIdOf(entropy.bytes(idLength))

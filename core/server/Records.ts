@@ -3,6 +3,7 @@ import {
   type Conflict,
   type Json,
   type Kind,
+  type Slice,
   type Storage,
   StorageUnavailable,
   type StoredRecord
@@ -51,11 +52,7 @@ export interface Records<A> {
     command: string
   ) => Effect.Effect<void, Conflict | StorageUnavailable>
   readonly remove: (workspace: WorkspaceId, id: string) => Effect.Effect<void, StorageUnavailable>
-  readonly list: (
-    workspace: WorkspaceId,
-    owner: string,
-    page: { readonly after: string | undefined; readonly limit: number }
-  ) => Effect.Effect<Listed<A>, StorageUnavailable>
+  readonly list: (workspace: WorkspaceId, owner: string, slice: Slice) => Effect.Effect<Listed<A>, StorageUnavailable>
 }
 
 type Fields = { readonly [key: string]: Json }
@@ -160,8 +157,8 @@ export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): 
     replace: (workspace, expected, value, command) =>
       storage.replace(expected, write(workspace, expected + 1, value, command)),
     remove: (workspace, id) => storage.remove({ workspace, kind: kind.kind, id }),
-    list: (workspace, owner, page) =>
-      Effect.flatMap(storage.list({ workspace, kind: kind.kind, owner, ...page }), (found) => {
+    list: (workspace, owner, slice) =>
+      Effect.flatMap(storage.list({ workspace, kind: kind.kind, owner, ...slice }), (found) => {
         const values: Array<A> = []
         for (const record of found.records) {
           const kept = keptIn<A>(record)

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Paging } from "../pages/settings/Rows.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Slice, StorageUnavailable } from "../ports/Storage.ts"
 import type { Listed } from "./Records.ts"
 
 /** What one page of a list may show, and what may be looked at for it. */
@@ -16,10 +16,7 @@ export interface Gathered<B> {
 
 /** Goes through a list until a page is full, or enough was looked at for one request. */
 export const gather = Effect.fnUntraced(function* <A extends { readonly id: string }, B>(
-  list: (page: {
-    readonly after: string | undefined
-    readonly limit: number
-  }) => Effect.Effect<Listed<A>, StorageUnavailable>,
+  list: (slice: Slice) => Effect.Effect<Listed<A>, StorageUnavailable>,
   start: string | undefined,
   pick: (value: A) => Effect.Effect<B | undefined, StorageUnavailable>
 ): Effect.fn.Return<Gathered<B>, StorageUnavailable> {

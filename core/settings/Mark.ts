@@ -1,14 +1,11 @@
 import { Effect } from "effect"
 import type { Grant } from "../grant/Grant.ts"
-import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark, markLength } from "../rules/Id.ts"
 import type { Listed } from "../server/Records.ts"
 
 /** A list of grants that somebody may look at. */
-export type GrantList = (page: {
-  readonly after: string | undefined
-  readonly limit: number
-}) => Effect.Effect<Listed<Grant>, StorageUnavailable>
+export type GrantList = (slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
 
 const isMark = (text: string | undefined): text is string =>
   text !== undefined && text.length === markLength && /^[A-Za-z0-9_-]+$/.test(text)
