@@ -9,6 +9,7 @@ import type { Contended } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
 import { recordsOf } from "../server/Records.ts"
 import { transact } from "../server/transact.ts"
+import { eachOf } from "../server/wholeList.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Session, sessionKind, sessionsOwner } from "./Session.ts"
 
@@ -37,7 +38,6 @@ export interface Sessions {
 }
 
 const secretLength = 32
-const pageSize = 100
 
 export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Service"], ttl: Millis): Sessions => {
   const records = recordsOf(storage, sessionKind)
@@ -63,13 +63,10 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
         Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
       ),
     end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
-    endAll: Effect.fnUntraced(function* (workspace, account, before = Number.POSITIVE_INFINITY) {
-      let after: string | undefined
-      do {
-        const page = yield* records.list(workspace, sessionsOwner(account), { after, limit: pageSize })
-        for (const { epoch, id } of page.values) if (epoch < before) yield* records.remove(workspace, id)
-        after = page.next
-      } while (after !== undefined)
-    })
+    endAll: (workspace, account, before = Number.POSITIVE_INFINITY) =>
+      eachOf(
+        (slice) => records.list(workspace, sessionsOwner(account), slice),
+        ({ epoch, id }) => (epoch < before ? records.remove(workspace, id) : Effect.void)
+      )
   }
 }

@@ -5,6 +5,7 @@ import { currentInstant, hasPassed, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { Grants } from "../server/Grants.ts"
 import { tidyUp } from "../server/tidyUp.ts"
+import { eachOf, wholeList } from "../server/wholeList.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Account, Leaving } from "./Account.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
@@ -28,37 +29,24 @@ export const tellRevoked = (
 
 type Storing = StorageUnavailable | Contended
 
-const pageSize = 100
 /**
  * A request that found somebody signed in a moment before may still write: a session, a consent. So what they had is
  * ended again until nothing of that kind can be under way.
  */
 const leavingFor = 15 * 60 * 1000
 
-const everybody = Effect.fnUntraced(function* (accounts: Accounts["Service"], workspace: WorkspaceId) {
-  const all: Array<Account> = []
-  let after: string | undefined
-  do {
-    const page = yield* accounts.book.list(workspace, { after, limit: pageSize })
-    all.push(...page.values)
-    after = page.next
-  } while (after !== undefined)
-  return all
-})
+const everybody = (accounts: Accounts["Service"], workspace: WorkspaceId) =>
+  wholeList((slice) => accounts.book.list(workspace, slice))
 
 const hasOtherOwner = (all: ReadonlyArray<Account>, id: UserId): boolean =>
   all.some((account) => account._tag === "Active" && account.role === "owner" && account.id !== id)
 
-const revokeAll = Effect.fnUntraced(function* (grants: GrantsOfUser, workspace: WorkspaceId, user: UserId) {
-  let after: string | undefined
-  do {
-    const page = yield* grants.ofUser(workspace, user, { after, limit: pageSize })
-    for (const grant of page.values) {
-      if (grant._tag !== "Revoked") yield* grants.revokeGrant(workspace, grant.id, "by_owner")
-    }
-    after = page.next
-  } while (after !== undefined)
-})
+const revokeAll = (grants: GrantsOfUser, workspace: WorkspaceId, user: UserId) =>
+  eachOf(
+    (slice) => grants.ofUser(workspace, user, slice),
+    (grant) =>
+      grant._tag === "Revoked" ? Effect.void : Effect.asVoid(grants.revokeGrant(workspace, grant.id, "by_owner"))
+  )
 
 /** What somebody left open for themselves or for friends is not to outlast them; they are invited anew, if at all. */
 const withdrawInvitations = Effect.fnUntraced(function* (
@@ -67,16 +55,14 @@ const withdrawInvitations = Effect.fnUntraced(function* (
   email: Email
 ) {
   const now = yield* currentInstant
-  let after: string | undefined
-  do {
-    const page = yield* accounts.links.list(workspace, "Invitation", { after, limit: pageSize })
-    for (const link of page.values) {
-      if (link._tag !== "Invitation" || link.invitedBy !== email) continue
+  yield* eachOf(
+    (slice) => accounts.links.list(workspace, "Invitation", slice),
+    Effect.fnUntraced(function* (link) {
+      if (link._tag !== "Invitation" || link.invitedBy !== email) return
       yield* accounts.book.block(workspace, link.account, now)
       yield* accounts.links.remove(workspace, link.id)
-    }
-    after = page.next
-  } while (after !== undefined)
+    })
+  )
 })
 
 /** Ends what is left to somebody who was shut out: the invitations that they made, and all that they ever allowed. */

@@ -8,8 +8,8 @@ import { currentInstant } from "../../core/rules/Instant.ts"
 import { deleteClient } from "../../core/server/deleteClient.ts"
 import { registerClient } from "../../core/server/registerClient.ts"
 import { switchClient } from "../../core/server/switchClient.ts"
+import { wholeList } from "../../core/server/wholeList.ts"
 import { type Administration, administer } from "./administration.ts"
-import { everyPage } from "./everyPage.ts"
 import { notFound } from "./Outcome.ts"
 import { facts, json, print, table, timeText } from "./output.ts"
 
@@ -35,7 +35,7 @@ const list = Command.make("list", { json }, (given) =>
     Effect.gen(function* () {
       const { parts, workspace } = administration
       const now = yield* currentInstant
-      const clients = (yield* everyPage((page) => parts.clients.list(workspace.id, page))).filter((client) =>
+      const clients = (yield* wholeList((page) => parts.clients.list(workspace.id, page))).filter((client) =>
         isKnown(client, now)
       )
       const used = yield* Effect.forEach(clients, (client) =>

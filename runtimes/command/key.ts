@@ -5,15 +5,15 @@ import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { createKey } from "../../core/server/createKey.ts"
 import { revokeKey } from "../../core/server/revokeKey.ts"
+import { wholeList } from "../../core/server/wholeList.ts"
 import { findMarked } from "../../core/settings/Mark.ts"
 import { type Administration, administer } from "./administration.ts"
-import { everyPage } from "./everyPage.ts"
 import { notFound } from "./Outcome.ts"
 import { json, print, table, timeText } from "./output.ts"
 
 const keysOf = ({ parts, workspace }: Administration) =>
   Effect.map(
-    everyPage((page) => parts.grants.keys(workspace.id, page)),
+    wholeList((page) => parts.grants.keys(workspace.id, page)),
     (grants) => grants.filter((grant): grant is Key => grant._tag === "Key")
   )
 

@@ -4,8 +4,8 @@ import type { Active } from "../../core/accounts/Account.ts"
 import { normaliseEmail } from "../../core/accounts/Email.ts"
 import { hasAccounts } from "../../core/accounts/firstOwner.ts"
 import { removeAccount, tellRevoked } from "../../core/accounts/removal.ts"
+import { wholeList } from "../../core/server/wholeList.ts"
 import { type Administration, administer, by } from "./administration.ts"
-import { everyPage } from "./everyPage.ts"
 import { notFound } from "./Outcome.ts"
 import { json, print, table } from "./output.ts"
 import { newSecret } from "./secretInput.ts"
@@ -57,7 +57,7 @@ const add = Command.make(
 const list = Command.make("list", { json }, (given) =>
   administer(({ accounts, workspace }) =>
     Effect.gen(function* () {
-      const all = yield* everyPage((page) => accounts.book.list(workspace.id, page))
+      const all = yield* wholeList((page) => accounts.book.list(workspace.id, page))
       const active = all.filter((account): account is Active => account._tag === "Active")
       yield* print(
         given.json,

@@ -5,6 +5,7 @@ import type { Grant } from "../../core/grant/Grant.ts"
 import { grantMark, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { endGrant } from "../../core/server/endGrant.ts"
+import { eachOf } from "../../core/server/wholeList.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 
@@ -32,8 +33,6 @@ export interface GrantsApi {
 const readUser = Schema.decodeUnknownOption(UserId)
 
 const everybodys: GrantList = () => Effect.succeed({ values: [], next: undefined })
-
-const batch = 100
 
 export const grantsApi = (administration: Administration): GrantsApi => {
   const { occasion, parts, run, workspace } = administration
@@ -86,14 +85,12 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     revokeAll: (user) =>
       run(
         Effect.gen(function* () {
-          const list = grantsOf(user)
           let count = 0
-          let after: string | undefined
-          do {
-            const page = yield* list({ after, limit: batch })
-            for (const grant of page.values) if (yield* revoke(grant)) count++
-            after = page.next
-          } while (after !== undefined)
+          yield* eachOf(grantsOf(user), (grant) =>
+            Effect.map(revoke(grant), (revoked) => {
+              if (revoked) count++
+            })
+          )
           return count
         })
       )
