@@ -5,6 +5,7 @@ import type { HttpResponse } from "../http/Http.ts"
 import { lateFormNotice } from "../http/lateForm.ts"
 import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
+import { authorizeAt } from "../http/paths.ts"
 import { refused } from "../http/refused.ts"
 import { takeOfAddress } from "../http/takeOfAddress.ts"
 import { type LoginPage, loginPage } from "../pages/Login.ts"
@@ -13,7 +14,6 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { readClientId } from "../rules/Id.ts"
 import { networkOf } from "../rules/Network.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts } from "./Accounts.ts"
 import { drawForm, isOwnForm } from "./browserForm.ts"
 import { knownDevice } from "./Device.ts"
@@ -33,7 +33,7 @@ const sentBy = Effect.fnUntraced(function* (
   returnTo: string
 ): Effect.fn.Return<string | undefined, StorageUnavailable> {
   const { path, query } = partsOf(returnTo)
-  if (path !== `${basePath(call.workspace.issuer)}/oauth/authorize`) return undefined
+  if (path !== authorizeAt(call.workspace)) return undefined
   const id = readClientId(readParameters(query).parameters.get("client_id"))
   const client = id._tag === "Some" ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
   return client?.about.client_name

@@ -10,13 +10,13 @@ import { endGrant } from "../server/endGrant.ts"
 import type { Approval } from "../server/Grants.ts"
 import { isCsrfField } from "../token/csrf.ts"
 import { openTicket, wasShown } from "../token/Ticket.ts"
-import { basePath } from "../workspace/Workspace.ts"
 import { type AuthorizationRequest, readAuthorizationRequest, returnRefusal, returnTo } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
 import { addressOf } from "./comeBackTo.ts"
 import { readForm } from "./form.ts"
 import { noteOf, occasionBy } from "./occasion.ts"
 import type { Parts } from "./Parts.ts"
+import { authorizeAt } from "./paths.ts"
 import { refused } from "./refused.ts"
 import { shownTerms, ticketBinding } from "./ticketBinding.ts"
 
@@ -114,7 +114,7 @@ export const consentDecision = Effect.fnUntraced(function* (
   }
   const here = yield* parts.owner.current(call.workspace, call.request)
   if (Option.isNone(here)) {
-    const authorize = addressOf(`${basePath(call.workspace.issuer)}/oauth/authorize`, query)
+    const authorize = addressOf(authorizeAt(call.workspace), query)
     return { _tag: "SignIn", at: parts.owner.signInAt(call.workspace, authorize) }
   }
   const { session, user } = here.value

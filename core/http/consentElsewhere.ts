@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { clientName } from "../pages/Consent.ts"
 import { type ReturnAddress, returnAddress } from "../pages/ReturnAddress.ts"
-import { basePath } from "../workspace/Workspace.ts"
 import { secretJson } from "./answer.ts"
 import { returnRefusal } from "./authorizationRequest.ts"
 import { asked } from "./authorize.ts"
@@ -9,11 +8,11 @@ import type { Call, Endpoint } from "./Call.ts"
 import { comeBackTo } from "./comeBackTo.ts"
 import { type ConsentDecision, consentDecision } from "./consentDecision.ts"
 import { consentModel } from "./consentModel.ts"
-import { consentPath } from "./consentPath.ts"
 import { readParameters } from "./form.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 import type { Interaction } from "./interaction.ts"
 import type { Parts } from "./Parts.ts"
+import { authorizeAt, consentPath } from "./paths.ts"
 import type { Route } from "./Route.ts"
 import { refused } from "./refused.ts"
 import { oauthError } from "./wire.ts"
@@ -50,7 +49,7 @@ export type ConsentTold =
 /** The authorization request as the browser would make it, by itself. */
 const authorizing = (call: Call, query: string): Call => {
   const { headers, peer } = call.request
-  const path = `${basePath(call.workspace.issuer)}/oauth/authorize`
+  const path = authorizeAt(call.workspace)
   return { ...call, request: { method: "GET", path, query, headers, body: "", peer } }
 }
 

@@ -3,8 +3,8 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Refusal, TooManyRequests, UntrustedRequest } from "../rules/Refusal.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import type { Call } from "./Call.ts"
-import { consentPath } from "./consentPath.ts"
 import { readForm } from "./form.ts"
+import { authorizeAt, consentPath } from "./paths.ts"
 import { faultToWire } from "./wire.ts"
 
 const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
@@ -37,11 +37,10 @@ const unreadable = (fault: Refusal): Errors.CommonError => {
 
 /** The page of a form is at the form's own path, but for consent: that one opens from the request that it answers. */
 const startAgainAt = (call: Call): string | undefined => {
-  const base = basePath(call.workspace.issuer)
-  if (call.path !== consentPath) return base + call.path
+  if (call.path !== consentPath) return basePath(call.workspace.issuer) + call.path
   const form = readForm(call.request)
   const asked = form._tag === "Success" ? form.success.get("request") : undefined
-  return asked === undefined ? undefined : `${base}/oauth/authorize?${asked}`
+  return asked === undefined ? undefined : `${authorizeAt(call.workspace)}?${asked}`
 }
 
 /** What a person reads about a refusal. */

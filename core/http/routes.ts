@@ -18,11 +18,11 @@ import { authorizeEndpoint } from "./authorize.ts"
 import { companiesEndpoint } from "./companies.ts"
 import { consentEndpoint, consentMissingEndpoint } from "./consent.ts"
 import { consentElsewhere } from "./consentElsewhere.ts"
-import { consentPath } from "./consentPath.ts"
 import { livenessEndpoint, readinessEndpoint } from "./health.ts"
 import { introspectEndpoint } from "./introspect.ts"
 import { authorizationServerEndpoint, protectedResourceEndpoint, protectedResourcePath } from "./metadata.ts"
 import type { Parts } from "./Parts.ts"
+import { authorizePath, consentPath } from "./paths.ts"
 import type { Route } from "./Route.ts"
 import {
   deleteRegistrationEndpoint,
@@ -35,7 +35,7 @@ import { revokeEndpoint } from "./revoke.ts"
 import { tokenEndpoint } from "./token.ts"
 import { userinfoEndpoint } from "./userinfo.ts"
 
-/** The table: every path that the protocol answers, in the order of DESIGN section 4. */
+/** The table: every path that the protocol answers. */
 export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): ReadonlyArray<Route> => [
   {
     path: "/.well-known/oauth-authorization-server",
@@ -87,7 +87,7 @@ export const protocolRoutes = (parts: Parts, all: () => ReadonlyArray<Route>): R
     cors: true
   },
   {
-    path: "/oauth/authorize",
+    path: authorizePath,
     match: "exact",
     methods: { GET: authorizeEndpoint(parts) },
     contracts: { GET: authorizeContract },
