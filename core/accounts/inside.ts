@@ -5,13 +5,10 @@ import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import { lateFormNotice, wayBack } from "../http/lateForm.ts"
 import type { Parts } from "../http/Parts.ts"
-import { refused } from "../http/refused.ts"
-import { ownersOnly } from "../pages/CommonErrors.ts"
 import type { Visitor } from "../pages/Visitor.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import { csrfField, isCsrfField } from "../token/csrf.ts"
-import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts, Here } from "./Accounts.ts"
 
 /** A call of somebody who is signed in. */
@@ -37,7 +34,7 @@ export const visitorOf = ({ call, csrf, here }: Inside, said: Visitor["notice"])
 type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
 
 /** A page of settings: whoever is not signed in is sent to do so, whoever may not see it is told. */
-const admitted = (
+export const insidePage = (
   parts: Parts,
   accounts: Accounts["Service"],
   who: "anybody" | "owners",
@@ -46,14 +43,9 @@ const admitted = (
   Effect.fnUntraced(function* (call) {
     const here = Option.getOrUndefined(yield* accounts.here(call.workspace, call.request))
     if (here === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
-    if (who === "owners" && here.account.role !== "owner") {
-      yield* refused(parts.audit, call, new OwnersOnly())
-      return parts.pages.error(call.workspace, 403, ownersOnly(`${basePath(call.workspace.issuer)}/settings`))
-    }
+    if (who === "owners" && here.account.role !== "owner") return yield* new OwnersOnly()
     return yield* answer({ call, here, csrf: csrfField(parts.keys.current(), call.workspace.id, here.session.id) })
   })
-
-export const insidePage = admitted
 
 /** The same for its forms: only those count that were drawn for this very session. */
 export const insideForm = (
@@ -62,7 +54,7 @@ export const insideForm = (
   who: "anybody" | "owners",
   answer: (inside: Inside, form: Parameters) => Answer
 ): Endpoint =>
-  admitted(
+  insidePage(
     parts,
     accounts,
     who,

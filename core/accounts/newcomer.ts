@@ -1,5 +1,6 @@
 import { Effect, Redacted } from "effect"
 import type { Call, Endpoint } from "../http/Call.ts"
+import { commonErrorPage } from "../http/faultPage.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import { noteOf } from "../http/occasion.ts"
@@ -39,7 +40,7 @@ interface Typed {
 }
 
 const spent = (parts: Parts, call: Call): HttpResponse =>
-  parts.pages.error(call.workspace, 410, linkSpent(`${basePath(call.workspace.issuer)}/login`))
+  commonErrorPage(parts.pages, call, linkSpent(`${basePath(call.workspace.issuer)}/login`))
 
 /** A link of this kind whose account can still be opened. Looking at it uses nothing up: scanners of mail look, too. */
 const arrive = Effect.fnUntraced(function* (

@@ -3,6 +3,7 @@ import { nothingToApprove } from "../pages/CommonErrors.ts"
 import { seeOther } from "./answer.ts"
 import type { Call, Endpoint } from "./Call.ts"
 import { type ConsentDecision, consentDecision } from "./consentDecision.ts"
+import { commonErrorPage } from "./faultPage.ts"
 import type { HttpResponse } from "./Http.ts"
 import type { Parts } from "./Parts.ts"
 
@@ -26,7 +27,5 @@ export const consentEndpoint =
 /** The page itself is only ever an answer to an authorization request; whoever comes here by hand is told so. */
 export const consentMissingEndpoint =
   (parts: Parts): Endpoint =>
-  (call) => {
-    const { status, ...words } = nothingToApprove
-    return Effect.succeed(parts.pages.error(call.workspace, status, { ...words, requestId: call.requestId }))
-  }
+  (call) =>
+    Effect.succeed(commonErrorPage(parts.pages, call, nothingToApprove))

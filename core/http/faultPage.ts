@@ -1,3 +1,4 @@
+import type { CommonError } from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/RateLimited.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -19,11 +20,14 @@ const tooMany = (pages: Pages["Service"], call: Call, fault: TooManyRequests): H
     })
   )
 
+/** An error in words for people, under its own status, with the id by which an operator finds the request. */
+export const commonErrorPage = (pages: Pages["Service"], call: Call, { status, ...words }: CommonError): HttpResponse =>
+  pages.error(call.workspace, status, { ...words, requestId: call.requestId })
+
 /** A refusal as a person reads it. */
 export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | StorageUnavailable): HttpResponse => {
   if (fault._tag === "TooManyRequests") return tooMany(pages, call, fault)
-  const { status, ...words } = faultWords(fault, call)
-  const response = pages.error(call.workspace, status, { ...words, requestId: call.requestId })
+  const response = commonErrorPage(pages, call, faultWords(fault, call))
   const headers = faultToWire(fault).headers ?? []
   return { ...response, headers: [...response.headers, ...headers] }
 }
