@@ -20,6 +20,7 @@ import { makeSessions, type Sessions } from "./Sessions.ts"
 import { SignInThrottle } from "./SignInThrottle.ts"
 import { readSessionCookie } from "./sessionCookie.ts"
 import { makeSignIn, type SignIn } from "./signIn.ts"
+import { throttled } from "./throttled.ts"
 
 type Storing = StorageUnavailable | Contended
 
@@ -159,16 +160,10 @@ export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOption
       const signedInAt = draft.signsIn === true ? now : null
       return yield* book.open(workspace, { id, email, name, role: draft.role, password, signedInAt }, now)
     }),
-    confirm: Effect.fnUntraced(function* (workspace, account, password, device, now) {
+    confirm: (workspace, account, password, device, now) => {
       const attempt = { login: `${workspace} ${loginIdOf(account.email)}`, network: undefined, device }
-      const tooMany = Option.getOrUndefined(throttle?.begin(attempt, now) ?? Option.none())
-      if (tooMany !== undefined) return yield* tooMany
-      const fits = yield* Effect.onError(passwords.verify(password, account.password), () =>
-        Effect.sync(() => throttle?.abandon(attempt, now))
-      )
-      if (fits) throttle?.succeed(attempt, now)
-      return fits
-    }),
+      return throttled(throttle, attempt, now, passwords.verify(password, account.password), (fits) => fits)
+    },
     changePassword: Effect.fnUntraced(function* (workspace, id, typed, confirmed) {
       const account = yield* book.find(workspace, id)
       if (account?._tag !== "Active") return yield* new AccountRefusal({ reason: "unknown" })

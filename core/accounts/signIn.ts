@@ -11,6 +11,7 @@ import { loginIdOf, normaliseEmail } from "./Email.ts"
 import type { Password, Passwords } from "./Passwords.ts"
 import type { SessionSecret, Sessions } from "./Sessions.ts"
 import type { Attempt, SignInThrottle } from "./SignInThrottle.ts"
+import { throttled } from "./throttled.ts"
 
 /** What was typed, and where. */
 export interface Credentials {
@@ -74,13 +75,9 @@ export const makeSignIn = (
       network: credentials.network,
       device: Option.getOrUndefined(credentials.deviceOf(login))
     }
-    const tooMany = Option.getOrUndefined(throttle?.begin(attempt, now) ?? Option.none())
-    if (tooMany !== undefined) return yield* tooMany
-    const account = yield* Effect.onError(verified(workspace, credentials, now), () =>
-      Effect.sync(() => throttle?.abandon(attempt, now))
-    )
+    const verifying = verified(workspace, credentials, now)
+    const account = yield* throttled(throttle, attempt, now, verifying, (found) => !("reason" in found))
     if ("reason" in account) return { _tag: "Failed", ...account }
-    throttle?.succeed(attempt, now)
     return { _tag: "SignedIn", account, login, secret: yield* sessions.start(workspace, account, now) }
   })
 }
