@@ -1,12 +1,12 @@
-import { type Clock, Effect, Option, type Redacted, Result } from "effect"
+import { type Clock, Effect, Option, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import type { Client } from "../client/Client.ts"
-import { apiKeySecretLength, isKeyText, makeKey, readKey } from "../grant/apiKey.ts"
+import { apiKeySecretLength, isKeyText, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
 import { type Approved, begin, codeOf } from "../grant/begin.ts"
 import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
 import { type ClientCredentials, clientCredentials } from "../grant/clientCredentials.ts"
-import { answer, type Decision, refuse } from "../grant/Decision.ts"
-import { type Active, type Grant, type Key, keyGrants, userGrants } from "../grant/Grant.ts"
+import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
+import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
 import type { Fresh, Tokens } from "../grant/issue.ts"
 import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
 import { type Redeem, redeem } from "../grant/redeem.ts"
@@ -113,7 +113,7 @@ export interface Grants {
     workspace: WorkspaceId,
     id: GrantId,
     why: "by_user" | "by_owner",
-    /** Only a grant of this subject's list, where one is given. */
+    /** Which of them may be ended so; any other is as unknown as one that is not there. */
     among?: (grant: Grant) => boolean
   ) => Effect.Effect<"revoked" | "was_revoked" | "unknown", Storing>
   readonly removeGrant: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<void, StorageUnavailable>
@@ -126,7 +126,7 @@ export interface Grants {
   readonly createKey: (
     workspace: WorkspaceId,
     asked: { readonly name: string; readonly expiresAt: Instant | null }
-  ) => Effect.Effect<{ readonly grant: Key; readonly text: Redacted.Redacted<string> }, Storing>
+  ) => Effect.Effect<NewKey, Storing>
 }
 
 const serialLength = 8
@@ -174,8 +174,6 @@ export const makeGrants = ({
     Effect.mapEager(records.get(workspace, id), (kept) => kept?.value)
 
   const openedTokens = new OpenedTokens(keys, atHand.tokens)
-  const unknown = refuseUnknown()
-  const clientGone = Effect.succeed(Result.fail(notBegun))
 
   const { decide, decideOwn, forget } = deciding(records, entropy, policy, atHand)
 
@@ -256,9 +254,7 @@ export const makeGrants = ({
     begin: Effect.fnUntracedEager(function* (workspace, approved, id) {
       const grant = begin(approved, id, policy, instantOf(clock))
       const inserted = yield* decide(workspace, id, (found) =>
-        found === undefined
-          ? { next: grant, outcome: Result.succeed(grant) }
-          : { next: undefined, outcome: Result.fail(new Conflict()) }
+        found === undefined ? answerAndKeep(grant, grant) : refuse(new Conflict())
       )
       return seal(keys.current(), workspace, codeOf(yield* Effect.fromResult(inserted)))
     }),
@@ -376,9 +372,9 @@ export const makeGrants = ({
       const made = makeKey(asked, id, entropy.bytes(apiKeySecretLength), policy, now)
       const outcome = yield* decide(workspace, id, (found) =>
         found === undefined
-          ? { next: made.grant, outcome: Result.succeed(made) }
+          ? answerAndKeep(made.grant, made)
           : // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
-            { next: undefined, outcome: Result.fail(keyIdTaken) }
+            refuse(keyIdTaken)
       )
       return yield* Effect.fromResult(outcome)
     })
@@ -393,4 +389,6 @@ const refused = <E>(failure: Result.Failure<unknown, E>): Result.Result<never, E
 /** A client's own grant is not there: never was, or went with its client, which may be known here for a moment yet. */
 const notBegun = new InvalidClient({ reason: "unknown", triedHeader: false })
 
-const refuseUnknown = () => ({ next: undefined, outcome: Result.fail(new InvalidGrant({ reason: "unknown" })) })
+const clientGone = Effect.succeed(Result.fail(notBegun))
+
+const unknown = refuse(new InvalidGrant({ reason: "unknown" }))

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { keyGrants, ownerOf } from "../grant/Grant.ts"
+import { type Grant, keyGrants, ownerOf } from "../grant/Grant.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantMark } from "../rules/Id.ts"
@@ -14,7 +14,7 @@ export const revokeKey = Effect.fnUntraced(function* (
   id: GrantId
 ): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
   const { by, workspace } = occasion
-  const isKeys = (grant: Parameters<typeof ownerOf>[0]) => ownerOf(grant) === keyGrants
+  const isKeys = (grant: Grant) => ownerOf(grant) === keyGrants
   const outcome = yield* parts.grants.revokeGrant(workspace, id, "by_owner", isKeys)
   if (outcome === "revoked") yield* note(parts.audit, occasion, { _tag: "KeyRevoked", grant: grantMark(id), by })
   return outcome
