@@ -78,7 +78,7 @@ export const readParameters = (text: string): ReadParameters => {
 
 const none: ReadonlySet<string> = new Set()
 
-const formType = "application/x-www-form-urlencoded"
+export const formType = "application/x-www-form-urlencoded"
 
 const isType = (contentType: string | null | undefined, wanted: string): boolean =>
   contentType === wanted || contentType?.split(";", 1)[0]?.trim().toLowerCase() === wanted

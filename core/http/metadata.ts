@@ -27,6 +27,10 @@ export const remembered = (write: (workspace: Workspace) => HttpResponse): ((wor
   }
 }
 
+/** Whether a route is one to speak of: where registration is closed, its endpoint only says so. */
+export const isOffered = ({ registration }: Pick<Parts, "registration">, { metadata }: Route): boolean =>
+  metadata !== "registration_endpoint" || registration.offered
+
 /** RFC 8414 §2: derived from the routes and rules at work, so that nothing is promised that is not there. */
 export const authorizationServerMetadata = (
   parts: Parts,
@@ -34,13 +38,12 @@ export const authorizationServerMetadata = (
   workspace: Workspace
 ): Record<string, unknown> => {
   const grantTypes = [...new Set(routes.flatMap((route) => route.grantTypes ?? []))]
-  const endpoints = routes.flatMap((route) =>
-    route.metadata === undefined ? [] : [[route.metadata, endpointUrl(workspace, route.path)] as const]
-  )
-  const offered = endpoints.filter(([name]) => name !== "registration_endpoint" || parts.registration.offered)
+  const endpoints = routes
+    .filter((route) => isOffered(parts, route))
+    .flatMap(({ metadata, path }) => (metadata === undefined ? [] : [[metadata, endpointUrl(workspace, path)]]))
   return {
     issuer: workspace.issuer,
-    ...Object.fromEntries(offered),
+    ...Object.fromEntries(endpoints),
     scopes_supported: allScopes(parts.policy.scopes),
     response_types_supported: ["code"],
     response_modes_supported: ["query"],

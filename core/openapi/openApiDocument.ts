@@ -1,4 +1,6 @@
 import type { Schema } from "effect"
+import { formType } from "../http/form.ts"
+import { isOffered } from "../http/metadata.ts"
 import type { Parts } from "../http/Parts.ts"
 import type { Route } from "../http/Route.ts"
 import { endpointUrl } from "../workspace/endpointUrl.ts"
@@ -11,8 +13,6 @@ import { requirementOf, securitySchemes } from "./security.ts"
 
 /** What of a server its document depends on. */
 export type Described = Pick<Parts, "pages" | "policy" | "registration">
-
-const formType = "application/x-www-form-urlencoded"
 
 const queryParameters = (components: Components, query: Schema.Top) =>
   components.membersOf(query).map(({ name, required, schema: { description, ...schema } }) => ({
@@ -86,10 +86,7 @@ const pathsOf = (surroundings: Surroundings, route: Route) => {
 /** OpenAPI 3.1: written from the routes and rules at work, as the metadata is, and from what types the endpoints. */
 export const openApiDocument = (parts: Described, routes: ReadonlyArray<Route>, workspace: Workspace) => {
   const components = makeComponents({ Error: errorSchema })
-  const offered = routes.filter(
-    ({ contracts = {}, metadata }) =>
-      Object.keys(contracts).length > 0 && (metadata !== "registration_endpoint" || parts.registration.offered)
-  )
+  const offered = routes.filter((route) => Object.keys(route.contracts ?? {}).length > 0 && isOffered(parts, route))
   const surroundings = { pages: parts.pages, workspace, components }
   const paths = Object.fromEntries(offered.flatMap((route) => pathsOf(surroundings, route)))
   const headings = offered.flatMap(({ contracts = {} }) => Object.values(contracts).map(({ heading }) => heading))
