@@ -102,6 +102,6 @@ export const deleteRegistrationContract = {
   summary: "Delete a registration",
   description: "RFC 7592 §2.3. Everything that was granted to the client ends with it.",
   answers: [{ description: "It is gone.", like: () => empty(204, noStore) }],
-  faults: [TokenRequired, InvalidToken, TooManyRequests, Contended, StorageUnavailable],
+  faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
   ...own
 } as const satisfies Contract
