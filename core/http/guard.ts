@@ -46,6 +46,10 @@ const isSpace = (code: number): boolean => code === 0x20 || code === 0x09
 const withoutSpaces = (text: string): string =>
   isSpace(text.charCodeAt(0)) || isSpace(text.charCodeAt(text.length - 1)) ? text.trim() : text
 
+/** RFC 9110 §11.1: the scheme's name is the same in whatever case. */
+export const isBearer = (authorization: string): boolean =>
+  authorization.startsWith("Bearer ") || authorization.slice(0, 7).toLowerCase() === "bearer "
+
 /** RFC 6750 §2.1: the token comes in the header, and nowhere else. */
 export const readBearer = (
   authorization: string | null | undefined
@@ -53,9 +57,7 @@ export const readBearer = (
   if (authorization === null || authorization === undefined || authorization === "") {
     return Result.fail(new TokenRequired())
   }
-  if (!authorization.startsWith("Bearer ") && authorization.slice(0, 7).toLowerCase() !== "bearer ") {
-    return Result.fail(new TokenRequired())
-  }
+  if (!isBearer(authorization)) return Result.fail(new TokenRequired())
   const text = withoutSpaces(authorization.slice(7))
   return isBearerToken(text) ? Result.succeed(text) : Result.fail(new InvalidToken({ reason: "malformed" }))
 }

@@ -14,7 +14,7 @@ import { secretJson, type Written } from "./answer.ts"
 import type { Call } from "./Call.ts"
 import { authenticateAgain, authenticateClient, besidesClient } from "./clientAuth.ts"
 import { sentForm } from "./form.ts"
-import { readBearer } from "./guard.ts"
+import { isBearer, readBearer } from "./guard.ts"
 import type { Parts } from "./Parts.ts"
 import { readerOf, type Sent } from "./readerOf.ts"
 import { refused } from "./refused.ts"
@@ -42,7 +42,7 @@ const resourceServer = (
 
 const asker = (parts: Parts, call: Call, sent: Sent): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
   const authorization = call.request.headers.get("authorization")
-  return authorization?.slice(0, 7).toLowerCase() === "bearer "
+  return authorization !== null && authorization !== undefined && isBearer(authorization)
     ? resourceServer(parts, call, authorization)
     : Effect.mapEager(authenticateClient(parts, call, sent), (by) => ({ _tag: "Client", client: by.client.id }))
 }
