@@ -18,15 +18,14 @@ export const refused = (
 ): Effect.Effect<void> => {
   const reason = reasonOf(fault)
   const noted = { requestId: call.requestId, endpoint: call.endpoint, refusal: fault._tag, reason }
-  const log =
-    fault._tag === "StorageUnavailable"
-      ? Effect.logError("the storage did not answer", noted)
-      : Effect.logInfo("refused", noted)
-  if (fault._tag === "StorageUnavailable") return log
+  if (fault._tag === "StorageUnavailable") return Effect.logError("the storage did not answer", noted)
   const record = (event: AuditEvent) =>
     audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
   const told = () =>
-    Effect.andThen(log, record({ _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason }))
+    Effect.andThen(
+      Effect.logInfo("refused", noted),
+      record({ _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason })
+    )
   if (fault._tag !== "InvalidGrant" || fault.ended === undefined) return told()
   // The grant first: a sink may take an event at once.
   return Effect.andThen(record({ _tag: "GrantRevoked", grant: fault.ended, why: fault.reason }), told())

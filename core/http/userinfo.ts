@@ -11,7 +11,7 @@ const needs = { scopes: profileScopes }
 /** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
 export const userinfoEndpoint = (parts: Parts): EndpointOf<typeof userinfoContract> =>
   Effect.fnUntracedEager(function* (call) {
-    const principal = yield* guard(parts.grants, call.workspace, call.request, needs)
+    const principal = yield* guard(parts.grants, call.workspace, call.request, needs, call.now)
     if (principal._tag !== "User") return yield* new InsufficientScope({ needed: needs.scopes })
     const profile = yield* parts.owner.profile(call.workspace, principal.user)
     if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })

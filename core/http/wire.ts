@@ -105,7 +105,7 @@ export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavai
 export const bearerRefusal = (metadataUrl: string, fault: Refusal | StorageUnavailable): HttpResponse => {
   const metadata = `resource_metadata=${quoted(metadataUrl)}`
   if (fault._tag === "TokenRequired") {
-    return { ...empty(401, [["www-authenticate", `Bearer ${metadata}`], ...noStore]), body: "" }
+    return empty(401, [["www-authenticate", `Bearer ${metadata}`], ...noStore])
   }
   const wire = faultToWire(fault)
   const body = { error: wire.error, error_description: wire.description }
