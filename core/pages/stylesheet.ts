@@ -1,5 +1,5 @@
-import { sha256 } from "@noble/hashes/sha2.js"
 import { Base64 } from "effect/encoding"
+import { hashOf } from "../rules/Secret.ts"
 import { familiesOf } from "./Font.ts"
 import { darkPalette, lightPalette, type Palette, schemeOf } from "./Palette.ts"
 import { styles } from "./Styles.ts"
@@ -29,7 +29,7 @@ const make = (theme: Theme): Stylesheet => {
     `@media print{:root{${scheme(lightPalette({}))}}}`,
     styles
   ].join("\n")
-  return { css, source: `'sha256-${Base64.encode(sha256(new TextEncoder().encode(css)))}'` }
+  return { css, source: `'sha256-${Base64.encode(hashOf(css))}'` }
 }
 
 const made = new WeakMap<Theme, Stylesheet>()

@@ -5,7 +5,7 @@ import { hexOf } from "../rules/Hex.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import { type Digest, digestOf, sameDigest } from "../rules/Secret.ts"
-import { sha256Of } from "../rules/Sha256.ts"
+import { macLength, sha256Of } from "../rules/Sha256.ts"
 import { instantLength, readInstant, writeNumber } from "./bytes.ts"
 import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
 
@@ -33,7 +33,6 @@ const at = {
   shown: 1 + keyIdLength + idLength + instantLength
 } as const
 const headLength = at.shown + shownLength
-const macLength = 32
 const utf8 = new TextEncoder()
 
 const bindingDigest = (binding: TicketBinding): Uint8Array =>
