@@ -4,7 +4,7 @@ import { type Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { checkRedirectUri, type RedirectUri, type RedirectUriFault } from "../rules/RedirectUri.ts"
 import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
-import { allScopes, formatScopes, grantScopes, isWithin, type Scopes } from "../rules/Scope.ts"
+import { allScopes, formatScopes, grantScopes, isWithin, namesIn, type Scopes } from "../rules/Scope.ts"
 import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
 import {
   About,
@@ -45,15 +45,16 @@ const faultInWords: Record<RedirectUriFault, string> = {
 const readRedirectUris = (
   texts: ReadonlyArray<string>
 ): Result.Result<ReadonlyArray<RedirectUri>, InvalidRedirectUri> => {
+  const uris = new Set<RedirectUri>()
   for (const [index, text] of texts.entries()) {
     const checked = checkRedirectUri(text)
     if (Result.isFailure(checked)) {
       const message = `Redirect URI number ${index + 1} ${faultInWords[checked.failure]}.`
       return Result.fail(new InvalidRedirectUri({ message }))
     }
+    uris.add(checked.success)
   }
-  // Each has just been checked, which is what the brand says.
-  return Result.succeed([...new Set(texts)] as ReadonlyArray<string> as ReadonlyArray<RedirectUri>)
+  return Result.succeed([...uris])
 }
 
 const metadataFault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
@@ -92,7 +93,7 @@ const readScope = (
 ): Result.Result<Scopes, InvalidClientMetadata> => {
   const all = allScopes(scopes)
   if (asked === undefined) return Result.succeed(all)
-  const names = asked.split(" ").filter((name) => name !== "")
+  const names = namesIn(asked)
   return madeBy === "owner" && (names.length === 0 || !isWithin(names, all))
     ? metadataFault(`Not every scope of these is to be had; these are: ${all.join(", ")}.`)
     : Result.succeed(Result.getOrElse(grantScopes(scopes, all, asked), () => all))

@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 
 /** A redirect URI that a client may register: absolute, without fragment, and sent only where it may be (RFC 8252). */
 export const RedirectUri = Schema.String.check(
-  Schema.makeFilter((text: string) => Result.isSuccess(checkRedirectUri(text)), { expected: "a redirect URI" })
+  Schema.makeFilter((text: string) => faultOf(text) === undefined, { expected: "a redirect URI" })
 ).pipe(Schema.brand("RedirectUri"))
 export type RedirectUri = typeof RedirectUri.Type
 
@@ -28,22 +28,25 @@ export type RedirectUriFault =
   | "userinfo"
   | "odd_host"
 
-export const checkRedirectUri = (text: string): Result.Result<string, RedirectUriFault> => {
-  if (!printable.test(text)) return Result.fail("unprintable")
-  if (text.includes("\\")) return Result.fail("backslash")
-  if (text.includes("#")) return Result.fail("fragment")
-  if (!URL.canParse(text)) return Result.fail("not_absolute")
+const faultOf = (text: string): RedirectUriFault | undefined => {
+  if (!printable.test(text)) return "unprintable"
+  if (text.includes("\\")) return "backslash"
+  if (text.includes("#")) return "fragment"
+  if (!URL.canParse(text)) return "not_absolute"
   const url = new URL(text)
-  if (url.protocol !== "https:" && url.protocol !== "http:") {
-    return privateUse.test(text) ? Result.succeed(text) : Result.fail("scheme")
-  }
+  if (url.protocol !== "https:" && url.protocol !== "http:") return privateUse.test(text) ? undefined : "scheme"
   const written = authority.exec(text)?.[1]
-  if (written === undefined) return Result.fail("not_absolute")
-  if (written.includes("@")) return Result.fail("userinfo")
+  if (written === undefined) return "not_absolute"
+  if (written.includes("@")) return "userinfo"
   // What stands there must be the host that a browser goes to: no `127.1`, no `%2e`, no default port.
-  if (written.toLowerCase() !== url.host) return Result.fail("odd_host")
-  if (url.protocol === "http:" && !loopback.test(text)) return Result.fail("http_beyond_loopback")
-  return Result.succeed(text)
+  if (written.toLowerCase() !== url.host) return "odd_host"
+  return url.protocol === "http:" && !loopback.test(text) ? "http_beyond_loopback" : undefined
+}
+
+export const checkRedirectUri = (text: string): Result.Result<RedirectUri, RedirectUriFault> => {
+  const fault = faultOf(text)
+  // Without a fault it is what the brand says.
+  return fault === undefined ? Result.succeed(text as RedirectUri) : Result.fail(fault)
 }
 
 /** The same URI but for its port, if it is a loopback one (RFC 8252 §7.3). */

@@ -66,7 +66,7 @@ export const isWithin = (inner: ReadonlyArray<string>, outer: ReadonlyArray<stri
 }
 
 /** RFC 6749 §3.3: the order says nothing and a repeat adds nothing. */
-const split = (text: string): ReadonlyArray<string> => text.split(" ").filter((name) => name !== "")
+export const namesIn = (text: string): ReadonlyArray<string> => text.split(" ").filter((name) => name !== "")
 
 /**
  * What a client gets for what it asked, out of what it may have: names that are not to be had are dropped beside
@@ -77,7 +77,7 @@ export const grantScopes = (
   available: Scopes,
   asked: string | undefined
 ): Result.Result<Scopes, InvalidScope> => {
-  const names = asked === undefined ? [] : split(asked)
+  const names = asked === undefined ? [] : namesIn(asked)
   const granted =
     names.length === 0
       ? pick(registry, (scope) => scope.byDefault && available.includes(scope.name))
@@ -91,7 +91,7 @@ export const narrowScopes = (
   granted: Scopes,
   asked: string | undefined
 ): Result.Result<Scopes, InvalidScope> => {
-  const names = asked === undefined ? [] : split(asked)
+  const names = asked === undefined ? [] : namesIn(asked)
   if (names.length === 0) return Result.succeed(granted)
   const known = pick(registry, (scope) => names.includes(scope.name))
   if (known.length === 0) return Result.fail(new InvalidScope({ reason: "none_to_be_had" }))
@@ -101,7 +101,7 @@ export const narrowScopes = (
 }
 
 /** The same scopes written in a token, read back. */
-export const readScopes = (text: string): Result.Result<Scopes, Schema.SchemaError> => decodeScopes(split(text))
+export const readScopes = (text: string): Result.Result<Scopes, Schema.SchemaError> => decodeScopes(namesIn(text))
 
 const decodeScopes = Schema.decodeUnknownResult(Scopes)
 

@@ -23,7 +23,8 @@ describe("a redirect URI that may be registered", () => {
     "com.example.app://cb",
     `https://app.example.org/${"a".repeat(2024)}`
   ]
-  for (const uri of good) test(uri.slice(0, 60), () => expect(checkRedirectUri(uri)).toEqual(Result.succeed(uri)))
+  for (const uri of good)
+    test(uri.slice(0, 60), () => expect<string>(Result.getOrThrow(checkRedirectUri(uri))).toBe(uri))
 
   const bad: ReadonlyArray<readonly [string, RedirectUriFault]> = [
     ["", "unprintable"],
