@@ -44,7 +44,7 @@ export type ConsentAsked =
 /** What the answer came to. Where there is a `continueTo`, the browser has to go there. */
 export type ConsentTold =
   | { readonly state: "sign_in" | "done" | "waiting"; readonly continueTo: string }
-  | { readonly state: "used" | "denied" | "expired"; readonly continueTo?: string }
+  | { readonly state: "used" | "expired"; readonly continueTo?: never }
 
 /** The authorization request as the browser would make it, by itself. */
 const authorizing = (call: Call, query: string): Call => {

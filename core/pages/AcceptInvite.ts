@@ -8,7 +8,7 @@ import type { Place } from "./Place.ts"
 export interface AcceptInvitePage extends NewAccount {
   readonly role: "owner" | "member"
   /** Who invited: their label. */
-  readonly invitedBy?: string
+  readonly invitedBy: string
   /** The invitation names the address, and no other is accepted. */
   readonly emailIsGiven: boolean
 }
@@ -20,11 +20,7 @@ export const acceptInvitePage = (place: Place, model: AcceptInvitePage): Documen
   body: card(
     place,
     html`<h1>Join <bdi>${place.name}</bdi></h1>
-<p class="lead">${
-      model.invitedBy === undefined
-        ? html`You were invited`
-        : html`<bdi class="name">${model.invitedBy}</bdi> invited you`
-    } as ${model.role === "owner" ? "an owner" : "a member"}. Choose how you sign in.</p>
+<p class="lead"><bdi class="name">${model.invitedBy}</bdi> invited you as ${model.role === "owner" ? "an owner" : "a member"}. Choose how you sign in.</p>
 ${newAccountForm(model, { action: `${place.base}/invite`, submit: "Create account", emailIsGiven: model.emailIsGiven })}`
   )
 })

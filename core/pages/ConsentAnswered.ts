@@ -10,7 +10,6 @@ export type ConsentState =
   | { readonly state: "waiting"; readonly continueTo: string }
   /** Approved, and the application has what it needs. */
   | { readonly state: "used" }
-  | { readonly state: "denied"; readonly continueTo?: string }
   /** Nobody answered in time, or the code ran out before the application fetched it. */
   | { readonly state: "expired" }
 
@@ -38,12 +37,6 @@ const words = (name: Html, answer: ConsentState): Words => {
       return {
         title: "You already approved this",
         text: html`<p>${name} is connected. There is nothing left to do here: close this page and go back to it.</p>`
-      }
-    case "denied":
-      return {
-        title: "You said no",
-        text: html`<p>${name} got no access to your account. If that was a mistake, go back to it and connect again.</p>`,
-        ...(answer.continueTo === undefined ? {} : { continueTo: answer.continueTo })
       }
     case "expired":
       return {

@@ -71,7 +71,6 @@ const keys = (say: Say) => [
     name: say("Nightly export"),
     prefix: say("tss_ak_Zk3q"),
     createdAt: before(40 * day),
-    createdBy: say("Ada Lovelace"),
     expiresAt: later(now, 50 * day),
     lastUsedAt: before(9 * hour)
   },
@@ -175,14 +174,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     ["consent-answered-used", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "used" } })],
-    [
-      "consent-answered-denied",
-      consentAnsweredPage(place, {
-        client: undefined,
-        answer: { state: "denied", continueTo: say("com.example.app:/cb?error=access_denied") }
-      })
-    ],
-    ["consent-answered-expired", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "expired" } })],
+    ["consent-answered-expired", consentAnsweredPage(place, { client: undefined, answer: { state: "expired" } })],
     ["error-unknown-client", errorPage(place, { ...Errors.unknownClient(say("x7Kq")), requestId: say("req_01HX") })],
     [
       "error-redirect-uri",

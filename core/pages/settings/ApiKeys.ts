@@ -27,8 +27,6 @@ export interface ApiKeyRow {
   /** What one can recognise the key by: its readable beginning, never all of it. */
   readonly prefix: string
   readonly createdAt: Instant
-  /** The label of the owner who made it. */
-  readonly createdBy?: string
   /** None where it never expires. */
   readonly expiresAt?: Instant
   /** None where it was never used. */
@@ -90,10 +88,7 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Parameters<type
   title: html`<bdi>${key.name}</bdi>`,
   facts: [
     ["Begins with", html`<code>${key.prefix}…</code>`],
-    [
-      "Created",
-      html`${ago(key.createdAt, visitor.now)}${key.createdBy !== undefined && html` by <bdi>${key.createdBy}</bdi>`}`
-    ],
+    ["Created", ago(key.createdAt, visitor.now)],
     ["Last used", key.lastUsedAt === undefined ? html`Never` : ago(key.lastUsedAt, visitor.now)],
     ["Expires", expiry(key, visitor.now)]
   ],
