@@ -1,7 +1,6 @@
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import {
   type Conflict,
-  kinds,
   type NewRecord,
   type RecordKey,
   Storage,
@@ -60,8 +59,8 @@ const make = Effect.fnUntraced(function* (
 
   const lanes = Effect.fnUntraced(function* <Item, A, E>(verb: Verb<Item, A, E>) {
     if (coalescing === "none") return (item: Item) => Effect.suspend(() => verb.one(item, session.deadline()))
-    const calls = yield* Effect.forEach(kinds, (kind) =>
-      Effect.map(
+    const byKind = yield* Effect.all(
+      forEachKind((kind) =>
         coalesce<Item, A, E | StorageUnavailable>({
           run: (items, left) => send(verb, kind, items, session.now() + left),
           // Of two writes to one record one has to win; of two workspaces' records with one id, see `insert` in `together.ts`.
@@ -73,12 +72,9 @@ const make = Effect.fnUntraced(function* (
           patience,
           within,
           late
-        }),
-        (call) => [kind, call] as const
+        })
       )
     )
-    // Each of `kinds` is there.
-    const byKind = Object.fromEntries(calls) as Record<RecordKey["kind"], (typeof calls)[number][1]>
     return (item: Item) => byKind[verb.keyOf(item).kind](item)
   })
 

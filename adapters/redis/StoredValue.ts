@@ -26,7 +26,7 @@ export const expiryText = (expiresAt: number | null): string => (expiresAt === n
 /** When the record is due in its shard's index. */
 export const dueText = (expiresAt: number | null): string => (expiresAt === null ? "+inf" : `${expiresAt}`)
 
-/** What removing gives back: whose list to strike which line from. */
+/** The first line of it. Removing gives it back, too: it says which line to strike from whose list. */
 export interface Head {
   readonly version: number
   readonly expiresAt: number | null
