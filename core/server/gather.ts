@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import type { Paging } from "../pages/settings/Rows.ts"
 import type { Slice, StorageUnavailable } from "../ports/Storage.ts"
 import type { Listed } from "./Records.ts"
 
@@ -37,9 +36,4 @@ export const gather = Effect.fnUntraced(function* <A extends { readonly id: stri
     after = listed.next
   }
   return { values, last: after }
-})
-
-export const pagingOf = (start: string | undefined, nextCursor: string | undefined): Paging => ({
-  isContinued: start !== undefined,
-  ...(nextCursor === undefined ? {} : { nextCursor })
 })

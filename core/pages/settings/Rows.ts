@@ -64,6 +64,11 @@ export interface Paging {
   readonly nextCursor?: string
 }
 
+export const pagingOf = (start: string | undefined, nextCursor: string | undefined): Paging => ({
+  isContinued: start !== undefined,
+  ...(nextCursor === undefined ? {} : { nextCursor })
+})
+
 const query = (parameters: Readonly<Record<string, string | undefined>>): string => {
   const given = Object.entries(parameters).filter((pair): pair is [string, string] => Boolean(pair[1]))
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`
