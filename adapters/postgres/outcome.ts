@@ -36,7 +36,7 @@ export const failureOf = (error: unknown): Failure => {
  */
 const certain = /^(?:22|23|25|26|28|3D|3F|42|53|54|55|40001|40P01|57014)/
 
-export const isCertain = (failure: Failure): boolean => failure.rolledBack && certain.test(failure.code)
+const isCertain = (failure: Failure): boolean => failure.rolledBack && certain.test(failure.code)
 
 /** Rolled back because of who else was writing: saying the same again is safe and may succeed. */
 export const isLostRace = (failure: Failure): boolean =>

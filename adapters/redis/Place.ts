@@ -65,7 +65,7 @@ const crcTable = Uint16Array.from({ length: 256 }, (_, byte) => {
 })
 
 /** Of ASCII text without braces. */
-export const hashSlot = (text: string): number => {
+const hashSlot = (text: string): number => {
   let crc = 0
   for (let at = 0; at < text.length; at++) {
     crc = ((crc << 8) ^ (crcTable[((crc >> 8) ^ text.charCodeAt(at)) & 0xff] ?? 0)) & 0xffff

@@ -113,7 +113,7 @@ const readName = (text: string): Effect.Effect<string | null, AccountRefusal> =>
     : Effect.succeed(name === "" ? null : name)
 }
 
-export const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
+const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
   const storage = yield* Storage
   const entropy = yield* Entropy
   const policy = { ...standardAccountPolicy, ...options.policy }

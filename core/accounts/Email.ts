@@ -6,7 +6,7 @@ export const Email = Schema.String.pipe(Schema.brand("Email"))
 export type Email = typeof Email.Type
 
 /** RFC 5321 §4.5.3.1.3: a path of 256 octets, less the brackets. */
-export const emailLength = 254
+const emailLength = 254
 
 /** Nothing that is not seen: it would tell addresses apart that look the same. */
 const form = /^[^\s@\p{C}\p{DI}]+@[^\s@\p{C}\p{DI}]+$/u

@@ -3,7 +3,7 @@ import { type Profile, ResourceOwner, type SignedIn } from "../ports/ResourceOwn
 import { basePath } from "../workspace/Workspace.ts"
 import { Accounts, type Here } from "./Accounts.ts"
 
-export const signedInAs = ({ session, account }: Here): SignedIn => ({
+const signedInAs = ({ session, account }: Here): SignedIn => ({
   user: account.id,
   session: session.id,
   label: account.email,

@@ -6,7 +6,7 @@ import { RedirectUri } from "../rules/RedirectUri.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 
-export const secretMethods = ["client_secret_basic", "client_secret_post"] as const
+const secretMethods = ["client_secret_basic", "client_secret_post"] as const
 export const authMethods = [...secretMethods, "none"] as const
 export const AuthMethod = Schema.Literals(authMethods)
 export type AuthMethod = typeof AuthMethod.Type

@@ -132,8 +132,8 @@ export interface FreshClient {
   readonly registration: Uint8Array
 }
 
-export const clientSecretPrefix = "tsr_cs_"
-export const registrationTokenPrefix = "tsr_rg_"
+const clientSecretPrefix = "tsr_cs_"
+const registrationTokenPrefix = "tsr_rg_"
 /** 240 bits: its text, prefix and checksum included, is hashed in one block. */
 export const credentialLength = 30
 

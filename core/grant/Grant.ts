@@ -22,14 +22,13 @@ export const AccessTokens = Schema.Struct({
 export type AccessTokens = typeof AccessTokens.Type
 
 /** The one live refresh token of a grant, from which every earlier one is recognised too. */
-export const RefreshLine = Schema.Struct({
+const RefreshLine = Schema.Struct({
   generation: Count,
   issuedAt: Instant,
   expiresAt: Instant,
   /** The key that sealed it, so that a retry gets the same text after the ring has turned. */
   key: Schema.String
 })
-export type RefreshLine = typeof RefreshLine.Type
 
 const born = {
   id: GrantId,

@@ -17,7 +17,7 @@ const linear = (channel: number): number => {
 }
 
 /** WCAG 2.2, relative luminance. */
-export const luminance = (colour: Colour): number => {
+const luminance = (colour: Colour): number => {
   const [red, green, blue] = channels(colour)
   return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
 }

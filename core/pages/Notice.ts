@@ -10,6 +10,6 @@ export interface Notice {
 export const problemLine = (text: string): Html =>
   html`<div class="notice notice-problem" role="alert"><p>${text}</p></div>`
 
-export const doneLine = (text: string): Html => html`<div class="notice notice-done" role="status"><p>${text}</p></div>`
+const doneLine = (text: string): Html => html`<div class="notice notice-done" role="status"><p>${text}</p></div>`
 
 export const notice = (of: Notice): Html => (of.kind === "done" ? doneLine(of.text) : problemLine(of.text))

@@ -11,7 +11,7 @@ import { UnwrittenUses, type Use, type UsedThing } from "./UnwrittenUses.ts"
 import { writeAll } from "./writeAll.ts"
 
 /** When something was last used. Apart from the thing itself, so that looking at a token never writes its grant. */
-export const LastUse = Schema.Struct({ id: Schema.String, usedAt: Instant })
+const LastUse = Schema.Struct({ id: Schema.String, usedAt: Instant })
 export type LastUse = typeof LastUse.Type
 
 /** Kept this long after the last use; what has not been used for longer is "not lately". */

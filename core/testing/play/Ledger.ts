@@ -8,9 +8,9 @@ export type Ledger = ReadonlyMap<string, string>
 
 export const blank: Ledger = new Map()
 
-export const presentedName = (presented: Presented): string => `${presented.kind}#${presented.ref}`
+const presentedName = (presented: Presented): string => `${presented.kind}#${presented.ref}`
 
-export const garbageText = (ref: number): string => `not-a-token-${ref}`
+const garbageText = (ref: number): string => `not-a-token-${ref}`
 
 /** The text of what is presented; a made-up one where the script says so. */
 export const presentedText = (ledger: Ledger, presented: Presented): string =>
