@@ -1,20 +1,8 @@
 /** The public surface of `tessera`: what an embedding host or a property test needs, by name. */
 
+// The server, for whoever composes it
+
 export { safeReturnTo } from "./accounts/returnTo.ts"
-// The decisions: functions, for whoever proves a policy of their own
-export { type AuthenticatedClient, authenticate, type Presented } from "./client/authenticate.ts"
-export { type AuthMethod, Client, type GrantType } from "./client/Client.ts"
-export { makeKey, readKey } from "./grant/apiKey.ts"
-export { type Approved, begin } from "./grant/begin.ts"
-export { checkAccess, checkKey, checkRefresh } from "./grant/check.ts"
-export { type ClientCredentials, clientCredentials } from "./grant/clientCredentials.ts"
-export type { Decision } from "./grant/Decision.ts"
-export { type Active, Grant, type Key, type Pending, type Revoked, type Standing, Subject } from "./grant/Grant.ts"
-export type { Fresh, Tokens } from "./grant/issue.ts"
-export type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "./grant/Principal.ts"
-export { type Redeem, redeem } from "./grant/redeem.ts"
-export { type Refresh, refresh } from "./grant/refresh.ts"
-export { revoked, revokeGrant, revokeToken } from "./grant/revoke.ts"
 export type { AuthorizationRequest } from "./http/authorizationRequest.ts"
 export type { Call, Endpoint } from "./http/Call.ts"
 export type { ConsentAsked, ConsentTold } from "./http/consentElsewhere.ts"
@@ -23,14 +11,15 @@ export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 export { type Interaction, interaction } from "./http/interaction.ts"
 export type { Parts } from "./http/Parts.ts"
 export type { ErrorForm, Route } from "./http/Route.ts"
-// The server
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./http/Tessera.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
 export type { Contract } from "./openapi/contract/Contract.ts"
-export { type ConsentPage, clientName } from "./pages/Consent.ts"
-export { type ReturnAddress, returnAddress } from "./pages/ReturnAddress.ts"
-export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
+export { type AtHand, littleAtHand, muchAtHand } from "./server/AtHand.ts"
+export { settingsRoutes } from "./settings/routes.ts"
+export type { SettingsOptions } from "./settings/SettingsOptions.ts"
+
 // The ports: what a host provides
+
 export { Audit, type AuditEntry, type AuditEvent } from "./ports/Audit.ts"
 export { Entropy } from "./ports/Entropy.ts"
 export { type Allowance, Limiter, type LimitKey } from "./ports/Limiter.ts"
@@ -46,34 +35,38 @@ export {
   type NewRecord,
   type Page,
   type RecordKey,
+  type Slice,
   Storage,
   StorageScan,
   StorageUnavailable,
   type StoredRecord
 } from "./ports/Storage.ts"
 export { Workspaces } from "./ports/Workspaces.ts"
-export { ClientId, GrantId, UserId } from "./rules/Id.ts"
-export { Instant, later } from "./rules/Instant.ts"
-export { CodeChallenge, CodeVerifier, provesPossession, readChallenge, readVerifier } from "./rules/Pkce.ts"
-export { Policy, standardPolicy } from "./rules/Policy.ts"
-export { checkRedirectUri, matchRedirectUri, RedirectTarget, RedirectUri } from "./rules/RedirectUri.ts"
-export type { Refusal } from "./rules/Refusal.ts"
-export { Resource, readResource } from "./rules/Resource.ts"
-export {
-  allScopes,
-  grantScopes,
-  narrowScopes,
-  ScopeDefinition,
-  ScopeName,
-  ScopeRegistry,
-  Scopes,
-  standardScopes
-} from "./rules/Scope.ts"
-export { type Credential, credential, Digest, digestOf, sameDigest } from "./rules/Secret.ts"
-export { type AtHand, littleAtHand, muchAtHand } from "./server/AtHand.ts"
-export { settingsRoutes } from "./settings/routes.ts"
-export type { SettingsOptions } from "./settings/SettingsOptions.ts"
+
+// Pages that a host draws itself, or has in its own colours
+
+export { type ConsentPage, clientName } from "./pages/Consent.ts"
+export { type ReturnAddress, returnAddress } from "./pages/ReturnAddress.ts"
+export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
+
+// The decisions: functions, for whoever proves a policy of their own
+
+export { type AuthenticatedClient, authenticate, type Presented } from "./client/authenticate.ts"
+export { type AuthMethod, Client, type GrantType } from "./client/Client.ts"
+export { makeKey, readKey } from "./grant/apiKey.ts"
+export { type Approved, begin } from "./grant/begin.ts"
+export { checkAccess, checkKey, checkRefresh } from "./grant/check.ts"
+export { type ClientCredentials, clientCredentials } from "./grant/clientCredentials.ts"
+export type { Decision } from "./grant/Decision.ts"
+export { type Active, Grant, type Key, type Pending, type Revoked, type Standing, Subject } from "./grant/Grant.ts"
+export type { Fresh, Tokens } from "./grant/issue.ts"
+export type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "./grant/Principal.ts"
+export { type Redeem, redeem } from "./grant/redeem.ts"
+export { type Refresh, refresh } from "./grant/refresh.ts"
+export { revoked, revokeGrant, revokeToken } from "./grant/revoke.ts"
+
 // Keys and tokens
+
 export {
   BadSealKey,
   type KeyRing,
@@ -94,5 +87,25 @@ export {
   type Token,
   type TokenFault
 } from "./token/Token.ts"
-// The words
+
+// The words, and the small rules about them
+
+export { ClientId, GrantId, UserId } from "./rules/Id.ts"
+export { Instant, later } from "./rules/Instant.ts"
+export { CodeChallenge, CodeVerifier, provesPossession, readChallenge, readVerifier } from "./rules/Pkce.ts"
+export { Policy, standardPolicy } from "./rules/Policy.ts"
+export { checkRedirectUri, matchRedirectUri, RedirectTarget, RedirectUri } from "./rules/RedirectUri.ts"
+export type { Refusal } from "./rules/Refusal.ts"
+export { Resource, readResource } from "./rules/Resource.ts"
+export {
+  allScopes,
+  grantScopes,
+  narrowScopes,
+  ScopeDefinition,
+  ScopeName,
+  ScopeRegistry,
+  Scopes,
+  standardScopes
+} from "./rules/Scope.ts"
+export { type Credential, credential, Digest, digestOf, sameDigest } from "./rules/Secret.ts"
 export { Issuer, parseIssuer, Workspace, WorkspaceId } from "./workspace/Workspace.ts"
