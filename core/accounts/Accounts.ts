@@ -3,6 +3,7 @@ import type { HttpRequest } from "../http/Http.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { PasswordHasher } from "../ports/PasswordHasher.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
+import { personNameLength } from "../rules/AccountLengths.ts"
 import type { UserId } from "../rules/Id.ts"
 import { currentInstant, type Instant } from "../rules/Instant.ts"
 import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
@@ -94,8 +95,6 @@ export class Accounts extends Context.Service<
   static readonly layer = (options: AccountsOptions = {}) => Layer.effect(Accounts, makeAccounts(options))
 }
 
-const nameLength = 100
-
 const readEmail = (text: string): Effect.Effect<Email, AccountRefusal> =>
   Option.match(normaliseEmail(text), {
     onNone: () => Effect.fail(new AccountRefusal({ reason: "email_malformed" })),
@@ -108,7 +107,7 @@ const readName = (text: string): Effect.Effect<string | null, AccountRefusal> =>
     .normalize("NFC")
     .replace(/[\s\p{Cc}\p{Cs}]+/gu, " ")
     .trim()
-  return [...name].length > nameLength
+  return [...name].length > personNameLength
     ? Effect.fail(new AccountRefusal({ reason: "name_too_long" }))
     : Effect.succeed(name === "" ? null : name)
 }

@@ -1,12 +1,10 @@
 import { Option, Schema } from "effect"
+import { emailLength } from "../rules/AccountLengths.ts"
 import { type Digest, digestOf } from "../rules/Secret.ts"
 
 /** An address in the one form in which it is compared. */
 export const Email = Schema.String.pipe(Schema.brand("Email"))
 export type Email = typeof Email.Type
-
-/** RFC 5321 §4.5.3.1.3: a path of 256 octets, less the brackets. */
-const emailLength = 254
 
 /** Nothing that is not seen: it would tell addresses apart that look the same. */
 const form = /^[^\s@\p{C}\p{DI}]+@[^\s@\p{C}\p{DI}]+$/u

@@ -1,13 +1,11 @@
 import { Effect, Redacted, Result, Semaphore } from "effect"
 import type { PasswordHasher } from "../ports/PasswordHasher.ts"
+import { passwordBytes } from "../rules/AccountLengths.ts"
 import { Overloaded } from "../rules/Refusal.ts"
 import { AccountRefusal } from "./AccountRefusal.ts"
 import type { Email } from "./Email.ts"
 
 export type Password = Redacted.Redacted<string>
-
-/** Longer than any passphrase, and short enough that hashing it costs what hashing a short one does. */
-export const passwordBytes = 1024
 
 /** Each hash holds 19 MiB while it runs, so few run at once; more than a few seconds' worth of them is turned away. */
 const atOnce = 4

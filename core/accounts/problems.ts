@@ -1,5 +1,5 @@
+import { passwordBytes } from "../rules/AccountLengths.ts"
 import type { AccountRefusal } from "./AccountRefusal.ts"
-import { passwordBytes } from "./Passwords.ts"
 
 type Field = "name" | "email" | "password" | "form"
 

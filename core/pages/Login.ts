@@ -1,3 +1,4 @@
+import { emailLength, passwordBytes } from "../rules/AccountLengths.ts"
 import { clientName } from "./Consent.ts"
 import type { Document } from "./Document.ts"
 import { field, hidden } from "./Field.ts"
@@ -38,8 +39,8 @@ ${model.notice !== undefined && notice(model.notice)}
 ${model.problem !== undefined && problemLine(model.problem)}
 <form method="post" action="${place.base}/login">
 ${hidden({ csrf: model.csrf, return_to: model.returnTo })}
-${field({ label: "Email", name: "email", type: "email", autocomplete: "username", value: model.email, autofocus: model.email === undefined, maxlength: 254 })}
-${field({ label: "Password", name: "password", type: "password", autocomplete: "current-password", autofocus: model.email !== undefined, maxlength: 1024 })}
+${field({ label: "Email", name: "email", type: "email", autocomplete: "username", value: model.email, autofocus: model.email === undefined, maxlength: emailLength })}
+${field({ label: "Password", name: "password", type: "password", autocomplete: "current-password", autofocus: model.email !== undefined, maxlength: passwordBytes })}
 <button class="button primary wide" type="submit">Sign in</button>
 </form>
 <p class="aside">No account yet, or forgot your password? An owner of <bdi>${place.name}</bdi> can help.</p>`

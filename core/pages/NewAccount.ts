@@ -1,3 +1,4 @@
+import { emailLength, passwordBytes, personNameLength } from "../rules/AccountLengths.ts"
 import { field, hidden } from "./Field.ts"
 import { type Html, html } from "./Html.ts"
 import { problemLine } from "./Notice.ts"
@@ -44,7 +45,7 @@ ${field({
   value: model.name,
   problem: model.problems?.name,
   autofocus: wrong === undefined || wrong === "name",
-  maxlength: 100
+  maxlength: personNameLength
 })}
 ${field({
   label: "Email",
@@ -56,7 +57,7 @@ ${field({
   problem: model.problems?.email,
   autofocus: wrong === "email",
   hint: form.emailIsGiven ? "The invitation is for this address." : "You sign in with it.",
-  maxlength: 254
+  maxlength: emailLength
 })}
 ${field({
   label: "Password",
@@ -67,7 +68,7 @@ ${field({
   autofocus: wrong === "password",
   hint: `At least ${model.passwordLength} characters. A few words in a row work well.`,
   minlength: model.passwordLength,
-  maxlength: 1024
+  maxlength: passwordBytes
 })}
 <button class="button primary wide" type="submit">${form.submit}</button>
 </form>`

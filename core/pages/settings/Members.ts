@@ -1,3 +1,4 @@
+import { emailLength, personNameLength } from "../../rules/AccountLengths.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import { neutralise } from "../../rules/neutralise.ts"
 import { breakable } from "../breakable.ts"
@@ -67,7 +68,7 @@ ${field({
   problem: form?.problem,
   autofocus: form?.problem !== undefined,
   hint: "With an address, the link works for that address only. We send nothing; you pass the link on.",
-  maxlength: 254
+  maxlength: emailLength
 })}
 <div class="field">
 <label for="role">Role</label>
@@ -81,7 +82,7 @@ ${field({
 </form>
 </section>`
 
-const nameOf = (member: MemberRow): string => neutralise(member.name ?? "", 100) ?? member.email
+const nameOf = (member: MemberRow): string => neutralise(member.name ?? "", personNameLength) ?? member.email
 
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,

@@ -1,3 +1,4 @@
+import { passwordBytes, personNameLength } from "../../rules/AccountLengths.ts"
 import type { Document } from "../Document.ts"
 import { field, hidden } from "../Field.ts"
 import { html } from "../Html.ts"
@@ -39,7 +40,7 @@ export const profilePage = (place: Place, visitor: Visitor, model: ProfilePage):
 <h2 id="you">You</h2>
 <form method="post" action="${path}" class="panel padded">
 ${hidden({ csrf: visitor.csrf, action: "profile" })}
-${field({ label: "Name", name: "name", type: "text", autocomplete: "name", value: model.name, problem: model.problems?.name, autofocus: wrong === "name", maxlength: 100 })}
+${field({ label: "Name", name: "name", type: "text", autocomplete: "name", value: model.name, problem: model.problems?.name, autofocus: wrong === "name", maxlength: personNameLength })}
 ${field({
   label: "Email",
   name: "email",
@@ -64,7 +65,7 @@ ${field({
   autocomplete: "current-password",
   problem: model.problems?.currentPassword,
   autofocus: wrong === "currentPassword",
-  maxlength: 1024
+  maxlength: passwordBytes
 })}
 ${field({
   label: "New password",
@@ -75,7 +76,7 @@ ${field({
   autofocus: wrong === "newPassword",
   hint: `At least ${model.passwordLength} characters. You are signed out everywhere else.`,
   minlength: model.passwordLength,
-  maxlength: 1024
+  maxlength: passwordBytes
 })}
 <div class="form-actions"><button class="button primary" type="submit">Change password</button></div>
 </form>
