@@ -5,10 +5,10 @@ import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import { lateFormNotice, wayBack } from "../http/lateForm.ts"
 import type { Parts } from "../http/Parts.ts"
+import { fieldFor, requireOwn } from "../http/sessionForm.ts"
 import type { Visitor } from "../pages/Visitor.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
-import { csrfField, isCsrfField } from "../token/csrf.ts"
+import { OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import type { Accounts, Here } from "./Accounts.ts"
 
 /** A call of somebody who is signed in. */
@@ -44,7 +44,7 @@ export const insidePage = (
     const here = Option.getOrUndefined(yield* accounts.here(call.workspace, call.request))
     if (here === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
     if (who === "owners" && here.account.role !== "owner") return yield* new OwnersOnly()
-    return yield* answer({ call, here, csrf: csrfField(parts.keys.current(), call.workspace.id, here.session.id) })
+    return yield* answer({ call, here, csrf: fieldFor(parts, call, here.session.id) })
   })
 
 /** The same for its forms: only those count that were drawn for this very session. */
@@ -61,9 +61,7 @@ export const insideForm = (
     Effect.fnUntraced(function* (inside) {
       const { call, here } = inside
       const form = yield* Effect.fromResult(readForm(call.request))
-      if (!isCsrfField(parts.keys.current(), call.workspace.id, here.session.id, form.get("csrf") ?? "")) {
-        return yield* new ForgedForm({ reason: "csrf" })
-      }
+      yield* requireOwn(parts, call, here.session.id, form)
       return yield* answer(inside, form)
     })
   )

@@ -5,10 +5,9 @@ import { readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import { noteOf } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
+import { fieldFor, requireOwn } from "../http/sessionForm.ts"
 import { signedOutPage } from "../pages/SignedOut.ts"
 import { signOutPage } from "../pages/SignOut.ts"
-import { ForgedForm } from "../rules/Refusal.ts"
-import { csrfField, isCsrfField } from "../token/csrf.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts } from "./Accounts.ts"
 import { clearSessionCookie, readSessionCookie } from "./sessionCookie.ts"
@@ -27,7 +26,7 @@ export const logoutFormEndpoint = (parts: Parts, accounts: Accounts["Service"]):
   Effect.fnUntraced(function* (call) {
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isNone(here)) return signedOut(parts, call)
-    const csrf = csrfField(parts.keys.current(), call.workspace.id, here.value.session.id)
+    const csrf = fieldFor(parts, call, here.value.session.id)
     return parts.pages.show(call.workspace, 200, (place) =>
       signOutPage(place, { account: here.value.account.email, csrf })
     )
@@ -42,9 +41,7 @@ export const logoutEndpoint = (parts: Parts, accounts: Accounts["Service"]): End
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isNone(here)) return signedOut(parts, call)
     const { session, account } = here.value
-    if (!isCsrfField(parts.keys.current(), call.workspace.id, session.id, form.get("csrf") ?? "")) {
-      return yield* new ForgedForm({ reason: "csrf" })
-    }
+    yield* requireOwn(parts, call, session.id, form)
     yield* accounts.sessions.end(call.workspace.id, secret.value)
     yield* noteOf(parts, call, { _tag: "SignedOut", account: account.id })
     return signedOut(parts, call)

@@ -8,7 +8,6 @@ import { AccessDenied, ForgedForm, type Refusal } from "../rules/Refusal.ts"
 import { formatScopes } from "../rules/Scope.ts"
 import { endGrant } from "../server/endGrant.ts"
 import type { Approval } from "../server/Grants.ts"
-import { isCsrfField } from "../token/csrf.ts"
 import { openTicket, wasShown } from "../token/Ticket.ts"
 import { type AuthorizationRequest, readAuthorizationRequest, returnRefusal, returnTo } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
@@ -18,6 +17,7 @@ import { noteOf, occasionBy } from "./occasion.ts"
 import type { Parts } from "./Parts.ts"
 import { authorizeAt } from "./paths.ts"
 import { refused } from "./refused.ts"
+import { requireOwn } from "./sessionForm.ts"
 import { shownTerms, ticketBinding } from "./ticketBinding.ts"
 
 /** What the answer to a consent page came to: data, for whoever tells the person. */
@@ -119,11 +119,8 @@ export const consentDecision = Effect.fnUntraced(function* (
   }
   const { session, user } = here.value
   yield* parts.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: user })
-  const sealer = parts.keys.current()
-  if (!isCsrfField(sealer, call.workspace.id, session, form.get("csrf") ?? "")) {
-    return yield* new ForgedForm({ reason: "csrf" })
-  }
-  const opened = openTicket(sealer, call.workspace.id, ticket, ticketBinding(here.value, query), call.now)
+  yield* requireOwn(parts, call, session, form)
+  const opened = openTicket(parts.keys.current(), call.workspace.id, ticket, ticketBinding(here.value, query), call.now)
   if (Result.isFailure(opened) && opened.failure === "ticket") return yield* new ForgedForm({ reason: "ticket" })
   const read = yield* readAuthorizationRequest(parts, call, query)
   if (Result.isFailure(read)) {

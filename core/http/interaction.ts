@@ -4,11 +4,11 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantIdOf, idLength } from "../rules/Id.ts"
 import { later } from "../rules/Instant.ts"
 import type { UntrustedRequest } from "../rules/Refusal.ts"
-import { csrfField } from "../token/csrf.ts"
 import { sealTicket } from "../token/Ticket.ts"
 import { type AuthorizationRequest, type Returned, readAuthorizationRequest } from "./authorizationRequest.ts"
 import type { Call } from "./Call.ts"
 import type { Parts } from "./Parts.ts"
+import { fieldFor } from "./sessionForm.ts"
 import { shownTerms, ticketBinding } from "./ticketBinding.ts"
 
 /** What has to happen next for an authorization request: data, for whoever draws it. */
@@ -40,8 +40,6 @@ export const interaction = Effect.fnUntraced(function* (
   const signedIn = yield* parts.owner.current(call.workspace, call.request)
   if (Option.isNone(signedIn)) return { _tag: "NeedsLogin", request }
 
-  const sealer = parts.keys.current()
-  const { session } = signedIn.value
   const grant = grantIdOf(parts.entropy.bytes(idLength))
   const expiresAt = later(call.now, parts.policy.consentTtl)
   return {
@@ -49,9 +47,9 @@ export const interaction = Effect.fnUntraced(function* (
     request,
     signedIn: signedIn.value,
     form: {
-      csrf: csrfField(sealer, call.workspace.id, session),
+      csrf: fieldFor(parts, call, signedIn.value.session),
       ticket: sealTicket(
-        sealer,
+        parts.keys.current(),
         call.workspace.id,
         grant,
         expiresAt,

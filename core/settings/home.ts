@@ -1,8 +1,8 @@
 import { Effect, Option } from "effect"
 import type { Endpoint } from "../http/Call.ts"
 import type { Parts } from "../http/Parts.ts"
+import { fieldFor } from "../http/sessionForm.ts"
 import { homePage } from "../pages/Home.ts"
-import { csrfField } from "../token/csrf.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import type { SettingsOptions } from "./SettingsOptions.ts"
 
@@ -15,7 +15,7 @@ export const homeEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =
         ? undefined
         : {
             account: signedIn.label,
-            csrf: csrfField(parts.keys.current(), workspace.id, signedIn.session),
+            csrf: fieldFor(parts, { workspace }, signedIn.session),
             accountsElsewhere: options.accountsElsewhere === true
           }
     return parts.pages.show(workspace, 200, (place) =>

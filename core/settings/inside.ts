@@ -6,13 +6,13 @@ import type { HttpResponse } from "../http/Http.ts"
 import { lateFormNotice, wayBack } from "../http/lateForm.ts"
 import { occasionBy } from "../http/occasion.ts"
 import type { Parts } from "../http/Parts.ts"
+import { fieldFor, requireOwn } from "../http/sessionForm.ts"
 import type { Visitor } from "../pages/Visitor.ts"
 import { allowances } from "../ports/allowances.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
+import { OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import type { OwnersOccasion } from "../server/Occasion.ts"
-import { csrfField, isCsrfField } from "../token/csrf.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { type NoticeCode, readNotice } from "./notices.ts"
 import type { SettingsOptions } from "./SettingsOptions.ts"
@@ -48,7 +48,7 @@ export const insidePage = (
     const visitor: Visitor = {
       account: signedIn.label,
       role: signedIn.role,
-      csrf: csrfField(parts.keys.current(), call.workspace.id, signedIn.session),
+      csrf: fieldFor(parts, call, signedIn.session),
       now: call.now,
       accountsElsewhere: options.accountsElsewhere === true,
       ...(notice === undefined ? {} : { notice })
@@ -71,9 +71,7 @@ export const insideForm = (
       const { call, signedIn } = inside
       const form = yield* Effect.fromResult(readForm(call.request))
       yield* takeOfAccount(parts, inside)
-      if (!isCsrfField(parts.keys.current(), call.workspace.id, signedIn.session, form.get("csrf") ?? "")) {
-        return yield* new ForgedForm({ reason: "csrf" })
-      }
+      yield* requireOwn(parts, call, signedIn.session, form)
       return yield* answer(inside, form)
     })
   )
