@@ -1,5 +1,4 @@
-import type { Kind, Listing, RecordKey } from "../../core/ports/Storage.ts"
-import { kinds } from "../../core/ports/Storage.ts"
+import { type Kind, kinds, type Listing, type RecordKey } from "../../core/ports/Storage.ts"
 
 /**
  * Records are dealt out over this many shards. All keys of a shard are in one hash slot, so that a record and the

@@ -1,6 +1,5 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
-import type { Client } from "../client/Client.ts"
-import { isKnown } from "../client/Client.ts"
+import { type Client, isKnown } from "../client/Client.ts"
 import { readRegistration } from "../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, reregister } from "../client/register.ts"
 import type { EndpointOf } from "../openapi/contract/Contract.ts"

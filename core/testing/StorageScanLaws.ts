@@ -1,7 +1,6 @@
 import { Effect } from "effect"
 import { Storage, StorageScan } from "../ports/Storage.ts"
-import type { DrawnLaw } from "./StorageLaw.ts"
-import { expect, freshKey, holds, recordAt, sameRecord } from "./StorageLaw.ts"
+import { type DrawnLaw, expect, freshKey, holds, recordAt, sameRecord } from "./StorageLaw.ts"
 
 /** For stores that can be copied. */
 export const scanLaws: ReadonlyArray<DrawnLaw<Storage | StorageScan>> = [

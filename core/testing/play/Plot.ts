@@ -1,5 +1,12 @@
-import type { Authorize, Decide, Ref, Register, Script, Step } from "../script/Command.ts"
-import { stepsOf } from "../script/Command.ts"
+import {
+  type Authorize,
+  type Decide,
+  type Ref,
+  type Register,
+  type Script,
+  type Step,
+  stepsOf
+} from "../script/Command.ts"
 
 /** The script as a dictionary: what a later line needs to know about an earlier one. */
 export interface Plot {

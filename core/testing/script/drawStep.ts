@@ -1,5 +1,5 @@
 import type { Dice } from "../Dice.ts"
-import type { Client, Grant, Scope, State } from "../model/State.ts"
+import type { Client, Grant, State } from "../model/State.ts"
 import { endOf } from "../model/tokens.ts"
 import type { World } from "../model/World.ts"
 import {
@@ -248,7 +248,7 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
       const { ref, grant } = young(dice, some)
       return refresh(moment, { kind: "refresh", ref }, grant)
     })
-  const scopeOrNone: Scope | string | null = dice.chance(50) ? null : dice.pick(scopes)
+  const scopeOrNone: string | null = dice.chance(50) ? null : dice.pick(scopes)
 
   const offers: ReadonlyArray<Offer> = [
     [clients.length < 2 ? 40 : clients.length < 5 ? 4 : 1, () => register(moment)],
