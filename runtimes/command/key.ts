@@ -1,10 +1,12 @@
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import type { NewKey } from "../../core/grant/apiKey.ts"
 import type { Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { createKey } from "../../core/server/createKey.ts"
 import { revokeKey } from "../../core/server/revokeKey.ts"
+import { rotateKey } from "../../core/server/rotateKey.ts"
 import { wholeList } from "../../core/server/wholeList.ts"
 import { findMarked } from "../../core/settings/Mark.ts"
 import { type Administration, administer } from "./administration.ts"
@@ -17,6 +19,8 @@ const keysOf = ({ parts, workspace }: Administration) =>
     (grants) => grants.filter((grant): grant is Key => grant._tag === "Key")
   )
 
+const noSuchKey = notFound("There is no such key.")
+
 const described = (key: Key, usedAt: number | null) => ({
   id: grantMark(key.id),
   name: key.name,
@@ -25,6 +29,21 @@ const described = (key: Key, usedAt: number | null) => ({
   expires_at: key.expiresAt === null ? null : timeText(key.expiresAt),
   last_used_at: usedAt === null ? null : timeText(usedAt)
 })
+
+const printOnce = (asJson: boolean, { grant, text }: NewKey) =>
+  print(asJson, { ...described(grant, null), key: Redacted.value(text) }, [
+    Redacted.value(text),
+    "",
+    "The key is shown this once. It may do all that the API allows."
+  ])
+
+/** By the mark that a list shows. */
+const find = ({ parts, workspace }: Administration, id: string) =>
+  Effect.filterOrElse(
+    findMarked((page) => parts.grants.keys(workspace.id, page), id),
+    (grant): grant is Key => grant?._tag === "Key",
+    () => noSuchKey
+  )
 
 const create = Command.make(
   "create",
@@ -41,13 +60,7 @@ const create = Command.make(
     administer(({ occasion, parts }) =>
       Effect.gen(function* () {
         const lasts = Option.getOrUndefined(Option.map(given.expires, Duration.toMillis))
-        const made = yield* createKey(parts, occasion, { name: given.name, lasts })
-        const text = Redacted.value(made.text)
-        yield* print(given.json, { ...described(made.grant, null), key: text }, [
-          text,
-          "",
-          "The key is shown this once. It may do all that the API allows."
-        ])
+        yield* printOnce(given.json, yield* createKey(parts, occasion, { name: given.name, lasts }))
       })
     )
 ).pipe(
@@ -85,23 +98,33 @@ const list = Command.make("list", { json }, (given) =>
   )
 ).pipe(Command.withDescription("List the API keys"))
 
-const revoke = Command.make(
-  "revoke",
-  { id: Argument.String("id").pipe(Argument.withDescription("The id that `tessera key list` shows")), json },
-  (given) =>
-    administer((administration) =>
-      Effect.gen(function* () {
-        const { occasion, parts, workspace } = administration
-        const key = yield* findMarked((page) => parts.grants.keys(workspace.id, page), given.id)
-        if (key?._tag !== "Key" || (yield* revokeKey(parts, occasion, key.id)) !== "revoked") {
-          return yield* notFound("There is no such key.")
-        }
-        yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
-      })
-    )
+const id = Argument.String("id").pipe(Argument.withDescription("The id that `tessera key list` shows"))
+
+const rotate = Command.make("rotate", { id, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { occasion, parts } = administration
+      const made = yield* rotateKey(parts, occasion, yield* find(administration, given.id))
+      yield* made === undefined ? noSuchKey : printOnce(given.json, made)
+    })
+  )
+).pipe(
+  Command.withDescription("Make a key of the same name that lasts as long, and revoke the old one"),
+  Command.withExamples([{ command: "tessera key rotate 3hGTh17j" }])
+)
+
+const revoke = Command.make("revoke", { id, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { occasion, parts } = administration
+      const key = yield* find(administration, given.id)
+      if ((yield* revokeKey(parts, occasion, key.id)) !== "revoked") return yield* noSuchKey
+      yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
+    })
+  )
 ).pipe(Command.withDescription("Revoke an API key, at once"))
 
 export const key = Command.make("key").pipe(
   Command.withDescription("Look after the workspace's API keys"),
-  Command.withSubcommands([create, list, revoke])
+  Command.withSubcommands([create, list, rotate, revoke])
 )

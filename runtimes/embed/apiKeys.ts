@@ -1,10 +1,12 @@
 import { Duration, Effect, Option, Redacted } from "effect"
+import type { NewKey } from "../../core/grant/apiKey.ts"
 import type { Grant, Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { BadKeyTerms, keyNameLength } from "../../core/rules/KeyTerms.ts"
 import { createKey } from "../../core/server/createKey.ts"
 import { revokeKey } from "../../core/server/revokeKey.ts"
+import { rotateKey } from "../../core/server/rotateKey.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 import { badOption } from "./BadOption.ts"
@@ -34,6 +36,8 @@ export interface ApiKeysApi {
   readonly create: (asked: { readonly name: string; readonly expiresIn?: Duration.Input }) => Promise<NewApiKey>
   /** Those that have not expired. */
   readonly list: (paging?: Paging) => Promise<PageOf<ApiKey>>
+  /** A new one of the same name that lasts as long, and the end of the old one. `undefined`: there is no such key. */
+  readonly rotate: (id: string) => Promise<NewApiKey | undefined>
   /** At once. `false`: there is no such key. */
   readonly revoke: (id: string) => Promise<boolean>
 }
@@ -66,6 +70,8 @@ const told = (key: Key, lastUse: number | undefined): ApiKey => ({
   lastUsedAt: lastUse === undefined ? undefined : new Date(lastUse)
 })
 
+const shown = ({ grant, text }: NewKey): NewApiKey => ({ ...told(grant, undefined), key: Redacted.value(text) })
+
 const isKey = (grant: Grant): grant is Key => grant._tag === "Key"
 
 export const apiKeysApi = (administration: Administration): ApiKeysApi => {
@@ -79,7 +85,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
           const name = yield* readName(asked.name)
           const lasts = yield* readLifetime(asked.expiresIn)
           const made = yield* createKey(parts, occasion, { name, lasts })
-          return { ...told(made.grant, undefined), key: Redacted.value(made.text) }
+          return shown(made)
         }).pipe(Effect.catchTag("BadKeyTerms", (bad) => Effect.fail(explain(bad))))
       ),
     list: (paging = {}) =>
@@ -95,6 +101,14 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
             Effect.map(parts.usage.lastUse("grant", workspace.id, key.id), (at) => told(key, Option.getOrUndefined(at)))
           )
           return { items, next: cursorOf(page.next) }
+        })
+      ),
+    rotate: (id) =>
+      run(
+        Effect.gen(function* () {
+          const old = yield* findMarked(keys, id)
+          const made = old !== undefined && isKey(old) ? yield* rotateKey(parts, occasion, old) : undefined
+          return made && shown(made)
         })
       ),
     revoke: (id) =>

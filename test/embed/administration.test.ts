@@ -130,6 +130,21 @@ describe("API keys", () => {
     })
   })
 
+  test("make room for a new one that lasts as long", async () => {
+    const { clock, wait } = await testClock()
+    await withHost({ clock }, async (auth) => {
+      const old = await auth.apiKeys.create({ name: "Backup", expiresIn: "2 minutes" })
+      await wait(60_000)
+      const made = await auth.apiKeys.rotate(old.id)
+      expect(made).toMatchObject({ name: "Backup", expiresAt: new Date(clock.currentTimeMillisUnsafe() + 120_000) })
+      const works = async (key: string) => (await auth.guard(bearer(orders, key), needs))._tag === "Admitted"
+      expect(await Promise.all([works(old.key), works(made?.key ?? "")])).toEqual([false, true])
+      expect((await auth.apiKeys.list()).items.map(({ id }) => id)).toEqual([made?.id ?? ""])
+      expect(await auth.apiKeys.rotate(old.id)).toBeUndefined()
+      expect(await auth.apiKeys.rotate("none")).toBeUndefined()
+    })
+  })
+
   test("are refused where they cannot be", () =>
     withHost({}, async ({ apiKeys }) => {
       for (const asked of [

@@ -67,6 +67,7 @@ describe("the command line", () => {
           { args: ["client", "disable", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
           { args: ["client", "delete", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
           { args: ["key", "revoke", "AAAAAAAA"], status: 3 },
+          { args: ["key", "rotate", "AAAAAAAA"], status: 3 },
           { args: ["user", "remove", "a@b.example"], status: 3 },
           { args: ["user", "password", "a@b.example"], status: 3, input: password },
           { args: ["user", "add", "a@b.example"], status: 4, input: "short" }
@@ -135,7 +136,8 @@ describe("the command line", () => {
           ["client", "show", id],
           ["client", "disable", id, "--json"],
           ["client", "delete", "--json", "--", id],
-          ["key", "revoke", keyId]
+          ["key", "revoke", keyId],
+          ["key", "rotate", keyId]
         ]) {
           const { status, stderr } = yield* command(args, { cwd })
           expect([status, stderr]).toEqual([3, expect.stringMatching(/^There is no such (client|key)\./)])
@@ -191,8 +193,15 @@ describe("the command line", () => {
         const endless = yield* run("key", "create", "--name", "K", "--expires", "Infinity")
         expect([endless.status, endless.stderr]).toEqual([2, expect.stringContaining("a hundred years at most")])
         expect(readAll((yield* run("key", "list", "--json")).stdout)).toHaveLength(1)
-        expect((yield* run("key", "revoke", made.id ?? "")).status).toBe(0)
-        expect((yield* run("key", "revoke", made.id ?? "")).status).toBe(3)
+        const next = read((yield* run("key", "rotate", made.id ?? "", "--json")).stdout)
+        expect(next.key).toStartWith("tsr_ak_")
+        expect(next.key).not.toBe(made.key)
+        expect(readAll((yield* run("key", "list", "--json")).stdout)).toMatchObject([
+          { id: next.id ?? "", name: "Backup" }
+        ])
+        expect((yield* run("key", "rotate", made.id ?? "")).status).toBe(3)
+        expect((yield* run("key", "revoke", next.id ?? "")).status).toBe(0)
+        expect((yield* run("key", "revoke", next.id ?? "")).status).toBe(3)
         expect((yield* run("key", "list", "--json")).stdout.trim()).toBe("[]")
         expect((yield* run("sweep", "--json")).status).toBe(0)
       })
