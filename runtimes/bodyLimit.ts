@@ -28,3 +28,9 @@ const cutOff: HttpResponse = secretJson(
 export const tooLarge = (): HttpResponse => turnedAway(tooMuch)
 
 export const unreadable = (): HttpResponse => turnedAway(cutOff)
+
+/** A fault of the host's own, told so that it is found at the first try and not in production. */
+export const readBefore: HttpResponse = secretJson(500, {
+  error: "server_error",
+  error_description: "The body was read before it got here. Mount the authorization server before body parsers."
+})

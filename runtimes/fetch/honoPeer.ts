@@ -1,6 +1,8 @@
+import type { HonoBody } from "./honoBody.ts"
+
 /** What Hono hands to middleware, as far as a mount needs it. */
 export interface HonoContext {
-  readonly req: { readonly raw: Request }
+  readonly req: HonoBody & { readonly raw: Request }
   /** What the server under Hono passes on with a request. */
   readonly env: unknown
 }

@@ -1,7 +1,10 @@
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { readBefore } from "../bodyLimit.ts"
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
-import { fetchHandler, type PeerOf } from "../fetch.ts"
+import { fetchHandler, type PeerOf, toResponse } from "../fetch.ts"
 import { pathOf } from "../requestTarget.ts"
+import { honoBody } from "./honoBody.ts"
 import { type HonoContext, honoPeer } from "./honoPeer.ts"
 
 export interface FetchMountOptions {
@@ -11,11 +14,24 @@ export interface FetchMountOptions {
 
 export type FetchMount = (request: Request) => Response | Promise<Response> | undefined
 
-const answer = (mount: Mount, request: Request, native: unknown, peer: PeerOf | undefined) => {
+/** A request whose body somebody has read, as it was before. */
+const unreadAgain = ({ headers, method, url }: Request, body: string) => new Request(url, { method, headers, body })
+
+interface Received {
+  /** What the host's own code knows the request by. */
+  readonly native: unknown
+  readonly peer: PeerOf
+  /** The body, where the app has read it before. */
+  readonly body: () => Promise<string | HttpResponse>
+}
+
+const answer = (mount: Mount, request: Request, { body, native, peer }: Received) => {
   // Before anything is read: what is not ours reaches the app as it came.
   const path = pathOf(request.url)
   if (path === undefined || !mount.owns(path)) return undefined
-  return fetchHandler(serveNative(mount.serve, native), mount.log)(request, peer)
+  const handle = fetchHandler(serveNative(mount.serve, native), mount.log)
+  if (!request.bodyUsed) return handle(request, peer)
+  return body().then((read) => (typeof read === "string" ? handle(unreadAgain(request, read), peer) : toResponse(read)))
 }
 
 /**
@@ -25,7 +41,11 @@ const answer = (mount: Mount, request: Request, native: unknown, peer: PeerOf | 
 export const fetchMount =
   (mount: Mount, options: FetchMountOptions = {}): FetchMount =>
   (request) =>
-    answer(mount, request, request, () => options.peer?.(request))
+    answer(mount, request, {
+      native: request,
+      peer: () => options.peer?.(request),
+      body: () => Promise.resolve(readBefore)
+    })
 
 export interface HonoMountOptions<C> {
   /** The caller's address, from a source that the caller can't write. Default: the socket's, on Node, Bun and Deno. */
@@ -38,9 +58,11 @@ export type HonoMount<C> = (context: C, next: () => Promise<void>) => Promise<Re
 export const honoMount =
   <C extends HonoContext>(mount: Mount, options: HonoMountOptions<C> = {}): HonoMount<C> =>
   async (context, next) => {
-    const answered = answer(mount, context.req.raw, context, () =>
-      options.peer === undefined ? honoPeer(context) : options.peer(context)
-    )
+    const answered = answer(mount, context.req.raw, {
+      native: context,
+      peer: () => (options.peer === undefined ? honoPeer(context) : options.peer(context)),
+      body: () => honoBody(context.req)
+    })
     if (answered !== undefined) return answered
     await next()
     return undefined

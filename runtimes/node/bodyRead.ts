@@ -1,16 +1,9 @@
 import type { IncomingMessage } from "node:http"
-import { secretJson } from "../../core/http/answer.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { bodyLimit, tooLarge } from "../bodyLimit.ts"
+import { bodyLimit, readBefore, tooLarge } from "../bodyLimit.ts"
 
 /** Who reads from here on waits for what has been already. */
 export const isUnderWay = (request: IncomingMessage): boolean => request.readableDidRead || request.readableEnded
-
-/** A fault of the host's own, told so that it is found at the first try and not in production. */
-export const readBefore: HttpResponse = secretJson(500, {
-  error: "server_error",
-  error_description: "The body was read before it got here. Mount the authorization server before body parsers."
-})
 
 const inForm = (name: string, value: unknown): ReadonlyArray<readonly [string, string]> | undefined => {
   if (typeof value === "string") return [[name, value]]

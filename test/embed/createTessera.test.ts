@@ -294,6 +294,14 @@ describe("its log", () => {
   }
 })
 
+test("a body that the app has read before is refused aloud by a mount over `fetch`", () =>
+  withHost({}, async (auth) => {
+    const request = at("/oauth/token", { method: "POST", body: new URLSearchParams({ grant_type: "x" }) })
+    await request.text()
+    const answered = await fetchMount(auth)(request)
+    expect([answered?.status, await answered?.text()]).toEqual([500, expect.stringContaining("before body parsers")])
+  }))
+
 describe("its storage", () => {
   test("is opened by the first request that needs it, once for all, and closed with it", async () => {
     const { layer, seen } = watchedStorage()

@@ -4,7 +4,7 @@ import { Effect, Exit, Scope } from "effect"
 import { node } from "../harness/given.ts"
 import { elysiaApp } from "./frameworks/elysia.ts"
 import { embedded } from "./frameworks/embedded.ts"
-import { honoApp } from "./frameworks/hono.ts"
+import { honoApp, honoAppParsed } from "./frameworks/hono.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
 import { type Send, type Sent, sendTo } from "./given/wire.ts"
@@ -43,10 +43,10 @@ const onNode = (name: string) => (issuer: string) =>
     return sendTo(found.port)
   })
 
-const honoOnBun = (issuer: string) =>
+const honoOnBun = (made: typeof honoApp) => (issuer: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const app = honoApp(await embedded(issuer))
+      const app = made(await embedded(issuer))
       return Bun.serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" })
     }),
     (server) => Effect.promise(() => server.stop(true))
@@ -63,7 +63,7 @@ const applications: ReadonlyArray<Omit<Candidate, "prefix">> = [
   // Fastify's router answers for a `%` that escapes nothing before any hook is asked.
   { name: "Fastify 5", has: ["wire"], adds: ["x-mine"], start: onNode("Fastify 5") },
   { name: "Hono, on Node", has: ["wire", "stray"], adds: ["x-mine"], start: onNode("Hono, on Node") },
-  { name: "Hono, on Bun", has: ["wire", "stray"], adds: ["x-mine"], start: honoOnBun },
+  { name: "Hono, on Bun", has: ["wire", "stray"], adds: ["x-mine"], start: honoOnBun(honoApp) },
   { name: "Elysia", has: ["wire", "stray"], adds: ["x-mine"], start: elysiaOnBun },
   { name: "Koa", has: ["wire", "stray"], adds: ["x-mine"], start: onNode("Koa") }
 ]
@@ -169,11 +169,15 @@ for (const name of ["Express 5", "Koa"]) {
 }
 
 describe("bodies that the app has read before", () => {
-  const startAs = (name: string) => Effect.runPromise(onNode(name)(issuerAt("")))
+  const onBun = "Hono, on Bun, bodies read first"
+  const startAs = (name: string) =>
+    Effect.runPromise(Scope.provide((name === onBun ? honoOnBun(honoAppParsed) : onNode(name))(issuerAt("")), scope))
   const start = () => startAs("Express 5, parsers first")
   const flows = ["a client, from its registration to its end", "the whole code flow", "client credentials, by Basic"]
 
-  for (const name of ["Express 5, parsers first", "Fastify 5, parsers first"]) {
+  const parsed = ["Express 5, parsers first", "Fastify 5, parsers first", "Hono, on Node, bodies read first", onBun]
+
+  for (const name of parsed) {
     for (const script of scripts.filter(({ title }) => flows.includes(title))) {
       test(`are taken as they were parsed: ${script.title}, in ${name}`, async () => {
         expect(await script.run({ send: await startAs(name), prefix: "" })).not.toEqual([])
@@ -181,21 +185,34 @@ describe("bodies that the app has read before", () => {
     }
   }
 
-  test("keep a parameter that came twice, and what is too large", async () => {
-    const send = await start()
-    const form = ["content-type", "application/x-www-form-urlencoded"] as const
-    const post = { method: "POST", target: "/oauth/token", headers: [form] } as const
-    const twice = await send({ ...post, body: "grant_type=client_credentials&client_id=a&client_id=b" })
-    expect([twice.status, JSON.parse(twice.body)]).toMatchObject([400, { error: "invalid_request" }])
-    const large = await send({ ...post, body: `grant_type=${"a".repeat(limit)}` })
-    expect(large.status).toBe(413)
-  })
+  test.each(["Express 5, parsers first", "Hono, on Node, bodies read first"])(
+    "keep a parameter that came twice, and what is too large, in %s",
+    async (name) => {
+      const send = await startAs(name)
+      const form = ["content-type", "application/x-www-form-urlencoded"] as const
+      const post = { method: "POST", target: "/oauth/token", headers: [form] } as const
+      const twice = await send({ ...post, body: "grant_type=client_credentials&client_id=a&client_id=b" })
+      expect([twice.status, JSON.parse(twice.body)]).toMatchObject([400, { error: "invalid_request" }])
+      const large = await send({ ...post, body: `grant_type=${"a".repeat(limit)}` })
+      expect(large.status).toBe(413)
+    }
+  )
 
   test("are refused aloud where nobody can tell any more what was sent", async () => {
     const send = await start()
     const form = ["content-type", "application/x-www-form-urlencoded"] as const
     const nested = await send({ method: "POST", target: "/oauth/token", headers: [form], body: "a[b]=c" })
     expect([nested.status, nested.body]).toEqual([500, expect.stringContaining("before body parsers")])
+  })
+
+  test("are refused aloud where the app kept nothing of them", async () => {
+    const send = await startAs("Hono, on Node, bodies read first")
+    const headers = [
+      ["content-type", "application/x-www-form-urlencoded"],
+      ["x-read", "raw"]
+    ] as const
+    const { body, status } = await send({ method: "POST", target: "/oauth/token", headers, body: "a=b" })
+    expect([status, body]).toEqual([500, expect.stringContaining("before body parsers")])
   })
 
   test("are refused aloud by a listener that is told nothing of them", async () => {

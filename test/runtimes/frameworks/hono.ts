@@ -3,6 +3,19 @@ import { honoMount } from "../../../runtimes/fetch.ts"
 import { type GuardVariables, honoGuard } from "../../../runtimes/guard/Guard.ts"
 import { type Embedded, needs, see } from "./embedded.ts"
 
+/** Behind middleware that looks into every body, in whichever way it comes. */
+export const honoAppParsed = ({ mount }: Embedded): Hono =>
+  new Hono()
+    .use(async ({ req }, next) => {
+      if (req.method !== "GET") {
+        if (req.header("content-type") === "application/json") await req.json()
+        else if (req.header("x-read") === "raw") await req.raw.text()
+        else await req.parseBody()
+      }
+      await next()
+    })
+    .use(honoMount(mount))
+
 export const honoApp = ({ guard, mount }: Embedded): Hono => {
   const app = new Hono()
   app.use(async (c, next) => {

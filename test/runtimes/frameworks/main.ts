@@ -2,7 +2,7 @@ import { embedded } from "./embedded.ts"
 import { onExpress, onExpressParsed, onExpressParsedBefore } from "./express.ts"
 import { onFastify, onFastifyParsed } from "./fastify.ts"
 import type { Host } from "./Host.ts"
-import { onHono } from "./honoOnNode.ts"
+import { onHono, onHonoParsed } from "./honoOnNode.ts"
 import { onKoa } from "./koa.ts"
 
 /** Every application that runs on Node, for each issuer that it was given. Says where they are, as JSON, in one line. */
@@ -13,6 +13,7 @@ const hosts: Readonly<Record<string, Host>> = {
   "Fastify 5": onFastify,
   "Fastify 5, parsers first": onFastifyParsed,
   "Hono, on Node": onHono,
+  "Hono, on Node, bodies read first": onHonoParsed,
   Koa: onKoa
 }
 
