@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { sessionsOwner } from "../../core/accounts/Session.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import { lookedAtMost } from "../../core/server/gather.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
@@ -339,6 +340,29 @@ describe("the members", () => {
         const page = (yield* owner.get("/settings/members")).body.replaceAll("<wbr>", "")
         expect([page.includes("Nobody here"), /after=/.test(page)]).toEqual([false, false])
         expect(page).toContain("<bdi>ada@example.com</bdi></p>")
+      })
+    ))
+
+  test("are not said to be nobody while there is more to look through", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const { book } = house.accounts
+        const withdrawn = Array.from({ length: 2 * lookedAtMost + 1 }, () => book.newId())
+        for (const id of withdrawn) yield* book.block(house.workspace.id, id, Instant.make(t0))
+        const pages: Array<string> = []
+        let target: string | undefined = "/settings/members"
+        while (target !== undefined) {
+          const page: string = (yield* owner.get(target)).body
+          pages.push(page)
+          target = /href="([^"]*after=[^"]*)"/.exec(page)?.[1]
+        }
+        const said = (text: string) => pages.filter((page) => page.includes(text)).length
+        expect(pages.length).toBeGreaterThan(2)
+        expect([said("Nobody here"), said("Nothing so far") > 0]).toEqual([0, true])
+        const behindAll = (yield* owner.get(`/settings/members?after=${withdrawn.toSorted().at(-1)}`)).body
+        expect(behindAll).toContain("The list ends here.")
       })
     ))
 

@@ -174,7 +174,7 @@ describe("registered clients", () => {
         world.calls.list.length = 0
         const first = yield* look(world, "owner", "clients", `?q=${host}`)
         expect(world.calls.list.length).toBe(10)
-        expect(first.body).toContain("No match so far")
+        expect(first.body).toContain("Nothing so far")
         expect((yield* allPages(world, "owner", "clients", `?q=${host}`)).flatMap(idsOn)).toEqual([last])
       })
     ))

@@ -6,7 +6,7 @@ import { attributes, type Html, html } from "../Html.ts"
 import type { Place } from "../Place.ts"
 import { ago, timestamp } from "../Timestamp.ts"
 import type { Visitor } from "../Visitor.ts"
-import { confirmed, empty, type Paging, pager, rows } from "./Rows.ts"
+import { confirmed, empty, noRows, type Paging, pager, rows } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 import { shownOnce } from "./ShownOnce.ts"
 
@@ -114,11 +114,11 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Parameters<type
   ]
 })
 
-const keyList = (keys: ApiKeysPage["keys"], path: string, visitor: Visitor): Html => {
+const keyList = ({ keys, paging }: ApiKeysPage, path: string, visitor: Visitor): Html => {
   // Not by a reload: that would send the form again.
   if (keys === "unread") return empty("Your keys can't be shown just now", "Open “API keys” again in a while.")
   return keys.length === 0
-    ? empty("No keys yet", "Create one to call the API from a script or a server.")
+    ? noRows(paging, empty("No keys yet", "Create one to call the API from a script or a server."))
     : rows(keys.map((key) => keyRow(key, path, visitor)))
 }
 
@@ -143,7 +143,7 @@ export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage):
 ${createForm(path, visitor.csrf, model.form)}
 <section aria-labelledby="keys">
 <h2 id="keys">Keys</h2>
-${keyList(model.keys, path, visitor)}
+${keyList(model, path, visitor)}
 ${pager(path, model.paging)}
 </section>`
   })

@@ -6,7 +6,7 @@ import { type Html, html } from "../Html.ts"
 import type { Place } from "../Place.ts"
 import { ago } from "../Timestamp.ts"
 import type { Visitor } from "../Visitor.ts"
-import { actionButton, confirmed, empty, type Paging, pager, type Row, rows } from "./Rows.ts"
+import { actionButton, confirmed, empty, noRows, type Paging, pager, type Row, rows } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
 export interface ClientRow {
@@ -92,17 +92,13 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: st
   actions: clientActions(client, path, visitor, search)
 })
 
-const nothing = (search: string, paging: Paging): Html => {
-  // Looking through all of them is more than one request may do.
-  if (paging.nextCursor !== undefined)
-    return empty("No match so far", "There are more clients to look through: go on with “Next”.")
-  return search === ""
+const nothing = (search: string): Html =>
+  search === ""
     ? empty(
         "No client has registered yet",
         "An application appears here once it is registered, by itself or by an owner."
       )
     : empty("No client matches", "Search for a part of the name, the id or the host that it returns to.")
-}
 
 export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage): Document => {
   const path = sectionPath(place, "clients")
@@ -115,7 +111,7 @@ export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage):
 <h2 id="clients">${model.search === "" ? "All clients" : html`Clients that match “<bdi>${model.search}</bdi>”`}</h2>
 ${
   model.clients.length === 0
-    ? nothing(model.search, model.paging)
+    ? noRows(model.paging, nothing(model.search))
     : rows(model.clients.map((client) => clientRow(client, path, visitor, model.search)))
 }
 ${pager(path, model.paging, model.search)}

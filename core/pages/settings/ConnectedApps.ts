@@ -6,7 +6,7 @@ import { html } from "../Html.ts"
 import type { Place } from "../Place.ts"
 import { ago } from "../Timestamp.ts"
 import type { Visitor } from "../Visitor.ts"
-import { confirmed, empty, type Paging, pager, type Row, rows } from "./Rows.ts"
+import { confirmed, empty, noRows, type Paging, pager, type Row, rows } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
 /** One grant of the person who looks. */
@@ -60,7 +60,13 @@ export const connectedAppsPage = (place: Place, visitor: Visitor, model: Connect
 <h2 id="apps" class="visually-hidden">Applications</h2>
 ${
   model.apps.length === 0
-    ? empty("Nothing is connected", "When you approve an application, it appears here, and here you can take it back.")
+    ? noRows(
+        model.paging,
+        empty(
+          "Nothing is connected",
+          "When you approve an application, it appears here, and here you can take it back."
+        )
+      )
     : rows(model.apps.map((app) => appRow(app, path, visitor)))
 }
 ${pager(path, model.paging)}

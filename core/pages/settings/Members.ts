@@ -8,7 +8,7 @@ import { attributes, type Html, html } from "../Html.ts"
 import type { Place } from "../Place.ts"
 import { ago, timestamp } from "../Timestamp.ts"
 import type { Visitor } from "../Visitor.ts"
-import { confirmed, empty, type Paging, pager, type Row, rows } from "./Rows.ts"
+import { confirmed, empty, noRows, type Paging, pager, type Row, rows } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 import { shownOnce } from "./ShownOnce.ts"
 
@@ -155,7 +155,7 @@ ${rows(model.invites.map((invite) => inviteRow(invite, path, visitor)))}
 <h2 id="members">People</h2>
 ${
   model.members.length === 0
-    ? empty("Nobody here", "Invite somebody with the form above.")
+    ? noRows(model.paging, empty("Nobody here", "Invite somebody with the form above."))
     : rows(model.members.map((member) => memberRow(member, path, visitor)))
 }
 ${pager(path, model.paging)}

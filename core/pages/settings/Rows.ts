@@ -25,6 +25,14 @@ export const rows = (of: ReadonlyArray<Row>): Html => html`<ul class="panel rows
 export const empty = (title: string, text: string): Html =>
   html`<div class="panel empty"><h3>${title}</h3><p class="hint">${text}</p></div>`
 
+/** In place of a page of a list without rows. `whole`: what is said where the whole list has none. */
+export const noRows = (paging: Paging, whole: Html): Html => {
+  // Looking through all of a long list is more than one request may do.
+  if (paging.nextCursor !== undefined)
+    return empty("Nothing so far", "There is more to look through: go on with “Next”.")
+  return paging.isContinued ? empty("Nothing more", "The list ends here.") : whole
+}
+
 /** A form of one button: what it does can be undone, so it asks nothing. */
 export const actionButton = (of: {
   readonly label: string
