@@ -80,7 +80,7 @@ for (const { name, prefix, start } of candidates) {
     let send: Send
     beforeAll(async () => {
       send = await Effect.runPromise(start(issuerAt(prefix)).pipe(Scope.provide(own)))
-    }, 60_000)
+    }, 180_000)
     afterAll(() => Effect.runPromise(Scope.close(own, Exit.void)))
     const bodyOf = async (sent: Sent) => (await send(sent)).body
 

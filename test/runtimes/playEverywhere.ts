@@ -48,7 +48,7 @@ export const playEverywhere = (candidates: ReadonlyArray<Candidate>): void => {
       beforeAll(async () => {
         const started = start(`http://localhost:3000${prefix}`).pipe(Scope.provide(scope))
         send = withoutAdded(await Effect.runPromise(started), adds)
-      }, 60_000)
+      }, 180_000)
       afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
       for (const script of playable(candidate)) {
