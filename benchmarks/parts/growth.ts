@@ -20,7 +20,8 @@ const many = 1_000_000
 const values = few
 const inWorkspaces = 10_000
 const tokensInWorkspaces = 2000
-const workloads: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
+/** A code makes a grant, and few would not be few for long. */
+const workloads: ReadonlyArray<Workload> = ["client_credentials", "bearer_check", "introspection", "refresh"]
 
 interface Side {
   readonly url: string
