@@ -1,6 +1,6 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { InvalidClientMetadata } from "../rules/Refusal.ts"
-import { AuthMethod } from "./Client.ts"
+import { AuthMethod, authMethods } from "./Client.ts"
 
 /** Whole Unicode without control characters: every store can keep it and every log can hold it. */
 const plain = Schema.isPattern(/^[^\p{Cc}\p{Cs}]*$/u)
@@ -52,11 +52,15 @@ export const checkRegistration = (parsed: unknown): Result.Result<RegistrationRe
   }
   const decoded = decode(Object.fromEntries(Object.entries(parsed).filter(saysSomething)))
   if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
-  const member = format(decoded.failure.issue).issues[0]?.path?.[0]
-  return Result.fail(
-    new InvalidClientMetadata({ message: `The member ${String(member ?? "")} is not as RFC 7591 has it.` })
-  )
+  const member = String(format(decoded.failure.issue).issues[0]?.path?.[0] ?? "")
+  return Result.fail(new InvalidClientMetadata({ message: faultIn(member) }))
 }
+
+/** RFC 7591 lets a server take less than it names, so a value may be good elsewhere: what there is here is said. */
+const faultIn = (member: string): string =>
+  member === "token_endpoint_auth_method"
+    ? `The ${member} has to be one of these: ${authMethods.join(", ")}.`
+    : `The member ${member} has a value that is not taken here.`
 
 const parseJson = (text: string): unknown => {
   try {

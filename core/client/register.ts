@@ -69,9 +69,10 @@ const readGrantTypes = (
     // Whoever has the code flow may stay signed in, and is told so.
     return Result.succeed(grantTypes.filter((type) => type === "refresh_token" || known.includes(type)))
   }
-  return known.includes("client_credentials")
-    ? Result.succeed(["client_credentials"])
-    : metadataFault(`None of these grant_types is to be had; these are: ${available.join(", ")}.`)
+  if (known.includes("client_credentials")) return Result.succeed(["client_credentials"])
+  // Refreshing comes with the code flow, and is nothing by itself.
+  const alone = available.filter((type) => type !== "refresh_token")
+  return metadataFault(`The grant_types have to name one of these: ${alone.join(", ")}.`)
 }
 
 const withoutWorkspaceAccess: ReadonlyArray<GrantType> = grantTypes.filter((type) => type !== "client_credentials")
