@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import { type OAuthClientProvider, UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { AuthInfo } from "@modelcontextprotocol/sdk/server/auth/types.js"
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
@@ -18,7 +19,7 @@ import { Hono } from "hono"
 import { cors } from "hono/cors"
 import { createTessera, type EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
 import { honoMount } from "../../runtimes/fetch.ts"
-import { expressGuard, honoGuard } from "../../runtimes/guard/Guard.ts"
+import { type Caller, expressGuard, type GuardVariables, honoGuard, principalOf } from "../../runtimes/guard/Guard.ts"
 import { connectMount } from "../../runtimes/node.ts"
 import { options } from "../embed/host.ts"
 import { Visitor } from "../given/serverVisitor.ts"
@@ -38,12 +39,20 @@ const asTransport = (transport: object): Transport => transport as Transport
 
 const answering = async <T extends object>(transport: T): Promise<T> => {
   const server = new McpServer({ name: "companies", version: "1" })
-  server.registerTool("greet", { description: "Says hello" }, () => ({ content: hello }))
+  server.registerTool("greet", { description: "Says hello to whoever calls" }, ({ authInfo }) => {
+    return { content: [{ type: "text", text: `hello ${authInfo?.extra?.user}` }] }
+  })
   await server.connect(asTransport(transport))
   return transport
 }
 
-const hello = [{ type: "text" as const, text: "hello" }]
+/** What the SDK hands to tools of who calls, with none of the token in it. */
+const authInfoOf = (caller: Caller | undefined): AuthInfo => {
+  if (caller?._tag !== "User") throw new Error("a person's application calls here")
+  return { token: "", clientId: caller.client, scopes: [...caller.scope], extra: { user: caller.user } }
+}
+
+const hello = [{ type: "text", text: "hello ada" }]
 
 type Stop = () => Promise<unknown>
 type Start = (auth: EmbeddedTessera, port: number) => Promise<Stop>
@@ -59,7 +68,8 @@ const onExpress: Start = (auth, port) => {
   for (const path of ["/mcp", "/admin"] as const) {
     app.post(path, expressGuard(auth.guard, guarded[path]), async (request, response) => {
       const transport = await answering(new StreamableHTTPServerTransport())
-      await transport.handleRequest(request, response, request.body)
+      const told = Object.assign(request, { auth: authInfoOf(request.principal) })
+      await transport.handleRequest(told, response, request.body)
     })
   }
   return listen(app, port)
@@ -68,14 +78,14 @@ const onExpress: Start = (auth, port) => {
 const ui = "http://ui.example"
 
 const onHono: Start = async (auth, port) => {
-  const app = new Hono()
+  const app = new Hono<{ Variables: GuardVariables }>()
   app.use(cors({ origin: ui, exposeHeaders: ["WWW-Authenticate", "Mcp-Session-Id"] }))
   app.use(honoMount(auth))
   for (const path of ["/mcp", "/admin"] as const) {
     app.use(path, honoGuard(auth.guard, guarded[path]))
     app.post(path, async (context) => {
       const transport = await answering(new WebStandardStreamableHTTPServerTransport())
-      return transport.handleRequest(context.req.raw)
+      return transport.handleRequest(context.req.raw, { authInfo: authInfoOf(context.get("principal")) })
     })
   }
   const server = Bun.serve({ hostname: "127.0.0.1", port, fetch: app.fetch })
@@ -90,7 +100,7 @@ const onNode: Start = (auth, port) => {
   }
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const transport = await answering(new StreamableHTTPServerTransport())
-    await transport.handleRequest(request, response)
+    await transport.handleRequest(Object.assign(request, { auth: authInfoOf(principalOf(request)) }), response)
   }
   return listen(
     (request, response) =>
