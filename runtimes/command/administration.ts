@@ -1,4 +1,4 @@
-import { Effect, Logger, References } from "effect"
+import { Effect, References } from "effect"
 import { Accounts } from "../../core/accounts/Accounts.ts"
 import type { Parts } from "../../core/http/Parts.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
@@ -60,7 +60,6 @@ export const administer = <A>(
     )
   }).pipe(
     Effect.mapError(explain),
-    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
     // What succeeds is told by the command itself.
     Effect.provideService(References.MinimumLogLevel, "Warn")
   )

@@ -1,4 +1,4 @@
-import { Config, Console, Context, Effect, Layer, Logger, Option, Redacted, References, Result } from "effect"
+import { Config, Console, Context, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Copied, copy as copyRecords, type Progress, type Side } from "../../adapters/copy/copy.ts"
 import { Storage, StorageScan } from "../../core/ports/Storage.ts"
@@ -140,11 +140,7 @@ export const copy = Command.make(
         copied.map(({ kind, tally, written }) => ({ kind, written, ...tally })),
         report(from, to, copied, yield* advice(from, to))
       )
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])),
-      Effect.provideService(References.MinimumLogLevel, "Warn")
-    )
+    }).pipe(Effect.scoped)
 ).pipe(
   Command.withDescription(
     "Copy everything from one storage to another, verified by counts and digests. Stop the servers first: a code or refresh token that is spent at the source after it was copied would be good again at the target. A copy that was interrupted goes on where it was when it is run again"

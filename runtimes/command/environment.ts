@@ -1,4 +1,4 @@
-import { Console, Effect, FileSystem, Layer, Path, Stdio, Terminal } from "effect"
+import { Console, Effect, FileSystem, Layer, Logger, Path, Stdio, Terminal } from "effect"
 import { CliConfig, CliOutput, GlobalFlag } from "effect/cli"
 import { ChildProcessSpawner } from "effect/process"
 
@@ -18,8 +18,12 @@ const presenter = CliOutput.layerPresenter({
         )
 })
 
-/** What effect's cli asks of a platform. Our commands read no files by flags, start no programs and have no wizard. */
+/**
+ * What effect's cli asks of a platform: our commands read no files by flags, start no programs and have no wizard. And
+ * where commands log, beside what they were asked for; a server has loggers of its own.
+ */
 export const environment = Layer.mergeAll(
+  Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
   FileSystem.layerNoop({}),
   Path.layer,
   Stdio.layerTest({}),

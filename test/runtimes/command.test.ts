@@ -24,6 +24,7 @@ const readAll = (text: string) => JSON.parse(text) as ReadonlyArray<Record<strin
 const ownAddress = Effect.map(freePort, (port) => ({ PORT: String(port) }))
 
 const password = "correct horse battery staple"
+const sealKey = "A".repeat(43)
 
 describe("the command line", () => {
   test("helps with each of its parts", () =>
@@ -219,6 +220,24 @@ describe("the command line", () => {
         expect(stdout).toContain("2 in SEAL_KEYS")
         expect(stdout).not.toContain(one.stdout.trim())
         expect(status).toBe(0)
+      })
+    ))
+
+  test("logs beside what was asked for, and not into it", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = {
+          ...(yield* ownAddress),
+          DATABASE_URL: "postgres://tessera@127.0.0.1:1/tessera",
+          SEAL_KEYS: sealKey,
+          STORAGE_START_TIMEOUT: "500 millis"
+        }
+        const migration = yield* command(["migrate", "--dry-run"], { cwd, env })
+        expect(migration).toMatchObject({ status: 1, stdout: "" })
+        expect(migration.stderr).toContain("Waiting for PostgreSQL")
+        const examined = yield* command(["doctor", "--json"], { cwd, env })
+        expect(readAll(examined.stdout).map(({ state, what }) => [what, state])).toContainEqual(["storage", "bad"])
+        expect(examined.stderr).toContain("Waiting for PostgreSQL")
       })
     ))
 
