@@ -5,7 +5,8 @@ import { Storage, StorageScan } from "../../core/ports/Storage.ts"
 import { type DatabaseUrl, databaseUrlExpected, describeDatabase, parseDatabaseUrl } from "../server/DatabaseUrl.ts"
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf } from "../server/SealKeyFile.ts"
-import { readStorageSettings, type StorageSettings } from "../server/StorageSettings.ts"
+import { readStorageSettings, type StorageSettings, storageNames } from "../server/StorageSettings.ts"
+import { complaint, type Variable } from "../server/Variable.ts"
 import { bringUpToDate } from "./bringUpToDate.ts"
 import { lookAt } from "./lookAt.ts"
 import { type CommandFailed, failed, misused, notFound, refused } from "./Outcome.ts"
@@ -37,28 +38,55 @@ interface Place {
   readonly name: string
 }
 
-const placeOf = (
+/** The settings of the environment, but for the name that was given for this side. */
+const settingsAt = (
+  side: "from" | "to",
+  database: Place["database"],
+  own: Option.Option<string>,
+  settings: StorageSettings
+): Effect.Effect<Pick<Place, "name" | "settings">, CommandFailed> => {
+  const nameBy = ({ expected, read }: Variable<string>, otherwise: string) =>
+    Option.match(own, {
+      onNone: () => Effect.succeed(otherwise),
+      onSome: (given) =>
+        Effect.mapError(Effect.fromOption(read(given)), () => misused(complaint(`--${side}-name`, expected)))
+    })
+  const { postgres, redis } = settings
+  switch (database._tag) {
+    case "Sqlite":
+      return Option.isNone(own)
+        ? Effect.succeed({ name: "", settings })
+        : Effect.fail(misused(`--${side}-name: a file has neither schema nor prefix`))
+    case "Postgres":
+      return Effect.map(nameBy(storageNames.schema, postgres.schema), (schema) => ({
+        name: schema,
+        settings: { ...settings, postgres: { ...postgres, schema } }
+      }))
+    case "Redis":
+      return Effect.map(nameBy(storageNames.prefix, redis.prefix), (prefix) => ({
+        name: prefix,
+        settings: { ...settings, redis: { ...redis, prefix } }
+      }))
+  }
+}
+
+const placeOf = Effect.fnUntraced(function* (
   side: "from" | "to",
   url: Redacted.Redacted<string>,
   own: Option.Option<string>,
   settings: StorageSettings
-): Effect.Effect<Place, CommandFailed> => {
-  const database = parseDatabaseUrl(Redacted.value(url))
-  if (Result.isFailure(database)) return Effect.fail(misused(`--${side}: expected ${databaseUrlExpected}`))
-  if (database.success._tag === "Memory") return Effect.fail(misused(`--${side}: a process's memory is its own`))
-  const schema = Option.getOrElse(own, () => settings.postgres.schema)
-  const prefix = Option.getOrElse(own, () => settings.redis.prefix)
-  if (Option.exists(own, (given) => !/^[a-z_][a-z0-9_]{0,62}$/.test(given))) {
-    return Effect.fail(misused(`--${side}-name: expected up to 63 small letters, digits and _, and no digit first`))
-  }
-  return Effect.succeed({
-    database: database.success,
-    settings: { ...settings, postgres: { ...settings.postgres, schema }, redis: { ...settings.redis, prefix } },
+): Effect.fn.Return<Place, CommandFailed> {
+  const parsed = parseDatabaseUrl(Redacted.value(url))
+  if (Result.isFailure(parsed)) return yield* misused(complaint(`--${side}`, databaseUrlExpected))
+  const database = parsed.success
+  if (database._tag === "Memory") return yield* misused(`--${side}: a process's memory is its own`)
+  return {
+    database,
     // A copy reads its source and changes nothing there, not even the form of its tables.
     migrations: side === "from" ? "check" : "run",
-    name: database.success._tag === "Redis" ? prefix : database.success._tag === "Postgres" ? schema : ""
-  })
-}
+    ...(yield* settingsAt(side, database, own, settings))
+  }
+})
 
 const locationOf = ({ database, name }: Place): string =>
   database._tag === "Sqlite" ? database.path : `${Redacted.value(database.url)} ${name}`

@@ -3,8 +3,10 @@ import {
   type Complaint,
   complaint,
   type Given,
+  listeningHost,
   optional,
   readVariables,
+  text,
   type Variable,
   wholeNumber
 } from "../server/Variable.ts"
@@ -81,12 +83,7 @@ const variables = {
     read: readAudit,
     fallback: { _tag: "Log" }
   } as Variable<AuditTarget>, // The fallback is one variant of several.
-  metricsHost: {
-    name: "METRICS_HOST",
-    expected: "an address or a host name to listen on",
-    read: (given: string) => (/^[A-Za-z0-9.:_-]+$/.test(given) ? Option.some(given) : Option.none()),
-    fallback: "127.0.0.1"
-  },
+  metricsHost: listeningHost("METRICS_HOST"),
   metricsPort: optional(wholeNumber("METRICS_PORT", 1, 65535, 0)),
   otlpEndpoint: optional({
     name: "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -100,9 +97,7 @@ const variables = {
     fallback: Redacted.make<OtlpHeaders>([], { label: "OTEL_EXPORTER_OTLP_HEADERS" })
   },
   serviceName: {
-    name: "OTEL_SERVICE_NAME",
-    expected: "a name of at most 255 characters",
-    read: (given: string) => (/^[^\p{Cc}]{1,255}$/u.test(given) ? Option.some(given) : Option.none()),
+    ...text("OTEL_SERVICE_NAME", "a name of at most 255 characters", /^[^\p{Cc}]{1,255}$/u),
     fallback: "tessera"
   },
   share: {

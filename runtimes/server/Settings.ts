@@ -19,10 +19,12 @@ import {
   complaintsOf,
   durationOf,
   fromResult,
+  listeningHost,
   oneOf,
   optional,
   readVariables,
   switchOf,
+  text,
   timeoutOf,
   type Variable,
   wholeNumber
@@ -66,12 +68,6 @@ export type Registration =
   | { readonly _tag: "Closed" }
   | { readonly _tag: "Token"; readonly token: Redacted.Redacted<string> }
 
-const text = (name: string, expected: string, pattern: RegExp): Omit<Variable<string>, "fallback"> => ({
-  name,
-  expected,
-  read: (given) => (pattern.test(given) ? Option.some(given) : Option.none())
-})
-
 const secret = (
   name: string,
   expected: string,
@@ -84,7 +80,7 @@ const secret = (
   })
 
 const variables = {
-  host: { ...text("HOST", "an address or a host name to listen on", /^[A-Za-z0-9.:_-]+$/), fallback: "127.0.0.1" },
+  host: listeningHost("HOST"),
   port: wholeNumber("PORT", 1, 65535, 3000),
   baseUrl: optional<Issuer>({
     name: "BASE_URL",

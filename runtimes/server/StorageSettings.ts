@@ -1,4 +1,4 @@
-import { Effect, Option, Result } from "effect"
+import { Effect, type Option, Result } from "effect"
 import {
   type Complaint,
   complaintsOf,
@@ -7,6 +7,7 @@ import {
   optional,
   readVariables,
   switchOf,
+  text,
   timeoutOf,
   wholeNumber
 } from "./Variable.ts"
@@ -32,12 +33,17 @@ export interface StorageSettings {
   }
 }
 
-const named = (name: string, expected: string, pattern: RegExp) => ({
-  name,
-  expected,
-  read: (given: string) => (pattern.test(given) ? Option.some(given) : Option.none()),
-  fallback: "tessera"
-})
+/** What the records are called where others' stand beside them. */
+export const storageNames = {
+  schema: {
+    ...text("POSTGRES_SCHEMA", "up to 63 small letters, digits and _, and no digit first", /^[a-z_][a-z0-9_]{0,62}$/),
+    fallback: "tessera"
+  },
+  prefix: {
+    ...text("REDIS_PREFIX", "up to 64 letters, digits, _ and -", /^[A-Za-z0-9_-]{1,64}$/),
+    fallback: "tessera"
+  }
+}
 
 const variables = {
   startTimeout: timeoutOf("STORAGE_START_TIMEOUT", 0, 30_000),
@@ -47,13 +53,8 @@ const variables = {
   statementTimeout: timeoutOf("POSTGRES_STATEMENT_TIMEOUT", 100, 3000),
   prepare: switchOf("POSTGRES_PREPARE", "true", "false", true),
   coalesce: oneOf("POSTGRES_COALESCE", ["all", "by_workspace", "none"], "all"),
-  schema: named(
-    "POSTGRES_SCHEMA",
-    "up to 63 small letters, digits and _, and no digit first",
-    /^[a-z_][a-z0-9_]{0,62}$/
-  ),
   migrations: oneOf("POSTGRES_MIGRATIONS", ["run", "check"], "run"),
-  prefix: named("REDIS_PREFIX", "up to 64 letters, digits, _ and -", /^[A-Za-z0-9_-]{1,64}$/),
+  ...storageNames,
   eviction: oneOf("REDIS_EVICTION", ["refuse", "allow"], "refuse")
 }
 

@@ -52,6 +52,18 @@ export const fromResult =
   (text: string): Option.Option<A> =>
     Result.getSuccess(parse(text))
 
+export const text = (name: string, expected: string, pattern: RegExp): Omit<Variable<string>, "fallback"> => ({
+  name,
+  expected,
+  read: (given) => (pattern.test(given) ? Option.some(given) : Option.none())
+})
+
+/** Where a listener is to be found by the network. */
+export const listeningHost = (name: string): Variable<string> => ({
+  ...text(name, "an address or a host name to listen on", /^[A-Za-z0-9.:_-]+$/),
+  fallback: "127.0.0.1"
+})
+
 /** One of a few words. */
 export const oneOf = <const Word extends string>(name: string, words: ReadonlyArray<Word>, fallback: Word) => ({
   name,

@@ -295,6 +295,13 @@ describe("tessera copy", () => {
             ({ status, stderr, stdout }) => `${status} ${stdout}${stderr.split("\n").at(-2) ?? ""}`
           )
         const away = "postgres://tessera:hunter2@127.0.0.1:1/tessera"
+        const named = (url: string, name: string) =>
+          Effect.map(
+            tessera(["copy", "--from", url, "--from-name", name, "--to", store.databaseUrl], {
+              STORAGE_START_TIMEOUT: "200 millis"
+            }),
+            ({ status, stderr }) => `${status} ${stderr.split("\n").at(-2) ?? ""}`
+          )
 
         expect(yield* outcome(store.databaseUrl, "memory:")).toBe("2 --to: a process's memory is its own")
         expect(yield* outcome("mysql://me:hunter2@db/x", store.databaseUrl)).toMatch(/^2 --from: expected memory:/)
@@ -302,6 +309,12 @@ describe("tessera copy", () => {
         expect(yield* outcome(`sqlite:${path}.gone`, store.databaseUrl)).toBe(`3 There is no ${path}.gone.`)
         expect(existsSync(`${path}.gone`)).toBe(false)
         expect(yield* outcome(away, store.databaseUrl)).toMatch(/^1 (?!.*hunter2).*ECONNREFUSED/)
+
+        // As the variables have them: a prefix may be what no schema is called, and a file has neither.
+        expect(yield* named("redis://127.0.0.1:1", "Acme-1")).toMatch(/^1 .*ECONNREFUSED/)
+        expect(yield* named("redis://127.0.0.1:1", "a b")).toMatch(/^2 --from-name: expected up to 64 letters/)
+        expect(yield* named(away, "Acme-1")).toMatch(/^2 --from-name: expected up to 63 small letters/)
+        expect(yield* named(`sqlite:${path}`, "acme")).toBe("2 --from-name: a file has neither schema nor prefix")
 
         const old = `${path}.old`
         makeOldFile(old)
