@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { Effect } from "effect"
-import { gatheringHandler } from "./fetch.ts"
+import type { Log } from "./defect.ts"
+import { gatheringHandler } from "./fetch/handler.ts"
 import type { Serve } from "./Serve.ts"
 
 export { type Serve, serveWith } from "./Serve.ts"
@@ -19,7 +20,7 @@ export interface BunOptions {
    * Runs what there is to log: answers that Bun would not send, and what `serve` throws. Default: on effect's default
    * loggers.
    */
-  readonly log?: (entry: Effect.Effect<void>) => void
+  readonly log?: Log
 }
 
 export interface BunServeOptions {

@@ -2,7 +2,7 @@ import { Elysia, NotFoundError } from "elysia"
 import type { Route } from "../core/http/Route.ts"
 import type { Mount } from "./embed/Mount.ts"
 import { serveNative } from "./embed/nativeRequest.ts"
-import { type FetchHandler, fetchHandler } from "./fetch.ts"
+import { type FetchHandler, fetchHandler } from "./fetch/handler.ts"
 import { pathOf } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
 

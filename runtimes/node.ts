@@ -4,7 +4,7 @@ import { secretJson } from "../core/http/answer.ts"
 import { SharedAnswer } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, readBefore, tooLarge, unreadable } from "./bodyLimit.ts"
-import { answerThrown, insteadOf, pairsIn } from "./defect.ts"
+import { answerThrown, insteadOf, type Log, pairsIn } from "./defect.ts"
 import { type Ask, atOnce, gather, type InItsContext } from "./gather.ts"
 import { isUnderWay } from "./node/bodyRead.ts"
 import { nodeHeaders } from "./requestHeaders.ts"
@@ -32,7 +32,7 @@ export interface NodeOptions {
    * Runs what there is to log: answers that Node would not send, and what `serve` throws. Without this: on effect's
    * default loggers.
    */
-  readonly log?: ((entry: Effect.Effect<void>) => void) | undefined
+  readonly log?: Log | undefined
 }
 
 const noTarget: HttpResponse = secretJson(

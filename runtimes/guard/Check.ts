@@ -1,6 +1,6 @@
 import type { Needs } from "../../core/http/guard.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { toResponse } from "../fetch.ts"
+import { toResponse } from "../fetch/handler.ts"
 import { webHeaders } from "../requestHeaders.ts"
 import { pathOf } from "../requestTarget.ts"
 import { refuseBad } from "./BadGuardOption.ts"
@@ -15,9 +15,9 @@ export interface GuardedCall {
 }
 
 /** A caller, or the answer to give instead: 401 or 403 with its challenge, or 503 where nobody could say. */
-export type Checked<Response> =
+export type Checked<Answer> =
   | { readonly _tag: "Admitted"; readonly principal: Caller }
-  | { readonly _tag: "Refused"; readonly response: Response }
+  | { readonly _tag: "Refused"; readonly response: Answer }
 
 /** Never rejects, but for needs that cannot be: with `BadGuardOption`. */
 export type Check = (call: GuardedCall, needs: Needs) => Promise<Checked<HttpResponse>>

@@ -1,0 +1,176 @@
+import { Effect } from "effect"
+import { SharedAnswer } from "../../core/http/finish.ts"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { bodyLimit, tooLarge, unreadable } from "../bodyLimit.ts"
+import { answerThrown, insteadOf, type Log } from "../defect.ts"
+import { type Answered, attempt, gather, type InItsContext } from "../gather.ts"
+import { webHeaders } from "../requestHeaders.ts"
+import { targetOf } from "../requestTarget.ts"
+import type { Serve } from "../Serve.ts"
+
+/** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
+export type PeerOf = () => string | undefined
+
+/** `peer`: the caller's address, from a source that the caller can't write. */
+export type FetchHandler = (request: Request, peer?: PeerOf) => Response | Promise<Response>
+
+class WebRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: HttpRequest["headers"]
+  readonly body: string
+  readonly #peer: PeerOf | undefined
+
+  constructor(request: Request, body: string, peer: PeerOf | undefined) {
+    const { path, query } = targetOf(request.url)
+    this.method = request.method
+    this.path = path
+    this.query = query
+    this.headers = webHeaders(request)
+    this.body = body
+    this.#peer = peer
+  }
+
+  get peer(): string | undefined {
+    // Bun, Deno, Next and Hono hand their handlers something of their own beside the request.
+    return typeof this.#peer === "function" ? this.#peer() : undefined
+  }
+}
+
+/** What becomes of a request once its body is there. */
+type Answer = (request: WebRequest) => Response | Promise<Response>
+
+const isReading = ({ method }: { readonly method: string }): boolean => method === "GET" || method === "HEAD"
+
+const handlerOf = (answer: Answer): FetchHandler => {
+  const answerShort = (request: Request, peer: PeerOf | undefined) =>
+    request.text().then(
+      // What a caller in this process says about the length need not be true.
+      (text) => (text.length > bodyLimit ? toResponse(tooLarge()) : answer(new WebRequest(request, text, peer))),
+      () => toResponse(unreadable())
+    )
+  const answerLong = (request: Request, body: ReadableStream<Uint8Array>, peer: PeerOf | undefined) =>
+    readLong(body).then((read) =>
+      typeof read === "string" ? answer(new WebRequest(request, read, peer)) : toResponse(read)
+    )
+
+  return (request, peer) => {
+    // Nothing here asks what stands behind a GET (RFC 9110 §9.3.1), so it is not read.
+    if (isReading(request)) return answer(new WebRequest(request, "", peer))
+    const length = request.headers.get("content-length")
+    if (length !== null) {
+      if (Number(length) > bodyLimit) return toResponse(tooLarge())
+      return length === "0" ? answer(new WebRequest(request, "", peer)) : answerShort(request, peer)
+    }
+    return request.body === null ? answer(new WebRequest(request, "", peer)) : answerLong(request, request.body, peer)
+  }
+}
+
+/** What a host's own `Serve` answers need be nothing that a `Response` can be made of: a status, or a header. */
+const respondingTo = (log: Log) => ({
+  respond: (answer: HttpResponse): Response => {
+    try {
+      return toResponse(answer)
+    } catch (defect) {
+      return toResponse(insteadOf(answer, defect, log))
+    }
+  },
+  fail: (defect: unknown): Response => toResponse(answerThrown(defect, log))
+})
+
+type Responding = ReturnType<typeof respondingTo>
+
+const translated = ({ fail, respond }: Responding, answered: Answered): Response | Promise<Response> =>
+  answered instanceof Promise ? answered.then(respond, fail) : respond(answered)
+
+/**
+ * `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. It never throws: what can't
+ * be answered is a 500, and in the log: by `log`, or else on effect's default loggers.
+ */
+export const fetchHandler = (serve: Serve, log: Log = Effect.runFork): FetchHandler => {
+  const responding = respondingTo(log)
+  return handlerOf((request) => translated(responding, attempt(serve, request)))
+}
+
+/**
+ * The same for a process that answers many at once. Bun ends a connection whose next request comes before the answer to
+ * a request that waits, so a plain GET, of which there is little to gain, does not.
+ */
+export const gatheringHandler = (serve: Serve, contextOf: () => InItsContext, log: Log): FetchHandler => {
+  const ask = gather(serve, contextOf)
+  const responding = respondingTo(log)
+  const { fail, respond } = responding
+  return handlerOf((request) =>
+    isReading(request) && request.headers.get("authorization") == null
+      ? translated(responding, attempt(serve, request))
+      : new Promise((resolve) =>
+          ask(request, (answered) => {
+            if (answered instanceof Promise) {
+              void answered.then(
+                (answer) => resolve(respond(answer)),
+                (defect) => resolve(fail(defect))
+              )
+            } else resolve(respond(answered))
+          })
+        )
+  )
+}
+
+/** A body, or the answer to a request whose body is not to be had. */
+type Read = string | HttpResponse
+
+const readLong = async (body: ReadableStream<Uint8Array>): Promise<Read> => {
+  const chunks: Array<Uint8Array> = []
+  let size = 0
+  try {
+    // Somebody may have read it already, and still have it.
+    const reader = body.getReader()
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      size += value.length
+      if (size > bodyLimit) {
+        void reader.cancel().catch(() => undefined)
+        return tooLarge()
+      }
+      chunks.push(value)
+    }
+  } catch {
+    return unreadable()
+  }
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return new TextDecoder().decode(bytes)
+}
+
+/** Making a `Headers` of pairs costs more than copying one, and most answers share theirs. */
+const prepared = new WeakMap<HeaderPairs, Headers>()
+
+/** Whoever asks, asks mostly for the same again. */
+let last: { readonly pairs: HeaderPairs; readonly headers: Headers } | undefined
+
+const prepare = (pairs: HeaderPairs): Headers => {
+  if (last?.pairs === pairs) return last.headers
+  const headers = prepared.get(pairs) ?? new Headers(asInit(pairs))
+  prepared.set(pairs, headers)
+  last = { pairs, headers }
+  return headers
+}
+
+/** Nobody changes the pairs: the type of the platform only fails to say so. */
+const asInit = (pairs: HeaderPairs) => pairs as Array<[string, string]>
+
+export const toResponse = (answer: HttpResponse): Response => {
+  const { body, status } = answer
+  if (!(answer instanceof SharedAnswer)) {
+    return new Response(body === "" ? null : body, { status, headers: asInit(answer.headers) })
+  }
+  const response = new Response(body, { status, headers: prepare(answer.common) })
+  response.headers.set("x-request-id", answer.requestId)
+  return response
+}
