@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Parts } from "../../core/http/Parts.ts"
 import type { OwnersOccasion } from "../../core/server/Occasion.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
-import { type BadOption, badOption } from "./BadOption.ts"
+import { type BadOption, badArgument } from "./BadOption.ts"
 
 /** What looking after grants, clients and keys takes. */
 export interface Administration {
@@ -45,9 +45,9 @@ export const pageAsked = (list: string, paging: Paging): Effect.Effect<Page, Bad
   const after: unknown = paging.after ?? undefined
   const limit: unknown = paging.limit ?? 100
   if (after !== undefined && typeof after !== "string") {
-    return Effect.fail(badOption(`${list} after`, "has to be the `next` of a page"))
+    return Effect.fail(badArgument(`${list} after`, "has to be the `next` of a page"))
   }
   return typeof limit !== "number" || Number.isNaN(limit)
-    ? Effect.fail(badOption(`${list} limit`, "has to be a number"))
+    ? Effect.fail(badArgument(`${list} limit`, "has to be a number"))
     : Effect.succeed({ after, limit: Math.max(1, Math.min(mostAtOnce, Math.floor(limit))) })
 }

@@ -9,7 +9,7 @@ import { revokeKey } from "../../core/server/revokeKey.ts"
 import { rotateKey } from "../../core/server/rotateKey.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
-import { badOption } from "./BadOption.ts"
+import { badArgument } from "./BadOption.ts"
 
 /** An API key, without the key. */
 export interface ApiKey {
@@ -55,11 +55,11 @@ const readLifetime = (given: Duration.Input | undefined) =>
 
 const explain = ({ reason }: BadKeyTerms) =>
   reason === "lifetime"
-    ? badOption(
+    ? badArgument(
         "apiKeys.create expiresIn",
         'has to be milliseconds, or words such as "90 days"; a hundred years at most'
       )
-    : badOption("apiKeys.create name", `has to be 1 to ${keyNameLength} characters that people can read`)
+    : badArgument("apiKeys.create name", `has to be 1 to ${keyNameLength} characters that people can read`)
 
 const told = (key: Key, lastUse: number | undefined): ApiKey => ({
   id: grantMark(key.id),

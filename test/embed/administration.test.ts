@@ -155,7 +155,11 @@ describe("API keys", () => {
         { name: "a", expiresIn: Number.POSITIVE_INFINITY },
         { name: "a", expiresIn: "6000 weeks" as const }
       ]) {
-        expect(await failure(apiKeys.create(asked))).toMatchObject({ _tag: "BadOption" })
+        const refused = await failure(apiKeys.create(asked))
+        expect(refused).toMatchObject({
+          _tag: "BadOption",
+          message: expect.stringMatching(/^apiKeys\.create (?:name|expiresIn) has to be /)
+        })
       }
     }))
 
@@ -269,7 +273,11 @@ describe("a page of a list", () => {
           ] as const) {
             // What JavaScript lets through.
             const refused = await failure(list(paging as Paging))
-            expect(refused).toMatchObject({ _tag: "BadOption", option: `${method} ${option}` })
+            expect(refused).toMatchObject({
+              _tag: "BadOption",
+              option: `${method} ${option}`,
+              message: expect.stringMatching(new RegExp(`^${method} ${option} has to be `))
+            })
           }
         }
         // JavaScript lets this through as well.
