@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { existsSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { house, readme, readmeBlocks } from "./blocks.ts"
 import { looksLike } from "./looksLike.ts"
@@ -63,6 +63,13 @@ describe("the whole README", () => {
     })
     expect(targets.length).toBeGreaterThan(15)
     expect(lost).toEqual([])
+  })
+
+  test.each(["core", "test"])("has a table of folders in %s/ that names each of them", (room) => {
+    const table = readFileSync(join(house, room, "README.md"), "utf8")
+    const named = [...table.matchAll(/`([a-z]+)\/`/g)].map(([, folder = ""]) => folder)
+    const there = readdirSync(join(house, room), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    expect(there.map(({ name }) => name).filter((name) => !named.includes(name))).toEqual([])
   })
 
   test("has the numbers that the benchmarks wrote, and says by what commit and machine", () => {
