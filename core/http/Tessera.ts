@@ -20,7 +20,7 @@ import { makeUsage, usageKind } from "../server/Usage.ts"
 import { Keys } from "../token/KeyRing.ts"
 import { pathBelow } from "../workspace/pathBelow.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
-import { secretJson } from "./answer.ts"
+import { secretJson, shuttingDown } from "./answer.ts"
 import { answerFault, broken } from "./answerFault.ts"
 import type { Call, Endpoint } from "./Call.ts"
 import { allowedMethods, preflight } from "./cors.ts"
@@ -279,9 +279,3 @@ const answerThrown = (requestId: string, request: HttpRequest, defect: unknown):
     Effect.logError("a defect", { requestId }, Cause.die(defect)),
     finish(requestId, request, undefined, broken)
   )
-
-const shuttingDown = secretJson(
-  503,
-  { error: "temporarily_unavailable", error_description: "The server is shutting down." },
-  [["retry-after", "1"]]
-)

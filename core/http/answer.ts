@@ -47,6 +47,13 @@ export const secretJson = (status: number, value: unknown, headers: HeaderPairs 
   body: JSON.stringify(value)
 })
 
+/** To a request that the end of the server has overtaken: whoever serves next answers it. */
+export const shuttingDown: HttpResponse = secretJson(
+  503,
+  { error: "temporarily_unavailable", error_description: "The server is shutting down." },
+  [["retry-after", "1"]]
+)
+
 export const empty = (status: number, headers: HeaderPairs = []): HttpResponse => ({ status, headers, body: "" })
 
 const escaped = (character: string): string =>

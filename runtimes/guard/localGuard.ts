@@ -1,15 +1,9 @@
-import { secretJson } from "../../core/http/answer.ts"
+import { shuttingDown } from "../../core/http/answer.ts"
 import type { Needs } from "../../core/http/guard.ts"
-import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { HttpRequest } from "../../core/http/Http.ts"
 import type { Guarded } from "../../core/http/Tessera.ts"
 import { callerOf } from "./Caller.ts"
 import { type Guard, guardOf } from "./Check.ts"
-
-const goingAway: HttpResponse = secretJson(
-  503,
-  { error: "temporarily_unavailable", error_description: "The server is shutting down." },
-  [["retry-after", "1"]]
-)
 
 /** A guard over the authorization server of this very process: `Tessera`'s own, as a promise. */
 export const localGuard = (guard: (request: HttpRequest, needs: Needs) => Promise<Guarded>): Guard =>
@@ -22,6 +16,6 @@ export const localGuard = (guard: (request: HttpRequest, needs: Needs) => Promis
         : guarded
     } catch {
       // It fails in one way only: the runtime that it ran on is gone. Whoever closed it knows.
-      return { _tag: "Refused", response: goingAway }
+      return { _tag: "Refused", response: shuttingDown }
     }
   })
