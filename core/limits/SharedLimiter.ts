@@ -65,6 +65,9 @@ export class LimitSharing extends Context.Service<
   { readonly share: Effect.Effect<number, StorageUnavailable | Contended> }
 >()("tessera/core/limits/LimitSharing") {}
 
+/** Everybody is let in, and there is nothing to tell other processes. */
+export const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
+
 /**
  * Token buckets in memory, so that no request waits for a store to be counted. Processes over one store tell each other
  * in the background, so a caller's share is one for all of them, but for what happens between two tellings.

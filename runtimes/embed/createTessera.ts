@@ -3,11 +3,10 @@ import { safeReturnTo } from "../../core/accounts/returnTo.ts"
 import type { Parts } from "../../core/http/Parts.ts"
 import { routeTable } from "../../core/http/RouteTable.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
-import { LimitSharing, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import { LimitSharing, noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { openApiPath } from "../../core/openapi/openApiEndpoint.ts"
 import { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
-import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -64,8 +63,6 @@ export interface EmbeddedTessera extends Mount {
   readonly close: () => Promise<void>
 }
 
-const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
-
 const registrationLayer = (registration: Read["registration"]) => {
   if (registration === "open") return RegistrationPolicy.layerOpen
   return registration === "closed" ? RegistrationPolicy.layerClosed : RegistrationPolicy.layerToken(registration)
@@ -89,7 +86,8 @@ const auditLayer = (audit: CreateOptions["audit"]) =>
 
 const settingsPaths = ["/settings", "/settings/apps", "/settings/keys", "/settings/clients"]
 
-const leftOut: { readonly [extra in Extra]: ReadonlyArray<string> } = {
+/** Of what is served only where it is asked for, where it stands. */
+const pathsOf: { readonly [extra in Extra]: ReadonlyArray<string> } = {
   settings: settingsPaths,
   home: ["/"],
   health: ["/healthz", "/readyz"],
@@ -105,7 +103,7 @@ class Late extends Context.Service<Late, LateStorage>()("tessera/runtimes/embed/
 /** The same layers that a host composes who writes Effect. None of them waits for anything. */
 const layerOf = (options: CreateOptions, read: Read) => {
   const wanted = options.extras ?? []
-  const without = Object.entries(leftOut).flatMap(([extra, paths]) =>
+  const without = Object.entries(pathsOf).flatMap(([extra, paths]) =>
     wanted.some((one) => one === extra) ? [] : paths
   )
   const clock = options.clock === undefined ? Layer.empty : Layer.succeed(Clock.Clock, options.clock)

@@ -4,10 +4,9 @@ import { Accounts } from "../../core/accounts/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/accounts/resourceOwner.ts"
 import { accountRoutes } from "../../core/accounts/routes.ts"
 import { Tessera } from "../../core/http/Tessera.ts"
-import { LimitSharing, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import { noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import type { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
-import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
@@ -31,8 +30,6 @@ const registrationPolicy = (registration: Registration) => {
       return RegistrationPolicy.layerToken(registration.token)
   }
 }
-
-const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
 
 const server = (settings: Settings) =>
   Layer.unwrap(
