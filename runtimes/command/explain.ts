@@ -5,8 +5,8 @@ import { type BadKeyTerms, keyNameLength } from "../../core/rules/KeyTerms.ts"
 import type { Contended, Overloaded } from "../../core/rules/Refusal.ts"
 import type { CannotListen } from "../server/Listen.ts"
 import type { SealKeysRefused } from "../server/SealKeyFile.ts"
-import type { WrongSettings } from "../server/Settings.ts"
 import type { StorageRefused } from "../server/StorageRefused.ts"
+import type { WrongSettings } from "../server/WrongSettings.ts"
 import { type CommandFailed, failed, misused, notFound, refused } from "./Outcome.ts"
 
 /** Everything that a command may come to. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs"
 // By its namespace: before Node 20.12 there is no `parseEnv` to import.
 import * as util from "node:util"
 import { Result, Schema } from "effect"
+import { systemCode } from "../systemCode.ts"
 
 /** `message` says why, and nothing of what stands in the file. */
 export class DotenvUnread extends Schema.TaggedError<DotenvUnread>()("DotenvUnread", { message: Schema.String }) {}
@@ -12,8 +13,8 @@ const textOf = (): Result.Result<string | undefined, DotenvUnread> => {
   try {
     return Result.succeed(readFileSync(".env", "utf8"))
   } catch (thrown) {
-    if (!(thrown instanceof Error)) return unread(String(thrown))
-    return "code" in thrown && thrown.code === "ENOENT" ? Result.succeed(undefined) : unread(thrown.message)
+    if (systemCode(thrown) === "ENOENT") return Result.succeed(undefined)
+    return unread(thrown instanceof Error ? thrown.message : String(thrown))
   }
 }
 

@@ -2,6 +2,7 @@ import { isIP } from "node:net"
 import { type Effect, Schema, type Scope } from "effect"
 import type { TrustedProxies } from "../peer/TrustedProxies.ts"
 import type { Serve } from "../Serve.ts"
+import { systemCode } from "../systemCode.ts"
 
 export interface ListenOptions {
   readonly host: string
@@ -30,8 +31,7 @@ export const cannotListen = (
   options: Pick<ListenOptions, "host" | "named" | "port">,
   thrown: unknown
 ): CannotListen => {
-  // Errors of the system carry their code beside what the language knows of them.
-  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown failure"
+  const code = systemCode(thrown) ?? "unknown failure"
   const named = options.named ?? ""
   const reason =
     code === "EADDRINUSE"

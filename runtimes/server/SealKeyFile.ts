@@ -4,6 +4,7 @@ import { dirname } from "node:path"
 import { Effect, Redacted, Schema } from "effect"
 import { base64Url } from "../../core/rules/Base64Url.ts"
 import { type KeyRing, parseKeyRing, sealKeyLength } from "../../core/token/KeyRing.ts"
+import { systemCode } from "../systemCode.ts"
 
 /** The keys are there and can't be used, or can't be made. `message` says what to do. */
 export class SealKeysRefused extends Schema.TaggedError<SealKeysRefused>()("SealKeysRefused", {
@@ -21,10 +22,6 @@ export const newSealKey = (): Redacted.Redacted<string> =>
 export const sealKeyFileOf = (databasePath: string): string => `${databasePath}.keys`
 
 const ownerOnly = 0o600
-
-const codeOf = (thrown: unknown): string =>
-  // Errors of the system carry their code beside what the language knows of them.
-  thrown instanceof Error && "code" in thrown ? String(thrown.code) : ""
 
 const synced = (path: string, flags: string, write: (file: number) => void): void => {
   const file = openSync(path, flags, ownerOnly)
@@ -47,7 +44,7 @@ const makeFile = (path: string): boolean => {
     if (process.platform !== "win32") synced(folder, "r", () => undefined)
     return true
   } catch (thrown) {
-    if (codeOf(thrown) === "EEXIST") return false
+    if (systemCode(thrown) === "EEXIST") return false
     throw thrown
   } finally {
     rmSync(draft, { force: true })
@@ -55,7 +52,7 @@ const makeFile = (path: string): boolean => {
 }
 
 const refused = (trouble: string, thrown: unknown, advice: string): SealKeysRefused =>
-  new SealKeysRefused({ message: `${trouble}: ${codeOf(thrown) || "unknown failure"}. ${advice}` })
+  new SealKeysRefused({ message: `${trouble}: ${systemCode(thrown) ?? "unknown failure"}. ${advice}` })
 
 /** Keys that are there are never given up for others, which would sign everybody out. */
 const unreadable = (path: string, thrown: unknown): SealKeysRefused =>

@@ -31,8 +31,6 @@ import {
 } from "./Variable.ts"
 import { WrongSettings } from "./WrongSettings.ts"
 
-export { WrongSettings } from "./WrongSettings.ts"
-
 /** Everything that an operator can choose, read and checked. */
 export interface Settings {
   readonly host: string

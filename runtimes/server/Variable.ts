@@ -14,7 +14,7 @@ export type Complaint = string
 
 export const complaint = (name: string, expected: string): Complaint => `${name}: expected ${expected}`
 
-export const readVariable = <A>(variable: Variable<A>): Effect.Effect<A, Complaint> =>
+const readVariable = <A>(variable: Variable<A>): Effect.Effect<A, Complaint> =>
   Config.option(Config.Redacted(variable.name)).pipe(
     Effect.mapError(() => complaint(variable.name, variable.expected)),
     Effect.flatMap((given) => {

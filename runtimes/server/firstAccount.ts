@@ -4,8 +4,9 @@ import type { Accounts } from "../../core/accounts/Accounts.ts"
 import { normaliseEmail } from "../../core/accounts/Email.ts"
 import { ensureOwner, makeSetUpLink } from "../../core/accounts/firstOwner.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
-import { type Settings, WrongSettings } from "./Settings.ts"
+import type { Settings } from "./Settings.ts"
 import { complaint } from "./Variable.ts"
+import { WrongSettings } from "./WrongSettings.ts"
 
 const complaintOf = ({ reason }: AccountRefusal, least: number): string => {
   switch (reason) {

@@ -1,6 +1,7 @@
 import { fstat, open, write } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
+import { systemCode } from "../../systemCode.ts"
 
 /** What is said of an outage: how it began, that lines are lost for want of room, or that it is over. */
 export type Trouble =
@@ -39,10 +40,6 @@ const openFile = promisify(open)
 const statOf = promisify(fstat)
 
 export const openAppending = (path: string): Promise<number> => openFile(path, "a", 0o600)
-
-const codeOf = (thrown: unknown): string =>
-  // Errors of the system carry their code beside what the language knows of them.
-  thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown failure"
 
 /** A reader that is slow, not gone: what does not fit now fits later. */
 const isBusy = (code: string) => code === "EAGAIN"
@@ -130,7 +127,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
       while (hasWork()) await once()
       return "all"
     } catch (thrown) {
-      const code = codeOf(thrown)
+      const code = systemCode(thrown) ?? "unknown failure"
       if (isBusy(code)) return "busy"
       tell({ _tag: "Failed", code })
       wantsReopen = true

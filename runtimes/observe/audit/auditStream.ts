@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Audit } from "../../../core/ports/Audit.ts"
 import { complaint } from "../../server/Variable.ts"
 import { WrongSettings } from "../../server/WrongSettings.ts"
+import { systemCode } from "../../systemCode.ts"
 import type { AuditTarget } from "../ObserveSettings.ts"
 import { type AuditLine, lineOf } from "./AuditLine.ts"
 import { type LineWriterOptions, makeLineWriter, openAppending, type Trouble } from "./LineWriter.ts"
@@ -29,8 +30,7 @@ const failures = { EACCES: "may not be written", ENOENT: "has no folder", EISDIR
 const isKnown = (code: string): code is keyof typeof failures => code in failures
 
 const refusedFile = (path: string, thrown: unknown): WrongSettings => {
-  // Errors of the system carry their code beside what the language knows of them.
-  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "unknown failure"
+  const code = systemCode(thrown) ?? "unknown failure"
   const why = isKnown(code) ? failures[code] : `can't be opened (${code})`
   return new WrongSettings({ complaints: [complaint("AUDIT", `a file that can be appended to, and ${path} ${why}`)] })
 }

@@ -1,6 +1,7 @@
 import { type Cause, Deferred, Effect, Fiber, Option, Queue, Redacted } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
 import { fromWeb } from "effect/http/HttpClientResponse"
+import { systemCode } from "../../systemCode.ts"
 
 /** A batch on its way to the collector. */
 interface Parcel {
@@ -27,11 +28,9 @@ const longestPause = 30_000
 /** What a collector answers that may take the same batch later. */
 const later = [408, 429, 502, 503, 504]
 
-const whyOf = (thrown: unknown): string => {
-  if (!(thrown instanceof Error)) return "unknown failure"
-  // Errors of the system carry their code beside what the language knows of them; what they say may hold the address.
-  return "code" in thrown && typeof thrown.code === "string" ? thrown.code : thrown.name
-}
+/** Never what it says itself: that may hold the address. */
+const whyOf = (thrown: unknown): string =>
+  systemCode(thrown) ?? (thrown instanceof Error ? thrown.name : "unknown failure")
 
 const send = async (parcel: Parcel, { headers, timeout }: OutboxOptions): Promise<Sent> => {
   try {
