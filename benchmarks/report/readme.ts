@@ -47,7 +47,7 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
       : `The load generator was at its limit, and requests per second are a least: ${held.join("; ")}.\n\n`
   return `${heading}
 
-Measured by \`npm run bench\` in one run, everything side by side and in turns; \`benchmarks/README.md\` says how. The
+Measured by \`npm run bench\` in one run, everything side by side and in turns; [\`benchmarks/\`](benchmarks/README.md) says how. The
 ratios carry over to other machines, the figures below them do not. The floor, where there is one beside a peer or a
 database's own program, is what a bare server comes to that does nothing but what nobody can leave out.
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { house, readme, readmeBlocks } from "./blocks.ts"
 import { looksLike } from "./looksLike.ts"
+import { readmeRows } from "./tables.ts"
 
 /** Who runs the blocks under a heading. A block of which nobody is said to run it fails the test below. */
 const runBy: Readonly<Record<string, string>> = {
@@ -63,6 +64,16 @@ describe("the whole README", () => {
     })
     expect(targets.length).toBeGreaterThan(15)
     expect(lost).toEqual([])
+  })
+
+  test("says in its first words what the benchmarks found", () => {
+    const [first = ""] = readme().split("\n## ")
+    expect(first).toContain("at most a quarter of the CPU time that `oidc-provider` takes")
+    const ratios = readmeRows("workload")
+      .filter(([, figure, what]) => figure === "CPU time per request" && what === "tessera to oidc-provider")
+      .map(([, , , ratio]) => Number(ratio))
+    expect(ratios.length).toBe(3)
+    expect(ratios.filter((ratio) => !(ratio <= 0.25))).toEqual([])
   })
 
   test.each(["core", "test"])("has a table of folders in %s/ that names each of them", (room) => {
