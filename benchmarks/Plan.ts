@@ -1,3 +1,5 @@
+import type { Workload } from "./Workload.ts"
+
 /**
  * The requests of one run, as the server that is to answer them describes them. `{value}` in a header or the body
  * stands for one of `values`.
@@ -20,7 +22,7 @@ export interface Plan {
 
 /** What a run prepares for: so many values, where the workload uses some up. */
 export interface Order {
-  readonly workload: string
+  readonly workload: Workload
   readonly count: number
 }
 

@@ -9,5 +9,3 @@ export const workloads = [
   "registration"
 ] as const
 export type Workload = (typeof workloads)[number]
-
-export const isWorkload = (text: string): text is Workload => workloads.some((workload) => workload === text)

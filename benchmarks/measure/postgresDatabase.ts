@@ -3,7 +3,7 @@ import { runProgram } from "../../test/harness/runProgram.ts"
 import type { PostgresServer } from "../parts/Part.ts"
 import { BenchFailed } from "./Talker.ts"
 
-/** A database of one's own on the server, and what psql answers there. */
+/** What psql answers there. */
 export const sql = (postgres: PostgresServer, url: string, text: string) =>
   Effect.flatMap(
     runProgram(`${postgres.bin}/psql`, [url, "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-At", "-c", text]),
@@ -13,6 +13,7 @@ export const sql = (postgres: PostgresServer, url: string, text: string) =>
 
 const urlOf = (postgres: PostgresServer, name: string) => postgres.server.url.replace(/\/postgres$/, `/${name}`)
 
+/** A database of one's own on the server. */
 export const freshDatabase = (postgres: PostgresServer, name: string) =>
   Effect.as(sql(postgres, postgres.server.url, `CREATE DATABASE ${name}`), urlOf(postgres, name))
 

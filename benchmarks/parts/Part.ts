@@ -10,7 +10,7 @@ export interface Setting extends Executables {
   readonly say: (line: string) => void
   readonly postgres: Effect.Effect<PostgresServer, Error>
   readonly redis: Effect.Effect<RedisServer, Error>
-  /** A SQLite file with a million grants in it, and how many. */
+  /** The URL of a SQLite file with a million grants in it. */
   readonly million: Effect.Effect<string, Error>
   /** How long the memory is watched, in seconds. */
   readonly soak: number

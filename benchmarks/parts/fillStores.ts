@@ -3,11 +3,11 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
 import { commandRedis } from "../measure/commandRedis.ts"
-import { copyDatabase, freshDatabase } from "../measure/databaseUrl.ts"
 import { freshRedis } from "../measure/freshRedis.ts"
 import { manyInPostgres } from "../measure/manyGrants/inPostgres.ts"
 import { manyInRedis } from "../measure/manyGrants/inRedis.ts"
 import { manyInSqlite } from "../measure/manyGrants/inSqlite.ts"
+import { copyDatabase, freshDatabase } from "../measure/postgresDatabase.ts"
 import type { PostgresServer, RedisServer, Setting } from "./Part.ts"
 
 /**

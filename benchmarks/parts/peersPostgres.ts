@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { entrant, hold } from "../measure/contest.ts"
-import { freshDatabase } from "../measure/databaseUrl.ts"
 import { startGenerator } from "../measure/Generator.ts"
 import { installPeers } from "../measure/installPeers.ts"
+import { freshDatabase } from "../measure/postgresDatabase.ts"
 import { peer, tessera } from "../servers/start.ts"
 import type { Part } from "./Part.ts"
 

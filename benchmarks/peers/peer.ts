@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto"
 import type { Plan } from "../Plan.ts"
 import { argument } from "../servers/Argument.ts"
 import { post, redirectUri, verifier } from "../servers/forms.ts"
+import type { Workload } from "../Workload.ts"
 
 export const onNode = argument("runtime", "bun") === "node"
 
@@ -33,7 +34,8 @@ const credentials = { client_id: client.id, client_secret: client.secret }
 
 export interface Endpoints {
   readonly token: string
-  readonly introspection: string | undefined
+  /** Asked only whether a token is real: no workload of the peers' is. */
+  readonly introspection: string
 }
 
 /** The requests that all peers understand, when each has said what is its own. */
@@ -61,7 +63,7 @@ export const plansOf = (
       "once",
       await make.codes(count)
     )
-  return async (workload: string, count: number, origin: string): Promise<Plan> => {
+  return async (workload: Workload, count: number, origin: string): Promise<Plan> => {
     const ask = async (plan: Plan, value: string): Promise<Record<string, unknown>> => {
       const answer = await fetch(origin + plan.path, {
         method: "POST",
@@ -83,13 +85,11 @@ export const plansOf = (
       scope: make.scope,
       ...own
     })
-    const introspect = (tokens: ReadonlyArray<string>) =>
-      post(endpoints.introspection ?? "", { token: "{value}", ...own }, "cycle", tokens)
+    const introspection = post(endpoints.introspection, { token: "{value}", ...own })
 
     /** What is measured has to be real: a token counts when the peer itself says that it is active. */
     const prove = async (token: string) => {
-      if (endpoints.introspection === undefined) return
-      const answer = await ask(introspect([]), token)
+      const answer = await ask(introspection, token)
       if (answer.active !== true) throw new Error(`a token that is not active: ${JSON.stringify(answer)}`)
     }
 
@@ -98,13 +98,6 @@ export const plansOf = (
       case "client_credentials":
         await prove(tokenIn(await ask(clientCredentials, ""), "access_token"))
         return clientCredentials
-      case "introspection": {
-        const tokens: Array<string> = []
-        for (let i = 0; i < Math.min(count, 200); i++)
-          tokens.push(tokenIn(await ask(clientCredentials, ""), "access_token"))
-        await prove(tokens[0] ?? "")
-        return introspect(tokens)
-      }
       case "code_exchange": {
         const plan = await codePlan(count + 1)
         const [first = "", ...values] = plan.values

@@ -3,7 +3,7 @@ import { connect } from "../../adapters/sqlite/connect.ts"
 
 const workspace = "default"
 
-export interface SqliteRow {
+interface SqliteRow {
   readonly version: number
   readonly expiresAt: number
   readonly body: string

@@ -20,7 +20,7 @@ interface Trodden extends IncomingMessage {
 }
 
 /** The whole address, whatever a router in between has taken off. */
-export const wholeUrl = (request: IncomingMessage): string => {
+const wholeUrl = (request: IncomingMessage): string => {
   const { originalUrl }: Trodden = request
   return typeof originalUrl === "string" ? originalUrl : (request.url ?? "")
 }

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 
 /** Redis Cluster talks to its peers on the port this far above the one for clients. */
-export const clusterBusOffset = 10_000
+const clusterBusOffset = 10_000
 
 const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

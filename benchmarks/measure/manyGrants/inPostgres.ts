@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { PostgresServer } from "../../parts/Part.ts"
 import type { Executables } from "../../servers/start.ts"
-import { sql } from "../databaseUrl.ts"
+import { sql } from "../postgresDatabase.ts"
 import { firstGrant, startWithOne } from "./startWithOne.ts"
 
 export const manyInPostgres = (executables: Executables, postgres: PostgresServer, url: string, grants: number) =>

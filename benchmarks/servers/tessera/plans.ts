@@ -134,8 +134,6 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
         }
         case "registration":
           return registration
-        default:
-          return yield* Effect.die(new Error(`there is no workload ${workload}`))
       }
     })
     const hosts = workspaces.length === 1 ? {} : { hosts: workspaces.map(({ issuer }) => new URL(issuer).host) }
