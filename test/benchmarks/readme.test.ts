@@ -40,6 +40,13 @@ test("what the load generator may have held up is named", () => {
   expect(performanceSection({ ...report, results: [of("floor", 0.8)] }, [])).not.toContain("at its limit")
 })
 
+test("a figure stands with its part, and parts that are not shown are not spoken of", () => {
+  const of = (part: string) => ({ ...resultOf("tessera", [sampleOf(7, { generatorLoad: 0.95 })]), part })
+  const section = performanceSection({ ...report, results: [of("sealed"), of("floors")] }, [])
+  expect(section).toContain("| sealed | metadata | memory | tessera (bun) | 7.0 | 1000 | 1.00 | 2.00 |")
+  expect(section).not.toContain("floors")
+})
+
 test("the section takes the place of the one before, and nothing else changes", () => {
   const readme = "# T\n\n## Performance\n\nold\n\n## The map\n\nmap\n"
   expect(withSection(readme, "## Performance\n\nnew\n")).toBe("# T\n\n## Performance\n\nnew\n\n## The map\n\nmap\n")
