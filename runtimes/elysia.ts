@@ -3,7 +3,7 @@ import type { Route } from "../core/http/Route.ts"
 import type { Mount } from "./embed/Mount.ts"
 import { serveNative } from "./embed/nativeRequest.ts"
 import { type FetchHandler, fetchHandler } from "./fetch/handler.ts"
-import { pathOf } from "./requestTarget.ts"
+import { isOurs } from "./fetch/isOurs.ts"
 import type { Serve } from "./Serve.ts"
 
 export { type Serve, serveWith } from "./Serve.ts"
@@ -26,11 +26,6 @@ const spread = { exact: [""], below: ["/*"], suffix: ["", "/*"] } as const
 const patternsOf = (route: Pick<Route, "path" | "match">, prefix: string): ReadonlyArray<string> =>
   placed(route.path, prefix).flatMap((path) => spread[route.match].map((rest) => path + rest))
 
-const isOurs = (mount: Mount, url: string): boolean => {
-  const path = pathOf(url)
-  return path !== undefined && mount.owns(path)
-}
-
 /**
  * A plugin for an app of one's own: `app.use(tessera(auth))`, at its root, whatever the issuer's path is. Elysia must
  * leave body, path and query alone: two parsers are two opinions on what a repeated parameter means.
@@ -51,7 +46,7 @@ export function tessera(served: Serve | Mount, options: Partial<ElysiaOptions> =
   })
   const answer = (request: Request) => {
     // Elysia takes a path with a slash at its end for the one without it. That one is the app's, as everywhere else.
-    if (typeof served !== "function" && !isOurs(served, request.url)) throw new NotFoundError()
+    if (typeof served !== "function" && !isOurs(served, request)) throw new NotFoundError()
     return handle(request, () => peer(request, server?.requestIP(request)?.address))
   }
   // An app that is not compiled (`aot: false`) parses every body, but for what is mounted.

@@ -15,6 +15,7 @@ import { turnedAway } from "./turnedAway.ts"
 export { type ConnectMount, connectMount } from "./node/connect.ts"
 export { type FastifyMount, fastifyMount } from "./node/fastify.ts"
 export { type KoaMount, koaMount } from "./node/koa.ts"
+export type { NodeMountOptions } from "./node/NodeMountOptions.ts"
 export { type Serve, serveWith } from "./Serve.ts"
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void

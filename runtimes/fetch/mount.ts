@@ -2,10 +2,10 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { readBefore } from "../bodyLimit.ts"
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
-import { pathOf } from "../requestTarget.ts"
 import { fetchHandler, type PeerOf, toResponse } from "./handler.ts"
 import { honoBody } from "./honoBody.ts"
 import { type HonoContext, honoPeer } from "./honoPeer.ts"
+import { isOurs } from "./isOurs.ts"
 
 export interface FetchMountOptions {
   /** The caller's address, from a source that the caller can't write. Default: unknown. */
@@ -27,8 +27,7 @@ interface Received {
 
 const answer = (mount: Mount, request: Request, { body, native, peer }: Received) => {
   // Before anything is read: what is not ours reaches the app as it came.
-  const path = pathOf(request.url)
-  if (path === undefined || !mount.owns(path)) return undefined
+  if (!isOurs(mount, request)) return undefined
   const handle = fetchHandler(serveNative(mount.serve, native), mount.log)
   if (!request.bodyUsed) return handle(request, peer)
   return body().then((read) => (typeof read === "string" ? handle(unreadAgain(request, read), peer) : toResponse(read)))

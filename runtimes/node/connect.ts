@@ -2,13 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { nodeListener } from "../node.ts"
-import { isWinding, readTarget } from "../requestTarget.ts"
 import { bodyRead } from "./bodyRead.ts"
-
-export interface MountOptions {
-  /** The caller's address, from a source that the caller can't write. Default: the socket's. */
-  readonly peer?: (request: IncomingMessage) => string | undefined
-}
+import { isOurs } from "./isOurs.ts"
+import type { NodeMountOptions } from "./NodeMountOptions.ts"
 
 export type ConnectMount = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 
@@ -25,19 +21,12 @@ const wholeUrl = (request: IncomingMessage): string => {
   return typeof originalUrl === "string" ? originalUrl : (request.url ?? "")
 }
 
-/** A path that may be two places stays with the app: what it has put before ours, it has put before one of them. */
-export const isOurs = (mount: Mount, url: string): boolean => {
-  if (isWinding(url)) return false
-  const target = readTarget(url)
-  return target !== undefined && mount.owns(target.path)
-}
-
 /**
  * Middleware for Express, Connect and what is like them: `app.use(connectMount(auth))`, before body parsers, at the
  * app's root, whatever the issuer's path is. What is not Tessera's goes on to the app.
  */
 export const connectMount =
-  (mount: Mount, options: MountOptions = {}): ConnectMount =>
+  (mount: Mount, options: NodeMountOptions = {}): ConnectMount =>
   (request, response, next) => {
     if (!isOurs(mount, wholeUrl(request))) return next()
     const { body, rawBody }: Trodden = request

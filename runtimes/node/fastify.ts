@@ -3,7 +3,8 @@ import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { nodeListener } from "../node.ts"
 import { bodyRead } from "./bodyRead.ts"
-import { isOurs, type MountOptions } from "./connect.ts"
+import { isOurs } from "./isOurs.ts"
+import type { NodeMountOptions } from "./NodeMountOptions.ts"
 
 interface FastifyRequest {
   readonly raw: IncomingMessage
@@ -26,7 +27,7 @@ export type FastifyMount = (request: FastifyRequest, reply: FastifyReply, done: 
  * It comes before Fastify reads a body.
  */
 export const fastifyMount =
-  (mount: Mount, options: MountOptions = {}): FastifyMount =>
+  (mount: Mount, options: NodeMountOptions = {}): FastifyMount =>
   (request, reply, done) => {
     const { originalUrl } = request
     if (!isOurs(mount, originalUrl)) return done()

@@ -3,7 +3,8 @@ import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { nodeListener } from "../node.ts"
 import { bodyRead } from "./bodyRead.ts"
-import { isOurs, type MountOptions } from "./connect.ts"
+import { isOurs } from "./isOurs.ts"
+import type { NodeMountOptions } from "./NodeMountOptions.ts"
 
 /** Over HTTP/2 it is the stream of an answer that knows. */
 type Answering = ServerResponse & { readonly stream?: { readonly destroyed: boolean } }
@@ -21,7 +22,7 @@ export type KoaMount = (context: KoaContext, next: () => Promise<unknown>) => Pr
 
 /** Koa middleware: `app.use(koaMount(auth))`, before body parsers, whatever the issuer's path is. */
 export const koaMount =
-  (mount: Mount, options: MountOptions = {}): KoaMount =>
+  (mount: Mount, options: NodeMountOptions = {}): KoaMount =>
   async (context, next) => {
     const { originalUrl, req, res } = context
     if (!isOurs(mount, originalUrl)) {
