@@ -11,7 +11,7 @@ export interface ListenOptions {
   readonly named?: string
   readonly serve: Serve
   readonly trustedProxies: TrustedProxies
-  /** Milliseconds that a request may take from its first byte to its answer. */
+  /** Milliseconds until a request has to be there as a whole. */
   readonly requestTimeout: number
   /** Milliseconds that the end of the scope waits for requests that are under way. */
   readonly shutdownTimeout: number

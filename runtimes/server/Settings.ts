@@ -50,7 +50,7 @@ export interface Settings {
   readonly logFormat: Option.Option<"pretty" | "json">
   /** More requests than this at once are turned away. */
   readonly requestsAtOnce: number
-  /** A request that is not all there, or not answered, after so many milliseconds is given up. */
+  /** A request that is not all there after so many milliseconds is given up. */
   readonly requestTimeout: number
   /** How long, in milliseconds, a shutdown waits for what is under way. */
   readonly shutdownTimeout: number
