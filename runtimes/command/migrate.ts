@@ -16,7 +16,8 @@ export const migrate = Command.make("migrate", { dryRun, json }, (given) =>
   Effect.gen(function* () {
     const { database, storage } = yield* readSettings.pipe(Effect.mapError(explain))
     if (database._tag !== "Postgres") {
-      return yield* print(given.json, { pending: [], done: [] }, ["This storage looks after itself at start."])
+      const nothing = given.dryRun ? { pending: [], sql: "" } : { done: [] }
+      return yield* print(given.json, nothing, ["This storage looks after itself at start."])
     }
     const adapter = yield* Effect.promise(() => import("../../adapters/postgres/Postgres.ts"))
     const options = postgresOptions(database.url, storage)

@@ -241,6 +241,16 @@ describe("the command line", () => {
       })
     ))
 
+  test("tells scripts of a migration in one form, whatever the storage", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const tell = (...more: ReadonlyArray<string>) =>
+          Effect.map(command(["migrate", "--json", ...more], { cwd }), ({ stdout }): unknown => JSON.parse(stdout))
+        expect(yield* tell()).toEqual({ done: [] })
+        expect(yield* tell("--dry-run")).toEqual({ pending: [], sql: "" })
+      })
+    ))
+
   test("does nothing where the configuration is wrong, and says all of it", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
