@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { Cause, Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
+import { basePath } from "../../core/workspace/Workspace.ts"
 import { describeDatabase } from "../server/DatabaseUrl.ts"
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
@@ -168,9 +169,7 @@ export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
     const what = "address"
     const { workspace } = settings
     const here = localOrigin(settings)
-    const base = new URL(workspace.issuer)
-    const path = base.pathname === "/" ? "" : base.pathname
-    const response = yield* asked(`${here}/.well-known/oauth-authorization-server${path}`)
+    const response = yield* asked(`${here}/.well-known/oauth-authorization-server${basePath(workspace.issuer)}`)
     if (response === undefined) return good(what, `${workspace.issuer}; no server answers on ${here} at the moment`)
     const issuer = Option.getOrUndefined(readMetadata(response.body))?.issuer
     if (issuer === undefined) {

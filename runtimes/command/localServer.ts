@@ -1,12 +1,13 @@
 import { get, type IncomingMessage } from "node:http"
 import { text } from "node:stream/consumers"
 import { Effect } from "effect"
+import { hostInUrl } from "../server/hostInUrl.ts"
 import type { Settings } from "../server/Settings.ts"
 
 /** Where a server with these settings is found from the machine that it runs on. */
 export const localOrigin = ({ host, port }: Settings): string => {
   const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
-  return `http://${local.includes(":") ? `[${local}]` : local}:${port}`
+  return `http://${hostInUrl(local)}:${port}`
 }
 
 export interface Answer {

@@ -1,6 +1,6 @@
 import { type Clock, type Duration, Redacted, Result } from "effect"
 import { isResourcePath } from "../../core/rules/Resource.ts"
-import { isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
+import { basePath, type Issuer, isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
 import { isObject, type NamesOf, strangerIn } from "../namedOptions.ts"
 import { readMillis } from "../readMillis.ts"
 import { BadGuardOption } from "./BadGuardOption.ts"
@@ -118,15 +118,13 @@ const millisOf = (option: string, given: Duration.Input): Checked<number> => {
     : bad(option, 'has to be milliseconds, or words such as "5 seconds"')
 }
 
-const metadataOf = (issuer: URL): string => {
-  const path = issuer.pathname === "/" ? "" : issuer.pathname
-  return `${issuer.origin}/.well-known/oauth-protected-resource${path}`
-}
+const metadataOf = (issuer: Issuer): string =>
+  `${new URL(issuer).origin}/.well-known/oauth-protected-resource${basePath(issuer)}`
 
 /** What of an address is below the issuer, as far as metadata can be asked for it by its path; otherwise nothing. */
-const pathBelow = (issuer: URL, { hash, origin, pathname, search }: URL): string => {
-  const base = issuer.pathname === "/" ? "" : issuer.pathname
-  if (origin !== issuer.origin || search !== "" || hash !== "" || !pathname.startsWith(`${base}/`)) return ""
+const resourcePathBelow = (issuer: Issuer, { hash, origin, pathname, search }: URL): string => {
+  const base = basePath(issuer)
+  if (origin !== new URL(issuer).origin || search !== "" || hash !== "" || !pathname.startsWith(`${base}/`)) return ""
   const path = pathname.slice(base.length)
   return isResourcePath(path) ? path : ""
 }
@@ -135,10 +133,12 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
   Result.gen(function* () {
     if (!isObject(options)) return yield* bad("options", "have to be an object")
     yield* knownNames(options, names)
-    const issuer = yield* secureUrl("issuer", options.issuer)
-    if (Result.isFailure(parseIssuer(options.issuer))) {
+    yield* secureUrl("issuer", options.issuer)
+    const parsed = parseIssuer(options.issuer)
+    if (Result.isFailure(parsed)) {
       return yield* bad("issuer", "has to be written without query, fragment or slash at the end")
     }
+    const issuer = parsed.success
     const { apiKey, cache = {}, clock } = options
     if (!isObject(cache)) return yield* bad("cache", "has to be an object")
     yield* knownNames(cache, cacheNames, "cache.")
@@ -149,7 +149,7 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) return yield* bad("apiKey", "is empty, or no key")
     const resource = yield* secureUrl("resource", options.resource)
     const issuerMetadata = metadataOf(issuer)
-    const endpoint = options.introspectionEndpoint ?? `${options.issuer}/oauth/introspect`
+    const endpoint = options.introspectionEndpoint ?? `${issuer}/oauth/introspect`
     const ttl = yield* millisOf("cache.ttl", cache.ttl ?? "5 seconds")
     const { maxEntries = 10_000 } = cache
     if (!Number.isInteger(maxEntries) || maxEntries < 1) return yield* bad("cache.maxEntries", "has to be at least 1")
@@ -160,12 +160,12 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
       return yield* bad("questionsAtOnce", "has to be at least 1")
     }
     return {
-      issuer: options.issuer,
+      issuer,
       apiKey: Redacted.make(key, { label: "API key" }),
       resource: resource.href,
       resourceMetadata:
         options.resourceMetadata === undefined
-          ? issuerMetadata + pathBelow(issuer, resource)
+          ? issuerMetadata + resourcePathBelow(issuer, resource)
           : // As a URL is written it fits into the header that leads there.
             (yield* secureUrl("resourceMetadata", options.resourceMetadata)).href,
       issuerMetadata,

@@ -1,9 +1,8 @@
 import { Option, Redacted } from "effect"
 import { describeDatabase } from "./DatabaseUrl.ts"
 import type { SealKeys } from "./findSealKeys.ts"
+import { hostInUrl } from "./hostInUrl.ts"
 import type { Settings } from "./Settings.ts"
-
-const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host)
 
 const registering = (issuer: string): string =>
   [
