@@ -1,4 +1,5 @@
 import { Clock, Effect, Exit } from "effect"
+import { monotonicMillis } from "./monotonic.ts"
 
 export interface Coalescing<Item, Answer, Failure> {
   /**
@@ -72,8 +73,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     const shares = options.sameIdentity === "share"
     const waits = options.sameIdentity === "wait"
     const fork = Effect.runForkWith(yield* Effect.context<never>())
-    const clock = yield* Clock.Clock
-    const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+    const now = monotonicMillis(yield* Clock.Clock)
 
     let waiting: Array<Waiting> = []
     /** Who waits under an identity, where answers are shared. */

@@ -1,4 +1,5 @@
 import { Clock, Effect, type Fiber, type Scope } from "effect"
+import { monotonicMillis } from "../monotonic.ts"
 
 /** Calls `missed` once `left` milliseconds are over, unless what it gives back is called before. */
 export type Deadlines = (left: number, missed: () => void) => () => void
@@ -13,8 +14,7 @@ interface Watched {
  * started and stopped for nothing; this one sleeps on until the earliest, met or not, and then looks who is left.
  */
 export const makeDeadlines: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
-  const clock = yield* Clock.Clock
-  const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const now = monotonicMillis(yield* Clock.Clock)
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const watched = new Set<Watched>()
   let wakesAt = Number.POSITIVE_INFINITY

@@ -1,5 +1,6 @@
 import { Clock, Duration, Effect, type Scope } from "effect"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { monotonicMillis } from "../monotonic.ts"
 import { type Cell, type Connection, type ConnectionSettings, connect, type Row } from "./Connection.ts"
 import { makeDeadlines } from "./Deadlines.ts"
 import { type Failure, isConnectionsFault } from "./outcome.ts"
@@ -58,8 +59,7 @@ const longestPause = 1000
 export const makePool = Effect.fnUntraced(function* (
   settings: PoolSettings
 ): Effect.fn.Return<Pool, never, Scope.Scope> {
-  const clock = yield* Clock.Clock
-  const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const now = monotonicMillis(yield* Clock.Clock)
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const idleLimit = Duration.toMillis(settings.idleTimeout)
   const lifetime = Duration.toMillis(settings.lifetime)

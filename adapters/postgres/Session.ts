@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { Kind, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { monotonicMillis } from "../monotonic.ts"
 import type { Cell, Row } from "./Connection.ts"
 import { type MarkedReads, markedReads } from "./MarkedRead.ts"
 import { isLostRace, unavailable } from "./outcome.ts"
@@ -29,8 +30,7 @@ export const makeSession = Effect.fnUntraced(function* (
   statements: Session["statements"],
   within: number
 ): Effect.fn.Return<Session> {
-  const clock = yield* Clock.Clock
-  const now = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const now = monotonicMillis(yield* Clock.Clock)
 
   /** Says again only what the server has rolled back because of a race: that writes nothing twice. */
   const run = (statement: Statement, until: number, retries: number): Effect.Effect<Rows, Trouble> =>
