@@ -1,7 +1,7 @@
 import type { ErrorPage } from "./ErrorPage.ts"
 
 /** The errors that more than one endpoint meets, in the words that people read. Each says its status. */
-export interface CommonError extends ErrorPage {
+export interface CommonError extends Omit<ErrorPage, "requestId"> {
   readonly status: number
 }
 

@@ -19,7 +19,7 @@ export interface ErrorPage {
   /** Where to go from here: a path of this server. */
   readonly next?: { readonly label: string; readonly href: string }
   /** As in the answer's header and the log. */
-  readonly requestId?: string
+  readonly requestId: string
 }
 
 const forDevelopers = (developer: NonNullable<ErrorPage["developer"]>): Html =>
@@ -50,6 +50,6 @@ export const errorPage = (place: Place, model: ErrorPage): Document => ({
 </div>
 ${model.next !== undefined && html`<p class="actions"><a class="button primary wide" href="${model.next.href}">${model.next.label}</a></p>`}
 ${model.developer !== undefined && forDevelopers(model.developer)}
-${model.requestId !== undefined && html`<p class="aside">Request <code>${model.requestId}</code></p>`}`
+<p class="aside">Request <code>${model.requestId}</code></p>`
   )
 })

@@ -9,7 +9,7 @@ export interface RateLimitedPage {
   readonly retryAfterSeconds: number
   /** What there was too much of, as the end of a sentence: "attempts to sign in". */
   readonly of: string
-  readonly requestId?: string
+  readonly requestId: string
 }
 
 const inWords = (seconds: number): string => {
@@ -30,6 +30,6 @@ export const rateLimitedPage = (place: Place, model: RateLimitedPage): Document 
 <p>There were too many ${model.of} in a short time. Nothing is wrong with your account, and nothing is locked.</p>
 <p>Wait ${inWords(model.retryAfterSeconds)}, then reload this page or go back and try again.</p>
 </div>
-${model.requestId !== undefined && html`<p class="aside">Request <code>${model.requestId}</code></p>`}`
+<p class="aside">Request <code>${model.requestId}</code></p>`
   )
 })

@@ -95,6 +95,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
   const place = placeFor(say, theme)
   const owner = visitor(say, "owner")
   const account = { csrf: say("csrf-value"), token: say("token-value"), passwordLength: 12 }
+  const error = (words: Errors.CommonError) => errorPage(place, { ...words, requestId: say("req_01HX") })
   return new Map<string, Document>([
     ["home", homePage(place, { signInAt: say("/t/northwind/login") })],
     [
@@ -175,28 +176,19 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ],
     ["consent-answered-used", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "used" } })],
     ["consent-answered-expired", consentAnsweredPage(place, { client: undefined, answer: { state: "expired" } })],
-    ["error-unknown-client", errorPage(place, { ...Errors.unknownClient(say("x7Kq")), requestId: say("req_01HX") })],
-    [
-      "error-redirect-uri",
-      errorPage(place, {
-        ...Errors.redirectUriMismatch(say("x7Kq"), say("https://evil.example/cb\u202e")),
-        requestId: say("req_01HX")
-      })
-    ],
-    [
-      "error-bad-request",
-      errorPage(place, Errors.badRequest(say("client_id came twice."), [[say("client_id"), say("a, b")]]))
-    ],
-    ["error-client-disabled", errorPage(place, Errors.clientDisabled(say("x7Kq")))],
-    ["error-nothing-to-approve", errorPage(place, Errors.nothingToApprove)],
-    ["error-not-understood", errorPage(place, Errors.notUnderstood(400, say("The parameter id is missing.")))],
-    ["error-request-too-long", errorPage(place, Errors.requestTooLong(say("It is longer than 12 KiB.")))],
-    ["error-opened-differently", errorPage(place, Errors.openedDifferently(say("/t/northwind/")))],
-    ["error-form-expired", errorPage(place, Errors.formExpired(say("/t/northwind/settings")))],
-    ["error-link-spent", errorPage(place, Errors.linkSpent(say("/t/northwind/login")))],
-    ["error-not-found", errorPage(place, Errors.pageNotFound(say("/t/northwind/")))],
-    ["error-owners-only", errorPage(place, Errors.ownersOnly(say("/t/northwind/settings")))],
-    ["error-unavailable", errorPage(place, { ...Errors.unavailable, requestId: say("req_01HX") })],
+    ["error-unknown-client", error(Errors.unknownClient(say("x7Kq")))],
+    ["error-redirect-uri", error(Errors.redirectUriMismatch(say("x7Kq"), say("https://evil.example/cb\u202e")))],
+    ["error-bad-request", error(Errors.badRequest(say("client_id came twice."), [[say("client_id"), say("a, b")]]))],
+    ["error-client-disabled", error(Errors.clientDisabled(say("x7Kq")))],
+    ["error-nothing-to-approve", error(Errors.nothingToApprove)],
+    ["error-not-understood", error(Errors.notUnderstood(400, say("The parameter id is missing.")))],
+    ["error-request-too-long", error(Errors.requestTooLong(say("It is longer than 12 KiB.")))],
+    ["error-opened-differently", error(Errors.openedDifferently(say("/t/northwind/")))],
+    ["error-form-expired", error(Errors.formExpired(say("/t/northwind/settings")))],
+    ["error-link-spent", error(Errors.linkSpent(say("/t/northwind/login")))],
+    ["error-not-found", error(Errors.pageNotFound(say("/t/northwind/")))],
+    ["error-owners-only", error(Errors.ownersOnly(say("/t/northwind/settings")))],
+    ["error-unavailable", error(Errors.unavailable)],
     [
       "rate-limited",
       rateLimitedPage(place, { retryAfterSeconds: 200, of: say("attempts to sign in"), requestId: say("req_01HX") })
