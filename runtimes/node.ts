@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import { Effect } from "effect"
 import { secretJson } from "../core/http/answer.ts"
 import { SharedAnswer } from "../core/http/finish.ts"
@@ -267,6 +268,9 @@ export interface NodeServer {
   readonly close: (patience: number) => Promise<void>
 }
 
+/** How long a first request, in milliseconds, may still be on its way from whoever connected just before the end. */
+const arrival = 100
+
 const nothingKept: InItsContext = (work) => work()
 
 /** A server of one's own, with the limits that a server on a network needs. Not listening yet. */
@@ -288,14 +292,25 @@ export const nodeServer = (serve: Serve, options: NodeServerOptions): NodeServer
     if (lengthOf(request) <= bodyLimit) response.writeContinue()
     listener(request, response)
   })
+  const connections = new Set<Socket>()
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket)
+    socket.once("close", () => connections.delete(socket))
+  })
+  // To Node a connection that never asked for anything is no idle one.
+  const closeSilent = () => {
+    for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
+  }
   return {
     server,
     close: (patience) =>
       new Promise((resolve) => {
         closing = true
         const timer = setTimeout(() => server.closeAllConnections(), patience)
+        const silence = setTimeout(closeSilent, Math.min(arrival, patience))
         server.close(() => {
           clearTimeout(timer)
+          clearTimeout(silence)
           resolve()
         })
         server.closeIdleConnections()

@@ -28,6 +28,9 @@ interface Candidate {
   readonly start: (requestTimeout: number, shutdownTimeout: number) => Effect.Effect<Holding, unknown, Scope.Scope>
 }
 
+/** For a shutdown that ends by itself or not at all. */
+const hour = 3_600_000
+
 const answer: HttpResponse = { status: 200, headers: [["content-type", "text/plain"]], body: "held" }
 
 const onBun: Candidate = {
@@ -205,6 +208,28 @@ for (const { name, start } of [onBun, onNode]) {
             body: "held"
           })
           yield* Effect.promise(() => closed)
+        })
+      ))
+
+    test("that never asked for anything hold up no shutdown", () =>
+      scoped(
+        Effect.gen(function* () {
+          const { began, close, port, release } = yield* start(10_000, hour)
+          const silent = open(port)
+          yield* Effect.promise(() => new Promise((resolve) => silent.once("connect", resolve)))
+          const held = open(port)
+          const heldAnswer = untilClosed(held)
+          held.write(get("/held"))
+          yield* Effect.promise(began)
+          const closed = close()
+          expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
+          release()
+          expect(parseAnswer(yield* Effect.promise(() => heldAnswer), "GET")).toMatchObject({
+            status: 200,
+            body: "held"
+          })
+          yield* Effect.promise(() => closed)
+          silent.destroy()
         })
       ))
 
