@@ -1,5 +1,6 @@
 import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import type { Serve } from "./Serve.ts"
+import type { OnTurnedAway } from "./turnedAway.ts"
 
 /** One request as it went. No query and no header: codes, links and tokens travel there. */
 export interface Access {
@@ -11,12 +12,16 @@ export interface Access {
   readonly peer: string | undefined
 }
 
-export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResponse) => void): Serve => {
-  return (request: HttpRequest) => {
+export interface AccessLog {
+  readonly serve: Serve
+  /** Notes what was answered without `serve`. */
+  readonly onTurnedAway: OnTurnedAway
+}
+
+export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResponse) => void): AccessLog => {
+  const begin = ({ method, path, peer }: HttpRequest) => {
     const start = performance.now()
-    // Asked now: when the answer is there, the connection may be gone.
-    const { method, path, peer } = request
-    const note = (answer: HttpResponse) => {
+    return (answer: HttpResponse) => {
       const access = {
         method,
         path,
@@ -28,7 +33,14 @@ export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResp
       write(access, answer)
       return answer
     }
-    const answer = serve(request)
-    return answer instanceof Promise ? answer.then(note) : note(answer)
+  }
+  return {
+    serve: (request) => {
+      // Asked now: when the answer is there, the connection may be gone.
+      const note = begin(request)
+      const answer = serve(request)
+      return answer instanceof Promise ? answer.then(note) : note(answer)
+    },
+    onTurnedAway: (request, answer) => void begin(request)(answer)
   }
 }

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { Log } from "./defect.ts"
 import { gatheringHandler } from "./fetch/handler.ts"
 import type { Serve } from "./Serve.ts"
+import type { OnTurnedAway } from "./turnedAway.ts"
 
 export { type Serve, serveWith } from "./Serve.ts"
 
@@ -21,6 +22,11 @@ export interface BunOptions {
    * loggers.
    */
   readonly log?: Log
+  /**
+   * Told of each answer that `serve` was not asked for: a body that is too large or never came whole. Default: nobody
+   * is.
+   */
+  readonly onTurnedAway?: OnTurnedAway
 }
 
 export interface BunServeOptions {
@@ -38,7 +44,7 @@ export interface BunServeOptions {
 export const bunServe = (serve: Serve, options: BunOptions = {}): BunServeOptions => {
   const { log = Effect.runFork, peer = (_request, socketPeer) => socketPeer, requestTimeout = 20_000 } = options
   // Hosts tell from AsyncLocalStorage who is signed in.
-  const handle = gatheringHandler(serve, AsyncLocalStorage.snapshot, log)
+  const handle = gatheringHandler(serve, AsyncLocalStorage.snapshot, log, options.onTurnedAway)
   return {
     fetch: (request, server) => handle(request, () => peer(request, server.requestIP(request)?.address)),
     // The handler itself counts what it reads, and its answer to too much is OAuth's.

@@ -9,9 +9,9 @@ import { answerThrown, insteadOf, type Log, pairsIn } from "./defect.ts"
 import { type Ask, atOnce, gather, type InItsContext } from "./gather.ts"
 import { isUnderWay } from "./node/bodyRead.ts"
 import { nodeHeaders } from "./requestHeaders.ts"
-import { readTarget, type Target } from "./requestTarget.ts"
+import { readTarget, type Target, unreadTarget } from "./requestTarget.ts"
 import type { Serve } from "./Serve.ts"
-import { turnedAway } from "./turnedAway.ts"
+import { type OnTurnedAway, turnedAway } from "./turnedAway.ts"
 
 export { type ConnectMount, connectMount } from "./node/connect.ts"
 export { type FastifyMount, fastifyMount } from "./node/fastify.ts"
@@ -35,6 +35,11 @@ export interface NodeOptions {
    * default loggers.
    */
   readonly log?: Log | undefined
+  /**
+   * Told of each answer that `serve` was not asked for: a body that is too large or never came whole, an address that is
+   * none. Without this, nobody is.
+   */
+  readonly onTurnedAway?: OnTurnedAway
 }
 
 const noTarget: HttpResponse = secretJson(
@@ -234,8 +239,13 @@ const listenerOf = (ask: Ask, options: NodeOptions): NodeListener => {
       }
     }
     const fail = (defect: unknown) => respond(answerThrown(defect, log))
-    const target = readTarget(options.url?.(request) ?? request.url ?? "")
-    if (target === undefined) return respond(turnedAway(noTarget))
+    const refuse = (target: Target, answer: HttpResponse) => {
+      options.onTurnedAway?.(new NodeRequest(request, target, "", peer), answer)
+      respond(answer)
+    }
+    const url = options.url?.(request) ?? request.url ?? ""
+    const target = readTarget(url)
+    if (target === undefined) return refuse(unreadTarget(url), turnedAway(noTarget))
     const answer = (body: string) => {
       ask(new NodeRequest(request, target, body, peer), (answered) => {
         if (answered instanceof Promise) void answered.then(respond, fail)
@@ -244,7 +254,7 @@ const listenerOf = (ask: Ask, options: NodeOptions): NodeListener => {
     }
     // Nothing here asks what stands behind a GET (RFC 9110 §9.3.1), so it is not read.
     if (request.method === "GET" || request.method === "HEAD" || !hasBody(request)) return answer("")
-    const answerRead = (read: string | HttpResponse) => (typeof read === "string" ? answer(read) : respond(read))
+    const answerRead = (read: string | HttpResponse) => (typeof read === "string" ? answer(read) : refuse(target, read))
     const given = options.body?.(request)
     if (given === undefined) readBody(request, answerRead)
     else answerRead(given)

@@ -24,6 +24,9 @@ export const readTarget = (target: string): Target | undefined => {
   return URL.canParse(url) ? { path: new URL(url).pathname, query } : undefined
 }
 
+/** For whoever notes where a request went that had no address: as it was sent, without what may be a query. */
+export const unreadTarget = (target: string): Target => ({ path: target.split(/[?#]/, 1)[0] ?? "", query: "" })
+
 /** A dot segment, or a backslash, which URLs read as a slash. `fetch` and browsers send neither. */
 const winding = /\\|\/(?:\.|%2e){1,2}(?:\/|$)/i
 

@@ -1,6 +1,9 @@
 import { corsHeaders } from "../core/http/commonHeaders.ts"
-import type { HttpResponse } from "../core/http/Http.ts"
+import type { HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { hexOf } from "../core/rules/Hex.ts"
+
+/** Is told what was answered without `serve`, and to whom: a request without its body, and perhaps without a real path. */
+export type OnTurnedAway = (request: HttpRequest, answer: HttpResponse) => void
 
 const requestIdLength = 8
 

@@ -3,12 +3,16 @@ import { bunServe } from "../bun.ts"
 import { peerOf } from "../peer/peerOf.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
 
-const start = ({ host, port, requestTimeout, serve, trustedProxies }: ListenOptions, context: Context.Context<never>) =>
+const start = (
+  { host, onTurnedAway, port, requestTimeout, serve, trustedProxies }: ListenOptions,
+  context: Context.Context<never>
+) =>
   Bun.serve({
     hostname: host,
     port,
     ...bunServe(serve, {
       requestTimeout,
+      ...(onTurnedAway === undefined ? {} : { onTurnedAway }),
       log: Effect.runForkWith(context),
       peer: (request, socketPeer) => peerOf(socketPeer, request.headers.get("x-forwarded-for"), trustedProxies)
     })

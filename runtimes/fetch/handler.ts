@@ -7,6 +7,7 @@ import { type Answered, attempt, gather, type InItsContext } from "../gather.ts"
 import { webHeaders } from "../requestHeaders.ts"
 import { targetOf } from "../requestTarget.ts"
 import type { Serve } from "../Serve.ts"
+import type { OnTurnedAway } from "../turnedAway.ts"
 
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
 export type PeerOf = () => string | undefined
@@ -43,16 +44,21 @@ type Answer = (request: WebRequest) => Response | Promise<Response>
 
 const isReading = ({ method }: { readonly method: string }): boolean => method === "GET" || method === "HEAD"
 
-const handlerOf = (answer: Answer): FetchHandler => {
+const handlerOf = (answer: Answer, onTurnedAway?: OnTurnedAway): FetchHandler => {
+  const refuse = (request: Request, peer: PeerOf | undefined, refusal: HttpResponse): Response => {
+    onTurnedAway?.(new WebRequest(request, "", peer), refusal)
+    return toResponse(refusal)
+  }
   const answerShort = (request: Request, peer: PeerOf | undefined) =>
     request.text().then(
       // What a caller in this process says about the length need not be true.
-      (text) => (text.length > bodyLimit ? toResponse(tooLarge()) : answer(new WebRequest(request, text, peer))),
-      () => toResponse(unreadable())
+      (text) =>
+        text.length > bodyLimit ? refuse(request, peer, tooLarge()) : answer(new WebRequest(request, text, peer)),
+      () => refuse(request, peer, unreadable())
     )
   const answerLong = (request: Request, body: ReadableStream<Uint8Array>, peer: PeerOf | undefined) =>
     readLong(body).then((read) =>
-      typeof read === "string" ? answer(new WebRequest(request, read, peer)) : toResponse(read)
+      typeof read === "string" ? answer(new WebRequest(request, read, peer)) : refuse(request, peer, read)
     )
 
   return (request, peer) => {
@@ -60,7 +66,7 @@ const handlerOf = (answer: Answer): FetchHandler => {
     if (isReading(request)) return answer(new WebRequest(request, "", peer))
     const length = request.headers.get("content-length")
     if (length !== null) {
-      if (Number(length) > bodyLimit) return toResponse(tooLarge())
+      if (Number(length) > bodyLimit) return refuse(request, peer, tooLarge())
       return length === "0" ? answer(new WebRequest(request, "", peer)) : answerShort(request, peer)
     }
     return request.body === null ? answer(new WebRequest(request, "", peer)) : answerLong(request, request.body, peer)
@@ -97,23 +103,30 @@ export const fetchHandler = (serve: Serve, log: Log = Effect.runFork): FetchHand
  * The same for a process that answers many at once. Bun ends a connection whose next request comes before the answer to
  * a request that waits, so a plain GET, of which there is little to gain, does not.
  */
-export const gatheringHandler = (serve: Serve, contextOf: () => InItsContext, log: Log): FetchHandler => {
+export const gatheringHandler = (
+  serve: Serve,
+  contextOf: () => InItsContext,
+  log: Log,
+  onTurnedAway?: OnTurnedAway
+): FetchHandler => {
   const ask = gather(serve, contextOf)
   const responding = respondingTo(log)
   const { fail, respond } = responding
-  return handlerOf((request) =>
-    isReading(request) && request.headers.get("authorization") == null
-      ? translated(responding, attempt(serve, request))
-      : new Promise((resolve) =>
-          ask(request, (answered) => {
-            if (answered instanceof Promise) {
-              void answered.then(
-                (answer) => resolve(respond(answer)),
-                (defect) => resolve(fail(defect))
-              )
-            } else resolve(respond(answered))
-          })
-        )
+  return handlerOf(
+    (request) =>
+      isReading(request) && request.headers.get("authorization") == null
+        ? translated(responding, attempt(serve, request))
+        : new Promise((resolve) =>
+            ask(request, (answered) => {
+              if (answered instanceof Promise) {
+                void answered.then(
+                  (answer) => resolve(respond(answer)),
+                  (defect) => resolve(fail(defect))
+                )
+              } else resolve(respond(answered))
+            })
+          ),
+    onTurnedAway
   )
 }
 

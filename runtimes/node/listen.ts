@@ -9,6 +9,7 @@ export const listen: Listen = Effect.fnUntraced(function* (options) {
     Effect.callback<ReturnType<typeof nodeServer>, CannotListen>((resume) => {
       const made = nodeServer(options.serve, {
         requestTimeout: options.requestTimeout,
+        ...(options.onTurnedAway === undefined ? {} : { onTurnedAway: options.onTurnedAway }),
         together: true,
         log: Effect.runForkWith(context),
         peer: (request) =>

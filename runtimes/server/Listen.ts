@@ -3,6 +3,7 @@ import { type Effect, Schema, type Scope } from "effect"
 import type { TrustedProxies } from "../peer/TrustedProxies.ts"
 import type { Serve } from "../Serve.ts"
 import { systemCode } from "../systemCode.ts"
+import type { OnTurnedAway } from "../turnedAway.ts"
 
 export interface ListenOptions {
   readonly host: string
@@ -10,6 +11,7 @@ export interface ListenOptions {
   /** What stands before `HOST` and `PORT` in the names of the variables that chose the two. */
   readonly named?: string
   readonly serve: Serve
+  readonly onTurnedAway?: OnTurnedAway
   readonly trustedProxies: TrustedProxies
   /** Milliseconds until a request has to be there as a whole. */
   readonly requestTimeout: number

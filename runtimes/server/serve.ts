@@ -82,23 +82,26 @@ const running = Effect.fnUntraced(function* (
   const find = routeOf(routes, settings.workspace)
   const traced = tracing?.serve(runtime, services, find, serveWith(runtime))
   const serving = traced?.serve ?? serveWith(runtime)
-  const answering =
-    metering === undefined
-      ? shed(serving, settings.requestsAtOnce)
-      : metering.serve(find, serving, settings.requestsAtOnce)
+  const metered = metering?.serve(find, serving, settings.requestsAtOnce)
+  const answering = metered?.serve ?? shed(serving, settings.requestsAtOnce)
+  const noted = settings.accessLog
+    ? accessLog(answering, (access, answer) => {
+        const span = traced?.spanOf(answer)
+        const line = Effect.logInfo("request", access)
+        runtime.runFork(span === undefined ? line : Effect.withParentSpan(line, span))
+      })
+    : undefined
   if (strangersActForWorkspace(settings)) yield* Effect.logWarning(`${strangersSay}. ${strangersAdvice}`)
   // Before the public's listener, so that it ends after it: a shutdown can be watched, and begins where requests come in.
   if (metering !== undefined) yield* metering.expose(listen)
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,
-    serve: settings.accessLog
-      ? accessLog(answering, (access, answer) => {
-          const span = traced?.spanOf(answer)
-          const line = Effect.logInfo("request", access)
-          runtime.runFork(span === undefined ? line : Effect.withParentSpan(line, span))
-        })
-      : answering,
+    serve: noted?.serve ?? answering,
+    onTurnedAway: (request, answer) => {
+      metered?.onTurnedAway(request, answer)
+      noted?.onTurnedAway(request, answer)
+    },
     trustedProxies: settings.trustedProxies,
     requestTimeout: settings.requestTimeout,
     shutdownTimeout: settings.shutdownTimeout

@@ -181,7 +181,7 @@ describe("the requests' meters", () => {
   test("count what is under way, and what is turned away", async () => {
     const meters = new Meters()
     const answers: Array<() => void> = []
-    const serve = meteredServe(
+    const { serve } = meteredServe(
       meters,
       () => undefined,
       () => new Promise((resolve) => answers.push(() => resolve({ status: 200, headers: [], body: "" }))),

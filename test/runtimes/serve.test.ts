@@ -11,7 +11,7 @@ import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { type Child, startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
 import { command, tessera } from "./given/tessera.ts"
-import { head, open } from "./given/wire.ts"
+import { head, open, sendTo, untilClosed } from "./given/wire.ts"
 
 const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(Effect.scoped(body))
 
@@ -72,12 +72,50 @@ const tokenOf = Effect.fnUntraced(function* (url: string, { client_id, client_se
   return ((yield* Effect.promise(() => response.json())) as { readonly access_token: string }).access_token
 })
 
+const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
+
 const companiesStatus = (url: string, token: string) =>
   Effect.promise(async () => {
     const response = await fetch(`${url}/rest/companies`, { headers: { authorization: `Bearer ${token}` } })
     await response.text()
     return response.status
   })
+
+/** A body that is too large by its length, one that turns out so, and one that is cut off. */
+const notesWhatItTurnsAway = Effect.fnUntraced(function* (url: string, child: Child, metricsPort: number) {
+  const port = Number(new URL(url).port)
+  const large = "a".repeat(70_000)
+  const announced = yield* post(url, "/oauth/token?secret=in-the-query", large)
+  const pieces = open(port)
+  const answered = untilClosed(pieces)
+  pieces.write(head({ method: "POST", target: "/oauth/revoke", headers: [["transfer-encoding", "chunked"]] }))
+  pieces.write(`${large.length.toString(16)}\r\n${large}\r\n`)
+  const raw = (yield* Effect.promise(() => answered)).toString()
+  const cut = open(port)
+  cut.write(`${head({ method: "POST", target: "/oauth/introspect", headers: [["content-length", "10"]] })}abc`)
+  cut.end()
+  expect([announced.status, raw.slice(9, 12)]).toEqual([413, "413"])
+
+  const noted = (path: string) =>
+    Effect.map(
+      Effect.promise(() => child.says(new RegExp(`.*"path":"${path}".*`))),
+      ([line]) => JSON.parse(line)
+    )
+  expect(yield* noted("/oauth/token")).toMatchObject({
+    message: "request",
+    method: "POST",
+    status: 413,
+    peer: "127.0.0.1",
+    requestId: announced.headers.get("x-request-id")
+  })
+  expect(yield* noted("/oauth/revoke")).toMatchObject({ status: 413 })
+  expect(yield* noted("/oauth/introspect")).toMatchObject({ status: 400 })
+  expect(child.stderr()).not.toContain("in-the-query")
+  const text = yield* textOf(`http://127.0.0.1:${metricsPort}/metrics`)
+  for (const path of ["/oauth/token", "/oauth/revoke", "/oauth/introspect"]) {
+    expect(text).toContain(`tessera_requests_total{endpoint="${path}",method="POST",status="4xx"} 1`)
+  }
+})
 
 describe("tessera serve", () => {
   test("needs nothing, says where everything is, and prints a first command that works", () =>
@@ -230,6 +268,15 @@ describe("tessera serve", () => {
       })
     ))
 
+  test("notes requests whose body it refused, in the access log and in the metrics", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const metricsPort = yield* freePort
+        const server = yield* started(cwd, { ACCESS_LOG: "on", METRICS_PORT: String(metricsPort) })
+        yield* notesWhatItTurnsAway(server.url, server.child, metricsPort)
+      })
+    ))
+
   test("says at its start that strangers may act for the workspace, where they can reach it and may", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
@@ -319,6 +366,38 @@ describe("tessera serve", () => {
 })
 
 describe("on Node", () => {
+  test("notes requests whose body or target it refused, in the access log and in the metrics", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const main = join(yield* nodeBuild, "runtimes/node/main.js")
+        const [port, metricsPort] = [yield* freePort, yield* freePort]
+        const env = {
+          ...plainEnvironment,
+          ACCESS_LOG: "on",
+          DATABASE_URL: "memory:",
+          METRICS_PORT: String(metricsPort),
+          PORT: String(port)
+        }
+        const child = yield* startChild(node(), [main, "serve"], { cwd, env })
+        yield* Effect.promise(() => child.says(/listening on\s+http/))
+        const refused = yield* Effect.promise(() =>
+          sendTo(port)({ method: "GET", target: "http://[none?secret=in-it" })
+        )
+        expect(refused.status).toBe(400)
+        const noted = yield* Effect.promise(() => child.says(/.*"path":"http:[^"]*none".*/))
+        expect(JSON.parse(noted[0])).toMatchObject({
+          message: "request",
+          method: "GET",
+          status: 400,
+          peer: "127.0.0.1"
+        })
+        expect(child.stderr()).not.toContain("in-it")
+        yield* notesWhatItTurnsAway(`http://127.0.0.1:${port}`, child, metricsPort)
+        const text = yield* textOf(`http://127.0.0.1:${metricsPort}/metrics`)
+        expect(text).toContain('tessera_requests_total{endpoint="none",method="GET",status="4xx"} 1')
+      })
+    ))
+
   test("serves from SQLite where Node has it, and says what is needed where it has not", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {

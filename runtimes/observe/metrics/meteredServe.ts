@@ -2,6 +2,7 @@ import type { HttpRequest, HttpResponse } from "../../../core/http/Http.ts"
 import type { Route } from "../../../core/http/Route.ts"
 import type { Serve } from "../../Serve.ts"
 import { shed } from "../../shed.ts"
+import type { OnTurnedAway } from "../../turnedAway.ts"
 import { methodOf, patternOf, type RouteOf } from "../routePattern.ts"
 import type { Count, Meters, Spread } from "./Meters.ts"
 
@@ -34,11 +35,17 @@ const bearerMeters = (meters: Meters) => {
   }
 }
 
+export interface MeteredServe {
+  readonly serve: Serve
+  /** Counts what was answered without `serve`. */
+  readonly onTurnedAway: OnTurnedAway
+}
+
 /** `serve` as `shed` limits it, with every request counted and timed. */
-export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, most: number): Serve => {
+export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, most: number): MeteredServe => {
   const endpoints = new Map<Route | undefined, Endpoint>()
   const byPattern = new Map<string, Endpoint>()
-  const turnedAway = meters.count(
+  const shedRequests = meters.count(
     "tessera_requests_shed_total",
     "Requests turned away because there were too many at once."
   )
@@ -80,15 +87,23 @@ export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, mos
     return made
   }
 
-  const note = (request: HttpRequest, start: number, answer: HttpResponse): HttpResponse => {
-    const took = (performance.now() - start) / 1000
-    const route = routeOf(request)
-    const endpoint = endpoints.get(route) ?? endpointOf(route)
+  const count = (request: HttpRequest, endpoint: Endpoint, answer: HttpResponse): Method => {
     const method = endpoint.methods.get(request.method) ?? methodAt(endpoint, request.method)
-    method.took.add(took)
     const digit = Math.floor(answer.status / 100)
     const answers = method.answers[digit] ?? answersAt(endpoint, request.method, method, digit)
     answers.value++
+    return method
+  }
+
+  const endpointFor = (request: HttpRequest): Endpoint => {
+    const route = routeOf(request)
+    return endpoints.get(route) ?? endpointOf(route)
+  }
+
+  const note = (request: HttpRequest, start: number, answer: HttpResponse): HttpResponse => {
+    const took = (performance.now() - start) / 1000
+    const endpoint = endpointFor(request)
+    count(request, endpoint, answer).took.add(took)
     if (endpoint.bearer && request.method !== "OPTIONS") checked(request, answer)
     return answer
   }
@@ -99,16 +114,20 @@ export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, mos
     return serve(request)
   }, most)
 
-  return (request) => {
-    const start = performance.now()
-    reached = false
-    const answer = limited(request)
-    if (!reached) turnedAway.value++
-    if (!(answer instanceof Promise)) return note(request, start, answer)
-    underWay++
-    return answer.then((answered) => {
-      underWay--
-      return note(request, start, answered)
-    })
+  return {
+    serve: (request) => {
+      const start = performance.now()
+      reached = false
+      const answer = limited(request)
+      if (!reached) shedRequests.value++
+      if (!(answer instanceof Promise)) return note(request, start, answer)
+      underWay++
+      return answer.then((answered) => {
+        underWay--
+        return note(request, start, answered)
+      })
+    },
+    // Never whole, it took no time that would say anything of the others, and no token was looked at.
+    onTurnedAway: (request, answer) => void count(request, endpointFor(request), answer)
   }
 }

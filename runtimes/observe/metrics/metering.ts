@@ -9,7 +9,7 @@ import type { RouteOf } from "../routePattern.ts"
 import { exposing } from "./exposing.ts"
 import { Meters } from "./Meters.ts"
 import { meteredAudit } from "./meteredAudit.ts"
-import { meteredServe } from "./meteredServe.ts"
+import { type MeteredServe, meteredServe } from "./meteredServe.ts"
 import { meteredStorage } from "./meteredStorage.ts"
 import { processMeters } from "./processMeters.ts"
 
@@ -17,7 +17,7 @@ import { processMeters } from "./processMeters.ts"
 export interface Metering {
   readonly onlookers: (below: Onlookers) => Onlookers
   /** As `shed`, counted. */
-  readonly serve: (routeOf: RouteOf, serve: Serve, most: number) => Serve
+  readonly serve: (routeOf: RouteOf, serve: Serve, most: number) => MeteredServe
   /** Never on the public's port. */
   readonly expose: (listen: Listen) => Effect.Effect<unknown, CannotListen, Scope.Scope>
 }
