@@ -21,6 +21,7 @@ import { housekeeping } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
 import { type LogFormat, logging } from "./logging.ts"
 import { readSettings, type Settings } from "./Settings.ts"
+import { standardError } from "./standardError.ts"
 import { strangersActForWorkspace, strangersAdvice, strangersSay } from "./strangers.ts"
 
 /** What the platform knows of the program's surroundings. */
@@ -128,7 +129,8 @@ export const serve = (surroundings: Surroundings) =>
     const settings = yield* readSettings
     const format: LogFormat = Option.getOrElse(settings.logFormat, () => (surroundings.interactive ? "pretty" : "json"))
     const tracing = yield* whereTraced(settings)
-    const plain = logging(format)
+    // Whoever sits at a terminal sees each line before anything else happens.
+    const plain = surroundings.interactive ? logging(format) : Layer.merge(logging(format), standardError(format))
     // Built once, for the server and for its requests.
     const log = yield* Layer.build(tracing === undefined ? plain : Layer.provideMerge(tracing.layer, plain))
     return yield* running(settings, Layer.succeedContext(log), tracing, surroundings).pipe(

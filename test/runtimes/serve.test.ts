@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test"
-import { existsSync, readdirSync, statSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { constants, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
+import { serverProgram } from "../given/serverProgram.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, node22, postgresUrl, redisUrl } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
@@ -116,6 +118,73 @@ const notesWhatItTurnsAway = Effect.fnUntraced(function* (url: string, child: Ch
     expect(text).toContain(`tessera_requests_total{endpoint="${path}",method="POST",status="4xx"} 1`)
   }
 })
+
+/** A log that nobody reads before it is told to. */
+const unreadLog = (cwd: string) => {
+  const path = join(cwd, "log")
+  execFileSync("mkfifo", [path])
+  const reader = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  const some = Buffer.alloc(1024 * 1024)
+  let read = ""
+  const reads = () => {
+    try {
+      read += some.toString("utf8", 0, readSync(reader, some))
+    } catch (thrown) {
+      // There is nothing in it at the moment.
+      expect(thrown).toMatchObject({ code: "EAGAIN" })
+    }
+    return read
+  }
+  return { path, reads }
+}
+
+/** What a pipe holds, many times. */
+const someLines = 60
+
+/** More than is kept for a reader. */
+const tooManyLines = 1200
+
+type Environment = Readonly<Record<string, string>>
+
+const answersWhoeverReads = (cwd: string, program: string, args: ReadonlyArray<string>, env: Environment) =>
+  Effect.gen(function* () {
+    const log = unreadLog(cwd)
+    const port = yield* freePort
+    const child = yield* startChild("/bin/sh", ["-c", 'exec "$@" 2> "$LOG"', "sh", program, ...args], {
+      cwd,
+      env: { ...env, ACCESS_LOG: "on", DATABASE_URL: "memory:", LOG: log.path, PORT: String(port) }
+    })
+    yield* Effect.promise(() => child.says(/listening on\s+http/))
+    const path = `/${"a".repeat(4000)}`
+    const ask = (times: number) =>
+      Effect.forEach(Array(times), () => Effect.promise(() => sendTo(port)({ method: "GET", target: path })), {
+        concurrency: 20
+      })
+    const noted = () =>
+      log
+        .reads()
+        .split("\n")
+        .filter((line) => line.includes(path)).length
+    const eventually = (holds: () => boolean) => pollUntil(Effect.sync(holds), 20_000)
+
+    expect((yield* ask(someLines)).every(({ status }) => status === 404)).toBe(true)
+    expect(yield* eventually(() => noted() === someLines)).toBe(true)
+
+    expect((yield* ask(tooManyLines)).every(({ status }) => status === 404)).toBe(true)
+    const lost = () => {
+      const [, count = "0"] = /"linesLost":(\d+)/.exec(log.reads()) ?? []
+      return Number(count)
+    }
+    expect(yield* eventually(() => noted() > someLines + 100)).toBe(true)
+    yield* ask(1)
+    expect(yield* eventually(() => lost() > 0 && noted() + lost() === someLines + tooManyLines + 1)).toBe(true)
+    // A line that is no JSON fails right here.
+    for (const line of log.reads().trim().split("\n")) JSON.parse(line)
+
+    yield* ask(someLines)
+    child.process.kill("SIGTERM")
+    expect(yield* Effect.promise(() => child.ended)).toEqual({ status: 0, signal: null })
+  })
 
 describe("tessera serve", () => {
   test("needs nothing, says where everything is, and prints a first command that works", () =>
@@ -277,6 +346,12 @@ describe("tessera serve", () => {
       })
     ))
 
+  test("answers, and ends when it is told to, whoever stopped reading its log", () =>
+    inFolder((cwd) => {
+      const { args, env, file } = serverProgram()
+      return answersWhoeverReads(cwd, file, [...args, "serve"], env)
+    }))
+
   test("says at its start that strangers may act for the workspace, where they can reach it and may", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
@@ -366,6 +441,13 @@ describe("tessera serve", () => {
 })
 
 describe("on Node", () => {
+  test("answers, and ends when it is told to, whoever stopped reading its log", () =>
+    inFolder((cwd) =>
+      Effect.flatMap(nodeBuild, (build) =>
+        answersWhoeverReads(cwd, node(), [join(build, "runtimes/node/main.js"), "serve"], plainEnvironment)
+      )
+    ))
+
   test("notes requests whose body or target it refused, in the access log and in the metrics", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {

@@ -1,12 +1,12 @@
 import { closeSync } from "node:fs"
 import { Effect, Layer } from "effect"
 import { Audit } from "../../../core/ports/Audit.ts"
+import { type LineWriterOptions, makeLineWriter, openAppending, type Trouble } from "../../server/LineWriter.ts"
 import { complaint } from "../../server/Variable.ts"
 import { WrongSettings } from "../../server/WrongSettings.ts"
 import { systemCode } from "../../systemCode.ts"
 import type { AuditTarget } from "../ObserveSettings.ts"
 import { type AuditLine, lineOf } from "./AuditLine.ts"
-import { type LineWriterOptions, makeLineWriter, openAppending, type Trouble } from "./LineWriter.ts"
 
 /** Calls this whenever somebody asks for new files, until the answer is called. */
 export type OnHangUp = (act: () => void) => () => void
