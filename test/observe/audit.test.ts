@@ -158,6 +158,22 @@ describe("the audit file", () => {
       })
     ))
 
+  test("begins with a line of its own where the last one was cut off", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const file = join(cwd, "audit.jsonl")
+        const cutOff = '{"time":"2026-'
+        writeFileSync(file, cutOff)
+        const server = yield* started(cwd, { AUDIT: "./audit.jsonl" })
+        yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
+        yield* ended(server, "SIGKILL")
+        yield* ended(yield* started(cwd, { ...ownerGiven, AUDIT: "./audit.jsonl" }), "SIGTERM")
+        const [first, ...lines] = readFileSync(file, "utf8").split("\n")
+        expect(first).toBe(cutOff)
+        expect(eventsIn(lines.join("\n")).map(({ event }) => event)).toEqual(["ClientRegistered", "AccountChanged"])
+      })
+    ))
+
   test("that can't be written stops nobody, and is said once", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {

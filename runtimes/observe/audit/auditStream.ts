@@ -1,4 +1,5 @@
 import { closeSync } from "node:fs"
+import { appendFile, open, stat } from "node:fs/promises"
 import { Effect, Layer } from "effect"
 import { Audit } from "../../../core/ports/Audit.ts"
 import { type LineWriterOptions, makeLineWriter, openAppending, type Trouble } from "../../server/LineWriter.ts"
@@ -35,8 +36,28 @@ const refusedFile = (path: string, thrown: unknown): WrongSettings => {
   return new WrongSettings({ complaints: [complaint("AUDIT", `a file that can be appended to, and ${path} ${why}`)] })
 }
 
+/** Whether the last line has no end: whoever wrote it was killed, or had no room for all of it. */
+const isCutOff = async (path: string): Promise<boolean> => {
+  const { size } = await stat(path)
+  if (size === 0) return false
+  const file = await open(path)
+  try {
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+    return buffer.toString() !== "\n"
+  } finally {
+    await file.close()
+  }
+}
+
+const openAtLine = async (path: string): Promise<number> => {
+  const file = await openAppending(path)
+  // A file that may not be read, or has no room, is no worse than it was.
+  if (await isCutOff(path).catch(() => false)) await appendFile(path, "\n").catch(() => undefined)
+  return file
+}
+
 const openFile = (path: string) =>
-  Effect.tryPromise({ try: () => openAppending(path), catch: (thrown) => refusedFile(path, thrown) })
+  Effect.tryPromise({ try: () => openAtLine(path), catch: (thrown) => refusedFile(path, thrown) })
 
 const toldOf = (place: string, trouble: Trouble): Effect.Effect<void> => {
   switch (trouble._tag) {
