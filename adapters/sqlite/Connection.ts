@@ -9,7 +9,7 @@ export interface Statement {
 }
 
 /** As much of a SQLite driver as the store needs. All of it is synchronous, and throws what the driver throws. */
-export interface Connection {
+export interface Driver {
   readonly exec: (sql: string) => void
   readonly prepare: (sql: string) => Statement
   readonly close: () => void
@@ -17,4 +17,9 @@ export interface Connection {
   readonly resultCode: (thrown: unknown) => number | undefined
 }
 
-export type Open = (path: string) => Connection
+export interface Connection extends Driver {
+  /** Throws where the file at the path is no longer this one. */
+  readonly requireInPlace: () => void
+}
+
+export type Open = (path: string) => Driver

@@ -3,6 +3,7 @@ import type { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Connection, Open } from "./Connection.ts"
 import { DatabaseRefused } from "./DatabaseRefused.ts"
 import { isBusy, isNotADatabase, messageOf, notDone } from "./failure.ts"
+import { staysInPlace } from "./inPlace.ts"
 import type { MigrationsPending } from "./MigrationsPending.ts"
 import { migrate, requireUpToDate } from "./migrate.ts"
 import { closeToOthers, makePrivate } from "./privateFile.ts"
@@ -20,9 +21,9 @@ const driver: Effect.Effect<Open, DatabaseRefused> = Effect.tryPromise({
 
 const opened = (open: Open, path: string) =>
   Effect.try({
-    try: () => {
+    try: (): Connection => {
       makePrivate(path)
-      return open(path)
+      return { ...open(path), requireInPlace: staysInPlace(path) }
     },
     catch: (thrown) =>
       new DatabaseRefused({ reason: "unopenable", message: `${path} can't be opened: ${messageOf(thrown)}` })

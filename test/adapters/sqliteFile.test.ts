@@ -1,11 +1,21 @@
 import { describe, expect, test } from "bun:test"
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { join } from "node:path"
 import { Context, Effect, Layer, Option, type Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
 import { layer } from "../../adapters/sqlite/Sqlite.ts"
 import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { makeOldFile } from "./sqlite/oldFile.ts"
 
@@ -41,7 +51,44 @@ const refused = Effect.fnUntraced(function* (path: string, reason: string) {
   expect(readdirSync(join(path, ".."))).toEqual(["tessera.db"])
 })
 
+const isRefused = (store: Storage["Service"], id: string) =>
+  Effect.match(store.insert({ ...record, id }), { onFailure: () => true, onSuccess: () => false })
+
 describe("the SQLite file", () => {
+  test(
+    "takes no more writes where it was removed or replaced, which the next start would not find, until it is back",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const path = join(folder, "tessera.db")
+        const store = yield* storageAt(path)
+        yield* store.insert(record)
+        let tried = 0
+        const eventually = (refused: boolean) =>
+          pollUntil(
+            Effect.map(
+              Effect.suspend(() => isRefused(store, `${tried++}`)),
+              (was) => was === refused
+            ),
+            10_000
+          )
+        const moves: ReadonlyArray<() => void> = [() => undefined, () => copyFileSync(join(folder, "aside.db"), path)]
+        for (const replace of moves) {
+          renameSync(path, join(folder, "aside.db"))
+          replace()
+          expect(yield* eventually(true)).toBe(true)
+          expect(yield* Effect.flip(store.remove(record))).toMatchObject({
+            _tag: "StorageUnavailable",
+            outcome: "not_done",
+            message: expect.stringContaining("was removed or replaced")
+          })
+          expect(Option.isSome(yield* store.get(record))).toBe(true)
+          renameSync(join(folder, "aside.db"), path)
+          expect(yield* eventually(false)).toBe(true)
+        }
+      })
+    )
+  )
+
   test(
     "is for its owner's eyes only, with what stands beside it and the folder that was made for it",
     inFolder((folder) =>

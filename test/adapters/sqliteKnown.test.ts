@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Option, type Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
-import type { Connection } from "../../adapters/sqlite/Connection.ts"
+import type { Connection, Driver } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
 import { layer, storageOver } from "../../adapters/sqlite/Sqlite.ts"
 import { type NewRecord, type RecordKey, Storage } from "../../core/ports/Storage.ts"
@@ -43,7 +43,7 @@ interface Given {
   readonly store: Store
   /** The ids that were looked for in the file so far. */
   readonly looked: Array<unknown>
-  readonly other: Connection
+  readonly other: Driver
 }
 
 const given = (use: (given: Given) => Effect.Effect<void, unknown>) =>

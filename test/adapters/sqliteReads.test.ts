@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Option, Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
-import type { Connection } from "../../adapters/sqlite/Connection.ts"
+import type { Connection, Driver } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
 import { layer, layerTrusting, storageOver } from "../../adapters/sqlite/Sqlite.ts"
 import { Storage, StorageScan } from "../../core/ports/Storage.ts"
@@ -97,7 +97,7 @@ describe.each([
   ["that are done when they are asked for", layerTrusting],
   ["that are done when the effect runs", layer]
 ])("reads of a SQLite file %s", (_, given) => {
-  const withStore = (use: (store: Storage["Service"], other: Connection) => Effect.Effect<void, unknown>) =>
+  const withStore = (use: (store: Storage["Service"], other: Driver) => Effect.Effect<void, unknown>) =>
     inFile((path) =>
       Effect.gen(function* () {
         const store = Context.get(yield* Layer.build(given({ path })), Storage)
