@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
 import type { Client } from "../../core/client/Client.ts"
 import { readClientId } from "../../core/rules/Id.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
@@ -112,6 +113,17 @@ describe("an answer to the consent page", () => {
         const response = yield* decide(world, page, "approve")
         expect(returned(response).get("error")).toBe("unauthorized_client")
         expect(events(world).at(-1)).toMatchObject({ _tag: "Refused", refusal: "UnauthorizedClient" })
+      })
+    ))
+
+  test("that comes too late is noted as such", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        yield* TestClock.adjust("15 minutes")
+        yield* decide(world, page, "approve")
+        expect(events(world).at(-1)).toMatchObject({ _tag: "Refused", refusal: "ForgedForm", reason: "expired" })
       })
     ))
 

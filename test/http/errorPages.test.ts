@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import { authorizeTarget, form, formHeaders, header, registerClient } from "../given/flow.ts"
@@ -69,6 +70,19 @@ const approve = (world: World) =>
     headers: formHeaders,
     body: form({ request: "a=b", ticket: "t", decision: "approve" })
   })
+
+describe("a client that never completed a flow", () => {
+  test("is not known any more after thirty days, so nobody is asked to sign in for it", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        yield* TestClock.adjust("30 days")
+        const page = yield* world.send("GET", authorizeTarget(client))
+        expect([page.status, header(page, "location")]).toEqual([400, undefined])
+        expect(page.body).toContain("We don&#39;t know this application")
+      })
+    ))
+})
 
 describe("a page about a refusal", () => {
   test("says once when to come back after too many requests", () =>

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { ClientId } from "../../core/rules/Id.ts"
+import { introspectEndpoint } from "../../core/http/introspect.ts"
+import { ClientId, type GrantId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import type { Grants } from "../../core/server/Grants.ts"
 import {
   bearing,
   codeFor,
@@ -18,7 +20,7 @@ import {
   tokenRequest,
   tokensOf
 } from "../given/flow.ts"
-import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, requestOf, t0, theWorkspace, type World } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 
 const ask = (world: World, fields: Readonly<Record<string, string | undefined>>, headers = {}) =>
@@ -33,6 +35,7 @@ const makeKey = Effect.fnUntraced(function* (world: World, expiresAt: Instant | 
 
 const machine = { grant_types: ["authorization_code", "client_credentials"] }
 const inactive = { active: false }
+const alice = UserId.make("alice")
 
 /** What the audit stream calls the grant that was issued last. */
 const lastMark = (world: World) => {
@@ -118,10 +121,20 @@ describe("introspection by a client (RFC 7662)", () => {
         yield* refresh(world, client, spent.refresh)
         const code = yield* codeFor(world, client)
         const key = yield* makeKey(world)
+        const noted = world.audit.length
         for (const token of ["x", "tsr_at_x", code, spent.refresh, theirs.access, theirs.refresh, key, "tsr_ak_x"]) {
           const response = yield* by(world, client, token)
           expect([response.status, jsonOf(response)]).toEqual([200, inactive])
         }
+        // What is live but somebody else's is no refusal.
+        const said = world.audit.slice(noted).map(({ event }) => event)
+        expect(said.map((event) => (event._tag === "Refused" ? event.reason : event._tag))).toEqual([
+          "malformed",
+          "malformed",
+          "wrong_kind",
+          "revoked",
+          "malformed"
+        ])
         const mine = yield* signInToApp(world, client)
         yield* TestClock.adjust("1 hour")
         expect(jsonOf(yield* by(world, client, mine.access))).toEqual(inactive)
@@ -155,6 +168,57 @@ describe("introspection by a client (RFC 7662)", () => {
       { limiter }
     )
   })
+
+  for (const [what, end] of [
+    ["deleted", (world: World, id: ClientId) => world.parts.clients.remove(world.workspace.id, id)],
+    [
+      "deleted with its own grant",
+      (world: World, id: ClientId, grant: GrantId) =>
+        Effect.andThen(
+          world.parts.clients.remove(world.workspace.id, id),
+          world.parts.grants.removeGrant(world.workspace.id, grant)
+        )
+    ],
+    [
+      "switched off",
+      (world: World, id: ClientId) =>
+        world.parts.clients.change(world.workspace.id, id, (stored) => ({ ...stored, disabled: true }))
+    ]
+  ] as const) {
+    test(`tells a client nothing that was ${what} since it was let in`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, machine)
+          const made = yield* tokenRequest(world, client, { grant_type: "client_credentials" })
+          const id = ClientId.make(client.id)
+          const found = yield* world.parts.clients.find(world.workspace.id, id)
+          if (found === undefined) throw new Error("the client is not there")
+          const { examine } = world.parts.grants
+          const grants: Grants = {
+            ...world.parts.grants,
+            examine: (...asked) =>
+              Effect.andThen(Effect.ignore(end(world, id, found.workspaceGrant)), examine(...asked))
+          }
+          const call = {
+            request: requestOf("POST", "/oauth/introspect", {
+              headers: formHeaders,
+              body: form({
+                client_id: client.id,
+                client_secret: client.secret,
+                token: String(jsonOf(made).access_token)
+              })
+            }),
+            workspace: world.workspace,
+            path: "/oauth/introspect",
+            endpoint: "/oauth/introspect",
+            now: Instant.make(t0),
+            requestId: "one"
+          }
+          const refusal = yield* Effect.flip(introspectEndpoint({ ...world.parts, grants })(call))
+          expect(refusal._tag).toBe("InvalidClient")
+        })
+      ))
+  }
 
   test("takes authentication and a token", () =>
     inWorld((world) =>
@@ -222,21 +286,33 @@ describe("introspection by a resource server", () => {
         expect(yield* lastUse()).toEqual(Option.none())
         yield* ask(world, { token: world.reveal(job.text) }, bearing(yield* makeKey(world)))
         expect(yield* lastUse()).toEqual(Option.some(Instant.make(t0)))
+
+        // A refresh token is borne nowhere, so to ask about one is no sign that it was.
+        const tokens = yield* signInToApp(world, client)
+        const [grant] = (yield* grants.ofUser(world.workspace.id, alice, { after: undefined, limit: 1 })).values
+        const appsUse = () => usage.lastUse("grant", world.workspace.id, grant?.id ?? "none")
+        yield* ask(world, { token: tokens.refresh }, bearing(yield* makeKey(world)))
+        expect(yield* appsUse()).toEqual(Option.none())
+        yield* ask(world, { token: tokens.access }, bearing(yield* makeKey(world)))
+        expect(yield* appsUse()).toEqual(Option.some(Instant.make(t0)))
       })
     ))
 
   test("is refused with anything but a live key", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const client = yield* registerClient(world)
+        const client = yield* registerClient(world, machine)
         const { access } = yield* signInToApp(world, client)
+        const made = yield* tokenRequest(world, client, { grant_type: "client_credentials" })
+        const own = String(jsonOf(made).access_token)
         const dead = yield* makeKey(world, Instant.make(t0))
-        for (const token of [access, dead, "x", "a b"]) {
+        for (const token of [access, own, dead, "x", "a b"]) {
           const response = yield* ask(world, { token: access }, bearing(token))
           expect([response.status, jsonOf(response).error]).toEqual([401, "invalid_token"])
           expect(header(response, "www-authenticate")).toStartWith('Bearer error="invalid_token"')
         }
         expect(world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))).toEqual([
+          "wrong_kind",
           "wrong_kind",
           "expired",
           "malformed",

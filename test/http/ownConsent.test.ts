@@ -75,6 +75,7 @@ describe("a consent page of the host's own, elsewhere", () => {
             form: { csrf: expect.any(String), ticket: expect.any(String), request: expect.any(String) }
           })
           expect(header(told, "cache-control")).toBe("no-store")
+          expect(header(told, "cross-origin-resource-policy")).toBe("same-origin")
         }),
       elsewhere
     ))

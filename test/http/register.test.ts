@@ -214,6 +214,10 @@ describe("registering (RFC 7591)", () => {
         expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
         yield* TestClock.adjust("30 days")
         expect((yield* tokenRequest(world, idle, { grant_type: "client_credentials" })).status).toBe(401)
+        const own = { headers: bearing(idle.registrationToken) }
+        for (const method of ["GET", "DELETE"]) {
+          expect((yield* world.send(method, path(idle.registrationUri), own)).status).toBe(401)
+        }
         expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
         yield* world.storage.sweep(t0 + 30 * 24 * 60 * 60 * 1000, 100)
         expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
@@ -333,6 +337,34 @@ describe("looking after a registration (RFC 7592)", () => {
       })
     ))
 
+  test("refuses a client that was switched off, and tells the operator why each was refused", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const other = yield* registerClient(world)
+        const known = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 2 })
+        for (const { id } of known.values) {
+          if (id !== client.id) continue
+          yield* world.parts.clients.change(world.workspace.id, id, (stored) => ({ ...stored, disabled: true }))
+        }
+        const unknown = path(client.registrationUri).replace(client.id, "A".repeat(22))
+        const attempts: ReadonlyArray<readonly [string, TestClient, string]> = [
+          [path(client.registrationUri), client, "client_disabled"],
+          [path(client.registrationUri), other, "bad_secret"],
+          [unknown, other, "client_gone"]
+        ]
+        for (const [target, by, reason] of attempts) {
+          for (const method of ["GET", "PUT", "DELETE"]) {
+            const body = method === "PUT" ? JSON.stringify({ client_id: client.id, redirect_uris: [redirectUri] }) : ""
+            const headers = { ...bearing(by.registrationToken), ...jsonHeaders }
+            expect((yield* world.send(method, target, { headers, body })).status).toBe(401)
+            expect(world.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", refusal: "InvalidToken", reason })
+          }
+        }
+        expect(world.calls.remove).toEqual([])
+      })
+    ))
+
   test("replaces what was registered, and keeps the secret", () =>
     inWorld((world) =>
       Effect.gen(function* () {
@@ -367,6 +399,10 @@ describe("looking after a registration (RFC 7592)", () => {
           grant_types: ["client_credentials"]
         })
         expect("client_name" in jsonOf(response) || "client_secret" in jsonOf(response)).toBe(false)
+        expect(world.audit.at(-1)).toMatchObject({
+          requestId: header(response, "x-request-id"),
+          event: { _tag: "ClientChanged", client: client.id, change: "updated" }
+        })
         expect((yield* tokenRequest(world, client, { grant_type: "client_credentials" })).status).toBe(200)
       })
     ))
@@ -430,6 +466,7 @@ describe("looking after a registration (RFC 7592)", () => {
           headers: bearing(client.registrationToken)
         })
         expect([response.status, response.body]).toEqual([204, ""])
+        expect([header(response, "cache-control"), header(response, "pragma")]).toEqual(["no-store", "no-cache"])
         for (const token of [mine.access, machine]) expect((yield* companies(world, token)).status).toBe(401)
         expect(
           (yield* tokenRequest(world, client, { grant_type: "refresh_token", refresh_token: mine.refresh })).status

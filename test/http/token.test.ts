@@ -59,6 +59,16 @@ describe("the answer with tokens (RFC 6749 §5.1)", () => {
       })
     ))
 
+  test("tells whole seconds, and never more than there are", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, machine)
+          expect(jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" })).expires_in).toBe(1)
+        }),
+      { policy: { accessTtl: 1999 } }
+    ))
+
   test("to a machine has no refresh token", () =>
     inWorld((world) =>
       Effect.gen(function* () {
@@ -141,6 +151,8 @@ describe("a token request that is not whole (RFC 6749 §5.2)", () => {
         const client = yield* registerClient(world)
         for (const grant_type of ["password", "urn:x", "Refresh_Token"]) {
           expectRefusal(yield* tokenRequest(world, client, { grant_type }), 400, "unsupported_grant_type")
+          // Which ones there are is told to whoever has shown who they are.
+          expectRefusal(yield* tokenRequest(world, { ...client, secret: "x" }, { grant_type }), 401, "invalid_client")
         }
         expectRefusal(
           yield* tokenRequest(world, client, { grant_type: "client_credentials" }),
@@ -430,7 +442,7 @@ test("a token with the longest scope and the longest resource that there may be 
 })
 
 describe("shares at the token endpoint", () => {
-  test("are a client's own once it has shown itself, and the address's where it has not", () => {
+  test("are a client's own once it has shown itself, and nobody's where it has not and no address is known", () => {
     const taken: Array<LimitKey> = []
     const limiter = Layer.succeed(Limiter, { take: (key) => Effect.sync(() => void taken.push(key)) })
     return inWorld(

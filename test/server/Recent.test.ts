@@ -4,6 +4,7 @@ import { Recent } from "../../core/server/Recent.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")
+const elsewhere = WorkspaceId.make("elsewhere")
 const t0 = Instant.make(10_000_000)
 
 test("what was read is at hand for a while", () => {
@@ -18,4 +19,22 @@ test("and not for longer where the clock was set back", () => {
   expect(recent.get(home, "it", later(t0, -1))).toBeUndefined()
   recent.remember(home, "it", "read again", later(t0, -3_600_000), recent.forgotten)
   expect(recent.get(home, "it", later(t0, -3_600_000))).toBe("read again")
+})
+
+test("and not in another workspace, where somebody copied the id", () => {
+  const recent = new Recent<string>(10, 5000)
+  recent.remember(home, "it", "read", t0, recent.forgotten)
+  expect(recent.get(elsewhere, "it", t0)).toBeUndefined()
+  recent.forget(elsewhere, "it")
+  expect(recent.get(home, "it", t0)).toBe("read")
+  recent.forget(home, "it")
+  expect(recent.get(home, "it", t0)).toBeUndefined()
+})
+
+test("and not where something was forgotten while it was read", () => {
+  const recent = new Recent<string>(10, 5000)
+  const before = recent.forgotten
+  recent.forget(home, "it")
+  recent.remember(home, "it", "read before", t0, before)
+  expect(recent.get(home, "it", t0)).toBeUndefined()
 })

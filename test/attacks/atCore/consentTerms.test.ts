@@ -55,6 +55,21 @@ describe("a client that changes itself while a person reads the consent page", (
       })
     ))
 
+  test("is not approved as an owner's where it has become its own", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const known = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 1 })
+        for (const { id } of known.values) {
+          yield* world.parts.clients.change(world.workspace.id, id, (stored) => ({ ...stored, madeBy: "owner" }))
+        }
+        const page = yield* world.send("GET", authorizeTarget(client), { as: "alice" })
+        expect(page.body).not.toContain("registered itself")
+        expect((yield* change(world, client, {})).status).toBe(200)
+        expect((yield* decide(world, page, "approve")).status).toBe(403)
+      })
+    ))
+
   test("is approved as before if what the page showed still holds", () =>
     inWorld((world) =>
       Effect.gen(function* () {
