@@ -34,6 +34,7 @@ export interface HouseOptions {
   readonly cost?: Cost
   /** The store that everything is kept in, made of the one in memory. */
   readonly storage?: (below: Storage["Service"]) => Storage["Service"]
+  readonly limiter?: Layer.Layer<Limiter>
 }
 
 /** What a person sends: fields of a form make it a POST's body. */
@@ -103,7 +104,7 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
     Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
     RegistrationPolicy.layerOpen,
     Pages.layer(),
-    Limiter.layerNone,
+    options.limiter ?? Limiter.layerNone,
     Workspaces.layerOne(workspace),
     counted(hashed, options.cost ?? cheap)
   ).pipe(Layer.provideMerge(entropy))

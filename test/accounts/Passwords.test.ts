@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import { Deferred, Effect, Fiber, Option } from "effect"
+import { Deferred, Effect, Fiber, Option, Redacted, Result } from "effect"
 import { noble } from "../../adapters/password/noble.ts"
-import { makePasswords } from "../../core/accounts/Passwords.ts"
+import { normaliseEmail } from "../../core/accounts/Email.ts"
+import { fitPassword, makePasswords, passwordBytes } from "../../core/accounts/Passwords.ts"
 import { SignInThrottle } from "../../core/accounts/SignInThrottle.ts"
 import { makeSignIn } from "../../core/accounts/signIn.ts"
 import type { UserId } from "../../core/rules/Id.ts"
@@ -56,6 +57,28 @@ describe("a password of an earlier release", () => {
     ))
 })
 
+describe("what may become a password", () => {
+  const email = Option.getOrThrow(normaliseEmail("ada.lovelace@example.com"))
+  const faultOf = (text: string) =>
+    Option.getOrUndefined(Result.getFailure(fitPassword(secret(text), email, 10)))?.reason
+
+  test("has as many characters as it takes, however many bytes they are, and not too many bytes", () => {
+    expect(faultOf("0123456789")).toBeUndefined()
+    expect(faultOf("012345678")).toBe("password_too_short")
+    // Five that people count, though JavaScript counts ten.
+    expect(faultOf("😀😁😂😃😄")).toBe("password_too_short")
+    expect(faultOf("ab".repeat(passwordBytes / 2))).toBeUndefined()
+    expect(faultOf(`${"ab".repeat(passwordBytes / 2)}c`)).toBe("password_too_long")
+  })
+
+  test("is no blank, no single character and not the email, however it is written", () => {
+    for (const plain of [" ".repeat(12), "\t ".repeat(6), "aaaaaaaaaaaa"]) expect(faultOf(plain)).toBe("password_too_plain")
+    for (const said of ["ada.lovelace@example.com", " ADA.Lovelace@EXAMPLE.com ", "Ada.Lovelace"]) {
+      expect(faultOf(said)).toBe("password_is_email")
+    }
+  })
+})
+
 describe("hashing", () => {
   test("runs four at a time, lets 128 wait, and turns the rest away until there is room", () =>
     Effect.runPromise(
@@ -90,6 +113,32 @@ describe("hashing", () => {
         for (const fiber of [...rest, instead]) expect((yield* Fiber.join(fiber))._tag).toBe("Success")
         expect(most).toBe(4)
         expect((yield* attempt)._tag).toBe("Success")
+      })
+    ))
+
+  test("of what can be nobody's password costs the same, and never fits", () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const verified: Array<readonly [password: string, hash: string]> = []
+        const passwords = makePasswords({
+          hash: () => Effect.succeed(""),
+          verify: (password, hash) =>
+            Effect.sync(() => {
+              verified.push([Redacted.value(password), hash])
+              return true
+            }),
+          isOutdated: () => false,
+          decoy: "decoy"
+        })
+        const fitting = "é".repeat(passwordBytes / 2)
+        expect(yield* passwords.verify(secret(fitting), "hash")).toBe(true)
+        expect(yield* passwords.verify(secret(`${fitting}a`), "hash")).toBe(false)
+        expect(yield* passwords.verify(secret("one"), undefined)).toBe(false)
+        expect(verified).toEqual([
+          [fitting, "hash"],
+          ["nothing", "decoy"],
+          ["nothing", "decoy"]
+        ])
       })
     ))
 

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { type Attempt, SignInThrottle } from "../../core/accounts/SignInThrottle.ts"
+import { makeSignIn } from "../../core/accounts/signIn.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { header } from "../given/flow.ts"
 import { addAccount, Browser, inHouse, password } from "./House.ts"
 
@@ -147,6 +149,48 @@ describe("guessing at one account from many places", () => {
     ).toBe(1)
   })
 
+  test("takes from no other account's share of the same customer", () => {
+    const throttle = new SignInThrottle()
+    const places = (login: string) => times(200, (index) => from(`2001:db8:1:${index.toString(16)}::/64`, login))
+    expect(passed(throttle, places("ada"))).toBe(68)
+    expect(passed(throttle, places("bob"))).toBe(68)
+  })
+
+  test("from ever other places puts off the next of the share by nothing", () => {
+    const throttle = new SignInThrottle()
+    expect(
+      passed(
+        throttle,
+        times(500, (index) => from(`${index}`))
+      )
+    ).toBe(500)
+    const again = (at: Instant) =>
+      passed(
+        throttle,
+        times(5, () => from("1")),
+        at
+      )
+    expect([again(t), again(later(t, minute))]).toEqual([0, 1])
+  })
+
+  test("gets back nothing of the share for what its owner does in a known browser", () => {
+    const throttle = new SignInThrottle()
+    passed(
+      throttle,
+      times(60, (index) => from(`${index % 20}`))
+    )
+    for (let index = 0; index < 10; index++) {
+      expect(passed(throttle, [known])).toBe(1)
+      throttle.succeed(known, t)
+    }
+    expect(
+      passed(
+        throttle,
+        times(10, (index) => from(`${index}`))
+      )
+    ).toBe(0)
+  })
+
   test("never keeps its owner out of a browser that they signed in with before", () => {
     const throttle = new SignInThrottle()
     for (let round = 0; round < 200; round++) {
@@ -206,6 +250,18 @@ describe("an attempt that came to no answer", () => {
         expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
         throttle.abandon(attempt, t)
       }
+    }
+  })
+})
+
+describe("an attempt that came to no answer among others that failed", () => {
+  test("is taken back alone", () => {
+    for (const attempt of [from("1"), known]) {
+      const throttle = new SignInThrottle()
+      expect(passed(throttle, [attempt, attempt, attempt, attempt])).toBe(4)
+      expect(passed(throttle, [attempt])).toBe(1)
+      throttle.abandon(attempt, t)
+      expect(passed(throttle, [attempt, attempt])).toBe(1)
     }
   })
 })
@@ -286,6 +342,45 @@ describe("signing in under attack", () => {
       })
     ))
 
+  test("begins anew once the person was right", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const tries = Effect.fnUntraced(function* () {
+          const answers: Array<number> = []
+          // Each in a browser of its own: one that signed in before would have a slope of its own.
+          for (let index = 0; index < 4; index++) answers.push(yield* guess(new Browser(house, "203.0.113.9")))
+          return answers
+        })
+        expect(yield* tries()).toEqual([403, 403, 403, 403])
+        expect((yield* new Browser(house, "203.0.113.9").signIn()).status).toBe(303)
+        expect(yield* tries()).toEqual([403, 403, 403, 403])
+      })
+    ))
+
+  test("slows down each text for itself, also what is no email, and each workspace for itself", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { book, passwords, sessions } = house.accounts
+        const signIn = makeSignIn(book, passwords, sessions, new SignInThrottle())
+        const attempt = (email: string, workspace = house.workspace.id) =>
+          Effect.map(
+            Effect.result(
+              signIn(
+                workspace,
+                { email, password: Redacted.make("a guess"), network: "1", deviceOf: () => Option.none() },
+                t
+              )
+            ),
+            ({ _tag }) => _tag === "Success"
+          )
+        for (let tries = 0; tries < 5; tries++) expect(yield* attempt("ada")).toBe(true)
+        expect(yield* attempt("ada")).toBe(false)
+        expect(yield* attempt("bob")).toBe(true)
+        expect(yield* attempt("ada", WorkspaceId.make("elsewhere"))).toBe(true)
+      })
+    ))
+
   test("answers the same for an email that nobody has", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
@@ -343,7 +438,10 @@ describe("signing in under attack", () => {
         const good = owner.cookies.get("__Host-tessera_device") ?? "none"
         expect(good).not.toBe(device)
         yield* owner.submit("/logout", {})
-        for (const forged of [`${good.slice(0, -1)}${good.endsWith("A") ? "B" : "A"}`, good.slice(0, -1), device]) {
+        const [key, nonce, at = "", mac] = good.split(".")
+        const younger = [key, nonce, (Number.parseInt(at, 36) + 1).toString(36), mac].join(".")
+        const mangled = `${good.slice(0, -1)}${good.endsWith("A") ? "B" : "A"}`
+        for (const forged of [mangled, good.slice(0, -1), younger, device]) {
           eve.cookies.set("__Host-tessera_device", forged)
           expect(yield* guess(eve)).toBe(429)
         }

@@ -6,6 +6,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { basePath, Issuer } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { theWorkspace } from "../given/World.ts"
 import { addAccount, Browser, type House, httpWorkspace, inHouse, nestedWorkspace, password } from "./House.ts"
 
@@ -276,6 +277,22 @@ describe("the login form", () => {
         expect((yield* browser.send("POST", "/login", again)).status).toBe(303)
       })
     ))
+
+  test("takes of its network's share, unless it was forged", () => {
+    const { limiter, taken } = watchedLimiter()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house, "2001:db8:1:2::7")
+        yield* browser.send("POST", "/login", { email: "ada@example.com", password })
+        expect(taken).toEqual([])
+        yield* browser.signIn()
+        yield* browser.signIn("ada@example.com", "a wrong guess")
+        expect(taken).toEqual(Array(2).fill("sign_in 2001:db8:1:2::/64"))
+      }),
+      { limiter }
+    )
+  })
 
   test("works in two tabs that were opened before", () =>
     inHouse(

@@ -6,6 +6,7 @@ import { makeSetUpLink } from "../../core/accounts/firstOwner.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { addAccount, Browser, type House, inHouse, password, reveal } from "./House.ts"
 import { afterSomeTurns, atOnce, jostling } from "./stores.ts"
 
@@ -175,6 +176,27 @@ describe("the set-up link", () => {
         expect((yield* browser.submit(link, person)).status).toBe(303)
       })
     ))
+
+  test("takes of its network's share with every answer, and each that is refused is noted", () => {
+    const { limiter, taken } = watchedLimiter()
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const link = yield* setUpLink(house)
+        const browser = new Browser(house, "2001:db8:1:2::7")
+        const refusals = () =>
+          house.audit.flatMap(({ event }) =>
+            event._tag === "AccountRefused" || event._tag === "Refused" ? [event.reason] : []
+          )
+        yield* browser.submit(link, { ...person, password: "short" })
+        yield* browser.submit(link, { ...person, csrf: "forged" })
+        yield* browser.send("POST", "/set-up", { token: "x", ...person })
+        expect(refusals()).toEqual(["password_too_short", "csrf", "link_spent"])
+        yield* browser.submit(link, person)
+        expect(taken).toEqual(Array(4).fill("sign_in 2001:db8:1:2::/64"))
+      }),
+      { limiter }
+    )
+  })
 
   test("does nothing for a forged form", () =>
     inHouse(

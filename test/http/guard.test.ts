@@ -222,6 +222,22 @@ describe("the guard of a host's own resources", () => {
       })
     ))
 
+  test("takes two slashes at the start of a path for a path, and for no host", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const tokenFor = (resource: string) =>
+          Effect.flatMap(codeFor(world, client, { resource }), (code) =>
+            Effect.map(redeem(world, client, code), (answer) => tokensOf(answer).access)
+          )
+        const admitted = (path: string, token: string) =>
+          Effect.map(world.guard(path, { scopes: ["api"] }, bearing(token)), ({ _tag }) => _tag === "Admitted")
+        expect(yield* admitted("//evil.example/rest", yield* tokenFor(theWorkspace.issuer))).toBe(true)
+        const narrow = yield* tokenFor(`${theWorkspace.issuer}/rest`)
+        expect(yield* admitted("//auth.example.com/rest", narrow)).toBe(false)
+      })
+    ))
+
   test("is no guard of a resource that cannot be, for anybody", () =>
     inWorld((world) =>
       Effect.gen(function* () {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { removeAccount } from "../../../core/accounts/removal.ts"
+import { currentInstant } from "../../../core/server/Grants.ts"
 import { addAccount, Browser, inHouse } from "../../accounts/House.ts"
 
 describe("an owner who saw the removal coming", () => {
@@ -14,11 +15,17 @@ describe("an owner who saw the removal coming", () => {
         const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "owner" })
         const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
         expect((yield* new Browser(house).get(link)).status).toBe(200)
+        const token = link.split("token=")[1] ?? ""
+        const invitation = yield* house.accounts.links.find(house.workspace.id, token, yield* currentInstant)
+        if (invitation === undefined) throw new Error("no invitation")
 
         yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(410)
         const open = yield* house.accounts.links.list(house.workspace.id, "Invitation", { after: undefined, limit: 10 })
         expect(open.values).toEqual([])
+        // Nor by a form that was on its way: the account that it would open cannot be opened any more.
+        const { book } = house.accounts
+        expect((yield* book.find(house.workspace.id, invitation.account))?._tag).toBe("Gone")
       })
     ))
 

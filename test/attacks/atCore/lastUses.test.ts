@@ -54,6 +54,19 @@ describe("noting last uses", () => {
       })
     ))
 
+  test("of a process that comes late does not make it look longer ago", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const process = () => makeUsage(recordsOf(world.storage, usageKind), world.parts.entropy)
+        const [late, early] = [process(), process()]
+        late.saw("grant", world.workspace.id, "one", Instant.make(t0))
+        early.saw("grant", world.workspace.id, "one", Instant.make(t0 + 60_000))
+        expect([yield* early.flush, yield* late.flush]).toEqual([1, 1])
+        const used = yield* process().lastUse("grant", world.workspace.id, "one")
+        expect(used).toEqual(Option.some(Instant.make(t0 + 60_000)))
+      })
+    ))
+
   test("is done many at once, and what fails takes nobody along", () =>
     inWorld((world) =>
       Effect.gen(function* () {
