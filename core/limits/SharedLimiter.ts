@@ -104,7 +104,7 @@ export const layer = Layer.effectContext(
       const next = Math.max(bucket.fullAt, now) + cost * refill
       const over = next - now - burst * refill
       if (over > 0) {
-        return Effect.fail(new TooManyRequests({ limit: name, retryAfterSeconds: Math.max(1, Math.ceil(over / 1000)) }))
+        return Effect.fail(new TooManyRequests({ limit: name, retryAfterSeconds: Math.ceil(over / 1000) }))
       }
       bucket.fullAt = next
       bucket.untold += cost

@@ -72,7 +72,8 @@ describe("what may become a password", () => {
   })
 
   test("is no blank, no single character and not the email, however it is written", () => {
-    for (const plain of [" ".repeat(12), "\t ".repeat(6), "aaaaaaaaaaaa"]) expect(faultOf(plain)).toBe("password_too_plain")
+    for (const plain of [" ".repeat(12), "\t ".repeat(6), "aaaaaaaaaaaa"])
+      expect(faultOf(plain)).toBe("password_too_plain")
     for (const said of ["ada.lovelace@example.com", " ADA.Lovelace@EXAMPLE.com ", "Ada.Lovelace"]) {
       expect(faultOf(said)).toBe("password_is_email")
     }

@@ -6,8 +6,8 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { basePath, Issuer } from "../../core/workspace/Workspace.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } from "../given/flow.ts"
-import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { theWorkspace } from "../given/World.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { addAccount, Browser, type House, httpWorkspace, inHouse, nestedWorkspace, password } from "./House.ts"
 
 const cookiesOf = (response: HttpResponse) =>
@@ -92,6 +92,32 @@ describe("signing in", () => {
         const asked = yield* house.send("GET", `/oauth/authorize?redirect_uri=${redirect}&${rest}`)
         const page = yield* house.send("GET", header(asked, "location") ?? "")
         expect(page.body).toContain('to continue to <bdi class="name">Ledger</bdi>')
+      })
+    ))
+
+  test("says for no application where it leads to no application's request", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const client = yield* registerClient(house, { client_name: "Ledger" })
+        for (const path of ["/settings", "/oauth/authorize/", "/settings/oauth/authorize"]) {
+          const page = yield* house.send(
+            "GET",
+            `/login?return_to=${encodeURIComponent(`${path}?client_id=${client.id}`)}`
+          )
+          expect([page.status, page.body.includes("Ledger")]).toEqual([200, false])
+        }
+      })
+    ))
+
+  test("leaves nothing of the form in the browser, and a name for the browser", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.get("/login")
+        expect([...browser.cookies.keys()]).toEqual(["__Host-tessera_form"])
+        yield* browser.signIn()
+        expect([...browser.cookies.keys()].toSorted()).toEqual(["__Host-tessera_device", "__Host-tessera_session"])
       })
     ))
 

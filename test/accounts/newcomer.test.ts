@@ -323,6 +323,9 @@ describe("an invitation", () => {
         yield* owner.submit("/settings/members", { action: "withdraw", id })
         const fields = { ...hiddenFields(page.body), ...person, email: "eve@example.com" }
         expect((yield* guest.send("POST", "/invite", fields)).status).toBe(410)
+        expect(house.audit.map(({ event }) => event)).toContainEqual(
+          expect.objectContaining({ _tag: "AccountChanged", change: "invitation withdrawn" })
+        )
         expect((yield* owner.get("/settings/members")).body).not.toContain(id)
         expect(yield* members(house)).toHaveLength(1)
       })

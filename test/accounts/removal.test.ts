@@ -1,14 +1,20 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { accountKind, loginKind } from "../../core/accounts/Account.ts"
 import { hasAccounts } from "../../core/accounts/firstOwner.ts"
 import { finishRemovals, removeAccount } from "../../core/accounts/removal.ts"
-import { ClientId, grantIdOf, type UserId } from "../../core/rules/Id.ts"
+import { sessionsOwner } from "../../core/accounts/Session.ts"
+import { ClientId, grantIdOf, UserId } from "../../core/rules/Id.ts"
+import { Instant, later } from "../../core/rules/Instant.ts"
 import { RedirectTarget } from "../../core/rules/RedirectUri.ts"
 import { allScopes } from "../../core/rules/Scope.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { currentInstant } from "../../core/server/Grants.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, header, hiddenFields, jsonOf, redeem, registerClient, returned, text } from "../given/flow.ts"
+import { t0 } from "../given/World.ts"
 import { addAccount, Browser, type House, inHouse } from "./House.ts"
 import { atOnce, jostling, mortal } from "./stores.ts"
 
@@ -128,6 +134,55 @@ describe("removing somebody", () => {
         for (const token of tokens) expect(yield* works(house, token)).toBe(false)
       })
     ))
+
+  test("leaves no session in the store, however many there were", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const bob = yield* addAccount(house, "bob@example.com", "member")
+        for (let session = 0; session < 101; session++) {
+          yield* house.accounts.sessions.start(house.workspace.id, bob, yield* currentInstant)
+        }
+        yield* remove(house, bob.id)
+        const left = yield* house.storage.list({
+          workspace: house.workspace.id,
+          kind: "session",
+          owner: sessionsOwner(bob.id),
+          after: undefined,
+          limit: 1
+        })
+        expect(left.records).toEqual([])
+      })
+    ))
+
+  test("frees an owner's email only once nobody can take the removal back, and a member's at once", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const since = yield* currentInstant
+        for (const [email, role, outcome] of [
+          ["bob@example.com", "owner", "Failure"],
+          ["eve@example.com", "member", "Success"]
+        ] as const) {
+          const { id } = yield* addAccount(house, email, role)
+          yield* house.accounts.book.change(house.workspace.id, id, (account) => ({
+            ...account,
+            _tag: "Leaving",
+            since
+          }))
+          expect([email, (yield* Effect.result(addAccount(house, email)))._tag]).toEqual([email, outcome])
+        }
+      })
+    ))
+
+  test("keeps the id for 400 days more, so that it never names somebody else, and the login for one", () => {
+    const at = Instant.make(t0)
+    const day = 24 * 60 * 60 * 1000
+    const id = UserId.make("bob")
+    expect(accountKind.expiresAt({ _tag: "Gone", id, at })).toBe(later(at, 400 * day))
+    expect(loginKind.expiresAt({ id: digestOf("bob"), account: null, vacatedAt: at })).toBe(later(at, day))
+    expect(loginKind.expiresAt({ id: digestOf("bob"), account: id, vacatedAt: null })).toBeNull()
+  })
 
   test("frees the email, for an account with another id", () =>
     inHouse(

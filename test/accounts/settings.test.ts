@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
 import { sessionsOwner } from "../../core/accounts/Session.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { lookedAtMost } from "../../core/server/gather.ts"
@@ -239,6 +240,18 @@ describe("the profile", () => {
       })
     ))
 
+  test("slows down who guesses in one session, and no other session of the same person", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const stolen = yield* signedIn(house)
+        const own = yield* signedIn(house)
+        for (let tries = 0; tries < 5; tries++) yield* changePassword(stolen, "guess")
+        expect((yield* changePassword(stolen, "guess")).status).toBe(429)
+        expect((yield* changePassword(own)).status).toBe(303)
+      })
+    ))
+
   test(`takes one new password for an old one, whoever sends theirs at once (seed ${seed})`, async () => {
     const refusals = new Set<string>()
     for (let run = 0; run < 40; run++) {
@@ -408,6 +421,26 @@ describe("the members", () => {
       )
     }
   })
+
+  test("are invited as members where the form does not say owner, and no longer listed once it is too late", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id } = yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        for (const role of ["", "admin", "Owner"]) {
+          yield* owner.submit("/settings/members", { action: "invite", email: "b@example.com", role })
+        }
+        const changes = house.audit.flatMap(({ event }) => (event._tag === "AccountChanged" ? [event] : []))
+        expect(changes.map(({ by, change }) => [by, change])).toEqual(Array(3).fill([id, "invited as member"]))
+        const isListed = Effect.map(owner.get("/settings/members"), ({ body }) =>
+          body.replaceAll("<wbr>", "").includes("b@example.com")
+        )
+        yield* TestClock.adjust(7 * 24 * 60 * 60 * 1000 - 1)
+        expect(yield* isListed).toBe(true)
+        yield* TestClock.adjust(1)
+        expect(yield* isListed).toBe(false)
+      })
+    ))
 
   test("are not invited twice, nor at what is no address", () =>
     inHouse(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Clock, Deferred, type Duration, Effect, Exit, Fiber } from "effect"
+import { Cause, Clock, Deferred, type Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { type Coalescing, coalesce } from "../../adapters/coalesce.ts"
 import { roundsDuring } from "./roundsDuring.ts"
@@ -343,13 +343,13 @@ describe("what travels together", () => {
     run(
       Effect.gen(function* () {
         const { batch, batches, start } = yield* held({ sameIdentity: "share" })
-        const early = yield* Effect.forEach([..."aab"], start)
+        const early = yield* Effect.forEach([..."aaab"], start)
         yield* turn
         const late = yield* Effect.forEach([..."aa"], start)
         yield* turn
         expect(shape(batches)).toEqual(["ab"])
         yield* upper(batch(0))
-        expect(yield* Fiber.joinAll(early)).toEqual([..."AAB"])
+        expect(yield* Fiber.joinAll(early)).toEqual([..."AAAB"])
         yield* turn
         expect(shape(batches)).toEqual(["ab", "a"])
         yield* batch(1).answer(Effect.succeed([Exit.succeed("newer")]))
@@ -360,6 +360,21 @@ describe("what travels together", () => {
 })
 
 describe("whose answer it is", () => {
+  test(
+    "nobody's, where there are fewer than were asked for: that is a defect",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held()
+        const [a, b] = yield* Effect.all([start("a"), start("b")])
+        yield* turn
+        yield* batch(0).answer(Effect.succeed([Exit.succeed("A")]))
+        expect(yield* Fiber.join(a)).toBe("A")
+        const exit = yield* Fiber.await(b)
+        expect(Exit.isFailure(exit) && Cause.hasDies(exit.cause)).toBe(true)
+      })
+    )
+  )
+
   test(
     "each caller gets its own answer or error",
     run(
@@ -488,6 +503,27 @@ describe("deadlines", () => {
         expect(batch(0).left).toBe(1000)
         expect(batch(1).items).toEqual(["b", "c"])
         expect(batch(1).left).toBe(700)
+      })
+    )
+  )
+
+  test(
+    "a batch has what the most urgent of those has left who share a call and still want it",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held({ sameIdentity: "share" })
+        yield* start("a")
+        yield* turn
+        const gone = yield* start("b")
+        for (const pause of [100, 200, 300]) {
+          yield* TestClock.adjust(pause)
+          yield* start("b")
+        }
+        yield* Fiber.interrupt(gone)
+        yield* upper(batch(0))
+        yield* turn
+        expect(batch(1).items).toEqual(["b"])
+        expect(batch(1).left).toBe(500)
       })
     )
   )

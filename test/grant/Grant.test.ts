@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Redacted, Result, Schema } from "effect"
 import { makeKey } from "../../core/grant/apiKey.ts"
-import { Grant, keyGrants, ownerOf, userGrants } from "../../core/grant/Grant.ts"
+import { Grant, keyGrants, ownerOf, recordExpiry, userGrants } from "../../core/grant/Grant.ts"
 import { revoked } from "../../core/grant/revoke.ts"
 import { UserId } from "../../core/rules/Id.ts"
+import { later } from "../../core/rules/Instant.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import { active, after, grantId, me, pending, policy, standing, t0 } from "./given.ts"
 
@@ -90,6 +91,19 @@ describe("a grant as it is stored", () => {
 
   test("holds nothing that opens a door: of a key only the digest", () => {
     expect(JSON.stringify(key)).not.toContain(Redacted.value(made.text).slice(11))
+  })
+})
+
+describe("how long a grant is kept", () => {
+  const day = 24 * 60 * 60 * 1000
+
+  test("is a day longer than anything that it issued can live", () => {
+    const accessTtl = 3 * day
+    const grant = active()
+    expect(recordExpiry(pending(), accessTtl)).toBe(later(pending().codeExpiresAt, day))
+    expect(recordExpiry(grant, accessTtl)).toBe(later(grant.refresh.expiresAt, accessTtl + day))
+    const ended = revoked(grant, "by_user", { ...policy, accessTtl }, t0)
+    expect(recordExpiry(ended, accessTtl)).toBe(later(grant.refresh.expiresAt, accessTtl + day))
   })
 })
 

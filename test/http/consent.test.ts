@@ -168,6 +168,19 @@ describe("the consent page", () => {
       })
     ))
 
+  test("says for what alone, where that is less than everything", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { issuer } = world.workspace
+        for (const resource of [undefined, issuer, `${issuer}/`]) {
+          expect((yield* ask(world, client, { resource })).body).not.toContain("Only for")
+        }
+        const page = yield* ask(world, client, { resource: `${issuer}/rest` })
+        expect(page.body.replaceAll("<wbr>", "")).toContain(`<dt>Only for</dt><dd><bdi>${issuer}/rest</bdi></dd>`)
+      })
+    ))
+
   test("comes for response_mode=query too, which is what there is", () =>
     inWorld((world) =>
       Effect.gen(function* () {

@@ -94,6 +94,7 @@ describe("a page about a refusal", () => {
           expect(page.headers.filter(([name]) => name === "retry-after")).toEqual([["retry-after", "17"]])
           expect(page.body).toContain("Please wait a moment")
           expect(page.body).toContain("Wait 17 seconds")
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "TooManyRequests", reason: "account" })
         }),
       { limiter: exhausted }
     ))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import {
   authorizeTarget,
@@ -59,6 +60,19 @@ describe("a request takes of the share", () => {
         yield* decide(world, page, "approve")
         expect(took()).toEqual(["account alice"])
       })
+    ))
+
+  test("of its network, where a consent page of the host's own asks for the browser", () =>
+    watched(
+      (world, took) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          took()
+          const request = authorizeTarget(client).split("?")[1]
+          yield* world.send("GET", `/consent/model?${form({ request })}`, { peer, as: "alice" })
+          expect(took()).toEqual([`authorize ${network}`, "account alice"])
+        }),
+      { pages: Pages.layer(undefined, { consentAt: "/allow" }) }
     ))
 
   test("of its network, where a client does not show itself", () =>

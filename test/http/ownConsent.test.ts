@@ -137,6 +137,7 @@ describe("a consent page of the host's own, elsewhere", () => {
           for (const request of ["", "client_id=nobody", `${query}&client_id=x`]) {
             const refused = yield* ask(request, "alice")
             expect([refused.status, jsonOf(refused).error]).toEqual([400, "invalid_request"])
+            expect(world.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", refusal: "UntrustedRequest" })
           }
         }),
       beside
@@ -161,6 +162,7 @@ describe("a consent page of the host's own, elsewhere", () => {
           for (const [as, fields] of forged) {
             const answer = yield* post(world, { ...fields, decision: "approve" }, as)
             expect([answer.status, jsonOf(answer).error]).toEqual([403, "access_denied"])
+            expect(world.audit.at(-1)?.event).toMatchObject({ _tag: "Refused", refusal: "ForgedForm" })
           }
           expect((yield* post(world, { ...own, decision: "maybe" }, "alice")).status).toBe(403)
           const signedOut = jsonOf(yield* post(world, { ...own, decision: "approve" }))

@@ -15,6 +15,7 @@ import {
   redirectUri,
   registerClient,
   signInToApp,
+  type TestClient,
   tokenRequest
 } from "../given/flow.ts"
 import { byOwner, passing } from "../given/occasion.ts"

@@ -82,6 +82,54 @@ describe("a share", () => {
       })
     ))
 
+  test("is one for each allowance, also where processes tell each other of one caller", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, two, takeAll, share } = yield* twoProcesses
+        const ring = { ...key, allowance: { ...key.allowance, name: "ring" } }
+        yield* takeAll(one, 10)
+        yield* share(one)
+        expect(yield* takeAll(two, 6, ring)).toBe(6)
+        yield* share(two)
+        expect(yield* takeAll(two, 4, ring)).toBe(4)
+      })
+    ))
+
+  test("is told other processes at all that was taken of it at once", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, two, takeAll, share } = yield* twoProcesses
+        yield* Context.get(one, Limiter).take(key, 8)
+        yield* share(one)
+        yield* takeAll(two, 4)
+        yield* share(two)
+        expect(yield* takeAll(two, 1)).toBe(0)
+      })
+    ))
+
+  test("goes on being counted while it is told", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        let meanwhile: Effect.Effect<unknown, unknown> = Effect.void
+        const slow = {
+          ...below,
+          insert: (record: NewRecord) => Effect.tap(below.insert(record), () => Effect.ignore(meanwhile))
+        }
+        const one = yield* Layer.build(Layer.fresh(sharedLimits)).pipe(Effect.provideService(Storage, slow))
+        const two = yield* Layer.build(Layer.fresh(sharedLimits))
+        const shareOf = (of: Context.Context<LimitSharing>) => Context.get(of, LimitSharing).share
+        yield* Context.get(one, Limiter).take(key, 4)
+        meanwhile = Context.get(one, Limiter).take(key, 4)
+        yield* shareOf(one)
+        meanwhile = Effect.void
+        expect(yield* shareOf(one)).toBe(1)
+        yield* Context.get(two, Limiter).take(key, 3)
+        yield* shareOf(two)
+        expect((yield* Effect.result(Context.get(two, Limiter).take(key)))._tag).toBe("Failure")
+      })
+    ))
+
   test("costs the store nothing for a caller that uses little of it", () =>
     run(
       Effect.gen(function* () {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result } from "effect"
+import { isInitialToken } from "../../core/rules/Bearer.ts"
 import { earlier, hasPassed, Instant, later } from "../../core/rules/Instant.ts"
+import { type KeyTerms, keyNameLength, longestKeyLifetime, readKeyTerms } from "../../core/rules/KeyTerms.ts"
 import { networkOf } from "../../core/rules/Network.ts"
 import { readChallenge, readVerifier } from "../../core/rules/Pkce.ts"
 import { InvalidTarget } from "../../core/rules/Refusal.ts"
@@ -120,6 +122,13 @@ describe("resources (RFC 8707)", () => {
     }
   })
 
+  test("are refused where what would be kept is too long to be read back", () => {
+    const room = 2048 - `${issuer}/`.length
+    expect(Result.isSuccess(read(`${issuer}/${"a".repeat(room)}`))).toBe(true)
+    // Each quote is kept as three characters.
+    expect(read(`${issuer}/${'"'.repeat(room)}`)).toEqual(Result.fail(new InvalidTarget({ reason: "malformed" })))
+  })
+
   test("may be narrowed, never widened", () => {
     const rest = Resource.make(`${issuer}/rest`)
     const root = Resource.make(issuer)
@@ -142,6 +151,28 @@ describe("resources (RFC 8707)", () => {
     expect(covers(rest, `${issuer}/rest/companies`)).toBe(true)
     expect(covers(rest, `${issuer}/restful`)).toBe(false)
     expect(covers(rest, issuer)).toBe(false)
+  })
+})
+
+describe("what a key may be called, and how long it may last", () => {
+  const faultOf = (terms: KeyTerms) => Option.getOrUndefined(Result.getFailure(readKeyTerms(terms)))?.reason
+
+  test("has an end on both sides", () => {
+    expect(faultOf({ name: "a".repeat(keyNameLength), lasts: undefined })).toBeUndefined()
+    expect(faultOf({ name: "a".repeat(keyNameLength + 1), lasts: undefined })).toBe("long_name")
+    for (const lasts of [1, longestKeyLifetime]) expect(faultOf({ name: "a", lasts })).toBeUndefined()
+    for (const lasts of [0, 0.5, -1, longestKeyLifetime + 1, Number.NaN]) {
+      expect(faultOf({ name: "a", lasts })).toBe("lifetime")
+    }
+  })
+})
+
+describe("an initial access token", () => {
+  test("has sixteen characters that a header can carry", () => {
+    expect(isInitialToken("a".repeat(16))).toBe(true)
+    for (const bad of ["a".repeat(15), `${"a".repeat(16)} b`, `${"a".repeat(16)}é`]) {
+      expect(isInitialToken(bad)).toBe(false)
+    }
   })
 })
 

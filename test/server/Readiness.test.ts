@@ -59,6 +59,31 @@ describe("whether the store takes writes", () => {
       })
     ))
 
+  test("is asked anew where the clock was set back, though the store lets everybody wait", () =>
+    run(
+      Effect.gen(function* () {
+        const { open, reads, ready } = yield* held
+        yield* TestClock.setTime(3_600_000)
+        const early = yield* asking(ready(home))
+        yield* TestClock.setTime(0)
+        const late = yield* asking(ready(home))
+        expect(reads.length).toBe(2)
+        yield* open
+        yield* Fiber.joinAll([early, late])
+      })
+    ))
+
+  test("is asked anew at once, where it did a moment ago", () =>
+    run(
+      Effect.gen(function* () {
+        const { open, reads, ready } = yield* held
+        yield* open
+        yield* ready(home)
+        yield* ready(home)
+        expect(reads.length).toBe(2)
+      })
+    ))
+
   test("is asked anew after a second, where the store lets everybody wait", () =>
     run(
       Effect.gen(function* () {

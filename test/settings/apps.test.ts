@@ -73,6 +73,21 @@ describe("connected apps", () => {
       })
     ))
 
+  test("say when one was last used from its access token's last check on", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        yield* TestClock.adjust("20 minutes")
+        expect((yield* look(world, "alice", "apps")).body).toContain("<dd>Never</dd>")
+        yield* companies(world, access)
+        yield* TestClock.adjust("10 minutes")
+        const page = yield* look(world, "alice", "apps")
+        expect(page.body).not.toContain("<dd>Never</dd>")
+        expect(page.body).toContain("10 minutes ago")
+      })
+    ))
+
   test("revoking one kills its tokens at the next check, and only its", () =>
     inSettings((world) =>
       Effect.gen(function* () {

@@ -6,6 +6,7 @@ import { settingsRoutes } from "../../core/settings/routes.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
 import { inWorld } from "../given/World.ts"
+import { watchedLimiter } from "../given/watchedLimiter.ts"
 import { csrfOf, inSettings, look, post, says, sections } from "./given.ts"
 
 describe("settings", () => {
@@ -160,6 +161,21 @@ describe("settings", () => {
         })
       }
     ))
+
+  test("take of the share of whoever sends a form or searches", () => {
+    const { limiter, taken } = watchedLimiter()
+    return inSettings(
+      (world) =>
+        Effect.gen(function* () {
+          yield* look(world, "owner", "clients")
+          expect(taken.splice(0)).toEqual([])
+          yield* look(world, "owner", "clients", "?q=a")
+          yield* post(world, "alice", "apps", { action: "revoke" })
+          expect(taken).toEqual(["account owner", "account alice"])
+        }),
+      { limiter }
+    )
+  })
 
   test("stay below the path of their issuer", () =>
     inSettings(
