@@ -143,6 +143,24 @@ describe("hashing", () => {
       })
     ))
 
+  test("that nobody waited for is not held against whoever is signed in", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const account = yield* addAccount(house)
+        const confirm = (typed: string) =>
+          Effect.flatMap(currentInstant, (now) =>
+            house.accounts.confirm(house.workspace.id, account, secret(typed), "session one", now)
+          )
+        for (let tries = 0; tries < 20; tries++) {
+          const { verify } = house.hashed
+          const asking = yield* Effect.forkChild(confirm("a guess"), { startImmediately: true })
+          expect(house.hashed.verify).toBe(verify + 1)
+          yield* Fiber.interrupt(asking)
+        }
+        expect(yield* confirm("correct horse battery")).toBe(true)
+      })
+    ))
+
   test("that is turned away is not held against whoever tried", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {

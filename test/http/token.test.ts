@@ -1,16 +1,20 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Layer, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { revokedSerialsKept } from "../../core/grant/revoke.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
 import {
+  bearing,
   codeFor,
+  companies,
   form,
   formHeaders,
   header,
+  jsonHeaders,
   jsonOf,
   redeem,
   refresh,
@@ -417,6 +421,56 @@ describe("client authentication at the token endpoint (RFC 6749 §2.3)", () => {
       })
     ))
 })
+
+test("a machine that registers for more gets tokens for more at once, and they are good", () => {
+  const one = (name: string) => ({ name: ScopeName.make(name), meaning: "x", needsUser: false, byDefault: true })
+  const scopes = ScopeRegistry.make([one("api"), one("orders")])
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { ...machine, scope: "api" })
+        const ask = tokenRequest(world, client, { grant_type: "client_credentials" })
+        // The second time its own grant is at hand.
+        for (const _ of [1, 2]) expect(jsonOf(yield* ask).scope).toBe("api")
+        const changed = yield* world.send("PUT", new URL(client.registrationUri).pathname, {
+          headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+          body: JSON.stringify({
+            client_id: client.id,
+            redirect_uris: [client.redirectUri],
+            token_endpoint_auth_method: "client_secret_post",
+            ...machine,
+            scope: "api orders"
+          })
+        })
+        expect(changed.status).toBe(200)
+        for (const _ of [1, 2]) {
+          const made = jsonOf(yield* ask)
+          expect(made.scope).toBe("api orders")
+          expect((yield* companies(world, String(made.access_token))).status).toBe(200)
+        }
+      }),
+    { policy: { scopes } }
+  )
+})
+
+test("a machine whose single tokens were revoked too often to tell them one by one gets good ones at once", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const client = yield* registerClient(world, machine)
+      const ask = Effect.map(tokenRequest(world, client, { grant_type: "client_credentials" }), (response) =>
+        String(jsonOf(response).access_token)
+      )
+      for (let revoked = 0; revoked <= revokedSerialsKept; revoked++) {
+        const token = yield* ask
+        yield* world.send("POST", "/oauth/revoke", {
+          headers: formHeaders,
+          body: form({ client_id: client.id, client_secret: client.secret, token })
+        })
+        expect((yield* companies(world, token)).status).toBe(401)
+      }
+      expect((yield* companies(world, yield* ask)).status).toBe(200)
+    })
+  ))
 
 test("a token with the longest scope and the longest resource that there may be is good", () => {
   const one = (name: string) => ({ name: ScopeName.make(name), meaning: "x", needsUser: false, byDefault: true })

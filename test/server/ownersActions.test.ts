@@ -52,6 +52,7 @@ describe("what was done once is noted once", () => {
           switchClient(world.parts, byOwner(world), id, change)
         )
         expect(outcomes).toEqual(["was_so", "done", "was_so", "done"])
+        expect(world.calls.replace).toEqual(["client", "client"])
         expect(told(world)).toEqual([
           { _tag: "ClientChanged", client: id, change: "disabled", by: "command line" },
           { _tag: "ClientChanged", client: id, change: "enabled", by: "command line" }
