@@ -41,6 +41,8 @@ describe("opening an account", () => {
         const bob = yield* addAccount(house, "bob@example.com")
         expect(ada.id).toMatch(/^[\w-]{22}$/)
         expect(bob.id).not.toBe(ada.id)
+        // Whoever made the account for them is not them.
+        expect([ada.signedInAt, bob.signedInAt]).toEqual([null, null])
         const again = yield* Effect.flip(addAccount(house, "ADA@example.com "))
         expect(again).toMatchObject({ _tag: "AccountRefusal", reason: "email_taken" })
         expect(yield* reachable(house)).toHaveLength(2)

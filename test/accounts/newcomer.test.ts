@@ -46,6 +46,8 @@ describe("the set-up link", () => {
         expect(/Last signed in<\/dt><dd>(.*?)<\/dd>/.exec(list.body)?.[1]).toContain(">just now<")
         expect(yield* members(house)).toMatchObject([{ email: "ada@example.com", name: "Ada", role: "owner" }])
         expect((yield* new Browser(house).signIn()).status).toBe(303)
+        const left = yield* house.accounts.links.list(house.workspace.id, "SetUp", { after: undefined, limit: 10 })
+        expect(left.values).toEqual([])
       })
     ))
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { accountKind, loginKind } from "../../core/accounts/Account.ts"
 import { hasAccounts } from "../../core/accounts/firstOwner.ts"
-import { finishRemovals, removeAccount } from "../../core/accounts/removal.ts"
+import { finishRemovals, removeAccount, tellRevoked } from "../../core/accounts/removal.ts"
 import { sessionsOwner } from "../../core/accounts/Session.ts"
 import { ClientId, grantIdOf, UserId } from "../../core/rules/Id.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
@@ -14,7 +14,7 @@ import { currentInstant } from "../../core/server/Grants.ts"
 import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { authorizeTarget, header, hiddenFields, jsonOf, redeem, registerClient, returned, text } from "../given/flow.ts"
-import { t0 } from "../given/World.ts"
+import { t0, theWorkspace } from "../given/World.ts"
 import { addAccount, Browser, type House, inHouse } from "./House.ts"
 import { atOnce, jostling, mortal } from "./stores.ts"
 
@@ -134,6 +134,22 @@ describe("removing somebody", () => {
         for (const token of tokens) expect(yield* works(house, token)).toBe(false)
       })
     ))
+
+  test("tells no grant that somebody else has ended meanwhile", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      for (const outcome of ["revoked", "was_revoked", "unknown"] as const) {
+        const { revokeGrant } = tellRevoked(
+          {
+            ofUser: () => Effect.succeed({ values: [], next: undefined }),
+            revokeGrant: () => Effect.succeed(outcome)
+          },
+          () => Effect.sync(() => void told.push(outcome))
+        )
+        expect(yield* revokeGrant(theWorkspace.id, grantIdOf(new Uint8Array(16)), "by_owner")).toBe(outcome)
+      }
+      expect(told).toEqual(["revoked"])
+    }).pipe(Effect.runPromise))
 
   test("leaves no session in the store, however many there were", () =>
     inHouse(

@@ -240,6 +240,20 @@ describe("the profile", () => {
       })
     ))
 
+  test("notes who changed their name, and who could not", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { id } = yield* addAccount(house)
+        const browser = yield* signedIn(house)
+        yield* browser.submit("/settings/profile", { action: "profile", name: "Countess" })
+        yield* browser.submit("/settings/profile", { action: "profile", name: "n".repeat(101) })
+        expect(house.audit.slice(-2).map(({ event }) => event)).toEqual([
+          { _tag: "AccountChanged", account: id, change: "name", by: id },
+          { _tag: "AccountRefused", change: "name", reason: "name_too_long", account: id, by: id }
+        ])
+      })
+    ))
+
   test("slows down who guesses in one session, and no other session of the same person", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
@@ -439,6 +453,20 @@ describe("the members", () => {
         expect(yield* isListed).toBe(true)
         yield* TestClock.adjust(1)
         expect(yield* isListed).toBe(false)
+      })
+    ))
+
+  test("say nothing of the form before in the answer to the next", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const owner = yield* signedIn(house)
+        const said = "The invitation is withdrawn."
+        const page = yield* owner.get("/settings/members?done=withdraw")
+        expect(page.body).toContain(said)
+        const form = { ...hiddenFields(page.body), action: "invite", email: "nonsense" }
+        const answer = yield* owner.send("POST", "/settings/members?done=withdraw", form)
+        expect([answer.status, answer.body.includes(said)]).toEqual([400, false])
       })
     ))
 

@@ -117,6 +117,18 @@ describe("revocation (RFC 7009)", () => {
       })
     ))
 
+  test("of an access token that has expired writes nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const { access } = yield* signInToApp(world, client)
+        yield* TestClock.adjust(world.parts.policy.accessTtl)
+        world.calls.replace.length = 0
+        expect((yield* revoke(world, client, access)).status).toBe(200)
+        expect(world.calls.replace).toEqual([])
+      })
+    ))
+
   test("of a machine's token ends that one", () =>
     inWorld((world) =>
       Effect.gen(function* () {

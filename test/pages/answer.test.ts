@@ -78,6 +78,7 @@ describe("the headers", () => {
     expect(answer.status).toBe(403)
     expect(header(answer, "content-type")).toBe("text/html; charset=utf-8")
     expect(header(answer, "x-frame-options")).toBe("DENY")
+    expect(header(answer, "cross-origin-resource-policy")).toBe("same-origin")
     expect(header(answer, "referrer-policy")).toBe("no-referrer")
     expect(header(answer, "cache-control")).toBe("no-store")
     expect(header(answer, "x-content-type-options")).toBe("nosniff")

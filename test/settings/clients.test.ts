@@ -112,6 +112,17 @@ describe("registered clients", () => {
       })
     ))
 
+  test("a search is cut where it is longer than anything to be found", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const long = "q".repeat(201)
+        const page = yield* look(world, "owner", "clients", `?q=${long}`)
+        expect([page.body.includes("q".repeat(200)), page.body.includes(long)]).toEqual([true, false])
+        const answer = yield* post(world, "owner", "clients", { action: "delete", id: "x", q: long })
+        expect(header(answer, "location")).toBe(`/settings/clients?done=client-gone&q=${"q".repeat(200)}`)
+      })
+    ))
+
   test("unknown ones are told as such", () =>
     inSettings((world) =>
       Effect.gen(function* () {

@@ -129,6 +129,8 @@ describe("settings", () => {
           expect(page.body).not.toContain('class="notice')
           expect(page.body).not.toContain("money")
         }
+        const answer = yield* post(world, "owner", "keys", { action: "create" }, "?done=key-revoked")
+        expect([answer.status, says(answer, "done")]).toEqual([400, undefined])
       })
     ))
 
