@@ -131,10 +131,11 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       )
     )
 
+  /** Whether they were still leaving: another process may have let them back in, or forgotten them. */
   const leave = (workspace: WorkspaceId, id: UserId, next: (person: Leaving) => Account) =>
     decided(
       transact(accounts, entropy, workspace, id, (account) =>
-        account?._tag === "Leaving" ? answerAndKeep(next(account), undefined) : answer(undefined)
+        account?._tag === "Leaving" ? answerAndKeep(next(account), true) : answer(false)
       )
     )
 
@@ -181,10 +182,10 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
         )
       ),
     restore: (workspace, person) =>
-      leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" })),
+      Effect.asVoid(leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" }))),
     forget: Effect.fnUntraced(function* (workspace, { id, email }, now) {
-      yield* leave(workspace, id, () => ({ _tag: "Gone", id, at: now }))
-      yield* vacate(workspace, email, id, now)
+      const gone = yield* leave(workspace, id, () => ({ _tag: "Gone", id, at: now }))
+      if (gone) yield* vacate(workspace, email, id, now)
     })
   }
 }

@@ -151,6 +151,21 @@ describe("removing somebody", () => {
       expect(told).toEqual(["revoked"])
     }).pipe(Effect.runPromise))
 
+  test("forgets nobody whom another process has let back in meanwhile", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { book } = house.accounts
+        const { id } = yield* addAccount(house)
+        const since = yield* currentInstant
+        const left = yield* book.change(house.workspace.id, id, (account) => ({ ...account, _tag: "Leaving", since }))
+        if (left?._tag !== "Leaving") throw new Error("nobody left")
+        yield* book.restore(house.workspace.id, left)
+        yield* book.forget(house.workspace.id, left, since)
+        expect(yield* tagOf(house, id)).toBe("Active")
+        expect((yield* new Browser(house).signIn()).status).toBe(303)
+      })
+    ))
+
   test("leaves no session in the store, however many there were", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {
