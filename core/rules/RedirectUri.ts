@@ -16,7 +16,7 @@ const authority = /^https?:\/\/([^/?#]*)/
 /** RFC 8252 §7.3; `localhost` counts, since that is what applications register. */
 const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([0-9]{1,5}))?([/?].*)?$/
 /** RFC 8252 §7.1: the reversed domain name has a dot, which `javascript:` and `data:` lack. */
-const privateUse = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:\/?[^\\]*$/
+const privateUse = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/
 
 export type RedirectUriFault =
   | "unprintable"

@@ -162,6 +162,24 @@ describe("opening an account that a crash interrupts", () => {
     })
   }
 
+  test("opens nothing once its id is blocked, however far it got", () => {
+    const life = { writes: 1 }
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { book, open } = house.accounts
+        const id = book.newId()
+        const opening = open(house.workspace.id, draft("ada@example.com"), id)
+        yield* Effect.result(opening)
+        life.writes = Number.POSITIVE_INFINITY
+        expect((yield* book.find(house.workspace.id, id))?._tag).toBe("Reserved")
+        expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)
+        expect(yield* Effect.flip(opening)).toMatchObject({ reason: "link_spent" })
+        expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)
+      }),
+      { storage: mortal(life) }
+    )
+  })
+
   test("leaves nothing that is not swept", () => {
     const life = { writes: 1 }
     return inHouse(

@@ -112,6 +112,12 @@ describe("matching a redirect URI", () => {
     expect(match("http://localhost", "http://localhost:99")).toBe(RedirectTarget.make("http://localhost:99"))
   })
 
+  test("lets no port make it longer than what can be registered", () => {
+    const uri = `http://localhost/${"a".repeat(2048 - "http://localhost/:1".length)}`
+    expect(match(uri, uri.replace("localhost", "localhost:1"))).toBeDefined()
+    expect(match(uri, uri.replace("localhost", "localhost:12"))).toBeUndefined()
+  })
+
   test("keeps to the port everywhere else", () => {
     expect(match("https://app.example.org:8443/cb", "https://app.example.org:8444/cb")).toBeUndefined()
     expect(match("https://localhost:8443/cb", "https://localhost:8444/cb")).toBeUndefined()
