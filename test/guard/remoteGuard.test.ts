@@ -131,6 +131,9 @@ describe("a guard in another process", () => {
       expect(await answer({ aud: "https://elsewhere.example" })).toBe(401)
       expect(await answer({ aud: `${resource}/ord` })).toBe(401)
       expect(await answer({ exp: 1 })).toBe(401)
+      // Of a person or an application, a token that never ends is none of Tessera's.
+      expect(await answer({ exp: undefined })).toBe(401)
+      expect(await answer({ exp: undefined, principal: "Workspace" })).toBe(401)
       expect(await answer({ token_type: undefined })).toBe(401)
       expect(await answer({ scope: undefined })).toBe(403)
     }))
@@ -418,6 +421,36 @@ describe("while nobody can say", () => {
         expect(await statusOf(guard, resource, access)).toBe(200)
       }))
   }
+
+  test("nobody else is told the token or the key: where the server points to is not asked", async () => {
+    let asked = 0
+    const elsewhere = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => {
+        asked++
+        return Response.json({ active: false })
+      }
+    })
+    const pointing = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => Response.redirect(elsewhere.url.href, 307)
+    })
+    try {
+      await withRemote(
+        { introspectionEndpoint: pointing.url.href, fetch: (url, init) => fetch(url, init) },
+        async ({ failures, guard, resource }) => {
+          expect(await statusOf(guard, resource, "token")).toBe(503)
+          expect(failures).toEqual([{ _tag: "Status", status: 307 }])
+          expect(asked).toBe(0)
+        }
+      )
+    } finally {
+      await pointing.stop(true)
+      await elsewhere.stop(true)
+    }
+  })
 
   test("a server that does not answer in time is one that can't say, and is not waited for", () =>
     withRemote({ timeout: "3 seconds" }, async ({ failures, guard, line, resource, wait }) => {
