@@ -17,6 +17,7 @@ import {
   principalOf
 } from "../../runtimes/guard/Guard.ts"
 import { bearer, machine } from "../embed/host.ts"
+import { statusOfRaw } from "../given/statusOfRaw.ts"
 import { listening, type Running } from "./listening.ts"
 import { withRemote } from "./remote.ts"
 
@@ -218,6 +219,29 @@ describe("an app that has answered for itself before the guard has, as one with 
       })
     }
   }
+
+  test("and nobody is let in behind it", async () => {
+    const { asked, guard, release } = slow(admitted)
+    const { promise: kept, resolve: keep } = Promise.withResolvers<ServerResponse>()
+    let entered = 0
+    const app = await listening((request, response) => {
+      keep(response)
+      expressGuard(guard, needs)(request, response, () => {
+        entered++
+      })
+    })
+    try {
+      const answered = fetch(`http://127.0.0.1:${app.port}/`)
+      await asked
+      tooSlow(await kept)
+      await answered
+      release()
+      for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+      expect(entered).toBe(0)
+    } finally {
+      await app.stop()
+    }
+  })
 })
 
 describe("a guard that has a fault of its own, before Express and plain Node", () => {
@@ -275,4 +299,47 @@ describe("a guard that has a fault of its own, before Express and plain Node", (
       await app.stop()
     }
   })
+
+  test("and neither does what a handler throws that has answered already", async () => {
+    const guard = guardOf(async () => admitted)
+    const app = await listening((request, response) =>
+      expressGuard(guard, needs)(request, response, () => {
+        response.end("orders")
+        throw new Error("secret of the handler")
+      })
+    )
+    try {
+      const answer = await fetch(`http://127.0.0.1:${app.port}/`)
+      // What nobody catches comes after the turn in which it is thrown, and fails the test.
+      for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+      expect([answer.status, await answer.text()]).toEqual([200, "orders"])
+    } finally {
+      await app.stop()
+    }
+  })
+})
+
+const ask = (port: number, ...tokens: ReadonlyArray<string>) =>
+  statusOfRaw(
+    port,
+    `GET /api/orders HTTP/1.1\r\nHost: x\r\n${tokens.map((token) => `Authorization: Bearer ${token}\r\n`).join("")}Connection: close\r\n\r\n`
+  )
+
+describe("a request with two tokens", () => {
+  for (const [name, start] of frameworks) {
+    test(`has none, before ${name} as everywhere`, () =>
+      withRemote({}, async ({ auth, guard }) => {
+        const { key } = await auth.apiKeys.create({ name: "Script" })
+        for (const one of [auth.guard, guard]) {
+          const app = await start(one)
+          try {
+            expect(await ask(app.port, key)).toBe(200)
+            expect(await ask(app.port, key, "forged")).toBe(401)
+            expect(await ask(app.port, "forged", key)).toBe(401)
+          } finally {
+            await app.stop()
+          }
+        }
+      }))
+  }
 })

@@ -31,6 +31,7 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["resourceMetadata", { resourceMetadata: "http://api.example/.well-known/oauth-protected-resource" }],
   ["introspectionEndpoint", { introspectionEndpoint: "http://auth.example/oauth/introspect" }],
   ["introspectionEndpoint", { introspectionEndpoint: "https://me:secret@auth.example/oauth/introspect" }],
+  ["introspectionEndpoint", { introspectionEndpoint: "https://:secret@auth.example/oauth/introspect" }],
   ["cache.ttl", { cache: { ttl: "soon" } }],
   ["cache.ttl", { cache: { ttl: Number.NaN } }],
   ["cache.ttl", { cache: { ttl: Number.POSITIVE_INFINITY } }],

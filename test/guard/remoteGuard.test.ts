@@ -3,6 +3,7 @@ import * as memory from "../../adapters/memory/Memory.ts"
 import type { AuditEntry } from "../../runtimes/embed/tessera.ts"
 import type { Guard } from "../../runtimes/guard/Guard.ts"
 import { bearer, letIn, machine } from "../embed/host.ts"
+import { t0 } from "../given/World.ts"
 import { withRemote } from "./remote.ts"
 
 const needs = { scopes: ["api"] }
@@ -131,6 +132,8 @@ describe("a guard in another process", () => {
       expect(await answer({ aud: "https://elsewhere.example" })).toBe(401)
       expect(await answer({ aud: `${resource}/ord` })).toBe(401)
       expect(await answer({ exp: 1 })).toBe(401)
+      // A token is over from its last moment on, here as at the server.
+      expect(await answer({ exp: t0 / 1000 })).toBe(401)
       // Of a person or an application, a token that never ends is none of Tessera's.
       expect(await answer({ exp: undefined })).toBe(401)
       expect(await answer({ exp: undefined, principal: "Workspace" })).toBe(401)
@@ -152,6 +155,25 @@ describe("what it remembers", () => {
       await wait(1)
       expect(await statusOf(guard, resource, access)).toBe(401)
       expect(line.asked).toBe(2)
+    }))
+
+  test("is believed from the question on, however long the answer was on its way", () =>
+    withRemote({ cache: { ttl: "5 seconds" }, timeout: "1 minute" }, async ({ auth, guard, line, resource, wait }) => {
+      const { revoke, token } = await machine(auth)
+      const access = await token()
+      const { promise, resolve } = Promise.withResolvers<void>()
+      line.gate = promise
+      const answered = line.answered()
+      const first = statusOf(guard, resource, access)
+      await answered
+      await revoke(access)
+      line.gate = undefined
+      await wait(4999)
+      resolve()
+      expect(await first).toBe(200)
+      expect(await statusOf(guard, resource, access)).toBe(200)
+      await wait(1)
+      expect(await statusOf(guard, resource, access)).toBe(401)
     }))
 
   test("is nothing where `ttl` is 0: each check is a question, and a revocation counts at once", () =>
@@ -185,6 +207,14 @@ describe("what it remembers", () => {
       for (let count = 0; count < 3; count++) expect(await statusOf(guard, resource, "forged")).toBe(401)
       expect(line.asked).toBe(1)
       await wait(1000)
+      expect(await statusOf(guard, resource, "forged")).toBe(401)
+      expect(line.asked).toBe(2)
+    }))
+
+  test("is never longer for what was turned away than for what was not", () =>
+    withRemote({ cache: { ttl: 500, negativeTtl: "1 second" } }, async ({ guard, line, resource, wait }) => {
+      expect(await statusOf(guard, resource, "forged")).toBe(401)
+      await wait(500)
       expect(await statusOf(guard, resource, "forged")).toBe(401)
       expect(line.asked).toBe(2)
     }))

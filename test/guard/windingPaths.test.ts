@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import express from "express"
 import fastify from "fastify"
 import Koa from "koa"
-import { expressGuard, fastifyGuard, type Guard, koaGuard } from "../../runtimes/guard/Guard.ts"
+import { expressGuard, fastifyGuard, fetchGuard, type Guard, koaGuard } from "../../runtimes/guard/Guard.ts"
 import { machine } from "../embed/host.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
 import { listening, type Running } from "./listening.ts"
@@ -81,4 +81,26 @@ describe("a token for one resource", () => {
         }
       }))
   }
+
+  test("opens nothing by a path that Bun hands on as it was sent, where nobody said a host", () =>
+    withRemote({}, async ({ auth, guard, resource }) => {
+      const { token } = await machine(auth)
+      const [orders, all] = [await token(`${resource}/orders`), await token()]
+      for (const one of [auth.guard, guard]) {
+        const server = Bun.serve({
+          hostname: "127.0.0.1",
+          port: 0,
+          fetch: fetchGuard(one, needs, () => new Response("in"))
+        })
+        const at = (target: string, text: string) =>
+          statusOfRaw(server.port ?? 0, `GET ${target} HTTP/1.0\r\nAuthorization: Bearer ${text}\r\n\r\n`)
+        try {
+          expect(await at("/orders", orders)).toBe(200)
+          expect(await at("/files/../orders", orders)).toBe(401)
+          expect(await at("/files/../orders", all)).toBe(200)
+        } finally {
+          await server.stop(true)
+        }
+      }
+    }))
 })
