@@ -269,6 +269,34 @@ describe("writes to a SQLite file", () => {
   )
 
   test(
+    "that SQLite refuses leave no transaction behind, alone or in a crowd",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const connection = yield* connect(path)
+        const store = yield* storeOver(connection)
+        // Of this kind of failure SQLite takes back the statement, and not the transaction.
+        connection.exec(`CREATE TEMP TRIGGER refusing BEFORE INSERT ON grants WHEN new.id = 'grant-2'
+          BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+        const refused = { outcome: "not_done", message: "SQLite: refused" }
+        expect(yield* Effect.flip(store.insert(recordOf(2)))).toMatchObject(refused)
+        const [first, second, third] = yield* Effect.all(
+          [
+            Effect.exit(store.insert(recordOf(1))),
+            Effect.flip(store.insert(recordOf(2))),
+            Effect.exit(store.insert(recordOf(3)))
+          ],
+          all
+        )
+        expect(second).toMatchObject(refused)
+        expect([first, third]).toEqual([Exit.void, Exit.void])
+        const other = yield* storeOver(yield* connect(path))
+        expect(Option.isSome(yield* other.get(recordOf(3)))).toBe(true)
+        expect(yield* other.get(recordOf(2))).toEqual(Option.none())
+      })
+    )
+  )
+
+  test(
     "wait for another process that is writing, and let reads go on",
     inFile((path) =>
       Effect.gen(function* () {

@@ -237,4 +237,19 @@ describe("the SQLite file", () => {
       })
     )
   )
+
+  test(
+    "that is none, because it lives in memory, is refused: nothing keeps a log there",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        // To the driver it is a word and no path, and what is made for it is made where the process is.
+        const before = process.cwd()
+        yield* Effect.addFinalizer(() => Effect.sync(() => process.chdir(before)))
+        process.chdir(folder)
+        const refusal = yield* Effect.flip(Effect.scoped(connect(":memory:")))
+        expect(refusal).toMatchObject({ _tag: "DatabaseRefused", reason: "unopenable" })
+        expect(refusal.message).toContain("write-ahead log")
+      })
+    )
+  )
 })
