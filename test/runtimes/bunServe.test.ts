@@ -84,3 +84,24 @@ describe("a body that somebody else has read already", () => {
     expect([answered.status, (await answered.json()).error]).toEqual([400, "invalid_request"])
   })
 })
+
+describe("a body of a request that a program made", () => {
+  const post = (body: string | ReadableStream<Uint8Array>, headers: Record<string, string> = {}) =>
+    fetchHandler(serveWith(app(issuer)))(new Request(`${issuer}/test/echo`, { method: "POST", body, headers }))
+
+  test("is too large by what it is, whatever it says of its length", async () => {
+    const length = { "content-length": "3" }
+    expect((await post("a".repeat(bodyLimit), length)).status).toBe(200)
+    expect((await post("a".repeat(bodyLimit + 1), length)).status).toBe(413)
+  })
+
+  test("is no longer made once it is too large", async () => {
+    const { promise: cancelled, resolve: cancel } = Promise.withResolvers<string>()
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(bodyLimit)),
+      cancel: () => cancel("cancelled")
+    })
+    expect((await post(endless)).status).toBe(413)
+    expect(await cancelled).toBe("cancelled")
+  })
+})
