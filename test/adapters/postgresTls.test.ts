@@ -1,47 +1,20 @@
 import { describe, expect, test } from "bun:test"
-import { join } from "node:path"
 import { Effect, Redacted } from "effect"
 import { readPostgresUrl } from "../../adapters/postgres/PostgresUrl.ts"
 import { postgresUrl } from "../harness/given.ts"
-import { runProgram } from "../harness/runProgram.ts"
 import { startPostgres } from "../harness/startPostgres.ts"
-import { letThrough, throwawayFolder } from "../harness/throwawayFolder.ts"
-import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
 import { freshDatabase } from "./postgres/freshDatabase.ts"
 import { meddler, openStore, record } from "./postgres/withStore.ts"
-
-/** A certificate for `localhost` that vouches for itself. */
-const selfSigned = Effect.gen(function* () {
-  const user = unprivilegedUser()
-  const folder = yield* throwawayFolder("tls", user)
-  letThrough(folder)
-  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")]
-  const made = yield* runProgram(
-    "openssl",
-    ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"].concat([
-      "-subj",
-      "/CN=localhost",
-      "-addext",
-      "subjectAltName=DNS:localhost",
-      "-keyout",
-      key,
-      "-out",
-      cert
-    ]),
-    { user }
-  )
-  expect([made.status, made.stderr.includes("rror")]).toEqual([0, false])
-  return { key, cert }
-})
+import { selfSigned } from "./selfSigned.ts"
 
 describe("an encrypted connection", () => {
   test("is made, and checked, as sslmode says", () =>
     Effect.runPromise(
       Effect.scoped(
         Effect.gen(function* () {
-          const { cert, key } = yield* selfSigned
+          const { cert, key } = yield* selfSigned()
           const server = yield* startPostgres({ settings: { ssl: "on", ssl_cert_file: cert, ssl_key_file: key } })
-          const other = yield* selfSigned
+          const other = yield* selfSigned()
           const look = yield* meddler(server.url)
           const connected = (host: string, parameters: string) => {
             const url = new URL(server.url)
@@ -67,6 +40,9 @@ describe("an encrypted connection", () => {
             "PostgresUnreachable"
           )
           expect(yield* connected("127.0.0.1", `sslmode=verify-full&sslrootcert=${cert}`)).toBe("PostgresUnreachable")
+          expect(yield* connected("127.0.0.1", `sslmode=verify-ca&sslrootcert=${other.cert}`)).toBe(
+            "PostgresUnreachable"
+          )
           expect(yield* connected("127.0.0.1", `sslmode=verify-ca&sslrootcert=${cert}`)).toEqual([true])
           expect(yield* connected("localhost", `sslmode=verify-full&sslrootcert=${cert}`)).toEqual([true])
         })

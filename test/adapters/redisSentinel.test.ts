@@ -1,42 +1,13 @@
 import { expect, test } from "bun:test"
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import { Effect, Option } from "effect"
 import type { Redis } from "ioredis"
 import { Storage } from "../../core/ports/Storage.ts"
-import { freePort } from "../harness/freePort.ts"
-import { redisCli, redisServer } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
-import { startServer } from "../harness/Server.ts"
-import { askRedis, startRedis } from "../harness/startRedis.ts"
-import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { startRedis } from "../harness/startRedis.ts"
 import { call, keepReplacing, openAdmin, over, recordOf, scoped, untilItAnswers } from "./redisGiven.ts"
+import { startSentinel } from "./startSentinel.ts"
 
 const limit = 60_000
-
-/** One sentinel is enough to follow: it agrees with itself. */
-const startSentinel = Effect.fnUntraced(function* (masterPort: number) {
-  const port = yield* freePort
-  const folder = yield* throwawayFolder("sentinel")
-  const settings = join(folder, "sentinel.conf")
-  writeFileSync(
-    settings,
-    `port ${port}\nbind 127.0.0.1\ndir ${folder}\nsentinel monitor main 127.0.0.1 ${masterPort} 1\n` +
-      "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 2000\n"
-  )
-  return yield* startServer({
-    name: "sentinel",
-    url: `redis://127.0.0.1:${port}`,
-    port,
-    folder,
-    command: redisServer(),
-    args: [settings, "--sentinel"],
-    user: undefined,
-    stopSignal: "SIGTERM",
-    discardSignal: "SIGKILL",
-    answers: askRedis(redisCli(), port, ["PING"]).pipe(Effect.map((said) => said.startsWith("PONG")))
-  })
-})
 
 /** Completes once something was published on the channel from now on. */
 const told = (listener: Redis, channel: string) =>

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import { Effect, Fiber, Option } from "effect"
 import type { Redis } from "ioredis"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -164,3 +165,25 @@ describe("a grant that is read again", () => {
       })
     ))
 })
+
+test("what Redis is sent is told to nobody who listens to the driver in this process", () =>
+  scoped(
+    Effect.gen(function* () {
+      const heard: Array<unknown> = []
+      const note = (message: unknown) => void heard.push(message)
+      subscribe("tracing:ioredis:command:start", note)
+      yield* Effect.addFinalizer(() => Effect.sync(() => unsubscribe("tracing:ioredis:command:start", note)))
+      const server = yield* startRedis()
+      yield* Effect.gen(function* () {
+        const store = yield* Storage
+        const record = recordOf("half-of-a-token")
+        yield* store.insert(record)
+        yield* store.get(record)
+        yield* store.replace(1, record)
+        yield* store.remove(record)
+      }).pipe(over(server.url))
+      // What the driver says for itself is there, so there was somebody to be told.
+      expect(heard).not.toEqual([])
+      expect(JSON.stringify(heard)).not.toContain("half-of-a-token")
+    })
+  ))
