@@ -110,10 +110,12 @@ describe("the SQLite file", () => {
     inFolder((folder) =>
       Effect.gen(function* () {
         const path = join(folder, "tessera.db")
+        // It is in use and was written to, so its log is there.
+        const store = yield* storageAt(path)
+        yield* store.insert(record)
+        for (const suffix of ["", "-wal", "-shm"]) chmodSync(path + suffix, 0o644)
         yield* Effect.scoped(storageAt(path))
-        chmodSync(path, 0o644)
-        yield* Effect.scoped(storageAt(path))
-        expect(modeOf(path)).toBe("600")
+        for (const suffix of ["", "-wal", "-shm"]) expect(modeOf(path + suffix)).toBe("600")
       })
     )
   )

@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { Effect } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
 import * as sqlite from "../../adapters/sqlite/Sqlite.ts"
-import type { EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
+import { type EmbeddedTessera, Storage } from "../../runtimes/embed/tessera.ts"
 import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
 
 const needs = { scopes: ["api"] }
@@ -63,6 +64,25 @@ describe("clients", () => {
         Object.assign(grant?.scopes ?? [], ["changed"])
       }
     }))
+
+  test("that registered themselves and never came back are known no longer", async () => {
+    const { clock, wait } = await testClock()
+    await withHost({ clock, housekeeping: false }, async (auth) => {
+      const answer = await auth.handle(
+        new Request(`${issuer}/oauth/register`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ redirect_uris: [redirectUri] })
+        })
+      )
+      expect(answer.status).toBe(201)
+      const [client] = (await auth.clients.list()).items
+      expect(client).toMatchObject({ madeBy: "itself" })
+      await wait(31 * 24 * 60 * 60_000)
+      expect((await auth.clients.list()).items).toEqual([])
+      expect(await auth.clients.get(client?.id ?? "")).toBeUndefined()
+    })
+  })
 
   test("that the endpoint would refuse are refused, by a tagged error", () =>
     withHost({}, async ({ clients }) => {
@@ -246,6 +266,17 @@ describe("grants", () => {
       expect(grant?.id).toHaveLength(8)
       expect(checked.principal.grant).toBe(grant?.id ?? "")
     }))
+})
+
+test("all of a person's grants are revoked, however few the store gives at a time", async () => {
+  const kept = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+  const list: Storage["Service"]["list"] = (listing) => kept.list({ ...listing, limit: Math.min(2, listing.limit) })
+  await withHost({ storage: { ...kept, list } }, async (auth) => {
+    const tokens: Array<string> = []
+    for (let count = 0; count < 5; count++) tokens.push((await letIn(auth, "ada")).access)
+    expect(await auth.grants.revokeAll("ada")).toBe(5)
+    for (const token of tokens) expect((await auth.guard(bearer(orders, token), needs))._tag).toBe("Refused")
+  })
 })
 
 describe("a page of a list", () => {

@@ -345,6 +345,25 @@ describe("its storage", () => {
     })
   })
 
+  test("is opened once for all who need it while it is being opened", async () => {
+    const mayOpen = Deferred.makeUnsafe<void>()
+    let opened = 0
+    const opening = Effect.andThen(Deferred.await(mayOpen), Storage).pipe(
+      Effect.tap(() =>
+        Effect.sync(() => {
+          opened++
+        })
+      )
+    )
+    const storage = Layer.effect(Storage, opening).pipe(Layer.provide(memory.layer))
+    await withHost({ storage }, async (auth) => {
+      const all = [auth.clients.list(), auth.ready(), auth.apiKeys.list()]
+      await Effect.runPromise(Deferred.succeed(mayOpen, undefined))
+      await Promise.all(all)
+      expect(opened).toBe(1)
+    })
+  })
+
   test("is opened no longer once the server is closed", async () => {
     const begun = Deferred.makeUnsafe<void>()
     let left = false
@@ -444,6 +463,30 @@ describe("its chores", () => {
     })
   })
 
+  test("done by hand note what was used, and how much of the rate limits", async () => {
+    const used = async (rateLimits?: boolean) => {
+      const storage = await Effect.runPromise(Effect.provide(Storage, memory.layer))
+      const kinds = new Set<string>()
+      let noted: ReadonlyArray<string> = []
+      const insert: Storage["Service"]["insert"] = (record) => {
+        kinds.add(record.kind)
+        return storage.insert(record)
+      }
+      const limits = rateLimits === undefined ? {} : { rateLimits }
+      await withHost({ storage: { ...storage, insert }, housekeeping: false, ...limits }, async (auth) => {
+        const { token } = await machine(auth)
+        // Of a limit that is hardly touched nobody else has to hear.
+        for (let count = 0; count < 400; count++) await token()
+        kinds.clear()
+        await auth.housekeep()
+        noted = [...kinds].sort()
+      })
+      return noted
+    }
+    expect(await used()).toEqual(["limit", "usage"])
+    expect(await used(false)).toEqual(["usage"])
+  })
+
   test("closing notes what was used", async () => {
     const storage = await Effect.runPromise(Effect.provide(Storage, memory.layer))
     await withHost({ storage }, async (auth) => {
@@ -523,6 +566,22 @@ describe("closing it", () => {
     expect(await failure).toMatchObject({ _tag: "StorageUnavailable", outcome: "unknown" })
   })
 
+  test("gives back a store that never answers to what was to be noted last", async () => {
+    const asked = Deferred.makeUnsafe<void>()
+    const { clock, wait } = await testClock()
+    const { layer, seen } = await storeWith(({ insert }) => ({
+      insert: (record) =>
+        record.kind === "usage" ? Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) : insert(record)
+    }))
+    const auth = createTessera(options({ clock, storage: layer, housekeeping: false }))
+    await useKey(auth)
+    const closed = auth.close()
+    await Effect.runPromise(Deferred.await(asked))
+    await wait(5000)
+    await closed
+    expect(seen.givenBack).toBe(true)
+  })
+
   test("gives back a store that dies of what was to be noted last", async () => {
     const { layer, seen } = await storeWith(({ insert }) => ({
       insert: (record) => (record.kind === "usage" ? Effect.die(new Error("a fault of the store's")) : insert(record))
@@ -558,6 +617,26 @@ describe("its audit", () => {
       "KeyRevoked"
     ])
     for (const event of own) expect(event).toMatchObject({ by: "host program" })
+  })
+
+  test.each([
+    ["unless nothing is wanted", {}, 1],
+    ["and not where nothing is", { log: "none" }, 0]
+  ] as const)("has what it throws logged, %s", async (_when, wanted, lines) => {
+    const said = spyOn(console, "log").mockImplementation(() => undefined)
+    try {
+      const audit = async () => {
+        throw new Error("the host's own trouble")
+      }
+      const { log: _, ...quiet } = options()
+      const auth = createTessera({ ...quiet, audit, ...wanted })
+      await auth.apiKeys.create({ name: "Key" })
+      await auth.close()
+      expect(said).toHaveBeenCalledTimes(lines)
+      if (lines > 0) expect(String(said.mock.calls)).toContain("audit failed")
+    } finally {
+      said.mockRestore()
+    }
   })
 
   test("hears of grants, refusals, revocations and changes; what it throws hurts nobody", async () => {

@@ -119,6 +119,16 @@ describe("a host's people", () => {
     })
   }
 
+  test.each([
+    ["nothing", {}, 403],
+    ["that they are members", { role: "member" }, 403],
+    ["that they are owners", { role: "owner" }, 200]
+  ] as const)("look after keys only where the host says so, and here it says %s", (_what, role, status) =>
+    withHost({ extras: ["settings"], owner: { ...people, signedIn: () => ({ ...ada, ...role }) } }, async (auth) => {
+      expect((await auth.handle(new Request(`${issuer}/settings/keys`))).status).toBe(status)
+    })
+  )
+
   for (const [trouble, signedIn] of [
     ["throws", () => Promise.reject(new Error("secret of the session store"))],
     [
