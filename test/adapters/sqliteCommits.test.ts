@@ -319,6 +319,32 @@ describe("writes to a SQLite file", () => {
   )
 
   test(
+    "wait for another process that brings the log back after a crash",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const connection = yield* connect(path)
+        // SQLITE_BUSY_RECOVERY: what it says of the lock is in the lowest byte, and beside it why.
+        const busyRecovery = 261
+        let left = 3
+        const store = yield* storeOver({
+          ...connection,
+          prepare: (sql) => {
+            const statement = connection.prepare(sql)
+            const run = () => {
+              if (left-- > 0) throw new Error("database is locked")
+              return statement.run()
+            }
+            return sql === "BEGIN IMMEDIATE" ? { ...statement, run } : statement
+          },
+          resultCode: () => busyRecovery
+        })
+        yield* store.insert(recordOf(1))
+        expect(Option.isSome(yield* store.get(recordOf(1)))).toBe(true)
+      })
+    )
+  )
+
+  test(
     "were not done when another process keeps writing past the deadline",
     inFile((path) =>
       Effect.gen(function* () {

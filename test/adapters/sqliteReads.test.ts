@@ -191,3 +191,32 @@ test(
     })
   )
 )
+
+test(
+  "reads that share a snapshot whose end fails leave nothing open: writes go on",
+  inFile((path) =>
+    Effect.gen(function* () {
+      const connection = yield* connect(path)
+      let failures = 1
+      const failing: Connection = {
+        ...connection,
+        prepare: (sql) => {
+          const statement = connection.prepare(sql)
+          const run = () => {
+            if (failures-- > 0) throw new Error("disk I/O error")
+            return statement.run()
+          }
+          return sql === "COMMIT" ? { ...statement, run } : statement
+        }
+      }
+      const services = yield* storageOver(failing, (work) => work())
+      const store = Context.get(services, Storage)
+      const both = [store.list(listing), store.list(listing)]
+      for (const read of both) expect(yield* read).toEqual({ records: [], next: undefined })
+      yield* Effect.yieldNow
+      yield* store.insert(record)
+      expect(failures).toBeLessThan(1)
+      expect(Option.isSome(yield* store.get(key))).toBe(true)
+    })
+  )
+)

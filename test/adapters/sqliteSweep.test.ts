@@ -57,6 +57,35 @@ describe("sweeping a SQLite file", () => {
   )
 
   test(
+    "removes no more than it was asked to, of all kinds together",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const store = Context.get(yield* storageOver(yield* connect(path)), Storage)
+        for (const kind of ["client", "grant", "limit"] as const) {
+          for (const id of ["a", "b"]) yield* store.insert({ ...recordOf(id, 1000), kind })
+        }
+        expect(yield* store.sweep(1000, 3)).toBe(3)
+        expect(yield* store.sweep(1000, 10)).toBe(3)
+      })
+    )
+  )
+
+  test(
+    "is held up by nothing that an older release, still at work, has made last for ever",
+    inFile((path) =>
+      Effect.gen(function* () {
+        const connection = yield* connect(path)
+        const store = Context.get(yield* storageOver(connection), Storage)
+        for (const id of ["a", "b"]) yield* store.insert(recordOf(id, 1000))
+        // It knows nothing of `sweep_at`.
+        connection.exec("UPDATE grants SET expires_at = NULL WHERE id = 'a'")
+        expect(yield* store.sweep(1000, 1)).toBe(1)
+        expect(connection.prepare(selectTimes).all()).toEqual([{ id: "a", expiresAt: null, sweepAt: null }])
+      })
+    )
+  )
+
+  test(
     "finds what has expired behind any number of records that were prolonged",
     inFile((path) =>
       Effect.gen(function* () {
