@@ -61,6 +61,20 @@ describe("Argon2id", () => {
     for (const one of here) expect(await one.verify(utf8.encode("password"), hash)).toBe(true)
   })
 
+  for (const one of here) {
+    test(`by ${one.name} is verified to the last bit`, async () => {
+      const password = utf8.encode("correct horse battery")
+      const phc = Option.getOrThrow(readPhc(await one.hash(password, small, salt)))
+      expect(await one.verify(password, writePhc(phc))).toBe(true)
+      for (const at of [0, 15, 31]) {
+        for (const bit of [1, 128]) {
+          const tag = phc.tag.map((byte, index) => (index === at ? byte ^ bit : byte))
+          expect([at, bit, await one.verify(password, writePhc({ ...phc, tag }))]).toEqual([at, bit, false])
+        }
+      }
+    })
+  }
+
   test("is hashed with a new salt each time", () =>
     withHasher(
       Effect.fnUntraced(function* (hasher) {
@@ -86,11 +100,14 @@ describe("a stored hash", () => {
         const others = [
           "",
           "password",
-          good.slice(0, -30),
+          // Of a length that base64 never has, and too short.
+          good.slice(0, -2),
+          good.slice(0, -28),
           good.replace("argon2id", "argon2i"),
           good.replace("v=19", "v=16"),
           good.replace("m=19456", "m=99999999"),
           good.replace("m=19456", "m=0"),
+          good.replace("t=2", "t=1000"),
           good.replace("p=1", "p=4"),
           `${good}=`,
           `${good}\n`,
