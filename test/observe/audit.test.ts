@@ -274,6 +274,15 @@ describe("a writer of lines", () => {
     expect(said).toEqual(["EBADF", "Over"])
   })
 
+  test("says at the end what found no room, where nothing came after it", async () => {
+    const { path, options, lines } = writerIn({ room: 10 })
+    const writer = makeLineWriter(await openAppending(path), options)
+    writer.write("one")
+    writer.write("longer than all the room")
+    expect(await writer.flush()).toBe(0)
+    expect(lines()).toEqual(["one", "lost 1"])
+  })
+
   test("keeps the order of what comes at once", async () => {
     const { path, options, lines } = writerIn({ room: 1_000_000 })
     const writer = makeLineWriter(await openAppending(path), options)

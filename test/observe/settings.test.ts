@@ -17,6 +17,10 @@ describe("the settings of whoever looks on", () => {
     expect(observing({ METRICS_HOST: "0.0.0.0", OTEL_SERVICE_NAME: "auth" }).metrics).toEqual(Option.none())
   })
 
+  test("are for this machine alone, unless another host is named", () => {
+    expect(observing({ METRICS_PORT: "9464" }).metrics).toEqual(Option.some({ host: "127.0.0.1", port: 9464 }))
+  })
+
   test("are what the variables say", () => {
     const { audit, metrics, otlp } = observing({
       AUDIT: "/var/log/tessera/audit.jsonl",
@@ -49,7 +53,9 @@ describe("the settings of whoever looks on", () => {
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://127.0.0.1:4317"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hunter2@127.0.0.1"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://:hunter2@127.0.0.1"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1/?key=hunter2"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1/#hunter2"],
     ["OTEL_EXPORTER_OTLP_HEADERS", "hunter2"],
     ["OTEL_EXPORTER_OTLP_HEADERS", "a=b,"],
     ["OTEL_EXPORTER_OTLP_HEADERS", "a=%0d%0ax: y"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Redacted, type Scope } from "effect"
 import { sealKeysIn } from "../../runtimes/server/SealKeyFile.ts"
@@ -73,6 +73,18 @@ describe("the file of seal keys", () => {
         const unmade = yield* Effect.flip(sealKeysIn(join(folder, "k".repeat(250))))
         expect(unmade.message).toContain("can't be kept in")
         expect(unmade.message).toContain("ENAMETOOLONG. Make the folder writable")
+      })
+    ))
+
+  test("is not made anew where a link to it leads nowhere, as to a disk that is away", () =>
+    scoped(
+      Effect.gen(function* () {
+        const folder = yield* throwawayFolder("keys")
+        const path = join(folder, "tessera.db.keys")
+        symlinkSync(join(folder, "away", "tessera.db.keys"), path)
+        const refusal = yield* Effect.flip(sealKeysIn(path))
+        expect(refusal.message).toContain(`the seal keys in ${path} can't be read: ENOENT`)
+        expect(readdirSync(folder)).toEqual(["tessera.db.keys"])
       })
     ))
 

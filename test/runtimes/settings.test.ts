@@ -111,6 +111,13 @@ describe("settings", () => {
     for (const complaint of complaints) expect(complaint).toMatch(/^[A-Z_]+: expected \S[^\n]*$/)
   })
 
+  test("take no time that a timer, or a token's expiry, has no room for", () => {
+    const longest = { REQUEST_TIMEOUT: "24 days", SHUTDOWN_TIMEOUT: "24 days", CODE_TTL: "36500 days" }
+    expect(complaintsOf(longest)).toEqual([])
+    const longer = { REQUEST_TIMEOUT: "25 days", SHUTDOWN_TIMEOUT: "25 days", CODE_TTL: "36501 days" }
+    expect(names(complaintsOf(longer)).sort()).toEqual(Object.keys(longer).sort())
+  })
+
   test("never say a value, which may be a secret in the wrong place", () => {
     const values = ["hunter2hunter2", "s3cr3t-in-a-url", "c2VjcmV0LWtleQ", "hush"]
     const said = complaintsOf({
