@@ -134,7 +134,8 @@ export const startCollector = Effect.gen(function* () {
       if (answer === "none") return
       try {
         if (answer === 200) receive(collector, request.url ?? "", body)
-        response.writeHead(answer).end()
+        // One that points elsewhere says where.
+        response.writeHead(answer, answer === 307 ? { location: "/elsewhere" } : {}).end()
       } catch (fault) {
         seen.faults.push(fault)
         response.writeHead(400).end()
