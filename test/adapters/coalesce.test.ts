@@ -265,6 +265,43 @@ describe("what travels together", () => {
   )
 
   test(
+    "a call that no answer came back for is a defect, and nobody else's answer",
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held()
+        const [first, second] = yield* Effect.all([start("a"), start("b")])
+        yield* turn
+        yield* batch(0).answer(Effect.succeed([Exit.succeed("A")]))
+        expect(yield* Fiber.join(first)).toBe("A")
+        const exit = yield* Fiber.await(second)
+        expect(Exit.isFailure(exit) && Cause.hasDies(exit.cause)).toBe(true)
+      })
+    )
+  )
+
+  test.each([
+    ["", false, 700],
+    [" who still waits", true, 800]
+  ])("those who share an answer have to the time of the most urgent of them%s", (_who, leaves, left) =>
+    run(
+      Effect.gen(function* () {
+        const { batch, start } = yield* held({ sameIdentity: "share" })
+        yield* start("slow")
+        yield* turn
+        const first = yield* start("a")
+        for (let more = 0; more < 2; more++) {
+          yield* TestClock.adjust(100)
+          yield* start("a")
+        }
+        yield* TestClock.adjust(100)
+        if (leaves) yield* Fiber.interrupt(first)
+        yield* upper(batch(0))
+        expect([batch(1).items, batch(1).left]).toEqual([["a"], left])
+      })
+    )()
+  )
+
+  test(
     "what waits patiently behind a slow batch leaves when the patience is over, and one timer looks after that",
     run(
       Effect.gen(function* () {

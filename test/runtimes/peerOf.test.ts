@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
+import type { HttpRequest } from "../../core/http/Http.ts"
+import { listen as onBun } from "../../runtimes/bun/listen.ts"
+import { listen as onNode } from "../../runtimes/node/listen.ts"
 import { peerOf } from "../../runtimes/peer/peerOf.ts"
 import { noProxies, parseTrustedProxies } from "../../runtimes/peer/TrustedProxies.ts"
+import { freePort } from "../harness/freePort.ts"
+import { sendTo } from "./given/wire.ts"
 
 const proxies = Result.getOrThrow(parseTrustedProxies("10.0.0.0/8,192.0.2.7,2001:db8::/32"))
 
@@ -37,5 +42,38 @@ describe("whose request it is", () => {
     (text) => {
       expect(Result.isFailure(parseTrustedProxies(text))).toBe(true)
     }
+  )
+})
+
+describe("the server tells it, as it listens", () => {
+  const serve = ({ peer }: HttpRequest) => ({ status: 200, headers: [], body: `${peer}` })
+  const here = Result.getOrThrow(parseTrustedProxies("127.0.0.1"))
+  const limits = { requestTimeout: 10_000, shutdownTimeout: 1000 }
+
+  test.each([
+    ["by Bun", onBun],
+    ["by node:http", onNode]
+  ] as const)("%s", (_how, listen) =>
+    Effect.gen(function* () {
+      const told = (trustedProxies: typeof here, ...forwardedFor: ReadonlyArray<string>) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const { port } = yield* listen({
+              host: "127.0.0.1",
+              port: yield* freePort,
+              serve,
+              trustedProxies,
+              ...limits
+            })
+            const headers = forwardedFor.map((text) => ["x-forwarded-for", text] as const)
+            return (yield* Effect.promise(() => sendTo(port)({ method: "GET", target: "/", headers }))).body
+          })
+        )
+      expect(yield* told(noProxies, "203.0.113.9")).toBe("127.0.0.1")
+      expect(yield* told(here)).toBe("127.0.0.1")
+      expect(yield* told(here, "203.0.113.9")).toBe("203.0.113.9")
+      // Our proxy has added a header of its own to that of the stranger.
+      expect(yield* told(here, "6.6.6.6", "203.0.113.9")).toBe("203.0.113.9")
+    }).pipe(Effect.runPromise)
   )
 })
