@@ -63,6 +63,10 @@ describe("an owner's list", () => {
 
         expect(yield* listed.pipe(stoppedAt(now + 1))).toEqual(["b"])
         expect(yield* lines).toBe(1)
+
+        // That of a record which is there stays, however old it is.
+        for (const later of [hour, 2 * hour]) expect(yield* listed.pipe(stoppedAt(now + later))).toEqual(["b"])
+        expect(yield* lines).toBe(1)
       })
     ))
 
