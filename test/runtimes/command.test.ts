@@ -329,11 +329,13 @@ describe("the doctor", () => {
         }))
         expect(yield* bad).toEqual({ status: 0, bad: [] })
 
-        chmodSync(keys, 0o644)
-        expect(yield* bad).toMatchObject({
-          status: 1,
-          bad: [{ what: "seal keys", advice: expect.stringContaining("chmod 600") }]
-        })
+        for (const mode of [0o604, 0o640]) {
+          chmodSync(keys, mode)
+          expect(yield* bad).toMatchObject({
+            status: 1,
+            bad: [{ what: "seal keys", advice: expect.stringContaining("chmod 600") }]
+          })
+        }
 
         renameSync(keys, `${keys}.away`)
         expect(yield* bad).toMatchObject({
