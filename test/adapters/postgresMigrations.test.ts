@@ -6,9 +6,10 @@ import { type Migration, migrations } from "../../adapters/postgres/migrations.t
 import { migrate, type PostgresOptions, plan } from "../../adapters/postgres/Postgres.ts"
 import { kinds } from "../../core/ports/Storage.ts"
 import { postgresUrl } from "../harness/given.ts"
+import { pollUntil } from "../harness/pollUntil.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { freshDatabase, tell } from "./postgres/freshDatabase.ts"
-import { key, openStore, record } from "./postgres/withStore.ts"
+import { key, meddler, openStore, record } from "./postgres/withStore.ts"
 
 const optionsFor = (url: string): PostgresOptions => ({ url: Redacted.make(url) })
 
@@ -89,6 +90,39 @@ describe("migrations", () => {
           })
         )
       })
+    )
+  )
+
+  test(
+    "wait for whoever is at it already, and then find what is done",
+    onFreshDatabase((url) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          yield* migrate(optionsFor(url))
+          const other = yield* meddler(url)
+          yield* other.say("BEGIN")
+          yield* other.say("SELECT id FROM tessera.migration_lock WHERE id = 1 FOR UPDATE")
+          const waiting = yield* Effect.forkChild(migrateTo(optionsFor(url), [...migrations, addition]))
+          const tries = new Set<string>()
+          const triesTwice = Effect.map(
+            tell(
+              url,
+              "SELECT xact_start::text AS began FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%migration_lock%'"
+            ),
+            (rows) => {
+              for (const { began } of rows) tries.add(String(began))
+              return tries.size > 1
+            }
+          )
+          // It never waits for long at a time, so as not to be in anybody's way.
+          expect(yield* pollUntil(triesTwice, 20_000)).toBe(true)
+          yield* other.say(
+            `INSERT INTO tessera.migrations (number, name, readable_from) VALUES (${addition.number}, 'by the other', 1)`
+          )
+          yield* other.say("COMMIT")
+          expect(yield* Fiber.join(waiting)).toEqual([])
+        })
+      )
     )
   )
 

@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test"
+import { failureOf, isLostRace, isRowsFault, unavailable } from "../../../adapters/postgres/outcome.ts"
+
+const said = (severity: string | undefined, code: string) =>
+  failureOf({ ...(severity === undefined ? {} : { severity }), code, message: "Key (id)=(half-of-a-token)" })
+
+test.each([
+  ["ERROR", "23505", "not_done"],
+  ["ERROR", "53200", "not_done"],
+  ["ERROR", "57014", "not_done"],
+  // The connection is gone with it, and perhaps the answer to what was written.
+  ["FATAL", "53200", "unknown"],
+  ["FATAL", "57014", "unknown"],
+  ["FATAL", "57P01", "unknown"],
+  ["ERROR", "57P01", "unknown"],
+  ["ERROR", "08006", "unknown"],
+  ["ERROR", "40003", "unknown"],
+  ["ERROR", "XX000", "unknown"],
+  [undefined, "ECONNRESET", "unknown"]
+] as const)("a write that ends in %s %s is %s, and a read is always not done", (severity, code, outcome) => {
+  const failure = said(severity, code)
+  expect(unavailable(failure, true).outcome).toBe(outcome)
+  expect(unavailable(failure, false).outcome).toBe("not_done")
+})
+
+test("only what the server rolled back is said again", () => {
+  for (const code of ["40001", "40P01"]) {
+    expect([isLostRace(said("ERROR", code)), isRowsFault(said("ERROR", code))]).toEqual([true, true])
+    expect([isLostRace(said("FATAL", code)), isRowsFault(said("FATAL", code))]).toEqual([false, false])
+  }
+})
+
+test("what the server says is passed on where it can't quote a value, and nowhere else", () => {
+  expect(said("ERROR", "53200").message).toContain("half-of-a-token")
+  for (const code of ["22P02", "23505", "42703", "XX000"]) {
+    expect(said("ERROR", code).message).toBe(`PostgreSQL answered ${code}`)
+  }
+})
+
+test("a code of the system's own is no word of the server's, even where it looks like one", () => {
+  expect(said(undefined, "EPIPE").message).toBe("no answer from PostgreSQL (EPIPE)")
+})
