@@ -4,7 +4,7 @@ import { neutralise } from "./neutralise.ts"
 
 export const keyNameLength = 100
 /** A hundred years: what is to last longer is to have no end. */
-const longestKeyLifetime: Millis = 36_525 * 86_400_000
+export const longestKeyLifetime: Millis = 36_525 * 86_400_000
 
 /** An API key that nobody can be given. */
 export class BadKeyTerms extends Schema.TaggedError<BadKeyTerms>()("BadKeyTerms", {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Option } from "effect"
-import { emailLength, normaliseEmail } from "../../core/accounts/Email.ts"
+import { normaliseEmail } from "../../core/accounts/Email.ts"
+import { emailLength } from "../../core/rules/AccountLengths.ts"
 
 const read = (text: string) => Option.getOrUndefined(Option.map(normaliseEmail(text), String))
 

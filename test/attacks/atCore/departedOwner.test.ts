@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { removeAccount } from "../../../core/accounts/removal.ts"
-import { currentInstant } from "../../../core/server/Grants.ts"
+import { currentInstant } from "../../../core/rules/Instant.ts"
 import { addAccount, Browser, inHouse } from "../../accounts/House.ts"
 
 describe("an owner who saw the removal coming", () => {
