@@ -18,6 +18,12 @@ const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([0-9]{1,5}))?([
 /** RFC 8252 §7.1: the reversed domain name has a dot, which `javascript:` and `data:` lack. */
 const privateUse = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/
 
+/**
+ * Programs that strangers have long had, and that return by a name without a dot: editors and what extends them, and a
+ * terminal, which speak the Model Context Protocol. Whose any other such name is, nobody could say.
+ */
+const knownPrograms = /^(?:cursor|vscode|vscode-insiders|vscodium|warp|windsurf):\/\/[^/?]/
+
 export type RedirectUriFault =
   | "unprintable"
   | "backslash"
@@ -34,7 +40,9 @@ const faultOf = (text: string): RedirectUriFault | undefined => {
   if (text.includes("#")) return "fragment"
   if (!URL.canParse(text)) return "not_absolute"
   const url = new URL(text)
-  if (url.protocol !== "https:" && url.protocol !== "http:") return privateUse.test(text) ? undefined : "scheme"
+  if (url.protocol !== "https:" && url.protocol !== "http:") {
+    return privateUse.test(text) || knownPrograms.test(text) ? undefined : "scheme"
+  }
   const written = authority.exec(text)?.[1]
   if (written === undefined) return "not_absolute"
   if (written.includes("@")) return "userinfo"

@@ -21,6 +21,10 @@ describe("a redirect URI that may be registered", () => {
     "http://localhost:3000/callback?a=b",
     "com.example.app:/oauth",
     "com.example.app://cb",
+    "cursor://anysphere.cursor-mcp/oauth/callback",
+    "vscode://saoudrizwan.claude-dev/mcp-auth/callback/7f3a",
+    "vscode-insiders://saoudrizwan.claude-dev/mcp-auth/callback/7f3a",
+    "warp://mcp/oauth2callback",
     `https://app.example.org/${"a".repeat(2024)}`
   ]
   for (const uri of good)
@@ -48,6 +52,12 @@ describe("a redirect URI that may be registered", () => {
     ["file:///etc/passwd", "scheme"],
     ["myapp://cb", "scheme"],
     ["ftp://a.example/", "scheme"],
+    ["cursor:alert(1)", "scheme"],
+    ["cursor:/oauth/callback", "scheme"],
+    ["cursor:///oauth/callback", "scheme"],
+    ["CURSOR://anysphere.cursor-mcp/oauth/callback", "scheme"],
+    ["cursors://anysphere.cursor-mcp/oauth/callback", "scheme"],
+    ["x-cursor://anysphere.cursor-mcp/oauth/callback", "scheme"],
     ["COM.example.app:/cb", "scheme"],
     ["http://evil.example/http://localhost/cb", "http_beyond_loopback"],
     ["http://evil.example/?http://127.0.0.1:80", "http_beyond_loopback"],
