@@ -14,7 +14,7 @@ export interface Allowance {
 export interface LimitKey {
   readonly allowance: Allowance
   readonly workspace: WorkspaceId
-  /** Whose share it is: a client, a grant, a digest of an email, a network. Never a secret. */
+  /** Whose share it is: a client, a grant by its mark, a digest of an email, a network. Never a secret. */
   readonly of: string
 }
 

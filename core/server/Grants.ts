@@ -17,7 +17,7 @@ import type { Entropy } from "../ports/Entropy.ts"
 import type { Limiter } from "../ports/Limiter.ts"
 import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { hexOf } from "../rules/Hex.ts"
-import { type GrantId, grantIdOf, idLength, type UserId } from "../rules/Id.ts"
+import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import {
@@ -285,7 +285,7 @@ export const makeGrants = ({
       if (Result.isFailure(opened)) return Effect.fail(new InvalidGrant({ reason: opened.failure }))
       const presented = opened.success
       // The client's name is in the key, so that a stranger with a stolen text uses up no share but its own.
-      const of = `${by.client.id} ${presented.grant}`
+      const of = `${by.client.id} ${grantMark(presented.grant)}`
       return Effect.flatMapEager(limiter.take({ allowance: allowances.grant, workspace, of }), () => {
         const drawn = fresh(sealer)
         const decided = decide(workspace, presented.grant, (grant) =>
