@@ -12,7 +12,9 @@ import {
 import { join } from "node:path"
 import { Context, Effect, Layer, Option, type Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
+import type { Connection } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
+import { migrate } from "../../adapters/sqlite/migrate.ts"
 import { layer } from "../../adapters/sqlite/Sqlite.ts"
 import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
@@ -212,6 +214,47 @@ describe("the SQLite file", () => {
         yield* refused(path, "foreign")
       })
     )()
+  )
+
+  const meetings: ReadonlyArray<
+    readonly [what: string, meanwhile: (other: Connection) => void, outcome: "Failure" | "Success"]
+  > = [
+    ["brought up to date", (other) => void migrate(other), "Success"],
+    ["made newer", (other) => other.exec("PRAGMA user_version = 1000"), "Failure"]
+  ]
+  test.each([...meetings])(
+    "that was %s while the lock was waited for is looked at again",
+    (_what, meanwhile, outcome) =>
+      inFolder((folder) =>
+        Effect.sync(() => {
+          const path = join(folder, "tessera.db")
+          const [connection, other] = [open(path), open(path)]
+          const exec = (sql: string): void => {
+            if (sql === "BEGIN IMMEDIATE") meanwhile(other)
+            connection.exec(sql)
+          }
+          expect(migrate({ ...connection, exec })._tag).toBe(outcome)
+          connection.close()
+          other.close()
+        })
+      )()
+  )
+
+  test(
+    "that could not be brought up to date can be by the next try",
+    inFolder((folder) =>
+      Effect.sync(() => {
+        const connection = open(join(folder, "tessera.db"))
+        let failures = 1
+        const exec = (sql: string) => {
+          if (sql.startsWith("PRAGMA user_version") && failures-- > 0) throw new Error("disk I/O error")
+          connection.exec(sql)
+        }
+        expect(() => migrate({ ...connection, exec })).toThrow("disk I/O error")
+        expect(migrate({ ...connection, exec })._tag).toBe("Success")
+        connection.close()
+      })
+    )
   )
 
   test(

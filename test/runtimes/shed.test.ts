@@ -32,4 +32,9 @@ describe("under overload", () => {
     const serve = shed(() => fine, 1)
     for (let i = 0; i < 10; i++) expect((await serve(request)).status).toBe(200)
   })
+
+  test("what a host's own server rejects makes room again", async () => {
+    const serve = shed(() => Promise.reject(new Error("the host's own trouble")), 1)
+    for (let i = 0; i < 3; i++) await expect(Promise.resolve(serve(request))).rejects.toThrow("the host's own trouble")
+  })
 })
