@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import type { Connection } from "./Connection.ts"
+import type { Driver } from "./Connection.ts"
 import { DatabaseRefused } from "./DatabaseRefused.ts"
 import { MigrationsPending } from "./MigrationsPending.ts"
 import { migrations } from "./migrations.ts"
@@ -19,7 +19,7 @@ const selectHeader = `
   FROM pragma_application_id, pragma_user_version`
 
 // The columns are integers by SQLite's own making, named as in the interface.
-const header = (connection: Connection): Header => connection.prepare(selectHeader).get() as Header
+const header = (connection: Driver): Header => connection.prepare(selectHeader).get() as Header
 
 const refusal = ({ application, version, tables }: Header): DatabaseRefused | undefined => {
   if (application !== ourApplication && (application !== 0 || version !== 0 || tables !== 0)) {
@@ -35,7 +35,7 @@ const refusal = ({ application, version, tables }: Header): DatabaseRefused | un
 }
 
 /** Refuses where `migrate` would have something to do. It changes nothing. */
-export const requireUpToDate = (connection: Connection): Result.Result<void, DatabaseRefused | MigrationsPending> => {
+export const requireUpToDate = (connection: Driver): Result.Result<void, DatabaseRefused | MigrationsPending> => {
   const found = header(connection)
   const refused = refusal(found)
   if (refused !== undefined) return Result.fail(refused)
@@ -51,7 +51,7 @@ export const requireUpToDate = (connection: Connection): Result.Result<void, Dat
  * Brings the file to this version's schema, or refuses it untouched. Processes that start at once take turns at the
  * write lock, and look again once they have it. Throws what the driver throws, with nothing half done.
  */
-export const migrate = (connection: Connection): Result.Result<void, DatabaseRefused> => {
+export const migrate = (connection: Driver): Result.Result<void, DatabaseRefused> => {
   const found = header(connection)
   const refused = refusal(found)
   if (refused !== undefined) return Result.fail(refused)

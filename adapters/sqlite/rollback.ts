@@ -1,7 +1,7 @@
-import type { Connection } from "./Connection.ts"
+import type { Driver } from "./Connection.ts"
 
 /** After a failure inside of a transaction, which SQLite may have rolled back by itself. */
-export const rollback = (connection: Connection): void => {
+export const rollback = (connection: Driver): void => {
   try {
     connection.exec("ROLLBACK")
   } catch {

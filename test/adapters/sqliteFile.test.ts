@@ -12,7 +12,7 @@ import {
 import { join } from "node:path"
 import { Context, Effect, Layer, Option, type Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
-import type { Connection } from "../../adapters/sqlite/Connection.ts"
+import type { Driver } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
 import { migrate } from "../../adapters/sqlite/migrate.ts"
 import { layer } from "../../adapters/sqlite/Sqlite.ts"
@@ -217,7 +217,7 @@ describe("the SQLite file", () => {
   )
 
   const meetings: ReadonlyArray<
-    readonly [what: string, meanwhile: (other: Connection) => void, outcome: "Failure" | "Success"]
+    readonly [what: string, meanwhile: (other: Driver) => void, outcome: "Failure" | "Success"]
   > = [
     ["brought up to date", (other) => void migrate(other), "Success"],
     ["made newer", (other) => other.exec("PRAGMA user_version = 1000"), "Failure"]
