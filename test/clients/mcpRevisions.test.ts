@@ -190,7 +190,7 @@ describe("an MCP endpoint in an application of one's own", () => {
                 const beside = await fetch(`${origin + prefix}/orders`, bearing(token))
                 expect(beside.status).toBe(401)
               }
-              // Who says nothing of the resource speaks of all that is below the issuer (DESIGN section 5).
+              // Who says nothing of the resource speaks of all that is below the issuer.
               const orders = `${origin + prefix}/orders`
               expect(strictly(orders, "ada")).rejects.toThrow(`the metadata is of ${origin + prefix}`)
             })

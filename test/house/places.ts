@@ -1,6 +1,6 @@
 import type { Rule } from "./Rule.ts"
 
-/** DESIGN section 3: what may lie at the top beside dotfiles. Whoever wants one more changes the design first. */
+/** What may lie at the top beside dotfiles. */
 const top = [
   "package.json",
   "package-lock.json",

@@ -5,7 +5,7 @@ import { ScopeName, ScopeRegistry, standardScopes } from "../../core/rules/Scope
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000]
 
-describe("the standard policy (DESIGN section 5)", () => {
+describe("the standard policy", () => {
   test("is what the design says", () => {
     expect(standardPolicy).toEqual({
       codeTtl: 60 * second,

@@ -23,7 +23,7 @@ const second = 1000
 const minute = 60 * second
 const day = 24 * 60 * minute
 
-/** The defaults of DESIGN section 5. */
+/** What a server does that nobody has configured. */
 export const defaultWorld: World = {
   seed: 1,
   startsAt: 1_795_219_200_000,

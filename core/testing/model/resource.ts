@@ -22,7 +22,7 @@ export const resourceText = (ask: ResourceAsk, world: World, workspace: Workspac
 
 const isWithin = (narrow: string, wide: string): boolean => narrow === wide || narrow.startsWith(`${wide}/`)
 
-/** DESIGN section 5: with or without a slash at the end it is the same resource. */
+/** With or without a slash at the end it is the same resource. */
 export const sameResource = (text: string): string => (text.endsWith("/") ? text.slice(0, -1) : text)
 
 export type Target = "invalid" | { readonly resource: string | null }

@@ -5,7 +5,7 @@ const registry: ReadonlyArray<Scope> = ["api", "profile"]
 /** RFC 6749 §3.1: a parameter without a value was not sent. */
 const wasSent = (asked: string | null): asked is string => asked !== null && asked !== ""
 
-/** DESIGN section 5: omitted means `api`; unknown ones beside known ones are dropped; nothing left is `invalid_scope`. */
+/** Omitted means `api`; unknown ones beside known ones are dropped; nothing left is `invalid_scope`. */
 export const grantable = (asked: string | null): ReadonlyArray<Scope> => {
   if (!wasSent(asked)) return ["api"]
   const words = asked.split(" ")
