@@ -30,6 +30,17 @@ const described = (client: Client, usedAt: number | null) => ({
   last_used_at: usedAt === null ? null : new Date(usedAt).toISOString()
 })
 
+const inWords = (shown: ReturnType<typeof described>): ReadonlyArray<string> => {
+  const read = {
+    ...shown,
+    client_id_issued_at: timeText(shown.client_id_issued_at * 1000),
+    last_used_at: shown.last_used_at ?? "-"
+  }
+  return facts(
+    Object.entries(read).map(([name, value]) => [name, Array.isArray(value) ? value.join(" ") : String(value)])
+  )
+}
+
 const list = Command.make("list", { json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
@@ -67,13 +78,7 @@ const show = Command.make("show", { id, json }, (given) =>
       const client = yield* parts.clients.find(workspace.id, yield* readId(given.id))
       if (client === undefined || !isKnown(client, yield* currentInstant)) return yield* unknown
       const shown = described(client, yield* lastUse(administration, client))
-      yield* print(
-        given.json,
-        shown,
-        facts(
-          Object.entries(shown).map(([name, value]) => [name, Array.isArray(value) ? value.join(" ") : String(value)])
-        )
-      )
+      yield* print(given.json, shown, inWords(shown))
     })
   )
 ).pipe(Command.withDescription("Show one client"))

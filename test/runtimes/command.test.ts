@@ -170,7 +170,10 @@ describe("the command line", () => {
         expect(list.stdout).toContain("App")
         expect(list.stdout).toContain(client_id)
         expect((yield* run("client", "disable", client_id, "--json")).stdout).toContain('"disabled": true')
-        expect((yield* run("client", "show", client_id)).stdout).toMatch(/disabled\s+true/)
+        const told = (yield* run("client", "show", client_id)).stdout
+        expect(told).toMatch(/disabled\s+true/)
+        expect(told).toMatch(/client_id_issued_at\s+\d{4}-\d\d-\d\dT/)
+        expect(told).toMatch(/last_used_at\s+-$/m)
         expect((yield* run("client", "enable", client_id)).status).toBe(0)
         const shown = yield* run("client", "show", client_id, "--json")
         expect(read(shown.stdout)).toMatchObject({ client_id, client_name: "Job", made_by: "owner" })
