@@ -20,8 +20,10 @@ const many = 1_000_000
 const values = few
 const inWorkspaces = 10_000
 const tokensInWorkspaces = 2000
-/** A code makes a grant, and few would not be few for long. */
-const workloads: ReadonlyArray<Workload> = ["client_credentials", "bearer_check", "introspection", "refresh"]
+/** What a grant costs to read, and to swap. */
+const bare: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
+/** The same beside a client's secret. No code exchange: each makes a grant, and few would not be few for long. */
+const withSecret: ReadonlyArray<Workload> = ["client_credentials", "introspection"]
 
 interface Side {
   readonly url: string
@@ -34,7 +36,6 @@ export const growth: Part = {
   about: "1,000 and 1,000,000 stored grants, 1 and 1,000 workspaces, 1 to 256 connections",
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
-    const options = closely(setting.options)
     const generator = yield* startGenerator()
     const results: Array<Result> = []
 
@@ -49,7 +50,8 @@ export const growth: Part = {
               subject: yield* tessera(setting, { store: large.url, grants: many, filled: store !== "memory" })
             }
           ]
-          for (const workload of workloads) {
+          for (const workload of [...bare, ...withSecret]) {
+            const options = bare.includes(workload) ? closely(setting.options) : briefly(setting.options)
             const entrants = sides.map(({ families, name, subject }) =>
               entrant({
                 generator,
@@ -98,6 +100,7 @@ export const growth: Part = {
       Effect.gen(function* () {
         // As many clients, grants and tokens on either side, or it is them that are compared.
         const all = { grants: inWorkspaces, clients: 1000 }
+        const options = closely(setting.options)
         const one = yield* tessera(setting, all)
         const thousand = yield* tessera(setting, { ...all, workspaces: 1000 })
         for (const workload of ["client_credentials", "bearer_check"] as const) {
