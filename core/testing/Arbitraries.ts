@@ -5,7 +5,7 @@ import { Grant as GrantSchema } from "../grant/Grant.ts"
 import type { Principal } from "../grant/Principal.ts"
 import { ClientId, GrantId, UserId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
-import { type CodeChallenge, CodeVerifier, readChallenge } from "../rules/Pkce.ts"
+import { type CodeChallenge, CodeVerifier } from "../rules/Pkce.ts"
 import { Policy } from "../rules/Policy.ts"
 import { RedirectTarget, RedirectUri } from "../rules/RedirectUri.ts"
 import { Resource } from "../rules/Resource.ts"
@@ -224,6 +224,3 @@ export const token: Arbitrary<Token> = flatMap(
       }))
     )
 )
-
-/** Whether a text is one that a challenge may be: for those who make their own. */
-export const isChallenge = (text: string): boolean => readChallenge(text)._tag === "Some"
