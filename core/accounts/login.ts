@@ -61,9 +61,11 @@ export const loginFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): 
       const notice = lateFormNotice(partsOf(returnTo).query)
       return yield* draw(parts, call, 200, { returnTo, ...(notice === undefined ? {} : { notice }) })
     }
-    const text = `You are signed in as ${here.value.account.email}. Sign in below to change to another account.`
-    return yield* draw(parts, call, 200, { returnTo, notice: { kind: "done", text } })
+    return yield* draw(parts, call, 200, { returnTo, signedInAs: here.value.account.email })
   })
+
+const outdated = "This page was open for too long, or your browser keeps no cookies. Please sign in again."
+const overtaken = "This form is out of date: you signed in in another tab."
 
 /** The same words, whichever of the two was wrong. */
 const wrong = "The email or the password is not right."
@@ -75,9 +77,12 @@ export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endp
     const email = form.get("email") ?? ""
     if (!isOwnForm(parts, call, form)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
-      const problem =
-        "This page was open for too long, you signed in in another tab, or your browser keeps no cookies. Please sign in again."
-      return yield* draw(parts, call, 403, { returnTo, problem, ...(email === "" ? {} : { email }) })
+      const here = yield* accounts.here(call.workspace, call.request)
+      return yield* draw(parts, call, 403, {
+        returnTo,
+        ...(email === "" ? {} : { email }),
+        ...(here._tag === "None" ? { problem: outdated } : { problem: overtaken, signedInAs: here.value.account.email })
+      })
     }
     const password = form.get("password") ?? ""
     if (email === "" || password === "") {

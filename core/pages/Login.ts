@@ -1,8 +1,9 @@
 import { emailLength, passwordBytes } from "../rules/AccountLengths.ts"
+import { breakable } from "./breakable.ts"
 import { clientName } from "./Consent.ts"
 import type { Document } from "./Document.ts"
 import { field, hidden } from "./Field.ts"
-import { html } from "./Html.ts"
+import { type Html, html } from "./Html.ts"
 import { card } from "./Layout.ts"
 import { type Notice, notice, problemLine } from "./Notice.ts"
 import type { Place } from "./Place.ts"
@@ -18,9 +19,17 @@ export interface LoginPage {
   readonly problem?: string
   /** What led here: "You are signed out.", "Please sign in again." */
   readonly notice?: Notice
+  /** The email of who is signed in already, and may go on without doing so again. */
+  readonly signedInAs?: string
   /** Whom the person signs in for: the application's name as registered, where they came from its authorization request. */
   readonly forClient?: string
 }
+
+const goOn = (
+  email: string,
+  returnTo: string
+): Html => html`${notice({ kind: "done", text: `You are signed in as ${email}. Sign in below to change to another account.` })}
+<p class="actions"><a class="button wide" href="${returnTo}"><span>Continue as <bdi>${breakable(email)}</bdi></span></a></p>`
 
 export const loginPage = (place: Place, model: LoginPage): Document => ({
   title: model.problem === undefined ? "Sign in" : "Problem: Sign in",
@@ -37,6 +46,7 @@ ${
 }
 ${model.notice !== undefined && notice(model.notice)}
 ${model.problem !== undefined && problemLine(model.problem)}
+${model.signedInAs !== undefined && goOn(model.signedInAs, model.returnTo)}
 <form method="post" action="${place.base}/login">
 ${hidden({ csrf: model.csrf, return_to: model.returnTo })}
 ${field({ label: "Email", name: "email", type: "email", autocomplete: "username", value: model.email, autofocus: model.email === undefined, maxlength: emailLength })}

@@ -304,6 +304,28 @@ describe("the login form", () => {
       })
     ))
 
+  test("lets who is signed in go on as they are, there and where it was drawn before they were", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        const target = "/oauth/authorize?client_id=a&state=b"
+        const drawn = yield* browser.get(`/login?return_to=${encodeURIComponent(target)}`)
+        expect(drawn.body).not.toContain("Continue as")
+        yield* browser.signIn()
+        const session = sessionOf(browser)
+        const goOn = /<a [^>]*href="\/oauth\/authorize\?client_id=a&amp;state=b"><span>Continue as/
+        expect((yield* browser.get(`/login?return_to=${encodeURIComponent(target)}`)).body).toMatch(goOn)
+        const form = { ...hiddenFields(drawn.body), email: "ada@example.com", password }
+        const late = yield* browser.send("POST", "/login", form)
+        expect([late.status, late.body]).toEqual([403, expect.stringMatching(goOn)])
+        expect(late.body).toContain("you signed in in another tab")
+        expect(sessionOf(browser)).toBe(session)
+        const elsewhere = { ...form, return_to: "https://evil.example/" }
+        expect((yield* browser.send("POST", "/login", elsewhere)).body).toMatch(/href="\/settings"><span>Continue as/)
+      })
+    ))
+
   test("takes of its network's share, unless it was forged", () => {
     const { limiter, taken } = watchedLimiter()
     return inHouse(

@@ -257,6 +257,21 @@ describe("what people do", () => {
     expect(await application.works(await application.tokens(tab.url(), secure))).toBe(true)
   })
 
+  test("whoever signed in in one tab goes on in the other as they are", async () => {
+    const other = await context.newPage()
+    await tab.goto(url())
+    await other.goto(application.authorizationUrl(secure, { state: "other" }))
+    await signIn()
+    await button("Approve").waitFor()
+    await signIn(other)
+    await other.getByRole("link", { name: `Continue as ${owner.email}` }).click()
+    await button("Approve", other).click()
+    await atClient(other)
+    await button("Approve").click()
+    await atClient()
+    expect([returned().state, returned(other).state]).toEqual(["a b&c=d/é", "other"])
+  })
+
   test("two consent pages at once give two codes", async () => {
     await toConsent()
     const other = await context.newPage()

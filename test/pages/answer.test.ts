@@ -58,6 +58,7 @@ describe("the policy", () => {
     expect(leadsAway).toEqual([
       "login",
       "login-problem",
+      "login-signed-in",
       "consent",
       "consent-loopback",
       "consent-app",

@@ -116,6 +116,17 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         forClient: say("Claude")
       })
     ],
+    [
+      "login-signed-in",
+      loginPage(place, {
+        csrf: say("csrf-value"),
+        returnTo: say("/t/northwind/oauth/authorize?client_id=x7Kq"),
+        email: say("ada@northwind.example"),
+        problem: say("This form is out of date: you signed in in another tab."),
+        signedInAs: say("ada@northwind.example"),
+        forClient: say("Claude")
+      })
+    ],
     ["set-up", setUpPage(place, account)],
     [
       "set-up-problem",
