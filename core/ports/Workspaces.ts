@@ -21,18 +21,26 @@ export class Workspaces extends Context.Service<
 
   /** Many, told apart by the request's host, and by the path where issuers share one. */
   static readonly layerByHost = (workspaces: Iterable<Workspace>) => {
-    const byHost = new Map<string, Array<Workspace>>()
+    const shared = new Map<string, Array<Workspace>>()
     for (const workspace of workspaces) {
-      for (const host of hostsOf(workspace)) byHost.set(host, [...(byHost.get(host) ?? []), workspace])
+      for (const host of hostsOf(workspace)) shared.set(host, [...(shared.get(host) ?? []), workspace])
     }
-    for (const sharing of byHost.values()) {
+    /** Hosts that are one workspace's as a whole, as most are: nothing more need be looked at. */
+    const whole = new Map<string, Workspace>()
+    for (const [host, sharing] of shared) {
       // The longest path first, so that `/a/b` is not taken for `/a`.
       sharing.sort((a, b) => basePath(b.issuer).length - basePath(a.issuer).length)
+      const [first, second] = sharing
+      if (first === undefined || second !== undefined || basePath(first.issuer) !== "") continue
+      whole.set(host, first)
+      shared.delete(host)
     }
     return Layer.succeed(Workspaces, {
       resolve: (request) => {
-        const sharing = byHost.get((request.headers.get("host") ?? "").toLowerCase())
-        return sharing?.find((workspace) => pathBelow(workspace, request.path) !== undefined)
+        const host = (request.headers.get("host") ?? "").toLowerCase()
+        return (
+          whole.get(host) ?? shared.get(host)?.find((workspace) => pathBelow(workspace, request.path) !== undefined)
+        )
       }
     })
   }
