@@ -19,10 +19,15 @@ const loopback = /^http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([0-9]{1,5}))?([
 const privateUse = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/
 
 /**
- * Programs that strangers have long had, and that return by a name without a dot: editors and what extends them, and a
- * terminal, which speak the Model Context Protocol. Whose any other such name is, nobody could say.
+ * Programs that strangers have long had, and that return by a name without a dot: editors, each to one of its extensions,
+ * and a terminal, which speak the Model Context Protocol. Whose any other such name is, nobody could say.
+ *
+ * These names open more than sign-ins: a file, a clone, a set-up of tools with its command in the query. A client that
+ * registered itself has a browser sent to its address unasked, so only a path that tells of signing in is let in, as it
+ * is read and without a query.
  */
-const knownPrograms = /^(?:cursor|vscode|vscode-insiders|vscodium|warp|windsurf):\/\/[^/?]/
+const knownPrograms =
+  /^(?:(?:cursor|vscode|vscode-insiders|vscodium|windsurf):\/\/[\w-]+\.[\w-]+|warp:\/\/mcp)(?=\/.*[Aa]uth)(?:\/[\w~-][\w.~-]*)+\/?$/
 
 export type RedirectUriFault =
   | "unprintable"

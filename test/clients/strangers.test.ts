@@ -285,6 +285,15 @@ describe("what is turned away, and says why", () => {
     expect(error_description).toContain("number 1")
   })
 
+  test.each([
+    "cursor://anysphere.cursor-deeplink/mcp/install?name=x&config=eyJjb21tYW5kIjoieCJ9",
+    "vscode://file/etc/passwd",
+    "vscode://vscode.git/clone?url=https://evil.example/x.git"
+  ])("%s, which is no way back from a sign-in but a command to a program", async (uri) => {
+    const { error } = await refusal({ redirect_uris: [uri], token_endpoint_auth_method: "none" })
+    expect(error).toBe("invalid_redirect_uri")
+  })
+
   test.each(["javascript:alert(1)//.x", "data:text/html,x.y", "vbscript:a.b", "file:///etc/passwd.x", "about:blank"])(
     "%s as a redirect URI",
     async (uri) => {
