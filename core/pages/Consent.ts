@@ -57,7 +57,7 @@ const destination = (address: ReturnAddress): Html => {
     case "thisDevice":
       return html`an application on this device, at <strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
     case "app":
-      return html`the application on this device that opens <strong class="host"><bdi>${breakable(`${address.scheme}:`)}</bdi></strong> links`
+      return html`the application on this device that opens <strong class="host"><bdi>${breakable(address.opens)}</bdi></strong> links`
     case "unknown":
       return html`the application`
   }

@@ -6,13 +6,13 @@ const hostOf = (address: ReturnAddress): string | undefined => {
     case "thisDevice":
       return address.host
     case "app":
-      return `${address.scheme}:`
+      return address.opens
     case "unknown":
       return undefined
   }
 }
 
-/** The hosts, or the schemes, of a client's redirect URIs, each once. */
+/** The hosts of a client's redirect URIs, or how the links of an application begin, each once. */
 export const returnHosts = (redirectUris: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(redirectUris.map((uri) => hostOf(returnAddress(uri))).filter((host) => host !== undefined))
 ]

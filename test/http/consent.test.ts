@@ -25,6 +25,24 @@ const change = (world: World, client: TestClient, by: (stored: Client) => Client
 
 const events = (world: World) => world.audit.map(({ event }) => event)
 
+describe("the consent page", () => {
+  const ways = [
+    ["com.example.notes://cb", "com.example.notes:"],
+    ["vscode://notes.sync/auth", "vscode://notes.sync"],
+    ["warp://mcp/oauth2callback", "warp://mcp"]
+  ] as const
+  for (const [redirect_uri, told] of ways) {
+    test(`says of ${redirect_uri} which application it returns to, of an editor's which of its extensions`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { redirect_uris: [redirect_uri] })
+          const page = (yield* ask(world, client, { redirect_uri })).body
+          expect(/that opens <[^>]*><bdi>(.*?)<\/bdi>/.exec(page.replaceAll("<wbr>", ""))?.[1]).toBe(told)
+        })
+      ))
+  }
+})
+
 describe("an answer to the consent page", () => {
   test("is noted: who let whom do what, under the request's id", () =>
     inWorld((world) =>

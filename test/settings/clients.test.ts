@@ -34,7 +34,12 @@ describe("registered clients", () => {
       Effect.gen(function* () {
         const client = yield* registerClient(world, {
           client_name: "Numbers",
-          redirect_uris: ["https://numbers.example/cb", "http://127.0.0.1:8080/cb", "com.example.numbers:/cb"]
+          redirect_uris: [
+            "https://numbers.example/cb",
+            "http://127.0.0.1:8080/cb",
+            "com.example.numbers:/cb",
+            "vscode://numbers.sums/auth"
+          ]
         })
         const before = yield* look(world, "owner", "clients")
         for (const words of [
@@ -44,6 +49,7 @@ describe("registered clients", () => {
           "numbers.example",
           "127.0.0.1:8080",
           "com.example.numbers:",
+          "vscode://numbers.sums",
           "<dd>Never</dd>"
         ]) {
           expect(before.body.replaceAll("<wbr>", "")).toContain(words)

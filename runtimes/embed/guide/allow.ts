@@ -17,11 +17,11 @@ const ask = (path, init) => fetch("/auth/consent/" + path, init).then((answer) =
 const told = await ask("model" + location.search)
 if (told.continueTo) location.replace(told.continueTo)
 else if (told.state === "consent") {
-  const { host, scheme } = told.client.returnsTo
+  const { host, opens } = told.client.returnsTo
   find("h1").textContent = "Allow " + told.client.name + "?"
   find("#account").textContent = told.account
   find("#switch").href = told.switchAccount
-  find("#returns-to").textContent = host ?? scheme ?? "the application"
+  find("#returns-to").textContent = host ?? opens ?? "the application"
   find("ul").append(...told.scopes.map(({ words }) => Object.assign(document.createElement("li"), { textContent: words })))
   for (const button of document.querySelectorAll("button")) button.onclick = () => decide(button.value)
   find("main").hidden = false
