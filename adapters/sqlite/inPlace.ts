@@ -1,4 +1,5 @@
 import { statSync } from "node:fs"
+import { resolve } from "node:path"
 
 /** Milliseconds between two looks, so that they cost writers nothing. */
 const pause = 1000
@@ -11,13 +12,15 @@ const inodeAt = (path: string): bigint | undefined => statSync(path, { bigint: t
  * where it keeps no write-ahead log.
  */
 export const staysInPlace = (path: string): (() => void) => {
-  const opened = inodeAt(path)
+  // As SQLite has it: a host's process may go to another folder later.
+  const place = resolve(path)
+  const opened = inodeAt(place)
   let lookedAt = performance.now()
   return () => {
     const now = performance.now()
     if (now - lookedAt < pause) return
-    if (inodeAt(path) !== opened) {
-      throw new Error(`${path} was removed or replaced while it was open; put it back, or start the server again`)
+    if (inodeAt(place) !== opened) {
+      throw new Error(`${place} was removed or replaced while it was open; put it back, or start the server again`)
     }
     lookedAt = now
   }

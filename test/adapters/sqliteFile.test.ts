@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
 import {
   chmodSync,
   copyFileSync,
@@ -87,6 +87,23 @@ describe("the SQLite file", () => {
           renameSync(join(folder, "aside.db"), path)
           expect(yield* eventually(false)).toBe(true)
         }
+      })
+    )
+  )
+
+  test(
+    "is still in its place where the process has gone to another folder since",
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        const before = process.cwd()
+        yield* Effect.addFinalizer(() => Effect.sync(() => process.chdir(before)))
+        process.chdir(folder)
+        const store = yield* storageAt("tessera.db")
+        process.chdir("/")
+        const time = performance.now()
+        const clock = spyOn(performance, "now").mockImplementation(() => time + 60_000)
+        yield* Effect.addFinalizer(() => Effect.sync(() => clock.mockRestore()))
+        expect(yield* isRefused(store, "later")).toBe(false)
       })
     )
   )
