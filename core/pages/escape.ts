@@ -1,3 +1,5 @@
+import { leadsToKnownProgram } from "../rules/RedirectUri.ts"
+
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -17,7 +19,8 @@ export const escapeText = (text: string): string =>
 const harmless = /^(?:$|#|\/(?![/\\])|https?:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:)/i
 
 /** A URL that a link or a form may have; anything else leads nowhere. */
-export const safeUrl = (url: string): string => (harmless.test(url) && !/[\s\p{Cc}]/u.test(url) ? url : "#")
+export const safeUrl = (url: string): string =>
+  (harmless.test(url) || leadsToKnownProgram(url)) && !/[\s\p{Cc}]/u.test(url) ? url : "#"
 
 /** The path of an address holds nothing that means something in a policy or between two sources: no `;`, `,` or quote. */
 const path = String.raw`\/(?![/\\])[A-Za-z0-9._~!$&()*+=:@%/-]*`

@@ -27,7 +27,10 @@ const privateUse = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/
  * is read and without a query.
  */
 const knownPrograms =
-  /^(?:(?:cursor|vscode|vscode-insiders|vscodium|windsurf):\/\/[\w-]+\.[\w-]+|warp:\/\/mcp)(?=\/.*[Aa]uth)(?:\/[\w~-][\w.~-]*)+\/?$/
+  /^(?:(?:cursor|vscode|vscode-insiders|vscodium|windsurf):\/\/[\w-]+\.[\w-]+|warp:\/\/mcp)(?=\/[^?]*[Aa]uth)(?:\/[\w~-][\w.~-]*)+\/?(?:\?|$)/
+
+/** Whether it leads to such a program's sign-in, with whatever is told there in the query. */
+export const leadsToKnownProgram = (url: string): boolean => knownPrograms.test(url)
 
 export type RedirectUriFault =
   | "unprintable"
@@ -46,7 +49,7 @@ const faultOf = (text: string): RedirectUriFault | undefined => {
   if (!URL.canParse(text)) return "not_absolute"
   const url = new URL(text)
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    return privateUse.test(text) || knownPrograms.test(text) ? undefined : "scheme"
+    return privateUse.test(text) || (leadsToKnownProgram(text) && !text.includes("?")) ? undefined : "scheme"
   }
   const written = authority.exec(text)?.[1]
   if (written === undefined) return "not_absolute"

@@ -25,19 +25,20 @@ const change = (world: World, client: TestClient, by: (stored: Client) => Client
 
 const events = (world: World) => world.audit.map(({ event }) => event)
 
-describe("the consent page", () => {
-  const ways = [
-    ["com.example.notes://cb", "com.example.notes:"],
-    ["vscode://notes.sync/auth", "vscode://notes.sync"],
-    ["warp://mcp/oauth2callback", "warp://mcp"]
-  ] as const
-  for (const [redirect_uri, told] of ways) {
-    test(`says of ${redirect_uri} which application it returns to, of an editor's which of its extensions`, () =>
+describe("a second Approve", () => {
+  for (const redirect_uri of [
+    "com.example.notes://cb",
+    "cursor://anysphere.cursor-mcp/oauth/callback",
+    "warp://mcp/oauth2callback"
+  ]) {
+    test(`leads on to ${redirect_uri}`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
           const client = yield* registerClient(world, { redirect_uris: [redirect_uri] })
-          const page = (yield* ask(world, client, { redirect_uri })).body
-          expect(/that opens <[^>]*><bdi>(.*?)<\/bdi>/.exec(page.replaceAll("<wbr>", ""))?.[1]).toBe(told)
+          const page = yield* ask(world, client, { redirect_uri })
+          yield* decide(world, page, "approve")
+          const again = yield* decide(world, page, "approve")
+          expect(again.body).toContain(`href="${redirect_uri}?code=`)
         })
       ))
   }
@@ -175,6 +176,22 @@ describe("an answer to the consent page", () => {
 })
 
 describe("the consent page", () => {
+  const ways = [
+    ["com.example.notes://cb", "com.example.notes:"],
+    ["vscode://notes.sync/auth", "vscode://notes.sync"],
+    ["warp://mcp/oauth2callback", "warp://mcp"]
+  ] as const
+  for (const [redirect_uri, told] of ways) {
+    test(`says of ${redirect_uri} which application it returns to, of an editor's which of its extensions`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { redirect_uris: [redirect_uri] })
+          const page = (yield* ask(world, client, { redirect_uri })).body
+          expect(/that opens <[^>]*><bdi>(.*?)<\/bdi>/.exec(page.replaceAll("<wbr>", ""))?.[1]).toBe(told)
+        })
+      ))
+  }
+
   const hint = "did not ask for anything in particular"
 
   test("says of a scope that nobody asked for that it came by default", () =>

@@ -21,7 +21,15 @@ describe("html", () => {
 
   test("a link leads to the web, to a path of ours or to an application, and nowhere else", () => {
     const link = (to: string): string => render(html`<a href="${to}">x</a>`)
-    const kept = ["/settings", "https://a.example/?b=1#c", "http://127.0.0.1:8/cb", "com.example.app:/cb", "#top", ""]
+    const kept = [
+      "/settings",
+      "https://a.example/?b=1#c",
+      "http://127.0.0.1:8/cb",
+      "com.example.app:/cb",
+      "cursor://anysphere.cursor-mcp/oauth/callback?code=x",
+      "#top",
+      ""
+    ]
     for (const to of kept) expect(link(to)).toBe(`<a href="${to}">x</a>`)
     const refused = [
       "javascript:alert(1)",
@@ -32,6 +40,8 @@ describe("html", () => {
       "vbscript:x",
       "blob:https://a.example/1",
       "file:///etc/passwd",
+      "vscode://file/etc/passwd",
+      "cursor://anysphere.cursor-deeplink/mcp/install?code=auth",
       "//evil.example",
       "/\\evil.example",
       "/\t/evil.example",
