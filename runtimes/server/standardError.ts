@@ -1,4 +1,4 @@
-import { format } from "node:util"
+import { format, inspect } from "node:util"
 import { Console, Effect, Layer } from "effect"
 import { makeLineWriter } from "./LineWriter.ts"
 import type { LogFormat } from "./logging.ts"
@@ -17,6 +17,20 @@ const lostLine = (logFormat: LogFormat) => (linesLost: number) => {
     ? JSON.stringify({ linesLost, time, level: "Error", message })
     : `[${time}] ERROR: ${message}: ${linesLost}`
 }
+
+/** What the platforms end a process by that nobody caught. */
+const crashes = ["uncaughtException", "unhandledRejection"] as const
+
+const onCrash = (act: (thrown: unknown) => void) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      for (const event of crashes) process.on(event, act)
+    }),
+    () =>
+      Effect.sync(() => {
+        for (const event of crashes) process.off(event, act)
+      })
+  )
 
 /**
  * A console whose errors go out in the background. The platforms' own write them at once, and wait: a reader that stands
@@ -37,6 +51,14 @@ export const standardError = (logFormat: LogFormat): Layer.Layer<never> =>
         patienceMillis
       })
       yield* Effect.addFinalizer(() => Effect.promise(writer.flush))
+      let crashed = false
+      // The end of the process would take with it what waits, and that is what led there.
+      yield* onCrash((thrown) => {
+        writer.write(inspect(thrown))
+        if (crashed) return
+        crashed = true
+        void writer.flush().then(() => process.exit(1))
+      })
       return { ...globalThis.console, error: (...said: ReadonlyArray<unknown>) => writer.write(format(...said)) }
     })
   )

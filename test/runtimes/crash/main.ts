@@ -1,0 +1,20 @@
+import { Effect, Layer } from "effect"
+import { logging } from "../../../runtimes/server/logging.ts"
+import { standardError } from "../../../runtimes/server/standardError.ts"
+
+const [, , how] = process.argv
+
+const crash = (): void => {
+  const fault = new Error("a fault of ours")
+  if (how === "rejection") void Promise.reject(fault)
+  else throw fault
+}
+
+/** A server whose log is piped, as it ends without meaning to: right after some lines that lead to it. */
+Effect.runFork(
+  Effect.gen(function* () {
+    for (const line of ["first", "second", "third"]) yield* Effect.logError(line)
+    queueMicrotask(crash)
+    return yield* Effect.never
+  }).pipe(Effect.provide(Layer.merge(logging("json"), standardError("json"))))
+)

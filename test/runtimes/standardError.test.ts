@@ -1,0 +1,27 @@
+import { expect, test } from "bun:test"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { node } from "../harness/given.ts"
+import { runProgram } from "../harness/runProgram.ts"
+import { nodeBuild } from "./given/nodeBuild.ts"
+
+const tellsWhole = (program: string, main: string) =>
+  Effect.forEach(["exception", "rejection"], (how) =>
+    Effect.map(runProgram(program, [main, how]), ({ status, stderr }) => {
+      expect(stderr.match(/"message":"\w+"|Error: a fault of ours/g)).toEqual([
+        '"message":"first"',
+        '"message":"second"',
+        '"message":"third"',
+        "Error: a fault of ours"
+      ])
+      expect(status).toBe(1)
+    })
+  )
+
+test("a server that ends by what nobody caught tells that, and every line before it", () =>
+  Effect.runPromise(tellsWhole(process.execPath, join(import.meta.dir, "crash/main.ts"))))
+
+test("and on Node", () =>
+  Effect.runPromise(
+    Effect.scoped(Effect.flatMap(nodeBuild, (build) => tellsWhole(node(), join(build, "test/runtimes/crash/main.js"))))
+  ))
