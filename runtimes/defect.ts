@@ -3,7 +3,7 @@ import { broken } from "../core/http/answerFault.ts"
 import { noSniffing } from "../core/http/commonHeaders.ts"
 import { withRequestId } from "../core/http/finish.ts"
 import type { HttpResponse } from "../core/http/Http.ts"
-import { turnedAway } from "./turnedAway.ts"
+import { type OnTurnedAway, turnedAway } from "./turnedAway.ts"
 
 /** Runs what there is to log. */
 export type Log = (entry: Effect.Effect<void>) => void
@@ -44,3 +44,14 @@ export const answerThrown = (defect: unknown, log: Log): HttpResponse => {
   logDefect(log, answer, defect)
   return answer
 }
+
+/** A host's own code may throw here, too: the answer is none the less what it is, and no process ends by it. */
+export const harmless = (onTurnedAway: OnTurnedAway | undefined, log: Log): OnTurnedAway | undefined =>
+  onTurnedAway &&
+  ((request, answer) => {
+    try {
+      onTurnedAway(request, answer)
+    } catch (defect) {
+      logDefect(log, answer, defect)
+    }
+  })

@@ -5,7 +5,7 @@ import { secretJson } from "../core/http/answer.ts"
 import { SharedAnswer } from "../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../core/http/Http.ts"
 import { bodyLimit, readBefore, tooLarge, unreadable } from "./bodyLimit.ts"
-import { answerThrown, insteadOf, type Log, pairsIn } from "./defect.ts"
+import { answerThrown, harmless, insteadOf, type Log, pairsIn } from "./defect.ts"
 import { type Ask, atOnce, gather, type InItsContext } from "./gather.ts"
 import { isUnderWay } from "./node/bodyRead.ts"
 import { nodeHeaders } from "./requestHeaders.ts"
@@ -228,6 +228,7 @@ export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListe
 
 const listenerOf = (ask: Ask, options: NodeOptions): NodeListener => {
   const { log = Effect.runFork, peer = socketPeer } = options
+  const onTurnedAway = harmless(options.onTurnedAway, log)
   return (request, response) => {
     const respond = (answer: HttpResponse) => {
       const keepAlive = options.keepAlive?.() ?? true
@@ -240,7 +241,7 @@ const listenerOf = (ask: Ask, options: NodeOptions): NodeListener => {
     }
     const fail = (defect: unknown) => respond(answerThrown(defect, log))
     const refuse = (target: Target, answer: HttpResponse) => {
-      options.onTurnedAway?.(new NodeRequest(request, target, "", peer), answer)
+      onTurnedAway?.(new NodeRequest(request, target, "", peer), answer)
       respond(answer)
     }
     const url = options.url?.(request) ?? request.url ?? ""

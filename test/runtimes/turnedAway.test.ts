@@ -1,0 +1,53 @@
+import { expect, test } from "bun:test"
+import { createServer } from "node:http"
+import { Effect, Logger } from "effect"
+import { bunServe } from "../../runtimes/bun.ts"
+import { nodeListener } from "../../runtimes/node.ts"
+import { freePort } from "../harness/freePort.ts"
+import { sendTo } from "./given/wire.ts"
+
+const options = () => {
+  const said: Array<string> = []
+  const logger = Logger.make(({ cause }) => void said.push(String(cause)))
+  return {
+    said,
+    options: {
+      log: (entry: Effect.Effect<void>) => void Effect.runFork(Effect.provide(entry, Logger.layer([logger]))),
+      onTurnedAway: () => {
+        throw new Error("a fault of the host's")
+      }
+    }
+  }
+}
+
+const serve = () => ({ status: 200, headers: [], body: "fine" })
+
+const told = async (port: number, said: ReadonlyArray<string>) => {
+  const send = sendTo(port)
+  expect((await send({ method: "POST", target: "/oauth/token", body: "x".repeat(70_000) })).status).toBe(413)
+  expect(said).toHaveLength(1)
+  expect(said[0]).toContain("a fault of the host's")
+  expect((await send({ method: "GET", target: "/" })).status).toBe(200)
+}
+
+test("a host that fails where it is told what was turned away changes no answer on Node, and ends nobody's", async () => {
+  const { options: failing, said } = options()
+  const port = await Effect.runPromise(freePort)
+  const server = createServer(nodeListener(serve, failing))
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
+  try {
+    await told(port, said)
+  } finally {
+    server.close()
+  }
+})
+
+test("nor on Bun", async () => {
+  const { options: failing, said } = options()
+  const server = Bun.serve({ port: 0, ...bunServe(serve, failing) })
+  try {
+    await told(server.port ?? 0, said)
+  } finally {
+    await server.stop(true)
+  }
+})
