@@ -318,7 +318,8 @@ export const nodeServer = (serve: Serve, options: NodeServerOptions): NodeServer
       new Promise((resolve) => {
         closing = true
         const timer = setTimeout(() => server.closeAllConnections(), patience)
-        const silence = setTimeout(closeSilent, Math.min(arrival, patience))
+        // What has come while the process was busy is read first, or it would pass for silence.
+        const silence = setTimeout(() => setImmediate(closeSilent), Math.min(arrival, patience))
         server.close(() => {
           clearTimeout(timer)
           clearTimeout(silence)

@@ -8,6 +8,7 @@ import { noProxies } from "../../runtimes/peer/TrustedProxies.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
+import { runProgram } from "../harness/runProgram.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
 import { head, open, parseAnswer, sendTo, untilClosed } from "./given/wire.ts"
@@ -249,6 +250,15 @@ for (const { name, start } of [onBun, onNode]) {
       ))
   })
 }
+
+test("a first request that came while a Node that ends was busy is answered", () =>
+  scoped(
+    Effect.gen(function* () {
+      built ??= yield* Scope.provide(nodeBuild, buildScope)
+      const { stdout } = yield* runProgram(node(), [join(built, "test/runtimes/onNode/busyEnd.js")])
+      expect(stdout).toStartWith("HTTP/1.1 200 OK")
+    })
+  ))
 
 test("a request that a host's own `Serve` throws at is a 500, in Node too, and the process goes on", () =>
   scoped(
