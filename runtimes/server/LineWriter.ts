@@ -44,6 +44,17 @@ export const openAppending = (path: string): Promise<number> => openFile(path, "
 /** A reader that is slow, not gone: what does not fit now fits later. */
 const isBusy = (code: string) => code === "EAGAIN"
 
+/** Bytes that a pipe on Linux takes whole or not at all, so that what others write to it comes between lines. */
+const onePiece = 4096
+
+const lineEnd = "\n".charCodeAt(0)
+
+/** How many bytes, from there on, are written at once: whole lines, and a line that is longer alone. */
+const pieceFrom = (batch: Buffer, start: number): number => {
+  const last = batch.lastIndexOf(lineEnd, start + onePiece - 1)
+  return (last < start ? batch.indexOf(lineEnd, start) : last) + 1 - start
+}
+
 /** A reader that reads has emptied a pipe by then. */
 const shortestPause = 2
 
@@ -110,7 +121,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     if (wantsReopen) await reopened()
     batch ??= takeWaiting()
     if (batch === undefined) return
-    const { bytesWritten } = await writeTo(current, batch, written)
+    const { bytesWritten } = await writeTo(current, batch, written, pieceFrom(batch, written))
     written += bytesWritten
     pause = shortestPause
     if (written < batch.length) return

@@ -1,6 +1,16 @@
 import { describe, expect, test } from "bun:test"
 import { execFileSync } from "node:child_process"
-import { constants, mkdtempSync, openSync, readFileSync, readSync, renameSync, statSync, writeFileSync } from "node:fs"
+import {
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+  writeSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
@@ -301,13 +311,16 @@ describe("a writer of lines", () => {
     execFileSync("mkfifo", [path])
     const opened = () => openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
     const reader = opened()
-    let read = ""
+    let read = Buffer.alloc(0)
+    const take = (size: number) => {
+      const some = Buffer.alloc(size)
+      read = Buffer.concat([read, some.subarray(0, readSync(reader, some))])
+    }
     /** What was written, once it holds this; so many bytes are read at a time. */
     const reads = async (text: string, size: number) => {
-      const some = Buffer.alloc(size)
       const holds = Effect.sync(() => {
         try {
-          read += some.toString("utf8", 0, readSync(reader, some))
+          take(size)
         } catch (thrown) {
           // There is nothing in it at the moment.
           expect(thrown).toMatchObject({ code: "EAGAIN" })
@@ -315,9 +328,9 @@ describe("a writer of lines", () => {
         return read.includes(text)
       })
       expect(await Effect.runPromise(pollUntil(holds, 5000))).toBe(true)
-      return read
+      return read.toString()
     }
-    return { opened, reads }
+    return { opened, reads, take }
   }
   const long = "long".repeat(50_000)
 
@@ -343,6 +356,22 @@ describe("a writer of lines", () => {
     writer.write("last")
     expect(await reads("\nlast\n", 100_000)).toBe(`${long}\nlast\n`)
     expect(await writer.flush()).toBe(0)
+  })
+
+  test("tears no line, where a slow reader is written to by another process, too", async () => {
+    const { opened, reads, take } = pipe()
+    const { options } = writerIn({ room: 1_000_000 })
+    const writer = makeLineWriter(opened(), options)
+    const all = Array.from({ length: 2000 }, (_, at) => `line ${at} ${"é".repeat(50)}`)
+    for (const line of all) writer.write(line)
+    // By then the pipe is full, and the rest waits.
+    await reads("line 1 ", 1000)
+    take(10_000)
+    writeSync(opened(), "another's\n")
+    const written = (await reads(`${all.at(-1)}\n`, 100_000)).split("\n").slice(0, -1)
+    expect(await writer.flush()).toBe(0)
+    expect(written).toContain("another's")
+    expect(written.filter((line) => line !== "another's")).toEqual(all)
   })
 
   const anHour = 60 * 60 * 1000
