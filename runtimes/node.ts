@@ -282,6 +282,8 @@ export interface NodeServer {
 /** How long a first request, in milliseconds, may still be on its way from whoever connected just before the end. */
 const arrival = 100
 
+const gone = (socket: Socket): Promise<unknown> => new Promise((resolve) => socket.once("close", resolve))
+
 const nothingKept: InItsContext = (work) => work()
 
 /** A server of one's own, with the limits that a server on a network needs. Not listening yet. */
@@ -323,7 +325,8 @@ export const nodeServer = (serve: Serve, options: NodeServerOptions): NodeServer
         server.close(() => {
           clearTimeout(timer)
           clearTimeout(silence)
-          resolve()
+          // Node says so before those that it cut off are told, and what they asked for is noted with that.
+          void Promise.all([...connections].map(gone)).then(() => resolve())
         })
         server.closeIdleConnections()
       })

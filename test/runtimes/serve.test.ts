@@ -458,7 +458,8 @@ describe("on Node", () => {
           ACCESS_LOG: "on",
           DATABASE_URL: "memory:",
           METRICS_PORT: String(metricsPort),
-          PORT: String(port)
+          PORT: String(port),
+          SHUTDOWN_TIMEOUT: "100 millis"
         }
         const child = yield* startChild(node(), [main, "serve"], { cwd, env })
         yield* Effect.promise(() => child.says(/listening on\s+http/))
@@ -477,6 +478,17 @@ describe("on Node", () => {
         yield* notesWhatItTurnsAway(`http://127.0.0.1:${port}`, child, metricsPort)
         const text = yield* textOf(`http://127.0.0.1:${metricsPort}/metrics`)
         expect(text).toContain('tessera_requests_total{endpoint="none",method="GET",status="4xx"} 1')
+
+        const held = open(port)
+        const welcome = new Promise((resolve) => held.once("data", resolve))
+        const headers = [
+          ["content-length", "10"],
+          ["expect", "100-continue"]
+        ] as const
+        held.write(head({ method: "POST", target: "/oauth/register", headers }))
+        expect(String(yield* Effect.promise(() => welcome))).toStartWith("HTTP/1.1 100")
+        yield* killed({ child, url: "" }, "SIGTERM")
+        expect(child.stderr()).toContain('"path":"/oauth/register","status":400')
       })
     ))
 
