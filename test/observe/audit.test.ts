@@ -176,6 +176,9 @@ describe("the audit file", () => {
         writeFileSync(file, cutOff)
         const server = yield* started(cwd, { AUDIT: "./audit.jsonl" })
         yield* Effect.promise(() => register(server.url, { client_name: "App", redirect_uris: [redirectUri] }))
+        // It is written in the background, and a kill does not wait for that.
+        const noted = Effect.sync(() => readFileSync(file, "utf8").endsWith("}\n"))
+        expect(yield* pollUntil(noted, 5000)).toBe(true)
         yield* ended(server, "SIGKILL")
         yield* ended(yield* started(cwd, { ...ownerGiven, AUDIT: "./audit.jsonl" }), "SIGTERM")
         const [first, ...lines] = readFileSync(file, "utf8").split("\n")

@@ -43,7 +43,8 @@ const isCutOff = async (path: string): Promise<boolean> => {
   const file = await open(path)
   try {
     const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
-    return buffer.toString() !== "\n"
+    // Another process may be in the midst of a line.
+    return buffer.toString() !== "\n" && (await file.stat()).size === size
   } finally {
     await file.close()
   }
