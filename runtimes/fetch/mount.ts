@@ -29,7 +29,8 @@ const answer = (mount: Mount, request: Request, { body, native, peer }: Received
   // Before anything is read: what is not ours reaches the app as it came.
   if (!isOurs(mount, request)) return undefined
   const handle = fetchHandler(serveNative(mount.serve, native), mount.log)
-  if (!request.bodyUsed) return handle(request, peer)
+  // Nobody reads what stands behind a GET, and to ask costs @hono/node-server a whole `Request`.
+  if (request.method === "GET" || !request.bodyUsed) return handle(request, peer)
   return body().then((read) => (typeof read === "string" ? handle(unreadAgain(request, read), peer) : toResponse(read)))
 }
 
