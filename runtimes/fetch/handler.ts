@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { SharedAnswer } from "../../core/http/finish.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { bodyLimit, tooLarge, unreadable } from "../bodyLimit.ts"
+import { bodyLimit, tooLarge, unreadable } from "../bodyFaults.ts"
 import { answerThrown, harmless, insteadOf, type Log } from "../defect.ts"
 import { type Answered, attempt, gather, type InItsContext } from "../gather.ts"
 import { webHeaders } from "../requestHeaders.ts"

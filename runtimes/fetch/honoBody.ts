@@ -1,5 +1,5 @@
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { readBefore, unreadable } from "../bodyLimit.ts"
+import { readBefore, unreadable } from "../bodyFaults.ts"
 
 /** What Hono keeps of a body that the app has read through it. */
 export interface HonoBody {

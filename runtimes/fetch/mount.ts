@@ -1,5 +1,5 @@
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { readBefore } from "../bodyLimit.ts"
+import { readBefore } from "../bodyFaults.ts"
 import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
 import { fetchHandler, type PeerOf, toResponse } from "./handler.ts"

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { bodyLimit, readBefore, tooLarge } from "../bodyLimit.ts"
+import { bodyLimit, readBefore, tooLarge } from "../bodyFaults.ts"
 
 /** Who reads from here on waits for what has been already. */
 export const isUnderWay = (request: IncomingMessage): boolean => request.readableDidRead || request.readableEnded

@@ -26,6 +26,13 @@ export interface LineWriterOptions {
   readonly patienceMillis: number
 }
 
+/** For what a whole server writes: some ten thousand lines wait. */
+export const serverBounds: Pick<LineWriterOptions, "patienceMillis" | "retryMillis" | "room"> = {
+  room: 4 * 1024 * 1024,
+  retryMillis: 1000,
+  patienceMillis: 3000
+}
+
 export interface LineWriter {
   /** Takes a line, without its end, and never waits. */
   readonly write: (line: string) => void

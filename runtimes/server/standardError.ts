@@ -1,14 +1,9 @@
 import { format, inspect } from "node:util"
 import { Console, Effect, Layer } from "effect"
-import { makeLineWriter } from "./LineWriter.ts"
+import { makeLineWriter, serverBounds } from "./LineWriter.ts"
 import type { LogFormat } from "./logging.ts"
 
 const file = 2
-
-/** In characters: some ten thousand lines. */
-const room = 4 * 1024 * 1024
-const retryMillis = 1000
-const patienceMillis = 3000
 
 const lostLine = (logFormat: LogFormat) => (linesLost: number) => {
   const time = new Date().toISOString()
@@ -46,9 +41,7 @@ export const standardError = (logFormat: LogFormat): Layer.Layer<never> =>
         // There is no other place to say it.
         say: () => undefined,
         lostLine: lostLine(logFormat),
-        room,
-        retryMillis,
-        patienceMillis
+        ...serverBounds
       })
       yield* Effect.addFinalizer(() => Effect.promise(writer.flush))
       let crashed = false

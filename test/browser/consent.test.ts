@@ -229,14 +229,19 @@ describe("what people do", () => {
     expect(await application.works(first)).toBe(true)
   })
 
-  test("two tabs at once, from the sign-in on, each come to their own end", async () => {
+  /** Signed in in the first, and in the second by the form that was drawn for somebody who was not. */
+  const twoSignIns = async (): Promise<Page> => {
     const other = await context.newPage()
     await tab.goto(url())
     await other.goto(application.authorizationUrl(secure, { state: "other" }))
     await signIn()
     await button("Approve").waitFor()
-    // The second still shows the form of somebody who is not signed in.
     await signIn(other)
+    return other
+  }
+
+  test("two tabs at once, from the sign-in on, each come to their own end", async () => {
+    const other = await twoSignIns()
     await other.getByRole("alert").waitFor()
     await meet(other, "login-stale")
     expect(await other.getByLabel("Email").inputValue()).toBe(owner.email)
@@ -258,12 +263,7 @@ describe("what people do", () => {
   })
 
   test("whoever signed in in one tab goes on in the other as they are", async () => {
-    const other = await context.newPage()
-    await tab.goto(url())
-    await other.goto(application.authorizationUrl(secure, { state: "other" }))
-    await signIn()
-    await button("Approve").waitFor()
-    await signIn(other)
+    const other = await twoSignIns()
     await other.getByRole("link", { name: `Continue as ${owner.email}` }).click()
     await button("Approve", other).click()
     await atClient(other)

@@ -28,6 +28,16 @@ const twoProcesses = Effect.gen(function* () {
   return { one, two, takeAll, share }
 })
 
+/** A process that is kept busy by something whenever it has told the store what was taken. */
+const tellingSlowly = Effect.fnUntraced(function* (busy: Effect.Effect<unknown, unknown>) {
+  const below = yield* Storage
+  const slow = {
+    ...below,
+    insert: (record: NewRecord) => Effect.tap(below.insert(record), () => Effect.ignore(busy))
+  }
+  return yield* Layer.build(Layer.fresh(sharedLimits)).pipe(Effect.provideService(Storage, slow))
+})
+
 const run = <A, E>(body: Effect.Effect<A, E, Storage | Entropy | Scope.Scope>): Promise<A> =>
   Effect.runPromise(
     Effect.scoped(TestClock.setTime(1_900_000_000_000).pipe(Effect.andThen(body))).pipe(
@@ -110,13 +120,8 @@ describe("a share", () => {
   test("goes on being counted while it is told", () =>
     run(
       Effect.gen(function* () {
-        const below = yield* Storage
         let meanwhile: Effect.Effect<unknown, unknown> = Effect.void
-        const slow = {
-          ...below,
-          insert: (record: NewRecord) => Effect.tap(below.insert(record), () => Effect.ignore(meanwhile))
-        }
-        const one = yield* Layer.build(Layer.fresh(sharedLimits)).pipe(Effect.provideService(Storage, slow))
+        const one = yield* tellingSlowly(Effect.suspend(() => meanwhile))
         const two = yield* Layer.build(Layer.fresh(sharedLimits))
         const shareOf = (of: Context.Context<LimitSharing>) => Context.get(of, LimitSharing).share
         yield* Context.get(one, Limiter).take(key, 4)
@@ -181,20 +186,13 @@ describe("a clock that is set back", () => {
   test("while a process tells what was taken, does so neither", () =>
     run(
       Effect.gen(function* () {
-        const below = yield* Storage
         let meanwhile: Effect.Effect<unknown, unknown> = Effect.void
-        const slow = {
-          ...below,
-          insert: (record: NewRecord) =>
-            Effect.tap(
-              below.insert(record),
-              Effect.andThen(
-                setBack,
-                Effect.suspend(() => Effect.ignore(meanwhile))
-              )
-            )
-        }
-        const limiter = yield* Layer.build(Layer.fresh(sharedLimits)).pipe(Effect.provideService(Storage, slow))
+        const limiter = yield* tellingSlowly(
+          Effect.andThen(
+            setBack,
+            Effect.suspend(() => meanwhile)
+          )
+        )
         const { take } = Context.get(limiter, Limiter)
         meanwhile = take(key)
         yield* take(key, 8)

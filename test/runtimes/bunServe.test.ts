@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { bodyLimit } from "../../runtimes/bodyLimit.ts"
+import { bodyLimit } from "../../runtimes/bodyFaults.ts"
 import { type BunOptions, bunServe, serveWith } from "../../runtimes/bun.ts"
 import { fetchHandler } from "../../runtimes/fetch.ts"
 import { app } from "./given/app.ts"

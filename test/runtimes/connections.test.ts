@@ -95,6 +95,18 @@ const scoped = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromi
 
 const get = (target: string) => head({ method: "GET", target })
 
+/** A request that is under way until it is released, and its answer. */
+const hold = Effect.fnUntraced(function* (port: number, began: Holding["began"]) {
+  const socket = open(port)
+  const answered = untilClosed(socket)
+  socket.write(get("/held"))
+  yield* Effect.promise(began)
+  return Effect.map(
+    Effect.promise(() => answered),
+    (raw) => parseAnswer(raw, "GET")
+  )
+})
+
 const isRefused = (port: number) =>
   Effect.callback<boolean>((resume) => {
     const socket = open(port)
@@ -197,19 +209,13 @@ for (const { name, start } of [onBun, onNode]) {
           const idleAnswered = new Promise((resolve) => idle.once("data", resolve))
           idle.write(get("/test/unicode"))
           yield* Effect.promise(() => idleAnswered)
-          const held = open(port)
-          const heldAnswer = untilClosed(held)
-          held.write(get("/held"))
-          yield* Effect.promise(began)
+          const heldAnswer = yield* hold(port, began)
           const closed = close()
           expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
           // It has gone for newcomers and for who had nothing to wait for, and waits for the one.
           expect((yield* Effect.promise(() => idleAnswers)).toString()).toContain("200")
           release()
-          expect(parseAnswer(yield* Effect.promise(() => heldAnswer), "GET")).toMatchObject({
-            status: 200,
-            body: "held"
-          })
+          expect(yield* heldAnswer).toMatchObject({ status: 200, body: "held" })
           yield* Effect.promise(() => closed)
         })
       ))
@@ -220,17 +226,11 @@ for (const { name, start } of [onBun, onNode]) {
           const { began, close, port, release } = yield* start(10_000, hour)
           const silent = open(port)
           yield* Effect.promise(() => new Promise((resolve) => silent.once("connect", resolve)))
-          const held = open(port)
-          const heldAnswer = untilClosed(held)
-          held.write(get("/held"))
-          yield* Effect.promise(began)
+          const heldAnswer = yield* hold(port, began)
           const closed = close()
           expect(yield* pollUntil(isRefused(port), 10_000)).toBe(true)
           release()
-          expect(parseAnswer(yield* Effect.promise(() => heldAnswer), "GET")).toMatchObject({
-            status: 200,
-            body: "held"
-          })
+          expect(yield* heldAnswer).toMatchObject({ status: 200, body: "held" })
           yield* Effect.promise(() => closed)
           silent.destroy()
         })

@@ -1,8 +1,15 @@
-import { closeSync } from "node:fs"
-import { appendFile, open, stat } from "node:fs/promises"
+import { closeSync, write } from "node:fs"
+import { open, stat } from "node:fs/promises"
+import { promisify } from "node:util"
 import { Effect, Layer } from "effect"
 import { Audit } from "../../../core/ports/Audit.ts"
-import { type LineWriterOptions, makeLineWriter, openAppending, type Trouble } from "../../server/LineWriter.ts"
+import {
+  type LineWriterOptions,
+  makeLineWriter,
+  openAppending,
+  serverBounds,
+  type Trouble
+} from "../../server/LineWriter.ts"
 import { complaint } from "../../server/Variable.ts"
 import { WrongSettings } from "../../server/WrongSettings.ts"
 import { systemCode } from "../../systemCode.ts"
@@ -11,11 +18,6 @@ import { type AuditLine, lineOf } from "./AuditLine.ts"
 
 /** Calls this whenever somebody asks for new files, until the answer is called. */
 export type OnHangUp = (act: () => void) => () => void
-
-/** In characters: some ten thousand events. */
-const room = 4 * 1024 * 1024
-const retryMillis = 1000
-const patienceMillis = 3000
 
 const lostLine = (count: number): string =>
   JSON.stringify({
@@ -50,10 +52,12 @@ const isCutOff = async (path: string): Promise<boolean> => {
   }
 }
 
+const writeTo = promisify(write)
+
 const openAtLine = async (path: string): Promise<number> => {
   const file = await openAppending(path)
   // A file that may not be read, or has no room, is no worse than it was.
-  if (await isCutOff(path).catch(() => false)) await appendFile(path, "\n").catch(() => undefined)
+  if (await isCutOff(path).catch(() => false)) await writeTo(file, "\n").catch(() => undefined)
   return file
 }
 
@@ -78,7 +82,7 @@ const writing = (file: number, place: string, files: Pick<LineWriterOptions, "cl
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
     const say: LineWriterOptions["say"] = (trouble) => Effect.runForkWith(context)(toldOf(place, trouble))
-    const writer = makeLineWriter(file, { ...files, say, lostLine, room, retryMillis, patienceMillis })
+    const writer = makeLineWriter(file, { ...files, ...serverBounds, say, lostLine })
     const flush = Effect.flatMap(Effect.promise(writer.flush), (lost) =>
       lost === 0 ? Effect.void : Effect.logError(`${place} could not be finished`, { eventsLost: lost })
     )
