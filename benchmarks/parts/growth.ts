@@ -9,7 +9,7 @@ import { briefly, closely } from "../measure/Options.ts"
 import { freshDatabase } from "../measure/postgresDatabase.ts"
 import type { Result } from "../measure/Result.ts"
 import { redisServer } from "../measure/services.ts"
-import { tessera } from "../servers/start.ts"
+import { floorOverStore, tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
 import type { Part, RedisServer } from "./Part.ts"
 
@@ -70,12 +70,39 @@ export const growth: Part = {
         })
       )
 
+    /** How much it grows for anybody over such a file. */
+    const compareFloors = (small: string, large: string) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const options = closely(setting.options)
+          const sides = [
+            { name: "1,000 grants", subject: yield* floorOverStore(setting, small, few) },
+            { name: "1,000,000 grants", subject: yield* floorOverStore(setting, large, many) }
+          ]
+          const entrants = sides.map(({ name, subject }) =>
+            entrant({
+              generator,
+              options,
+              workload: "refresh",
+              store: "sqlite",
+              subjects: [subject],
+              case: name,
+              values,
+              keepsChain: true
+            })
+          )
+          results.push(...(yield* hold({ part, workload: "refresh", entrants }, options, say)))
+        })
+      )
+
     say(`${part}: a million grants in memory`)
     yield* compare("memory", { url: "memory:" }, { url: "memory:" })
 
     const file = yield* setting.million
     const folder = yield* throwawayFolder("bench-sqlite")
-    yield* compare("sqlite", { url: `sqlite:${join(folder, "few.db")}` }, { url: file })
+    const fewInFile = `sqlite:${join(folder, "few.db")}`
+    yield* compare("sqlite", { url: fewInFile }, { url: file })
+    yield* compareFloors(fewInFile, file)
 
     const postgres = yield* setting.postgres
     say(`${part}: a million grants in PostgreSQL`)

@@ -21,6 +21,8 @@ const Line = Schema.Struct({
   theirs: Schema.optionalKey(Which),
   /** Who does nothing but what nobody can leave out: how near anybody could come. */
   floor: Schema.optionalKey(Which),
+  /** What the floor is compared with, where that is another floor. */
+  floorTo: Schema.optionalKey(Which),
   atMost: Schema.optionalKey(Schema.Finite),
   atLeast: Schema.optionalKey(Schema.Finite)
 })
@@ -83,7 +85,8 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
         shown: ratioText(ratio, isEnough),
         wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
         holds: ratio !== undefined && isEnough(ratio),
-        floor: line.floor && ratioText(ratioOf(line, find(line.floor), theirs), isEnough)
+        floor:
+          line.floor && ratioText(ratioOf(line, find(line.floor), line.floorTo ? find(line.floorTo) : theirs), isEnough)
       }
     })
   )

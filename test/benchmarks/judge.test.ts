@@ -35,6 +35,22 @@ describe("judge", () => {
     expect(judge([line], results)).toMatchObject([{ floor: undefined }])
   })
 
+  test("holds a floor against another floor where what it is to show is how a floor grows", () => {
+    const grown: Budget[number] = {
+      ...line,
+      ours: { subject: "tessera", case: "many" },
+      theirs: { subject: "tessera", case: "few" },
+      floor: { subject: "floor", case: "many" },
+      floorTo: { subject: "floor", case: "few" },
+      atMost: 1.15
+    }
+    const at = (subject: string, name: string, cpu: number) => ({ ...resultOf(subject, [sampleOf(cpu)]), case: name })
+    const ours = [at("tessera", "few", 100), at("tessera", "many", 130)]
+    const floors = [at("floor", "few", 50), at("floor", "many", 80)]
+    expect(judge([grown], [...ours, ...floors])).toMatchObject([{ shown: "1.30", floor: "1.60", holds: false }])
+    expect(judge([grown], [...ours, at("floor", "many", 80)])).toMatchObject([{ floor: "not measured" }])
+  })
+
   test("a line that was not measured does not hold", () => {
     for (const results of [[], [resultOf("tessera", [sampleOf(1)])], [resultOf("floor", [sampleOf(1)])]]) {
       expect(judge([line], results)).toMatchObject([{ ratio: undefined, holds: false }])
