@@ -24,7 +24,9 @@ interface Candidate extends PeerOptions {
 
 const candidates = (name: string, script: string, args: ReadonlyArray<ReadonlyArray<string>> = [[]]) =>
   runtimes.flatMap((runtime) =>
-    args.map((own): Candidate => ({ name, script, runtime, args: own, how: [runtime, ...own].join(" ") }))
+    args.map(
+      (own): Candidate => ({ name, store: "memory:", script, runtime, args: own, how: [runtime, ...own].join(" ") })
+    )
   )
 
 const field: ReadonlyArray<ReadonlyArray<Candidate>> = [

@@ -28,7 +28,7 @@ export const peersPostgres: Part = {
     const ours = yield* tessera(setting, { store: yield* freshDatabase(postgres, "peers") })
     const theirs = yield* Effect.forEach(field, (one, n) =>
       Effect.flatMap(freshDatabase(postgres, `peer_${n}`), (url) =>
-        peer(setting, { ...one, runtime: "bun", args: [`--postgres=${url}`] })
+        peer(setting, { ...one, runtime: "bun", store: url, args: [`--postgres=${url}`] })
       )
     )
     const generator = yield* startGenerator()

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { collectorFor } from "../../runtimes/bun/collector.ts"
+import { memorySettingsFor } from "../../runtimes/bun/memorySettings.ts"
 import { type Runtime, startSubject } from "../measure/Subject.ts"
 
 export interface Executables {
@@ -7,6 +7,10 @@ export interface Executables {
   /** This server, compiled. */
   readonly tessera: string
 }
+
+/** On Bun as the server binary has itself run, and nobody shall have less over the same store. */
+const settingsOver = (store: string, runtime: Runtime) =>
+  runtime === "bun" ? { env: memorySettingsFor({ ...process.env, DATABASE_URL: store }) } : {}
 
 const executableOf = (executables: Executables, runtime: Runtime) =>
   runtime === "bun" ? process.execPath : executables.node
@@ -40,9 +44,9 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
   return startSubject({
     name,
     runtime,
-    // On Bun as the server binary has itself run.
+    ...settingsOver(store, runtime),
     ...(runtime === "bun"
-      ? { executable: executables.tessera, env: collectorFor({ ...process.env, DATABASE_URL: store }) }
+      ? { executable: executables.tessera }
       : { executable: executables.node, script: script("tessera.ts") }),
     args: [
       `--store=${store}`,
@@ -63,6 +67,7 @@ export const sealedFloor = (executables: Executables, runtime: Runtime) =>
     runtime,
     executable: executableOf(executables, runtime),
     script: script("sealed/serve.ts"),
+    ...settingsOver("memory:", runtime),
     args: []
   })
 
@@ -85,6 +90,7 @@ export const bareFloor = (executables: Executables, server: "bun" | "elysia" | "
     runtime,
     executable: executableOf(executables, runtime),
     script: script("bare.ts"),
+    ...settingsOver("memory:", runtime),
     args: [`--server=${server}`]
   })
 }
@@ -99,14 +105,18 @@ export const emptyServer = startSubject({
 
 export interface PeerOptions {
   readonly name: string
+  readonly store: string
   readonly script: string
   readonly runtime: Runtime
   readonly args: ReadonlyArray<string>
 }
 
-export const peer = (executables: Executables, options: PeerOptions) =>
+export const peer = (executables: Executables, { name, runtime, store, args, script: file }: PeerOptions) =>
   startSubject({
-    ...options,
-    executable: executableOf(executables, options.runtime),
-    script: script(`../peers/${options.script}`)
+    name,
+    runtime,
+    args,
+    ...settingsOver(store, runtime),
+    executable: executableOf(executables, runtime),
+    script: script(`../peers/${file}`)
   })

@@ -1,5 +1,5 @@
 import { serves } from "../command/serves.ts"
-import { collectorFor } from "./collector.ts"
+import { memorySettingsFor } from "./memorySettings.ts"
 
 /** A script is named after what Bun itself is told; an executable has its own inside. */
 const script = Bun.main.startsWith("/$bunfs/") ? [] : [...process.execArgv, Bun.main]
@@ -10,7 +10,7 @@ const script = Bun.main.startsWith("/$bunfs/") ? [] : [...process.execArgv, Bun.
  */
 export const startAgainIfUntold = (args: ReadonlyArray<string>): void => {
   if (!serves(args) || process.execve === undefined) return
-  const lacking = collectorFor(process.env)
+  const lacking = memorySettingsFor(process.env)
   if (Object.keys(lacking).length === 0) return
   try {
     process.execve(process.execPath, [process.execPath, ...script, ...args], { ...process.env, ...lacking })

@@ -10,7 +10,7 @@ import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl, redisClusterUrl, redisUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
-import { collectorOf, smallCollector } from "../runtimes/given/collectorOf.ts"
+import { collectorOf, purgeDelayOf, smallCollector } from "../runtimes/given/collectorOf.ts"
 import { type Binary, buildScript, builtBinary, emptyFolder, run, type Started, start } from "./given/binary.ts"
 
 const root = join(import.meta.dir, "../..")
@@ -89,6 +89,9 @@ describe("the executable", () => {
         })
         expect(yield* told(["serve"], { DATABASE_URL: "postgres:" })).toEqual({})
         expect(yield* told(["key", "list"], { PORT: "x" })).toEqual({})
+        const inMemory = { DATABASE_URL: "memory:", PORT: "x", MIMALLOC_VERBOSE: "1" }
+        expect(purgeDelayOf((yield* command(["serve"], { cwd, env: inMemory })).stderr)).toBe("-1")
+        expect(purgeDelayOf((yield* command(["key", "list"], { cwd, env: inMemory })).stderr)).not.toBe("-1")
         writeFileSync(join(cwd, ".env"), "DATABASE_URL=postgres:\n")
         expect(yield* told(["serve"], {})).toEqual({})
         expect(yield* told(["serve"], { DATABASE_URL: "sqlite:" })).toEqual(smallCollector)

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { Result } from "effect"
 import { littleAtHand, muchAtHand } from "../../core/server/AtHand.ts"
-import { collectorFor } from "../../runtimes/bun/collector.ts"
+import { memorySettingsFor } from "../../runtimes/bun/memorySettings.ts"
 import { atHandOver } from "../../runtimes/server/atHandOver.ts"
 import { parseDatabaseUrl } from "../../runtimes/server/DatabaseUrl.ts"
 
@@ -18,6 +18,15 @@ test("what is kept at hand and how much garbage may gather go by the same stores
   const urls = ["sqlite:./data/tessera.db", "sqlite:t", "memory:", "postgres://db/t", "postgresql://db/t"]
   for (const url of [...urls, "redis://cache", "rediss://cache", "redis+cluster://a:1", "redis+sentinel://a:1/main"]) {
     const keepsLittle = atHandOver(Result.getOrThrow(parseDatabaseUrl(url))) === littleAtHand
-    expect([url, Object.keys(collectorFor({ DATABASE_URL: url })).length > 0]).toEqual([url, keepsLittle])
+    const limitsGarbage = "BUN_JSC_heapGrowthMaxIncrease" in memorySettingsFor({ DATABASE_URL: url })
+    expect([url, limitsGarbage]).toEqual([url, keepsLittle])
   }
+})
+
+test("Bun is told to keep its memory where records are in it, and nowhere else", () => {
+  const toldOver = (url: string) => memorySettingsFor({ DATABASE_URL: url }).MIMALLOC_PURGE_DELAY
+  expect(toldOver("memory:")).toBe("-1")
+  for (const url of ["", "sqlite:memory:", "postgres://db/t", "redis://cache"]) expect(toldOver(url)).toBeUndefined()
+  const told = memorySettingsFor({ DATABASE_URL: "memory:", MIMALLOC_PURGE_DELAY: "50" })
+  expect(Object.keys(told)).toEqual(["MIMALLOC_ALLOW_THP", "BUN_JSC_decommitUnusedMarkedBlockPages"])
 })

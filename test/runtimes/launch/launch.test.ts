@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { node } from "../../harness/given.ts"
 import { plainEnvironment } from "../../harness/runProgram.ts"
-import { collectorOf, smallCollector } from "../given/collectorOf.ts"
+import { collectorOf, purgeDelayOf, smallCollector } from "../given/collectorOf.ts"
 
 const checkout = join(import.meta.dir, "../../..")
 const launcher = join(checkout, "runtimes/launch/launch.mjs")
@@ -66,15 +66,14 @@ describe("the launcher", () => {
   })
 
   test.each(["start.mjs", "tessera.mjs"])(
-    "tells Bun how much garbage may gather beside a file, where nobody did: %s",
+    "tells Bun how much garbage may gather beside a file, and to keep what records lie in, where nobody did: %s",
     (name) => {
-      const told = (env: Readonly<Record<string, string>>) => {
-        const { stderr } = spawnSync(node(), [join(checkout, "runtimes", name), "serve"], {
+      const saidBy = (env: Readonly<Record<string, string>>) =>
+        spawnSync(node(), [join(checkout, "runtimes", name), "serve"], {
           encoding: "utf8",
-          env: { ...plainEnvironment, ...env, BUN_JSC_dumpOptions: "1" }
-        })
-        return collectorOf(stderr)
-      }
+          env: { ...plainEnvironment, ...env }
+        }).stderr
+      const told = (env: Readonly<Record<string, string>>) => collectorOf(saidBy({ ...env, BUN_JSC_dumpOptions: "1" }))
       // None of these is served: they lack a path, or a host.
       expect(told({ DATABASE_URL: "sqlite:" })).toEqual(smallCollector)
       expect(told({ DATABASE_URL: "sqlite:", BUN_JSC_heapGrowthMaxIncrease: "1.25" })).toEqual({
@@ -82,6 +81,9 @@ describe("the launcher", () => {
         heapGrowthMaxIncrease: "1.25"
       })
       for (const DATABASE_URL of ["postgres:", "redis:", "nonsense:"]) expect(told({ DATABASE_URL })).toEqual({})
+      const inMemory = { DATABASE_URL: "memory:", PORT: "x", MIMALLOC_VERBOSE: "1" }
+      expect(purgeDelayOf(saidBy(inMemory))).toBe("-1")
+      expect(purgeDelayOf(saidBy({ ...inMemory, MIMALLOC_PURGE_DELAY: "50" }))).toBe("50")
     },
     60_000
   )
