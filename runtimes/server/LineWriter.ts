@@ -74,6 +74,12 @@ const identityOf = (file: number): Promise<string | undefined> =>
     () => undefined
   )
 
+const isRegular = (file: number): Promise<boolean> =>
+  statOf(file).then(
+    (stat) => stat.isFile(),
+    () => false
+  )
+
 const isSameFile = async (one: number, other: number): Promise<boolean> => {
   const [first, second] = await Promise.all([identityOf(one), identityOf(other)])
   return first !== undefined && first === second
@@ -92,6 +98,8 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
   let told: Trouble["_tag"] = "Over"
   /** Whether a line found no room since the batch was taken. */
   let overfull = false
+  /** Whether the current file keeps what several processes append to it apart, however long it is: a pipe does not. */
+  let keepsApart: boolean | undefined
   let pause = shortestPause
   let ending = false
   let gaveUp = false
@@ -122,13 +130,20 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     }
     options.close(current)
     current = fresh
+    keepsApart = undefined
   }
+
+  /** Where lines would soon be lost for want of room, all is written at once: better that one is torn. */
+  const isCrowded = (unwritten: number): boolean => unwritten + size > options.room / 4
 
   const once = async (): Promise<void> => {
     if (wantsReopen) await reopened()
     batch ??= takeWaiting()
     if (batch === undefined) return
-    const { bytesWritten } = await writeTo(current, batch, written, pieceFrom(batch, written))
+    keepsApart ??= await isRegular(current)
+    const unwritten = batch.length - written
+    const piece = keepsApart || isCrowded(unwritten) ? unwritten : pieceFrom(batch, written)
+    const { bytesWritten } = await writeTo(current, batch, written, piece)
     written += bytesWritten
     pause = shortestPause
     if (written < batch.length) return

@@ -15,7 +15,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
 import { AuditLine } from "../../runtimes/observe/audit/AuditLine.ts"
-import { type LineWriterOptions, makeLineWriter, openAppending } from "../../runtimes/server/LineWriter.ts"
+import {
+  type LineWriter,
+  type LineWriterOptions,
+  makeLineWriter,
+  openAppending,
+  serverBounds
+} from "../../runtimes/server/LineWriter.ts"
 import { owner } from "../given/server.ts"
 import { postToken, register, Visitor } from "../given/serverVisitor.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
@@ -319,21 +325,24 @@ describe("a writer of lines", () => {
       const some = Buffer.alloc(size)
       read = Buffer.concat([read, some.subarray(0, readSync(reader, some))])
     }
+    const tryTake = (size: number) => {
+      try {
+        take(size)
+      } catch (thrown) {
+        // There is nothing in it at the moment.
+        expect(thrown).toMatchObject({ code: "EAGAIN" })
+      }
+    }
     /** What was written, once it holds this; so many bytes are read at a time. */
     const reads = async (text: string, size: number) => {
       const holds = Effect.sync(() => {
-        try {
-          take(size)
-        } catch (thrown) {
-          // There is nothing in it at the moment.
-          expect(thrown).toMatchObject({ code: "EAGAIN" })
-        }
+        tryTake(size)
         return read.includes(text)
       })
       expect(await Effect.runPromise(pollUntil(holds, 5000))).toBe(true)
       return read.toString()
     }
-    return { opened, reads, take }
+    return { opened, reads, take, tryTake }
   }
   const long = "long".repeat(50_000)
 
@@ -375,6 +384,37 @@ describe("a writer of lines", () => {
     expect(await writer.flush()).toBe(0)
     expect(written).toContain("another's")
     expect(written.filter((line) => line !== "another's")).toEqual(all)
+  })
+
+  /** What every turn of a busy server's event loop has to say, and how long it is. */
+  const busyTurns = async (writer: LineWriter, read: () => void) => {
+    const line = "line".repeat(50)
+    for (let turn = 0; turn < 250; turn++) {
+      for (let i = 0; i < 270; i++) writer.write(line)
+      read()
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return 250 * 270
+  }
+
+  test("loses nothing for want of room, however busy the server is, in a file", async () => {
+    const { path, options, lines } = writerIn({ room: serverBounds.room })
+    const writer = makeLineWriter(await openAppending(path), options)
+    const count = await busyTurns(writer, () => undefined)
+    expect(await writer.flush()).toBe(0)
+    expect(lines()).toHaveLength(count)
+  })
+
+  test("nor at a pipe whose reader keeps up", async () => {
+    const { opened, reads, tryTake } = pipe()
+    const { options } = writerIn({ room: serverBounds.room })
+    const writer = makeLineWriter(opened(), options)
+    const count = await busyTurns(writer, () => tryTake(200_000))
+    writer.write("last")
+    const flushed = writer.flush()
+    expect((await reads("\nlast\n", 200_000)).split("\n")).toHaveLength(count + 2)
+    expect(await flushed).toBe(0)
   })
 
   const anHour = 60 * 60 * 1000
