@@ -38,7 +38,10 @@ export interface LineWriter {
   readonly write: (line: string) => void
   /** From the next line on, the file that has the name then. */
   readonly reopen: () => void
-  /** Everything that was taken is written, or can't be in time: how many lines were lost for good. */
+  /**
+   * Everything that was taken is written, or can't be in time: how many lines were lost for good. There is one end,
+   * however many ask for it.
+   */
   readonly flush: () => Promise<number>
 }
 
@@ -103,6 +106,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
   let pause = shortestPause
   let ending = false
   let gaveUp = false
+  let flushed: Promise<number> | undefined
   let writing: Promise<void> | undefined
   let retry: ReturnType<typeof setTimeout> | undefined
 
@@ -198,6 +202,19 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     while (!gaveUp && (await drain()) === "busy") await sleep(nextPause(), undefined, { ref: false })
   }
 
+  const end = async (): Promise<number> => {
+    ending = true
+    clearTimeout(retry)
+    // A disk may hang for longer than anybody waits.
+    const waited = new AbortController()
+    await Promise.race([finish(), sleep(options.patienceMillis, undefined, waited).catch(() => undefined)])
+    gaveUp = true
+    waited.abort()
+    const unwritten = batch === undefined ? 0 : batch.toString("utf8", written).split("\n").length - 1
+    if (unwritten + waiting.length === 0) options.close(current)
+    return unwritten + waiting.length
+  }
+
   const push = (line: string): void => {
     waiting.push(line)
     size += line.length + 1
@@ -220,17 +237,9 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
       wantsReopen = true
       if (retry === undefined) start()
     },
-    flush: async () => {
-      ending = true
-      clearTimeout(retry)
-      // A disk may hang for longer than anybody waits.
-      const waited = new AbortController()
-      await Promise.race([finish(), sleep(options.patienceMillis, undefined, waited).catch(() => undefined)])
-      gaveUp = true
-      waited.abort()
-      const unwritten = batch === undefined ? 0 : batch.toString("utf8", written).split("\n").length - 1
-      if (unwritten + waiting.length === 0) options.close(current)
-      return unwritten + waiting.length
+    flush: () => {
+      flushed ??= end()
+      return flushed
     }
   }
 }

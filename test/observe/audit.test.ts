@@ -466,6 +466,18 @@ describe("a writer of lines", () => {
     expect(said).toEqual(["Full", "Over"])
   })
 
+  test("writes nothing twice where two ask it to end, as a signal does while a crash is told", async () => {
+    const { path, said, options, lines } = writerIn({ retryMillis: anHour })
+    writeFileSync(path, "")
+    const writer = makeLineWriter(openSync(path, "r"), options)
+    writer.write("one")
+    const failed = Effect.sync(() => said.length > 0)
+    expect(await Effect.runPromise(pollUntil(failed, 5000))).toBe(true)
+    writer.write("two")
+    expect(await Promise.all([writer.flush(), writer.flush()])).toEqual([0, 0])
+    expect(lines()).toEqual(["one", "two"])
+  })
+
   test("counts at the end what it could not write", async () => {
     const { path, options } = writerIn({ open: () => Promise.reject(new Error("gone")) })
     writeFileSync(path, "")
