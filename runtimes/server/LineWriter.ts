@@ -1,4 +1,4 @@
-import { fstat, open, write } from "node:fs"
+import { constants, fstat, open, write } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { systemCode } from "../systemCode.ts"
@@ -49,7 +49,11 @@ const writeTo = promisify(write)
 const openFile = promisify(open)
 const statOf = promisify(fstat)
 
-export const openAppending = (path: string): Promise<number> => openFile(path, "a", 0o600)
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
+
+/** Of a pipe nothing is waited for: Node ends no process while one of its threads waits for a reader. */
+export const openAppending = (path: string): Promise<number> =>
+  openFile(path, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600)
 
 /** A reader that is slow, not gone: what does not fit now fits later. */
 const isBusy = (code: string) => code === "EAGAIN"

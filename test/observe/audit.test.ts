@@ -221,6 +221,17 @@ describe("the audit file", () => {
       })
     )
   )
+  test("may be a pipe, and the start says so where nobody reads it", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        execFileSync("mkfifo", [join(cwd, "pipe")])
+        const { status, stderr } = yield* command(["serve"], { cwd, env: { AUDIT: "./pipe" } })
+        expect(stderr).toContain(
+          "AUDIT: expected a file that can be appended to, and ./pipe has no reader, or is a socket"
+        )
+        expect(status).toBe(2)
+      })
+    ))
 })
 
 describe("the audit stream on standard output", () => {

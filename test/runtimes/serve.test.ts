@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { execFileSync } from "node:child_process"
-import { constants, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs"
+import { constants, existsSync, openSync, readdirSync, readSync, statSync, writeSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
@@ -446,6 +446,27 @@ describe("on Node", () => {
       Effect.flatMap(nodeBuild, (build) =>
         answersWhoeverReads(cwd, node(), [join(build, "runtimes/node/main.js"), "serve"], plainEnvironment)
       )
+    ))
+
+  test("ends when it is told to, though nobody reads the pipe that is its audit file", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const main = join(yield* nodeBuild, "runtimes/node/main.js")
+        const AUDIT = join(cwd, "audit")
+        execFileSync("mkfifo", [AUDIT])
+        const reader = openSync(AUDIT, constants.O_RDWR | constants.O_NONBLOCK)
+        expect(() => {
+          for (;;) writeSync(reader, "-".repeat(4096))
+        }).toThrow("EAGAIN")
+        const port = yield* freePort
+        const env = { ...plainEnvironment, AUDIT, DATABASE_URL: "memory:", PORT: String(port) }
+        const child = yield* startChild(node(), [main, "serve"], { cwd, env })
+        const url = `http://127.0.0.1:${port}`
+        yield* Effect.promise(() => child.says(/listening on\s+http/))
+        yield* register(url)
+        expect(yield* killed({ child, url }, "SIGTERM")).toEqual({ status: 0, signal: null })
+        expect(child.stderr()).toMatch(/"eventsLost":1,.*could not be finished/)
+      })
     ))
 
   test("notes requests whose body or target it refused, in the access log and in the metrics", () =>

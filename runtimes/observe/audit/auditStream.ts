@@ -28,7 +28,12 @@ const lostLine = (count: number): string =>
     count
   } satisfies AuditLine)
 
-const failures = { EACCES: "may not be written", ENOENT: "has no folder", EISDIR: "is a folder" } as const
+const failures = {
+  EACCES: "may not be written",
+  ENOENT: "has no folder",
+  EISDIR: "is a folder",
+  ENXIO: "has no reader, or is a socket"
+} as const
 
 const isKnown = (code: string): code is keyof typeof failures => code in failures
 
