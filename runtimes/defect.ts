@@ -45,13 +45,16 @@ export const answerThrown = (defect: unknown, log: Log): HttpResponse => {
   return answer
 }
 
-/** A host's own code may throw here, too: the answer is none the less what it is, and no process ends by it. */
+/** A host's own code may throw here, too, or reject: the answer is what it is none the less, and no process ends by it. */
 export const harmless = (onTurnedAway: OnTurnedAway | undefined, log: Log): OnTurnedAway | undefined =>
   onTurnedAway &&
   ((request, answer) => {
+    const fail = (defect: unknown) => logDefect(log, answer, defect)
     try {
-      onTurnedAway(request, answer)
+      // An `async` function is one, too, to the type.
+      const told: unknown = onTurnedAway(request, answer)
+      if (told instanceof Promise) told.catch(fail)
     } catch (defect) {
-      logDefect(log, answer, defect)
+      fail(defect)
     }
   })

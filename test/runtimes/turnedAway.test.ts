@@ -6,16 +6,24 @@ import { nodeListener } from "../../runtimes/node.ts"
 import { freePort } from "../harness/freePort.ts"
 import { sendTo } from "./given/wire.ts"
 
-const options = () => {
+const fail = () => {
+  throw new Error("a fault of the host's")
+}
+
+/** How a host may fail: at once, or after it has waited for something. */
+const ways = [
+  ["at once", fail],
+  ["later", async () => fail()]
+] as const
+
+const failingBy = (onTurnedAway: () => void) => {
   const said: Array<string> = []
   const logger = Logger.make(({ cause }) => void said.push(String(cause)))
   return {
     said,
     options: {
       log: (entry: Effect.Effect<void>) => void Effect.runFork(Effect.provide(entry, Logger.layer([logger]))),
-      onTurnedAway: () => {
-        throw new Error("a fault of the host's")
-      }
+      onTurnedAway
     }
   }
 }
@@ -30,20 +38,23 @@ const told = async (port: number, said: ReadonlyArray<string>) => {
   expect((await send({ method: "GET", target: "/" })).status).toBe(200)
 }
 
-test("a host that fails where it is told what was turned away changes no answer on Node, and ends nobody's", async () => {
-  const { options: failing, said } = options()
-  const port = await Effect.runPromise(freePort)
-  const server = createServer(nodeListener(serve, failing))
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
-  try {
-    await told(port, said)
-  } finally {
-    server.close()
+test.each(ways)(
+  "a host that fails %s where it is told what was turned away changes no answer on Node, and ends nobody's",
+  async (_, by) => {
+    const { options: failing, said } = failingBy(by)
+    const port = await Effect.runPromise(freePort)
+    const server = createServer(nodeListener(serve, failing))
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
+    try {
+      await told(port, said)
+    } finally {
+      server.close()
+    }
   }
-})
+)
 
-test("nor on Bun", async () => {
-  const { options: failing, said } = options()
+test.each(ways)("nor %s on Bun", async (_, by) => {
+  const { options: failing, said } = failingBy(by)
   const server = Bun.serve({ port: 0, ...bunServe(serve, failing) })
   try {
     await told(server.port ?? 0, said)
