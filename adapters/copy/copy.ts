@@ -1,13 +1,14 @@
-import { Effect, Option, Schedule, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import {
   Conflict,
   type Kind,
   kinds,
   type Storage,
   type StorageScan,
-  StorageUnavailable,
+  type StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
+import { again } from "./again.ts"
 import { everyRecord } from "./everyRecord.ts"
 import { sameContent, type Tally, Tallying } from "./Tally.ts"
 
@@ -68,12 +69,6 @@ export interface Copied {
 }
 
 const together = { concurrency: 64 } as const
-
-/** Every step may be done twice, so a store that is away for a moment is asked again. */
-const again = {
-  while: (error: unknown) => Schema.is(StorageUnavailable)(error),
-  schedule: Schedule.jittered(Schedule.exponential("100 millis")).pipe(Schedule.upTo({ times: 8 }))
-}
 
 /** Writes what is not there yet; whether there was anything to do. An answer that got lost is found on the next try. */
 const bring = (to: Side, record: StoredRecord, overwrite: boolean) =>

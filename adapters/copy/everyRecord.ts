@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { Kind, StorageScan, StorageUnavailable, StoredRecord } from "../../core/ports/Storage.ts"
+import { again } from "./again.ts"
 
 const pageSize = 500
 
@@ -12,7 +13,8 @@ export const everyRecord = <E>(
   Effect.gen(function* () {
     let after: string | undefined
     do {
-      const page = yield* scan(kind, after, pageSize)
+      const from = after
+      const page = yield* Effect.suspend(() => scan(kind, from, pageSize)).pipe(Effect.retry(again))
       yield* look(page.records)
       after = page.next
     } while (after !== undefined)
