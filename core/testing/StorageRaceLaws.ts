@@ -119,6 +119,24 @@ export const raceLaws = [
     })
   ),
 
+  holds(
+    "of records that share an id with those of other workspaces and kinds, each caller at once has its own",
+    (draw) =>
+      Effect.gen(function* () {
+        const store = yield* Storage
+        const key = freshKey(draw)
+        const keys = [key.workspace, draw.workspace()].flatMap((workspace) =>
+          (["grant", "session"] as const).map((kind) => ({ ...key, workspace, kind }))
+        )
+        const records = keys.map((key, n) => recordAt(key, { n }, { owner: `owner-${n}` }))
+        yield* Effect.forEach(records, (record) => store.insert(record), together)
+        yield* Effect.forEach(records, (record) => expectStored(record, 1), together)
+        const swapped = records.map((record, n) => ({ ...record, body: { swapped: n } }))
+        yield* Effect.forEach(swapped, (record) => store.replace(1, record), together)
+        yield* Effect.forEach(swapped, (record) => expectStored(record, 2), together)
+      })
+  ),
+
   holds("a remove that meets replaces leaves nothing behind", (draw) =>
     Effect.gen(function* () {
       const store = yield* Storage

@@ -8,7 +8,9 @@ export const scanLaws: ReadonlyArray<DrawnLaw<Storage | StorageScan>> = [
     Effect.gen(function* () {
       const store = yield* Storage
       const { scan } = yield* StorageScan
-      const [one, two] = [draw.workspace(), draw.workspace()]
+      const [drawn, other] = [draw.workspace(), draw.workspace()]
+      // What sorts behind is written first, so that pages cannot go by who came when.
+      const [one, two] = drawn > other ? [drawn, other] : [other, drawn]
       const records = [one, two].flatMap((workspace) =>
         ["a", "b", "a:b", "😀", "%"].map((id) =>
           recordAt({ workspace, kind: "link", id }, { id }, { owner: `of ${id}`, expiresAt: 4e12 })

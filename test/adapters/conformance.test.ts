@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Layer, Option } from "effect"
 import { layer } from "../../adapters/memory/Memory.ts"
-import { Conflict, type NewRecord, Storage, type StoredRecord } from "../../core/ports/Storage.ts"
+import { Conflict, type NewRecord, type RecordKey, Storage, type StoredRecord } from "../../core/ports/Storage.ts"
 import { storageLaws } from "../../core/testing/StorageConformance.ts"
 import { seed } from "./seed.ts"
 
@@ -73,6 +73,20 @@ const faults: Readonly<Record<string, (sound: Verbs) => Partial<Verbs>>> = {
   "one answer for a whole batch": (sound) => ({
     replace: (expected, record) => Effect.catchTag(sound.replace(expected, record), "Conflict", () => Effect.void)
   }),
+  "one answer for all who ask for one id at once": (sound) => {
+    const asked = new Map<string, RecordKey>()
+    return {
+      get: (key) =>
+        Effect.gen(function* () {
+          const first = asked.get(key.id) ?? key
+          asked.set(key.id, first)
+          yield* Effect.yieldNow
+          asked.delete(key.id)
+          const found = yield* sound.get(first)
+          return Option.map(found, (record) => ({ ...record, workspace: key.workspace, kind: key.kind }))
+        })
+    }
+  },
   "a remove of what is not there that complains": (sound) => ({
     remove: (key) =>
       Effect.flatMap(sound.get(key), (found) => (Option.isSome(found) ? sound.remove(key) : Effect.die("not there")))
