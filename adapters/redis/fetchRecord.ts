@@ -6,16 +6,17 @@ import { parseValue, type StoredValue } from "./StoredValue.ts"
 import type { Deadline, Wire } from "./Wire.ts"
 
 type Found = Option.Option<StoredValue>
+type Asking = Pick<Wire, "ask">
 
 export const fetchRecord = (
-  wire: Wire,
+  wire: Asking,
   prefix: string,
   key: RecordKey,
   deadline: Deadline
 ): Effect.Effect<Found, StorageUnavailable> =>
   fetchAt(wire, { key, record: placeOf(prefix, pathOf(key)).record }, deadline)
 
-const fetchAt = (wire: Wire, wanted: Wanted, deadline: Deadline) =>
+const fetchAt = (wire: Asking, wanted: Wanted, deadline: Deadline) =>
   Effect.matchEffect(wire.ask("get", [wanted.record], deadline), {
     onFailure: (error) => Effect.fail(notDone(error)),
     onSuccess: (text) => readAs(wanted, text)
@@ -30,7 +31,7 @@ export interface Wanted {
 
 /** By one command; not for a cluster, where the keys would have to be in one slot. */
 export const fetchRecords = (
-  wire: Wire,
+  wire: Asking,
   wanted: ReadonlyArray<Wanted>,
   deadline: Deadline
 ): Effect.Effect<ReadonlyArray<Exit.Exit<Found, StorageUnavailable>>, StorageUnavailable> => {

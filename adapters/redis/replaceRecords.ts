@@ -19,7 +19,7 @@ type Replaced = Exit.Exit<void, Conflict | StorageUnavailable>
  * into words here, one after the other, which takes a processor less than doing so as each call comes.
  */
 export const replaceRecords = (
-  wire: Wire,
+  wire: Pick<Wire, "run">,
   prefix: string,
   replacements: ReadonlyArray<Replacement>,
   deadline: Deadline

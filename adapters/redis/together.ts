@@ -24,7 +24,7 @@ const batchesUnderWay = 1
 
 /** Calls that meet, as one command; or each alone. */
 export const together = <Item, A, E>(
-  wire: Wire,
+  wire: Pick<Wire, "deadline" | "tooBusy">,
   { deadlineMillis, maximumWaiting, several }: Gathering,
   { identity, sameIdentity, send }: Several<Item, A, E>
 ): Effect.Effect<(item: Item) => Effect.Effect<A, E | StorageUnavailable>> =>

@@ -37,16 +37,19 @@ describe("what a Redis would lose", () => {
     ))
 
   test.each([
-    [{ appendonly: "no" }, { _tag: "AppendOnlyOff" }],
-    [{ appendfsync: "everysec" }, { _tag: "LastWritesAtRisk", appendfsync: "everysec" }],
-    [{ appendfsync: "no" }, { _tag: "LastWritesAtRisk", appendfsync: "no" }]
-  ])("is said for %j", (settings, warning) =>
+    [{ appendonly: "no" }, { _tag: "AppendOnlyOff" }, "everything since the last snapshot"],
+    [{ appendfsync: "everysec" }, { _tag: "LastWritesAtRisk", appendfsync: "everysec" }, "up to two seconds"],
+    [{ appendfsync: "no" }, { _tag: "LastWritesAtRisk", appendfsync: "no" }, "perhaps half a minute"]
+  ])("is said for %j", (settings, warning, loss) =>
     scoped(
       Effect.gen(function* () {
         const { url, port } = yield* startRedis({ settings })
         const found = yield* inspected(url)
         expect(found).toEqual([{ ...warning, node: `127.0.0.1:${port}` } as DurabilityWarning])
-        for (const each of found) expect(warningText(each)).toContain(`127.0.0.1:${port}`)
+        for (const each of found) {
+          expect(warningText(each)).toContain(`127.0.0.1:${port}`)
+          expect(warningText(each)).toContain(loss)
+        }
       })
     )
   )
@@ -61,6 +64,10 @@ describe("what a Redis would lose", () => {
         const node = `127.0.0.1:${master.port}`
         const found = yield* Effect.repeat(inspected(master.url), { until: (warnings) => warnings.length > 0 })
         expect(found).toEqual([{ _tag: "FailoverLosesWrites", node, replicas: 1 }])
+
+        const masters = yield* openAdmin(master.url)
+        yield* call(masters, "CONFIG", "SET", "min-replicas-to-write", 1)
+        expect(yield* inspected(master.url)).toEqual([])
       })
     ))
 
@@ -101,6 +108,10 @@ describe("what a Redis would lose", () => {
         yield* call(admin, "ACL", "SETUSER", "guest", "on", ">pw", "~*", "+@all", "-config")
         const asGuest = url.replace("redis://", "redis://guest:pw@")
         expect(yield* inspected(asGuest)).toEqual([{ _tag: "CouldNotLook", node, settings: ["appendfsync"] }])
+
+        // INFO says whether there is a file at all.
+        yield* call(admin, "CONFIG", "SET", "appendonly", "no")
+        expect(yield* inspected(asGuest)).toEqual([{ _tag: "AppendOnlyOff", node }])
 
         yield* call(admin, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
         expect(yield* Effect.flip(inspected(asGuest))).toEqual(new EvictionRefused({ node, policy: "allkeys-random" }))

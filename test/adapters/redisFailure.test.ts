@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { Deferred, Effect, Fiber, Option, Schema } from "effect"
+import { connect, createServer } from "node:net"
+import { Deferred, Effect, Fiber, Option, Record, Schema } from "effect"
 import { ownerKey, pathOf, placeOf } from "../../adapters/redis/Place.ts"
 import { layer } from "../../adapters/redis/Redis.ts"
 import { type Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -55,6 +56,35 @@ const scriptsRun = (server: Server, count: number) =>
       expect(yield* pollUntil(reached, limit)).toBe(true)
     })
   )
+
+/** A way to a server on which the next answer can be lost, and the connection with it. */
+const lossyWay = Effect.fnUntraced(function* (to: number) {
+  let lose = false
+  const way = createServer((near) => {
+    const far = connect(to, "127.0.0.1")
+    const end = () => {
+      near.destroy()
+      far.destroy()
+    }
+    near.pipe(far)
+    far.on("data", (answer) => {
+      if (!lose) return void near.write(answer)
+      lose = false
+      end()
+    })
+    for (const socket of [near, far]) socket.on("error", end).on("close", end)
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(() => way.close()))
+  yield* Effect.callback<void>((resume) => void way.listen(0, "127.0.0.1", () => resume(Effect.void)))
+  const address = way.address()
+  const port = typeof address === "object" ? address?.port : undefined
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    loseNext: () => {
+      lose = true
+    }
+  }
+})
 
 const answersAgain = Effect.gen(function* () {
   const store = yield* Storage
@@ -126,14 +156,24 @@ describe("when Redis fails", () => {
             const store = yield* Storage
             yield* store.insert(recordOf("one"))
             yield* server.freeze
-            const write = yield* failureOf(store.replace(1, recordOf("one", { n: 1 })))
-            const read = yield* failureOf(store.get(recordOf("one")))
-            const insert = yield* failureOf(store.insert(recordOf("two")))
+            const one = recordOf("one", { n: 1 })
+            // At once, so that all of it goes out before the connection is given up.
+            const failures = yield* Effect.all(
+              {
+                write: failureOf(store.replace(1, one)),
+                removal: failureOf(store.remove(recordOf("two"))),
+                read: failureOf(store.get(one)),
+                list: failureOf(store.list({ ...one, after: undefined, limit: 10 })),
+                look: failureOf(store.sweep(1000, 10)),
+                // Its first step only announces the record.
+                insert: failureOf(store.insert(recordOf("three")))
+              },
+              { concurrency: "unbounded" }
+            )
             yield* server.thaw
-            expect(write?.outcome).toBe("unknown")
-            expect(read?.outcome).toBe("not_done")
-            // Its first step only announces the record.
-            expect(insert?.outcome).toBe("not_done")
+            const { removal, write, ...others } = Record.map(failures, (failure) => failure?.outcome)
+            expect({ write, removal }).toEqual({ write: "unknown", removal: "unknown" })
+            expect(others).toEqual({ read: "not_done", list: "not_done", look: "not_done", insert: "not_done" })
 
             yield* answersAgain
             const { version } = Option.getOrThrow(yield* store.get(recordOf("one")))
@@ -144,6 +184,68 @@ describe("when Redis fails", () => {
       ),
     limit
   )
+
+  test("a write whose answer was lost is not sent again, and a read is", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        const way = yield* lossyWay(server.port)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          yield* store.insert(recordOf("one"))
+          yield* call(admin, "CONFIG", "RESETSTAT")
+          way.loseNext()
+          expect((yield* failureOf(store.replace(1, recordOf("one", { n: 1 }))))?.outcome).toBe("unknown")
+          expect(Option.getOrThrow(yield* untilItAnswers(store.get(recordOf("one")))).version).toBe(2)
+          expect((yield* commandCounts(admin)).evalsha).toBe(1)
+
+          yield* call(admin, "CONFIG", "RESETSTAT")
+          way.loseNext()
+          expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(2)
+          expect((yield* commandCounts(admin)).get).toBe(2)
+        }).pipe(over(way.url))
+      })
+    ))
+
+  test("what was given up is not sent again: neither where its script was not known, nor over another connection", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          const store = yield* Storage
+          const get = store.get(recordOf("one"))
+          yield* store.insert(recordOf("one"))
+          yield* call(admin, "SCRIPT", "FLUSH")
+          yield* call(admin, "CONFIG", "RESETSTAT")
+          yield* server.freeze
+          const write = store.replace(1, recordOf("one", { n: 1 }))
+          expect((yield* failureOf(write))?.outcome).toBe("unknown")
+          yield* server.thaw
+          // Twice, so that the second one is behind all that the refusal of the script has led to.
+          for (let time = 0; time < 2; time++) yield* untilItAnswers(get)
+          yield* server.freeze
+          yield* Fiber.interrupt(yield* Effect.forkChild(write, { startImmediately: true }))
+          yield* server.thaw
+          for (let time = 0; time < 2; time++) yield* untilItAnswers(get)
+          expect(Option.getOrThrow(yield* get).version).toBe(1)
+          const { eval: whole = 0, evalsha } = yield* commandCounts(admin)
+          expect({ whole, evalsha }).toEqual({ whole: 0, evalsha: 2 })
+
+          yield* server.freeze
+          expect((yield* failureOf(store.insert(recordOf("two"))))?.outcome).toBe("not_done")
+          const connectionLost = Effect.match(get, {
+            onSuccess: () => false,
+            onFailure: ({ message }) => /Socket timeout/.test(message)
+          }).pipe(Effect.provideService(Storage, store))
+          expect(yield* pollUntil(connectionLost, limit)).toBe(true)
+          yield* server.thaw
+          for (let time = 0; time < 2; time++) yield* untilItAnswers(get)
+          expect((yield* commandCounts(admin)).zadd).toBe(1)
+        }).pipe(over(server.url, { deadline: "200 millis", pipelining: false }))
+      })
+    ))
 
   test("a server that is down: nothing is done", () =>
     scoped(
@@ -224,7 +326,8 @@ describe("when Redis fails", () => {
           const later = { expiresAt: 4e12 }
           yield* Effect.forEach(ids, (id) => store.insert(recordOf(id, {}, later)), { concurrency: "unbounded" })
           const places = ids.map((id) => placeOf("tessera", pathOf(recordOf(id))))
-          const [blocked, indexless] = [places[3], places[7]]
+          // The first, so that nothing has been written yet when the script meets it.
+          const [blocked, indexless] = [places[0], places[7]]
           if (blocked === undefined || indexless === undefined) throw new Error("too few records")
           yield* call(admin, "DEL", blocked.record, indexless.shard)
           yield* call(admin, "LPUSH", blocked.record, "in the way")
@@ -252,7 +355,7 @@ describe("when Redis fails", () => {
       })
     ))
 
-  test("no more than the bound may wait; the rest is told at once", () =>
+  test.each([true, false])("no more than the bound may wait; the rest is told at once (pipelining: %p)", (pipelining) =>
     scoped(
       Effect.gen(function* () {
         const server = yield* startRedis()
@@ -267,7 +370,23 @@ describe("when Redis fails", () => {
           yield* server.thaw
           expect(failures.filter((failure) => failure?.outcome === "unknown")).toHaveLength(20)
           expect(failures.filter((failure) => failure?.outcome === "not_done")).toHaveLength(10)
-        }).pipe(over(server.url, { deadline: "300 millis", maximumWaiting: 20 }))
+        }).pipe(over(server.url, { deadline: "300 millis", maximumWaiting: 20, pipelining }))
+      })
+    )
+  )
+
+  test("a command that was refused waits no more: it takes nobody's place for long", () =>
+    scoped(
+      Effect.gen(function* () {
+        const server = yield* startRedis()
+        const admin = yield* openAdmin(server.url)
+        yield* Effect.gen(function* () {
+          yield* call(admin, "LPUSH", placeOf("tessera", pathOf(recordOf("one"))).record, "in the way")
+          const store = yield* Storage
+          const failures = yield* Effect.forEach(fifty, () => failureOf(store.get(recordOf("one"))))
+          const refused = new StorageUnavailable({ outcome: "not_done", message: "Redis: refused with WRONGTYPE" })
+          expect(failures).toEqual(fifty.map(() => refused))
+        }).pipe(over(server.url, { maximumWaiting: 20, pipelining: false }))
       })
     ))
 
@@ -440,6 +559,40 @@ describe("when a cluster fails", () => {
           })
           const { acknowledged } = yield* underLoad(harm).pipe(over(cluster.url))
           expect(acknowledged).toBeGreaterThan(600)
+        })
+      ),
+    limit
+  )
+
+  test(
+    "a write whose answer was lost is not sent again",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const cluster = yield* startRedisCluster()
+          const admins = yield* Effect.forEach(cluster.nodes, ({ url }) => openAdmin(url))
+          const ways = yield* Effect.forEach(cluster.nodes, ({ port }) => lossyWay(port))
+          const ports = ways.map(({ url }) => new URL(url).port)
+          for (const [n, admin] of admins.entries()) {
+            yield* call(admin, "CONFIG", "SET", "cluster-announce-bus-port", Number(admin.options.port) + 10_000)
+            yield* call(admin, "CONFIG", "SET", "cluster-announce-port", ports[n] ?? "")
+          }
+          // Each node tells all the ways, and no node's own port.
+          const told = Effect.map(
+            Effect.forEach(admins, (admin) => call(admin, "CLUSTER", "SLOTS")),
+            (answers) => answers.every((slots) => ports.every((port) => JSON.stringify(slots).includes(`,${port},`)))
+          )
+          expect(yield* pollUntil(told, limit)).toBe(true)
+          yield* Effect.gen(function* () {
+            const store = yield* Storage
+            yield* store.insert(recordOf("one"))
+            for (const admin of admins) yield* call(admin, "CONFIG", "RESETSTAT")
+            for (const way of ways) way.loseNext()
+            expect((yield* failureOf(store.replace(1, recordOf("one", { n: 1 }))))?.outcome).toBe("unknown")
+            expect(Option.getOrThrow(yield* untilItAnswers(store.get(recordOf("one")))).version).toBe(2)
+            const counts = yield* Effect.forEach(admins, commandCounts)
+            expect(counts.reduce((sum, { evalsha = 0 }) => sum + evalsha, 0)).toBe(1)
+          }).pipe(over(`redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(",")}`))
         })
       ),
     limit

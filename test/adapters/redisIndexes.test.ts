@@ -153,6 +153,9 @@ describe("what Redis itself forgets, long after its expiry", () => {
         yield* store.replace(1, recordOf("extended", {}, at(5000 + hour))).pipe(stoppedAt(5000))
         yield* store.insert(recordOf("kept", {}, at(5000))).pipe(stoppedAt(5000))
         yield* store.replace(1, recordOf("kept")).pipe(stoppedAt(5000))
+        // Longer than Redis can count.
+        yield* store.insert(recordOf("for ages", {}, at(1e300)))
+        yield* store.replace(1, recordOf("for ages", { n: 1 }, at(1e299)))
 
         // Some time may have passed on the server.
         const minute = 60_000
@@ -166,6 +169,7 @@ describe("what Redis itself forgets, long after its expiry", () => {
         }
         expect(yield* left("never")).toBe(-1)
         expect(yield* left("kept")).toBe(-1)
+        expect(yield* left("for ages")).toBe(-1)
       })
     ))
 })
@@ -187,6 +191,17 @@ describe("the index of a shard", () => {
       })
     ))
 
+  test("is not swept of what never expires, by no time whatever", () =>
+    behind(() =>
+      Effect.gen(function* () {
+        const store = yield* Storage
+        yield* store.insert(recordOf("ends", {}, { expiresAt: 4e12 }))
+        yield* store.insert(recordOf("stays"))
+        expect(yield* store.sweep(Number.POSITIVE_INFINITY, 100)).toBe(1)
+        expect(yield* listed).toEqual(["stays"])
+      })
+    ))
+
   test("of many shards is swept no further than the limit", () =>
     behind(() =>
       Effect.gen(function* () {
@@ -200,7 +215,7 @@ describe("the index of a shard", () => {
     ))
 
   test("of more than a batch is swept to its end, and no further than the limit", () =>
-    behind(({ lines }) =>
+    behind(({ lines, prefix, redis }) =>
       Effect.gen(function* () {
         const store = yield* Storage
         // All of one shard: the same place for each is not to be had, but twenty thousand names have enough of one.
@@ -208,10 +223,16 @@ describe("the index of a shard", () => {
         const same = Array.from({ length: 80_000 }, (_, n) => `id-${n}`).filter((id) => shardOf(id) === shardOf("id-0"))
         const crowd = same.slice(0, 250)
         expect(crowd).toHaveLength(250)
-        yield* Effect.forEach(crowd, (id) => store.insert(recordOf(id, {}, { expiresAt: 1000 })), { concurrency: 50 })
+        const ownerOf = (n: number) => (n % 2 === 0 ? "owner" : "another")
+        yield* Effect.forEach(
+          crowd.map((id, n) => recordOf(id, {}, { expiresAt: 1000, owner: ownerOf(n) })),
+          (record) => store.insert(record),
+          { concurrency: 50 }
+        )
         expect(yield* store.sweep(1000, 120)).toBe(120)
         expect(yield* store.sweep(1000, 1000)).toBe(130)
         expect(yield* lines).toBe(0)
+        expect(yield* call(redis, "EXISTS", ownerKey(prefix, { ...listing, owner: "another" }))).toBe(0)
         expect(yield* listed).toEqual([])
       })
     ))
