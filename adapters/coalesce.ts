@@ -174,7 +174,6 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
         return
       }
       if (waiting.length >= mostWaiting) {
-        call.gone = true
         call.resume(Exit.fail(late()))
         return
       }

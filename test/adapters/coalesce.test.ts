@@ -462,6 +462,22 @@ describe("whose answer it is", () => {
       })
     )
   )
+
+  test(
+    "a batch that cannot even be put into words is a defect of each caller, and the next one leaves",
+    run(
+      Effect.gen(function* () {
+        const { call } = yield* held({
+          run: (items) => {
+            if (items.includes("odd")) throw new Error("bug")
+            return Effect.succeed(items.map((item) => Exit.succeed(item.toUpperCase())))
+          }
+        })
+        expect(Exit.hasDies(yield* Effect.exit(call("odd")))).toBe(true)
+        expect(yield* call("a")).toBe("A")
+      })
+    )
+  )
 })
 
 describe("interruption", () => {
@@ -480,6 +496,22 @@ describe("interruption", () => {
         expect(shape(batches)).toEqual(["a", "c"])
         yield* upper(batch(1))
         expect(yield* Fiber.joinAll([a, c])).toEqual(["A", "C"])
+      })
+    )
+  )
+
+  test(
+    "where all are interrupted who waited, nothing leaves",
+    run(
+      Effect.gen(function* () {
+        const { batch, batches, start } = yield* held()
+        const a = yield* start("a")
+        yield* turn
+        yield* Effect.forEach([yield* start("b"), yield* start("c")], Fiber.interrupt)
+        yield* upper(batch(0))
+        yield* turn
+        expect(shape(batches)).toEqual(["a"])
+        expect(yield* Fiber.join(a)).toBe("A")
       })
     )
   )

@@ -42,6 +42,26 @@ test("a sorted list holds what was put in and not taken out, in order, over many
   check()
 })
 
+test("a sorted list keeps its order where long runs are taken out of its middle, and are put in again", () => {
+  const list = new SortedList<Numbered>((a, b) => a.n - b.n)
+  const items = Array.from({ length: 4000 }, (_, n) => ({ n }))
+  const numbersFrom = (from: number) => Array.from(list.from((item) => item.n < from)).map(({ n }) => n)
+  const numbers = items.map(({ n }) => n)
+  for (const item of items) list.add(item)
+
+  for (const length of [256, 257, 1000]) {
+    for (let start = 0; start < items.length; start += 250) {
+      const run = items.slice(start, start + length)
+      for (const item of run) list.delete(item)
+      for (const from of [0, start, start + length]) {
+        expect(numbersFrom(from)).toEqual(numbers.filter((n) => n >= from && (n < start || n >= start + length)))
+      }
+      for (const item of run) list.add(item)
+      expect(numbersFrom(0)).toEqual(numbers)
+    }
+  }
+})
+
 test("a heap always knows what expires the soonest", () => {
   const draw = drawFrom(`ExpiryHeap/${seed}`)
   const heap = new ExpiryHeap<Expiring>()
@@ -61,5 +81,31 @@ test("a heap always knows what expires the soonest", () => {
     if (draw.below(10) > 0) continue
     const soonest = Math.min(...items.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
     expect(heap.soonest()?.expiresAt ?? Number.POSITIVE_INFINITY, `seed ${seed}`).toBe(soonest)
+  }
+})
+
+test("a heap gives up in order what was not taken out of it, and never what was", () => {
+  const draw = drawFrom(`ExpiryHeap in order/${seed}`)
+  for (let round = 0; round < 200; round++) {
+    const heap = new ExpiryHeap<Expiring>()
+    const items: Array<Expiring> = Array.from({ length: 1 + draw.below(30) }, () => ({
+      expiresAt: draw.below(100),
+      due: 0,
+      slot: -1
+    }))
+    for (const item of items) heap.update(item)
+    // Taken out as a removed record is: with the expiry that it had.
+    for (const item of items.splice(0, draw.below(10))) heap.delete(item)
+    const last = items.pop()
+    if (last !== undefined) heap.delete(last)
+
+    const wanted = items.map(({ expiresAt }) => expiresAt ?? -1).sort((a, b) => a - b)
+    const found: Array<number> = []
+    for (let first = heap.soonest(); first !== undefined; first = heap.soonest()) {
+      found.push(first.expiresAt ?? -1)
+      if (found.length > items.length) break
+      heap.delete(first)
+    }
+    expect(found, `seed ${seed}`).toEqual(wanted)
   }
 })
