@@ -5,7 +5,7 @@ import * as Memory from "../../adapters/memory/Memory.ts"
 import { LimitSharing, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
-import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
+import { type NewRecord, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const key: LimitKey = {
@@ -66,6 +66,10 @@ describe("a share", () => {
         expect(refusal).toMatchObject({ _tag: "TooManyRequests", limit: "knock", retryAfterSeconds: 1 })
         yield* TestClock.adjust(`${refusal.retryAfterSeconds} seconds`)
         yield* Context.get(one, Limiter).take(key)
+
+        // A part of a second is told as a whole one, never as none.
+        yield* TestClock.adjust(600)
+        expect(yield* Effect.flip(Context.get(one, Limiter).take(key))).toMatchObject({ retryAfterSeconds: 1 })
       })
     ))
 
@@ -114,6 +118,85 @@ describe("a share", () => {
         yield* takeAll(two, 4)
         yield* share(two)
         expect(yield* takeAll(two, 1)).toBe(0)
+      })
+    ))
+
+  test("is told other processes without what was refilled before they heard of it", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, two, takeAll, share } = yield* twoProcesses
+        yield* takeAll(one, 10)
+        yield* TestClock.adjust("5 seconds")
+        yield* share(one)
+        expect(yield* takeAll(one, 6)).toBe(5)
+        yield* takeAll(two, 4)
+        yield* share(two)
+        expect(yield* takeAll(two, 2)).toBe(1)
+      })
+    ))
+
+  test("is told where its refill is no whole number of milliseconds", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, two, takeAll, share } = yield* twoProcesses
+        const odd = { ...key, allowance: { ...key.allowance, refill: 1000 / 7 } }
+        yield* takeAll(one, 5, odd)
+        expect(yield* share(one)).toBe(1)
+        yield* takeAll(two, 5, odd)
+        expect(yield* share(two)).toBe(1)
+        expect(yield* takeAll(two, 1, odd)).toBe(0)
+        // A store may have no room for parts of one.
+        expect((yield* told).map(({ expiresAt }) => Number.isInteger(expiresAt))).toEqual([true])
+      })
+    ))
+
+  const told = Effect.gen(function* () {
+    const store = yield* Storage
+    const listing = { workspace: key.workspace, kind: "limit", owner: "limits", after: undefined, limit: 1000 } as const
+    return (yield* store.list(listing)).records
+  })
+
+  test("is told by a name that says nobody's, and is kept for no longer than until it is full", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll, share } = yield* twoProcesses
+        yield* takeAll(one, 10)
+        yield* share(one)
+        const records = yield* told
+        expect(records.map(({ expiresAt }) => expiresAt)).toEqual([1_900_000_010_000])
+        expect(JSON.stringify(records)).not.toContain(key.of)
+      })
+    ))
+
+  test("that cannot be told keeps none of the others from it for long", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        const away = new StorageUnavailable({ outcome: "not_done", message: "away" })
+        let refused: string | undefined
+        const insert = (record: NewRecord) => {
+          refused ??= record.id
+          return record.id === refused ? Effect.fail(away) : below.insert(record)
+        }
+        const one = yield* Layer.build(Layer.fresh(sharedLimits)).pipe(
+          Effect.provideService(Storage, { ...below, insert })
+        )
+        // More than are told at once.
+        for (let n = 0; n < 200; n++) yield* Context.get(one, Limiter).take({ ...key, of: `${n}` }, 10)
+        const { share } = Context.get(one, LimitSharing)
+        for (let round = 0; round < 2; round++) yield* Effect.flip(share)
+        expect((yield* told).length).toBe(199)
+      })
+    ))
+
+  test("is forgotten of who was heard of longest ago, where there are too many to count", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll } = yield* twoProcesses
+        expect(yield* takeAll(one, 11)).toBe(10)
+        const { take } = Context.get(one, Limiter)
+        for (let n = 0; n < 100_000; n++) yield* take({ ...key, of: `${n}` })
+        expect(yield* takeAll(one, 1)).toBe(1)
       })
     ))
 
@@ -208,10 +291,15 @@ describe("a clock that is set back", () => {
         const { one, two, takeAll, share } = yield* twoProcesses
         yield* takeAll(one, 6)
         yield* share(one)
-        yield* Effect.flatMap(Clock.currentTimeMillis, (now) => TestClock.setTime(now - 500))
+        yield* Effect.flatMap(Clock.currentTimeMillis, (now) => TestClock.setTime(now - 5000))
         yield* takeAll(two, 4)
         yield* share(two)
         expect(yield* takeAll(two, 1)).toBe(0)
+        // Nor does what was told by the clock behind look like less to the one ahead, once that hears of it.
+        yield* TestClock.adjust("5 seconds")
+        yield* takeAll(one, 1)
+        yield* share(one)
+        expect(yield* takeAll(one, 1)).toBe(0)
       })
     ))
 })

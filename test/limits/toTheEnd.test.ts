@@ -1,0 +1,26 @@
+import { expect, test } from "bun:test"
+import { toTheEnd } from "../../core/limits/toTheEnd.ts"
+import { LatelyUsed } from "../../core/rules/LatelyUsed.ts"
+
+const tableOf = (...names: ReadonlyArray<string>) => {
+  const table = new LatelyUsed<string, { readonly name: string }>(10)
+  for (const name of names) table.set(name, { name })
+  return table
+}
+const order = (table: LatelyUsed<string, object>) => [...table].map(([name]) => name)
+
+test("what could not be written comes last the next time", () => {
+  const table = tableOf("a", "b", "c")
+  const a = table.get("a")
+  if (a === undefined) throw new Error("no entry")
+  toTheEnd(table, "a", a)
+  expect(order(table)).toEqual(["b", "c", "a"])
+})
+
+test("what was replaced or dropped meanwhile does not come back", () => {
+  const table = tableOf("a", "b", "c")
+  toTheEnd(table, "a", { name: "of old" })
+  toTheEnd(table, "gone", { name: "gone" })
+  expect(order(table)).toEqual(["a", "b", "c"])
+  expect(table.get("a")).toEqual({ name: "a" })
+})
