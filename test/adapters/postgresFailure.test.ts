@@ -200,6 +200,23 @@ describe("a store whose server fails", () => {
   )
 
   test(
+    "serves those who wait for a connection over another one, when theirs is cut",
+    within(
+      Effect.gen(function* () {
+        const { meddle, other, store } = yield* meddledStore({ coalesce: "none", poolSize: 1 })
+        yield* insertAll(store, ids)
+        yield* meddle.say("BEGIN")
+        yield* meddle.say("SELECT FROM tessera.grants WHERE id = 'a' FOR UPDATE")
+        const writes = yield* Effect.forkChild(replaceAll(store, ids))
+        expect(yield* waiting(other, 1)).toBe(true)
+        yield* other.say(terminateAll)
+        expect(yield* Fiber.join(writes)).toEqual(["unknown", "done", "done", "done", "done"])
+        yield* meddle.say("COMMIT")
+      })
+    )
+  )
+
+  test(
     "does not notice that idle connections were cut",
     within(
       Effect.gen(function* () {
@@ -326,6 +343,38 @@ describe("a store whose pool or server is slow", () => {
             concurrency: "unbounded"
           })
         ).toEqual(["not_done", "done"])
+      })
+    )
+  )
+
+  test(
+    "sweeps no record that was given more time while the sweep was under way",
+    within(
+      Effect.gen(function* () {
+        const { meddle, other, store } = yield* meddledStore()
+        yield* Effect.forEach(ids, (id) => store.insert({ ...record(id), expiresAt: 1000 }), {
+          concurrency: "unbounded"
+        })
+        yield* meddle.say("BEGIN")
+        yield* meddle.say("UPDATE tessera.grants SET version = version + 1, expires = 5000 WHERE id = 'c'")
+        const sweep = yield* Effect.forkChild(store.sweep(1000, 100))
+        expect(yield* waiting(other, 1)).toBe(true)
+        yield* meddle.say("COMMIT")
+        expect(yield* Fiber.join(sweep)).toBe(4)
+        expect(yield* versionOf(store, "c")).toBe(2)
+      })
+    )
+  )
+
+  test(
+    "retires a connection that has grown old, and serves who waits over another",
+    within(
+      Effect.gen(function* () {
+        const { meddle, store } = yield* meddledStore({ poolSize: 1, coalesce: "none", connectionLifetime: "1 millis" })
+        yield* insertAll(store, ids)
+        expect(yield* replaceAll(store, ids)).toEqual(ids.map(() => "done"))
+        const noneLeft = Effect.map(meddle.say(connections), ([row]) => row?.n === 0)
+        expect(yield* pollUntil(noneLeft, 20_000)).toBe(true)
       })
     )
   )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Exit, Scope } from "effect"
+import { Clock, type Duration, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeDeadlines } from "../../../adapters/postgres/Deadlines.ts"
 
@@ -88,6 +88,39 @@ describe("deadlines by one timer", () => {
         meet()
         yield* TestClock.adjust(200)
         expect(missed).toEqual(["out"])
+      })
+    )
+  )
+
+  test(
+    "one timer at most runs, and none when the store is closed and the last is answered",
+    run(
+      Effect.gen(function* () {
+        let running = 0
+        const clock = yield* Clock.Clock
+        const sleep = (duration: Duration.Duration) => {
+          running++
+          return Effect.ensuring(
+            clock.sleep(duration),
+            Effect.sync(() => void running--)
+          )
+        }
+        const counted = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+          Effect.provideService(effect, Clock.Clock, { ...clock, sleep })
+        for (const answered of ["before", "after"]) {
+          const scope = yield* Scope.make()
+          const { missed, watch } = yield* counted(Scope.provide(noted, scope))
+          const late = watch("late", 900)
+          const early = watch("early", 300)
+          yield* TestClock.adjust(1)
+          expect(running).toBe(1)
+          if (answered === "before") for (const meet of [late, early]) meet()
+          yield* Scope.close(scope, Exit.void)
+          if (answered === "after") for (const meet of [late, early]) meet()
+          yield* TestClock.adjust(1)
+          expect([answered, running]).toEqual([answered, 0])
+          expect(missed).toEqual([])
+        }
       })
     )
   )
