@@ -8,6 +8,7 @@ import { manyInRedis } from "../measure/manyGrants/inRedis.ts"
 import { briefly, closely } from "../measure/Options.ts"
 import { freshDatabase } from "../measure/postgresDatabase.ts"
 import type { Result } from "../measure/Result.ts"
+import type { Subject } from "../measure/Subject.ts"
 import { redisServer } from "../measure/services.ts"
 import { floorOverStore, tessera } from "../servers/start.ts"
 import type { Workload } from "../Workload.ts"
@@ -25,10 +26,17 @@ const bare: ReadonlyArray<Workload> = ["bearer_check", "refresh"]
 /** The same beside a client's secret. No code exchange: each makes a grant, and few would not be few for long. */
 const withSecret: ReadonlyArray<Workload> = ["client_credentials", "introspection"]
 
-interface Side {
-  readonly url: string
+interface Counted {
   /** Processes that count as the store's. */
   readonly families?: ReadonlyArray<number>
+}
+
+interface Side extends Counted {
+  readonly url: string
+}
+
+interface Contestant extends Counted {
+  readonly subject: Subject
 }
 
 export const growth: Part = {
@@ -39,34 +47,44 @@ export const growth: Part = {
     const generator = yield* startGenerator()
     const results: Array<Result> = []
 
+    /** What the same costs among few grants and among many. */
+    const contest = Effect.fnUntraced(function* (
+      store: string,
+      workload: Workload,
+      [small, large]: readonly [Contestant, Contestant]
+    ) {
+      const options = bare.includes(workload) ? closely(setting.options) : briefly(setting.options)
+      const sides = [
+        { ...small, name: "1,000 grants" },
+        { ...large, name: "1,000,000 grants" }
+      ]
+      const entrants = sides.map(({ families, name, subject }) =>
+        entrant({
+          generator,
+          options,
+          workload,
+          store,
+          families: families ?? [],
+          subjects: [subject],
+          case: name,
+          values,
+          keepsChain: true
+        })
+      )
+      results.push(...(yield* hold({ part, workload, entrants }, options, say)))
+    })
+
     const compare = (store: string, small: Side, large: Side) =>
       Effect.scoped(
         Effect.gen(function* () {
           const sides = [
-            { ...small, name: "1,000 grants", subject: yield* tessera(setting, { store: small.url, grants: few }) },
+            { ...small, subject: yield* tessera(setting, { store: small.url, grants: few }) },
             {
               ...large,
-              name: "1,000,000 grants",
               subject: yield* tessera(setting, { store: large.url, grants: many, filled: store !== "memory" })
             }
-          ]
-          for (const workload of [...bare, ...withSecret]) {
-            const options = bare.includes(workload) ? closely(setting.options) : briefly(setting.options)
-            const entrants = sides.map(({ families, name, subject }) =>
-              entrant({
-                generator,
-                options,
-                workload,
-                store,
-                families: families ?? [],
-                subjects: [subject],
-                case: name,
-                values,
-                keepsChain: true
-              })
-            )
-            results.push(...(yield* hold({ part, workload, entrants }, options, say)))
-          }
+          ] as const
+          for (const workload of [...bare, ...withSecret]) yield* contest(store, workload, sides)
         })
       )
 
@@ -74,24 +92,11 @@ export const growth: Part = {
     const compareFloors = (small: string, large: string) =>
       Effect.scoped(
         Effect.gen(function* () {
-          const options = closely(setting.options)
           const sides = [
-            { name: "1,000 grants", subject: yield* floorOverStore(setting, small, few) },
-            { name: "1,000,000 grants", subject: yield* floorOverStore(setting, large, many) }
-          ]
-          const entrants = sides.map(({ name, subject }) =>
-            entrant({
-              generator,
-              options,
-              workload: "refresh",
-              store: "sqlite",
-              subjects: [subject],
-              case: name,
-              values,
-              keepsChain: true
-            })
-          )
-          results.push(...(yield* hold({ part, workload: "refresh", entrants }, options, say)))
+            { subject: yield* floorOverStore(setting, small, few) },
+            { subject: yield* floorOverStore(setting, large, many) }
+          ] as const
+          yield* contest("sqlite", "refresh", sides)
         })
       )
 

@@ -73,6 +73,7 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
     line.workloads.map((workload) => {
       const find = (which: Which) => results.find((result) => fits(result, line, workload, which))
       const theirs = line.theirs && find(line.theirs)
+      const floorTo = line.floorTo === undefined ? theirs : find(line.floorTo)
       const ratio = ratioOf(line, find(line.ours), theirs)
       const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = line
       const isEnough = (ratio: number) => ratio <= atMost && ratio >= atLeast
@@ -85,8 +86,7 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
         shown: ratioText(ratio, isEnough),
         wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
         holds: ratio !== undefined && isEnough(ratio),
-        floor:
-          line.floor && ratioText(ratioOf(line, find(line.floor), line.floorTo ? find(line.floorTo) : theirs), isEnough)
+        floor: line.floor && ratioText(ratioOf(line, find(line.floor), floorTo), isEnough)
       }
     })
   )

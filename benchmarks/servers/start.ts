@@ -111,12 +111,10 @@ export interface PeerOptions {
   readonly args: ReadonlyArray<string>
 }
 
-export const peer = (executables: Executables, { name, runtime, store, args, script: file }: PeerOptions) =>
+export const peer = (executables: Executables, options: PeerOptions) =>
   startSubject({
-    name,
-    runtime,
-    args,
-    ...settingsOver(store, runtime),
-    executable: executableOf(executables, runtime),
-    script: script(`../peers/${file}`)
+    ...options,
+    ...settingsOver(options.store, options.runtime),
+    executable: executableOf(executables, options.runtime),
+    script: script(`../peers/${options.script}`)
   })

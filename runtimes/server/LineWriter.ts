@@ -45,7 +45,7 @@ export interface LineWriter {
   readonly flush: () => Promise<number>
 }
 
-const writeTo = promisify(write)
+export const writeTo = promisify(write)
 const openFile = promisify(open)
 const statOf = promisify(fstat)
 

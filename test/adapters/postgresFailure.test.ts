@@ -34,6 +34,10 @@ const versionOf = (store: Store, id: string) =>
 const insertAll = (store: Store, ids: ReadonlyArray<string>) =>
   Effect.forEach(ids, (id) => store.insert(record(id)), { concurrency: "unbounded", discard: true })
 
+/** Until the meddler says `COMMIT`. */
+const holdRow = (meddle: Meddler, id: string) =>
+  Effect.andThen(meddle.say("BEGIN"), meddle.say(`SELECT FROM tessera.grants WHERE id = '${id}' FOR UPDATE`))
+
 /** How many of the store's statements wait for somebody's lock. */
 const waiting = (meddle: Meddler, count: number) =>
   pollUntil(
@@ -177,8 +181,7 @@ describe("a store whose server fails", () => {
       Effect.gen(function* () {
         const { meddle, other, store } = yield* meddledStore()
         yield* insertAll(store, ids)
-        yield* meddle.say("BEGIN")
-        yield* meddle.say("SELECT FROM tessera.grants WHERE id = 'c' FOR UPDATE")
+        yield* holdRow(meddle, "c")
         const writes = yield* Effect.forkChild(replaceAll(store, ids))
         expect(yield* waiting(other, 1)).toBe(true)
         yield* other.say(terminateAll)
@@ -205,8 +208,7 @@ describe("a store whose server fails", () => {
       Effect.gen(function* () {
         const { meddle, other, store } = yield* meddledStore({ coalesce: "none", poolSize: 1 })
         yield* insertAll(store, ids)
-        yield* meddle.say("BEGIN")
-        yield* meddle.say("SELECT FROM tessera.grants WHERE id = 'a' FOR UPDATE")
+        yield* holdRow(meddle, "a")
         const writes = yield* Effect.forkChild(replaceAll(store, ids))
         expect(yield* waiting(other, 1)).toBe(true)
         yield* other.say(terminateAll)
@@ -316,8 +318,7 @@ describe("a store whose pool or server is slow", () => {
       Effect.gen(function* () {
         const { meddle, store } = yield* meddledStore({ statementTimeout: "600 millis" })
         yield* insertAll(store, ids)
-        yield* meddle.say("BEGIN")
-        yield* meddle.say("SELECT FROM tessera.grants WHERE id = 'c' FOR UPDATE")
+        yield* holdRow(meddle, "c")
         expect(yield* replaceAll(store, ids)).toEqual(["done", "done", "not_done", "done", "done"])
         yield* meddle.say("COMMIT")
         expect(yield* Effect.forEach(ids, (id) => versionOf(store, id))).toEqual([2, 2, 1, 2, 2])
@@ -437,8 +438,7 @@ describe("a store whose pool or server is slow", () => {
       Effect.gen(function* () {
         const { meddle, other, store } = yield* meddledStore({ coalesce: "none", poolSize: 1 })
         yield* insertAll(store, ids)
-        yield* meddle.say("BEGIN")
-        yield* meddle.say("SELECT FROM tessera.grants WHERE id = 'a' FOR UPDATE")
+        yield* holdRow(meddle, "a")
         const write = yield* Effect.forkChild(store.replace(1, record("a")))
         expect(yield* waiting(other, 1)).toBe(true)
         yield* Fiber.interrupt(write)

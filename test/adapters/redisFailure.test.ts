@@ -9,7 +9,17 @@ import { runProgram } from "../harness/runProgram.ts"
 import type { Server } from "../harness/Server.ts"
 import { startRedis } from "../harness/startRedis.ts"
 import { startRedisCluster } from "../harness/startRedisCluster.ts"
-import { call, commandCounts, keepReplacing, openAdmin, over, recordOf, scoped, untilItAnswers } from "./redisGiven.ts"
+import {
+  call,
+  commandCounts,
+  keepReplacing,
+  openAdmin,
+  over,
+  overRedis,
+  recordOf,
+  scoped,
+  untilItAnswers
+} from "./redisGiven.ts"
 
 const limit = 60_000
 
@@ -149,11 +159,9 @@ describe("when Redis fails", () => {
   test(
     "a server that hangs: writes are unknown, reads not done, nobody waits past the deadline, and it goes on afterwards",
     () =>
-      scoped(
-        Effect.gen(function* () {
-          const server = yield* startRedis()
-          yield* Effect.gen(function* () {
-            const store = yield* Storage
+      overRedis(
+        ({ server, store }) =>
+          Effect.gen(function* () {
             yield* store.insert(recordOf("one"))
             yield* server.freeze
             const one = recordOf("one", { n: 1 })
@@ -179,8 +187,8 @@ describe("when Redis fails", () => {
             const { version } = Option.getOrThrow(yield* store.get(recordOf("one")))
             expect([1, 2]).toContain(version)
             yield* store.replace(version, recordOf("one", { n: 2 }))
-          }).pipe(over(server.url, { deadline: "200 millis" }))
-        })
+          }),
+        { deadline: "200 millis" }
       ),
     limit
   )
@@ -209,12 +217,9 @@ describe("when Redis fails", () => {
     ))
 
   test("what was given up is not sent again: neither where its script was not known, nor over another connection", () =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
+    overRedis(
+      ({ admin, server, store }) =>
+        Effect.gen(function* () {
           const get = store.get(recordOf("one"))
           yield* store.insert(recordOf("one"))
           yield* call(admin, "SCRIPT", "FLUSH")
@@ -243,25 +248,21 @@ describe("when Redis fails", () => {
           yield* server.thaw
           for (let time = 0; time < 2; time++) yield* untilItAnswers(get)
           expect((yield* commandCounts(admin)).zadd).toBe(1)
-        }).pipe(over(server.url, { deadline: "200 millis", pipelining: false }))
-      })
+        }),
+      { deadline: "200 millis", pipelining: false }
     ))
 
   test("a server that is down: nothing is done", () =>
-    scoped(
+    overRedis(({ server, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          yield* store.insert(recordOf("one"))
-          yield* server.kill
-          // Until the end of the connection is noticed, a write is sent into it.
-          yield* failureOf(store.get(recordOf("one")))
-          const failures = yield* Effect.forEach(fifty, (n) => failureOf(store.replace(1, recordOf("one", { n }))), {
-            concurrency: "unbounded"
-          })
-          expect(failures.map((failure) => failure?.outcome)).toEqual(fifty.map(() => "not_done"))
-        }).pipe(over(server.url))
+        yield* store.insert(recordOf("one"))
+        yield* server.kill
+        // Until the end of the connection is noticed, a write is sent into it.
+        yield* failureOf(store.get(recordOf("one")))
+        const failures = yield* Effect.forEach(fifty, (n) => failureOf(store.replace(1, recordOf("one", { n }))), {
+          concurrency: "unbounded"
+        })
+        expect(failures.map((failure) => failure?.outcome)).toEqual(fifty.map(() => "not_done"))
       })
     ))
 
@@ -299,68 +300,56 @@ describe("when Redis fails", () => {
   )
 
   test("an owner's list that cannot be written: nothing is inserted, so nothing is lost from sight", () =>
-    scoped(
+    overRedis(({ admin, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          yield* call(admin, "SET", ownerKey("tessera", recordOf("one")), "in the way")
-          // By its code alone: the rest of what Redis says may repeat what it was sent.
-          expect(yield* failureOf(store.insert(recordOf("one")))).toMatchObject({
-            outcome: "not_done",
-            message: "Redis: refused with WRONGTYPE"
-          })
-          expect(Option.isNone(yield* store.get(recordOf("one")))).toBe(true)
-        }).pipe(over(server.url))
+        yield* call(admin, "SET", ownerKey("tessera", recordOf("one")), "in the way")
+        // By its code alone: the rest of what Redis says may repeat what it was sent.
+        expect(yield* failureOf(store.insert(recordOf("one")))).toMatchObject({
+          outcome: "not_done",
+          message: "Redis: refused with WRONGTYPE"
+        })
+        expect(Option.isNone(yield* store.get(recordOf("one")))).toBe(true)
       })
     ))
 
   test("what is in the way of one record, or of a shard's index, stops none of those that travel with it", () =>
-    scoped(
+    overRedis(({ admin, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          const later = { expiresAt: 4e12 }
-          yield* Effect.forEach(ids, (id) => store.insert(recordOf(id, {}, later)), { concurrency: "unbounded" })
-          const places = ids.map((id) => placeOf("tessera", pathOf(recordOf(id))))
-          // The first, so that nothing has been written yet when the script meets it.
-          const [blocked, indexless] = [places[0], places[7]]
-          if (blocked === undefined || indexless === undefined) throw new Error("too few records")
-          yield* call(admin, "DEL", blocked.record, indexless.shard)
-          yield* call(admin, "LPUSH", blocked.record, "in the way")
-          yield* call(admin, "SET", indexless.shard, "in the way")
+        const later = { expiresAt: 4e12 }
+        yield* Effect.forEach(ids, (id) => store.insert(recordOf(id, {}, later)), { concurrency: "unbounded" })
+        const places = ids.map((id) => placeOf("tessera", pathOf(recordOf(id))))
+        // The first, so that nothing has been written yet when the script meets it.
+        const [blocked, indexless] = [places[0], places[7]]
+        if (blocked === undefined || indexless === undefined) throw new Error("too few records")
+        yield* call(admin, "DEL", blocked.record, indexless.shard)
+        yield* call(admin, "LPUSH", blocked.record, "in the way")
+        yield* call(admin, "SET", indexless.shard, "in the way")
 
-          // Sooner than before, so that the index has to change too.
-          const sooner = { expiresAt: 3e12 }
-          yield* call(admin, "CONFIG", "RESETSTAT")
-          const outcomes = yield* Effect.forEach(
-            ids,
-            (id) =>
-              Effect.match(store.replace(1, recordOf(id, { n: 1 }, sooner)), {
-                onSuccess: () => "done",
-                onFailure: (error) => (error._tag === "Conflict" ? "conflict" : error.outcome)
-              }),
-            { concurrency: "unbounded" }
-          )
-          expect((yield* commandCounts(admin)).evalsha).toBe(1)
-          const isHit = (at: number) => places[at] === blocked || places[at]?.shard === indexless.shard
-          expect(outcomes).toEqual(ids.map((_, at) => (isHit(at) ? "not_done" : "done")))
-          const found = yield* Effect.forEach(ids, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
-          const versions = found.map(Option.map(({ version }) => version)).map(Option.getOrUndefined)
-          expect(versions).toEqual(places.map((place, at) => (place === blocked ? undefined : isHit(at) ? 1 : 2)))
-        }).pipe(over(server.url))
+        // Sooner than before, so that the index has to change too.
+        const sooner = { expiresAt: 3e12 }
+        yield* call(admin, "CONFIG", "RESETSTAT")
+        const outcomes = yield* Effect.forEach(
+          ids,
+          (id) =>
+            Effect.match(store.replace(1, recordOf(id, { n: 1 }, sooner)), {
+              onSuccess: () => "done",
+              onFailure: (error) => (error._tag === "Conflict" ? "conflict" : error.outcome)
+            }),
+          { concurrency: "unbounded" }
+        )
+        expect((yield* commandCounts(admin)).evalsha).toBe(1)
+        const isHit = (at: number) => places[at] === blocked || places[at]?.shard === indexless.shard
+        expect(outcomes).toEqual(ids.map((_, at) => (isHit(at) ? "not_done" : "done")))
+        const found = yield* Effect.forEach(ids, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
+        const versions = found.map(Option.map(({ version }) => version)).map(Option.getOrUndefined)
+        expect(versions).toEqual(places.map((place, at) => (place === blocked ? undefined : isHit(at) ? 1 : 2)))
       })
     ))
 
   test.each([true, false])("no more than the bound may wait; the rest is told at once (pipelining: %p)", (pipelining) =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startRedis()
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
+    overRedis(
+      ({ server, store }) =>
+        Effect.gen(function* () {
           yield* server.freeze
           const failures = yield* Effect.forEach(
             Array.from({ length: 30 }, (_, n) => n),
@@ -370,45 +359,35 @@ describe("when Redis fails", () => {
           yield* server.thaw
           expect(failures.filter((failure) => failure?.outcome === "unknown")).toHaveLength(20)
           expect(failures.filter((failure) => failure?.outcome === "not_done")).toHaveLength(10)
-        }).pipe(over(server.url, { deadline: "300 millis", maximumWaiting: 20, pipelining }))
-      })
+        }),
+      { deadline: "300 millis", maximumWaiting: 20, pipelining }
     )
   )
 
   test("a command that was refused waits no more: it takes nobody's place for long", () =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
+    overRedis(
+      ({ admin, store }) =>
+        Effect.gen(function* () {
           yield* call(admin, "LPUSH", placeOf("tessera", pathOf(recordOf("one"))).record, "in the way")
-          const store = yield* Storage
           const failures = yield* Effect.forEach(fifty, () => failureOf(store.get(recordOf("one"))))
           const refused = new StorageUnavailable({ outcome: "not_done", message: "Redis: refused with WRONGTYPE" })
           expect(failures).toEqual(fifty.map(() => refused))
-        }).pipe(over(server.url, { maximumWaiting: 20, pipelining: false }))
-      })
+        }),
+      { maximumWaiting: 20, pipelining: false }
     ))
 
   test("a replica refuses writes: not done, while reads go on", () =>
-    scoped(
+    overRedis(({ admin, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          yield* store.insert(recordOf("one"))
-          yield* call(admin, "REPLICAOF", "127.0.0.1", 1)
-          const write = yield* failureOf(store.replace(1, recordOf("one", { n: 1 })))
-          expect(write).toEqual(
-            new StorageUnavailable({ outcome: "not_done", message: "Redis: refused with READONLY" })
-          )
-          expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(1)
+        yield* store.insert(recordOf("one"))
+        yield* call(admin, "REPLICAOF", "127.0.0.1", 1)
+        const write = yield* failureOf(store.replace(1, recordOf("one", { n: 1 })))
+        expect(write).toEqual(new StorageUnavailable({ outcome: "not_done", message: "Redis: refused with READONLY" }))
+        expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(1)
 
-          yield* call(admin, "REPLICAOF", "NO", "ONE")
-          yield* untilItAnswers(store.replace(1, recordOf("one", { n: 1 })))
-          expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(2)
-        }).pipe(over(server.url))
+        yield* call(admin, "REPLICAOF", "NO", "ONE")
+        yield* untilItAnswers(store.replace(1, recordOf("one", { n: 1 })))
+        expect(Option.getOrThrow(yield* store.get(recordOf("one"))).version).toBe(2)
       })
     ))
 
@@ -417,20 +396,13 @@ describe("when Redis fails", () => {
     ["OOM", "CONFIG", ["SET", "maxmemory", 1]],
     ["READONLY", "REPLICAOF", ["127.0.0.1", 1]]
   ])("a server that answers writes with %s is quoted, also where a record is to end sooner", (code, harm, args) =>
-    scoped(
+    overRedis(({ admin, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          yield* store.insert(recordOf("one", {}, { expiresAt: 4e12 }))
-          yield* call(admin, harm, ...args)
-          // Sooner than before, so that the index is written first.
-          const sooner = yield* failureOf(store.replace(1, recordOf("one", {}, { expiresAt: 3e12 })))
-          expect(sooner).toEqual(
-            new StorageUnavailable({ outcome: "not_done", message: `Redis: refused with ${code}` })
-          )
-        }).pipe(over(server.url))
+        yield* store.insert(recordOf("one", {}, { expiresAt: 4e12 }))
+        yield* call(admin, harm, ...args)
+        // Sooner than before, so that the index is written first.
+        const sooner = yield* failureOf(store.replace(1, recordOf("one", {}, { expiresAt: 3e12 })))
+        expect(sooner).toEqual(new StorageUnavailable({ outcome: "not_done", message: `Redis: refused with ${code}` }))
       })
     )
   )
@@ -456,33 +428,28 @@ describe("when Redis fails", () => {
     ))
 
   test("an index that may not be written refuses nothing that was written beside it", () =>
-    scoped(
+    overRedis(({ admin, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          const expiries = ids.map((_, at) => ({ expiresAt: at === 7 ? 3e12 : 4e12 }))
-          yield* Effect.forEach(ids, (id) => store.insert(recordOf(id, {}, { expiresAt: 4e12 })), {
-            concurrency: "unbounded"
-          })
-          yield* call(admin, "ACL", "SETUSER", "default", "-zadd")
-          yield* call(admin, "CONFIG", "RESETSTAT")
-          const outcomes = yield* Effect.forEach(
-            ids,
-            (id, at) =>
-              Effect.match(store.replace(1, recordOf(id, { n: 1 }, expiries[at])), {
-                onSuccess: () => "done",
-                onFailure: (error) => (error._tag === "Conflict" ? "conflict" : error.outcome)
-              }),
-            { concurrency: "unbounded" }
-          )
-          expect((yield* commandCounts(admin)).evalsha).toBe(1)
-          expect(outcomes).toEqual(ids.map((_, at) => (at === 7 ? "not_done" : "done")))
-          const found = yield* Effect.forEach(ids, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
-          const versions = found.map(Option.getOrThrow).map(({ version }) => version)
-          expect(versions).toEqual(ids.map((_, at) => (at === 7 ? 1 : 2)))
-        }).pipe(over(server.url))
+        const expiries = ids.map((_, at) => ({ expiresAt: at === 7 ? 3e12 : 4e12 }))
+        yield* Effect.forEach(ids, (id) => store.insert(recordOf(id, {}, { expiresAt: 4e12 })), {
+          concurrency: "unbounded"
+        })
+        yield* call(admin, "ACL", "SETUSER", "default", "-zadd")
+        yield* call(admin, "CONFIG", "RESETSTAT")
+        const outcomes = yield* Effect.forEach(
+          ids,
+          (id, at) =>
+            Effect.match(store.replace(1, recordOf(id, { n: 1 }, expiries[at])), {
+              onSuccess: () => "done",
+              onFailure: (error) => (error._tag === "Conflict" ? "conflict" : error.outcome)
+            }),
+          { concurrency: "unbounded" }
+        )
+        expect((yield* commandCounts(admin)).evalsha).toBe(1)
+        expect(outcomes).toEqual(ids.map((_, at) => (at === 7 ? "not_done" : "done")))
+        const found = yield* Effect.forEach(ids, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
+        const versions = found.map(Option.getOrThrow).map(({ version }) => version)
+        expect(versions).toEqual(ids.map((_, at) => (at === 7 ? 1 : 2)))
       })
     ))
 

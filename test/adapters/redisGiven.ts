@@ -2,6 +2,8 @@ import { Effect, Option, type Scope } from "effect"
 import { Redis } from "ioredis"
 import { layer, type RedisOptions } from "../../adapters/redis/Redis.ts"
 import { type Json, type NewRecord, Storage } from "../../core/ports/Storage.ts"
+import type { Server } from "../harness/Server.ts"
+import { startRedis } from "../harness/startRedis.ts"
 
 export const recordOf = (
   id: string,
@@ -34,6 +36,25 @@ export const openAdmin = (url: string): Effect.Effect<Redis, never, Scope.Scope>
       return redis
     }),
     (redis) => Effect.sync(() => redis.disconnect())
+  )
+
+interface GivenRedis {
+  readonly server: Server
+  readonly admin: Redis
+  readonly store: Storage["Service"]
+}
+
+/** A server of its own, a store over it, and a connection beside that one. */
+export const overRedis = <A, E>(
+  body: (given: GivenRedis) => Effect.Effect<A, E, Storage | Scope.Scope>,
+  options: Omit<RedisOptions, "url"> = {}
+) =>
+  scoped(
+    Effect.gen(function* () {
+      const server = yield* startRedis()
+      const admin = yield* openAdmin(server.url)
+      return yield* Effect.flatMap(Storage, (store) => body({ server, admin, store })).pipe(over(server.url, options))
+    })
   )
 
 export const call = (redis: Redis, ...command: readonly [string, ...ReadonlyArray<string | number>]) => {

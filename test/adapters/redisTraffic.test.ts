@@ -4,7 +4,7 @@ import { Effect, Fiber, Option } from "effect"
 import type { Redis } from "ioredis"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { startRedis } from "../harness/startRedis.ts"
-import { call, commandCounts, keepReplacing, openAdmin, over, recordOf, scoped } from "./redisGiven.ts"
+import { call, commandCounts, keepReplacing, openAdmin, over, overRedis, recordOf, scoped } from "./redisGiven.ts"
 
 /** What the server counted while this ran. What a script calls counts too, though it costs no round trip. */
 const counted = Effect.fnUntraced(function* <R>(
@@ -26,28 +26,23 @@ const fiveHundred = Array.from({ length: 500 }, (_, n) => `id-${n}`)
 
 describe("what Redis sees", () => {
   test("of each verb, as it counts itself", () =>
-    scoped(
+    overRedis(({ admin, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          const record = recordOf("a", {}, { expiresAt: 4e12 })
-          const list = { ...record, after: undefined, limit: 10 }
+        const record = recordOf("a", {}, { expiresAt: 4e12 })
+        const list = { ...record, after: undefined, limit: 10 }
 
-          expect(yield* counted(admin, store.insert(record))).toEqual({ zadd: 2, evalsha: 1, exists: 1, set: 1 })
-          expect(yield* counted(admin, store.insert(record))).toEqual({ zadd: 1, evalsha: 1, exists: 1, zrem: 1 })
-          expect(yield* counted(admin, store.get(record))).toEqual({ get: 1 })
-          expect(yield* counted(admin, store.replace(1, { ...record, expiresAt: 5e12 }))).toEqual({
-            evalsha: 1,
-            get: 1,
-            set: 1
-          })
-          expect(yield* counted(admin, store.replace(1, record))).toEqual({ evalsha: 1, get: 1 })
-          expect(yield* counted(admin, store.list(list))).toEqual({ zrangebylex: 1, get: 1 })
-          expect(yield* counted(admin, store.remove(record))).toEqual({ evalsha: 1, get: 1, del: 1, zrem: 2 })
-          expect(yield* counted(admin, store.sweep(1e12, 100))).toEqual({ zrangebyscore: 256 })
-        }).pipe(over(server.url))
+        expect(yield* counted(admin, store.insert(record))).toEqual({ zadd: 2, evalsha: 1, exists: 1, set: 1 })
+        expect(yield* counted(admin, store.insert(record))).toEqual({ zadd: 1, evalsha: 1, exists: 1, zrem: 1 })
+        expect(yield* counted(admin, store.get(record))).toEqual({ get: 1 })
+        expect(yield* counted(admin, store.replace(1, { ...record, expiresAt: 5e12 }))).toEqual({
+          evalsha: 1,
+          get: 1,
+          set: 1
+        })
+        expect(yield* counted(admin, store.replace(1, record))).toEqual({ evalsha: 1, get: 1 })
+        expect(yield* counted(admin, store.list(list))).toEqual({ zrangebylex: 1, get: 1 })
+        expect(yield* counted(admin, store.remove(record))).toEqual({ evalsha: 1, get: 1, del: 1, zrem: 2 })
+        expect(yield* counted(admin, store.sweep(1e12, 100))).toEqual({ zrangebyscore: 256 })
       })
     ))
 
@@ -98,70 +93,58 @@ describe("what Redis sees", () => {
     { pipelining: true, most: 20 },
     { pipelining: false, most: 600 }
   ])("of 500 calls at once: a few pipelines, unless it is turned off ($pipelining)", ({ pipelining, most }) =>
-    scoped(
-      Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
+    overRedis(
+      ({ admin, store }) =>
+        Effect.gen(function* () {
           const before = yield* readsOf(admin)
           yield* Effect.forEach(fiveHundred, (id) => store.get(recordOf(id)), { concurrency: "unbounded" })
           const reads = (yield* readsOf(admin)) - before
           expect(reads).toBeLessThan(most)
           expect(reads).toBeGreaterThan(1)
-        }).pipe(over(server.url, { pipelining }))
-      })
+        }),
+      { pipelining }
     )
   )
 
   test("of scripts that it forgets in the middle of a run: nobody notices", () =>
-    scoped(
+    overRedis(({ admin, store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        const admin = yield* openAdmin(server.url)
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          const ids = fiveHundred.slice(0, 20)
-          yield* Effect.forEach(ids, (id) => store.insert(recordOf(id)), { concurrency: "unbounded" })
-          yield* call(admin, "CONFIG", "RESETSTAT")
-          let isOver = false
-          const writers = yield* Effect.forkChild(
-            Effect.forEach(ids, (id) => keepReplacing(id, () => isOver), { concurrency: "unbounded" })
-          )
-          for (let round = 0; round < 20; round++) {
-            yield* call(admin, "SCRIPT", "FLUSH")
-            yield* call(admin, "PING")
-          }
-          isOver = true
-          const ledgers = yield* Fiber.join(writers)
-          for (const { acknowledged, attempts } of ledgers) expect(acknowledged).toBe(attempts)
-          // It did forget.
-          expect((yield* commandCounts(admin)).eval ?? 0).toBeGreaterThan(0)
-        }).pipe(over(server.url))
+        const ids = fiveHundred.slice(0, 20)
+        yield* Effect.forEach(ids, (id) => store.insert(recordOf(id)), { concurrency: "unbounded" })
+        yield* call(admin, "CONFIG", "RESETSTAT")
+        let isOver = false
+        const writers = yield* Effect.forkChild(
+          Effect.forEach(ids, (id) => keepReplacing(id, () => isOver), { concurrency: "unbounded" })
+        )
+        for (let round = 0; round < 20; round++) {
+          yield* call(admin, "SCRIPT", "FLUSH")
+          yield* call(admin, "PING")
+        }
+        isOver = true
+        const ledgers = yield* Fiber.join(writers)
+        for (const { acknowledged, attempts } of ledgers) expect(acknowledged).toBe(attempts)
+        // It did forget.
+        expect((yield* commandCounts(admin)).eval ?? 0).toBeGreaterThan(0)
       })
     ))
 })
 
 describe("a grant that is read again", () => {
   test("has the reading of the last time, alone and in a batch, until its body is another", () =>
-    scoped(
+    overRedis(({ store }) =>
       Effect.gen(function* () {
-        const server = yield* startRedis()
-        yield* Effect.gen(function* () {
-          const store = yield* Storage
-          const read = (id: string) => Effect.map(store.get(recordOf(id)), Option.getOrThrow)
-          for (const id of ["a", "b"]) yield* store.insert(recordOf(id, { n: 1 }))
-          const { reading } = yield* read("a")
-          expect(reading).toBeDefined()
-          if (reading !== undefined) reading.made = "what the core makes of it"
-          const [again] = yield* Effect.all([read("a"), read("b")], { concurrency: "unbounded" })
-          expect(again.reading).toBe(reading)
-          expect(again).toMatchObject({ version: 1, owner: "owner", body: { n: 1 } })
-          yield* store.replace(1, recordOf("a", { n: 2 }))
-          const changed = yield* read("a")
-          expect(changed.reading).not.toBe(reading)
-          expect(changed).toMatchObject({ version: 2, body: { n: 2 } })
-        }).pipe(over(server.url))
+        const read = (id: string) => Effect.map(store.get(recordOf(id)), Option.getOrThrow)
+        for (const id of ["a", "b"]) yield* store.insert(recordOf(id, { n: 1 }))
+        const { reading } = yield* read("a")
+        expect(reading).toBeDefined()
+        if (reading !== undefined) reading.made = "what the core makes of it"
+        const [again] = yield* Effect.all([read("a"), read("b")], { concurrency: "unbounded" })
+        expect(again.reading).toBe(reading)
+        expect(again).toMatchObject({ version: 1, owner: "owner", body: { n: 1 } })
+        yield* store.replace(1, recordOf("a", { n: 2 }))
+        const changed = yield* read("a")
+        expect(changed.reading).not.toBe(reading)
+        expect(changed).toMatchObject({ version: 2, body: { n: 2 } })
       })
     ))
 })

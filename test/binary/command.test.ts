@@ -10,7 +10,7 @@ import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl, redisClusterUrl, redisUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
-import { collectorOf, purgeDelayOf, smallCollector } from "../runtimes/given/collectorOf.ts"
+import { collectorOf, purgeDelayOf, smallCollector } from "../runtimes/given/memorySettings.ts"
 import { type Binary, buildScript, builtBinary, emptyFolder, run, type Started, start } from "./given/binary.ts"
 
 const root = join(import.meta.dir, "../..")

@@ -1,6 +1,5 @@
-import { closeSync, write } from "node:fs"
+import { closeSync } from "node:fs"
 import { open, stat } from "node:fs/promises"
-import { promisify } from "node:util"
 import { Effect, Layer } from "effect"
 import { Audit } from "../../../core/ports/Audit.ts"
 import {
@@ -8,7 +7,8 @@ import {
   makeLineWriter,
   openAppending,
   serverBounds,
-  type Trouble
+  type Trouble,
+  writeTo
 } from "../../server/LineWriter.ts"
 import { complaint } from "../../server/Variable.ts"
 import { WrongSettings } from "../../server/WrongSettings.ts"
@@ -56,8 +56,6 @@ const isCutOff = async (path: string): Promise<boolean> => {
     await file.close()
   }
 }
-
-const writeTo = promisify(write)
 
 const openAtLine = async (path: string): Promise<number> => {
   const file = await openAppending(path)

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { node } from "../../harness/given.ts"
 import { plainEnvironment } from "../../harness/runProgram.ts"
-import { collectorOf, purgeDelayOf, smallCollector } from "../given/collectorOf.ts"
+import { collectorOf, purgeDelayOf, smallCollector } from "../given/memorySettings.ts"
 
 const checkout = join(import.meta.dir, "../../..")
 const launcher = join(checkout, "runtimes/launch/launch.mjs")
