@@ -2,21 +2,18 @@
 
 // The server, for whoever composes it
 
-export { safeReturnTo } from "./accounts/returnTo.ts"
-export type { AuthorizationRequest } from "./http/authorizationRequest.ts"
-export type { Call, Endpoint } from "./http/Call.ts"
-export type { ConsentAsked, ConsentTold } from "./http/consentElsewhere.ts"
-export type { Needs } from "./http/guard.ts"
+export { type AtHand, littleAtHand, muchAtHand } from "./engine/caches.ts"
 export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
-export { type Interaction, interaction } from "./http/interaction.ts"
-export type { Parts } from "./http/Parts.ts"
-export type { ErrorForm, Route } from "./http/Route.ts"
-export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./http/Tessera.ts"
+export type { Call, Contract, Endpoint, ErrorForm, Parts, Route } from "./http/Route.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
-export type { Contract } from "./openapi/contract/Contract.ts"
-export { type AtHand, littleAtHand, muchAtHand } from "./server/AtHand.ts"
+export type { ConsentAsked, ConsentTold } from "./oauth/endpoints/consentElsewhere.ts"
+export type { Needs } from "./oauth/presented/guard.ts"
+export { safeReturnTo } from "./people/returnTo.ts"
+export type { AuthorizationRequest } from "./request/AuthorizationRequest.ts"
+export { type Interaction, interaction } from "./request/interaction.ts"
+export type { SettingsOptions } from "./settings/inside.ts"
 export { settingsRoutes } from "./settings/routes.ts"
-export type { SettingsOptions } from "./settings/SettingsOptions.ts"
+export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./Tessera.ts"
 
 // The ports: what a host provides
 
@@ -45,8 +42,7 @@ export { Workspaces } from "./ports/Workspaces.ts"
 
 // Pages that a host draws itself, or has in its own colours
 
-export { type ConsentPage, clientName } from "./pages/Consent.ts"
-export { type ReturnAddress, returnAddress } from "./pages/ReturnAddress.ts"
+export { type ConsentPage, clientName, type ReturnAddress, returnAddress } from "./pages/Consent.ts"
 export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
 
 // The decisions: functions, for whoever proves a policy of their own
@@ -56,14 +52,14 @@ export { type AuthMethod, Client, type GrantType } from "./client/Client.ts"
 export { makeKey, readKey } from "./grant/apiKey.ts"
 export { type Approved, begin } from "./grant/begin.ts"
 export { checkAccess, checkKey, checkRefresh } from "./grant/check.ts"
-export { type ClientCredentials, clientCredentials } from "./grant/clientCredentials.ts"
 export type { Decision } from "./grant/Decision.ts"
 export { type Active, Grant, type Key, type Pending, type Revoked, type Standing, Subject } from "./grant/Grant.ts"
 export type { Fresh, Tokens } from "./grant/issue.ts"
 export type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "./grant/Principal.ts"
-export { type Redeem, redeem } from "./grant/redeem.ts"
-export { type Refresh, refresh } from "./grant/refresh.ts"
 export { revoked, revokeGrant, revokeToken } from "./grant/revoke.ts"
+export { type Redeem, redeem } from "./oauth/grants/authorizationCode.ts"
+export { type ClientCredentials, clientCredentials } from "./oauth/grants/clientCredentials.ts"
+export { type Refresh, refresh } from "./oauth/grants/refreshToken.ts"
 
 // Keys and tokens
 

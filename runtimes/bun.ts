@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { Effect } from "effect"
-import type { Log } from "./defect.ts"
 import { gatheringHandler } from "./fetch/handler.ts"
-import type { Serve } from "./Serve.ts"
-import type { OnTurnedAway } from "./turnedAway.ts"
+import type { Log } from "./serve/defect.ts"
+import type { OnTurnedAway } from "./serve/limitConcurrency.ts"
+import type { Serve } from "./serve/Serve.ts"
 
-export { type Serve, serveWith } from "./Serve.ts"
+export { type Serve, serveWith } from "./serve/Serve.ts"
 
 /** What is asked of a `Bun.Server`, so that nobody needs Bun's types who doesn't use Bun. */
 export interface PeerSource {

@@ -1,12 +1,12 @@
 import { Elysia, NotFoundError } from "elysia"
 import type { Route } from "../core/http/Route.ts"
-import type { Mount } from "./embed/Mount.ts"
 import { serveNative } from "./embed/nativeRequest.ts"
+import type { Mount } from "./embed/Options.ts"
 import { type FetchHandler, fetchHandler } from "./fetch/handler.ts"
-import { isOurs } from "./fetch/isOurs.ts"
-import type { Serve } from "./Serve.ts"
+import { isOurs } from "./fetch/mount.ts"
+import type { Serve } from "./serve/Serve.ts"
 
-export { type Serve, serveWith } from "./Serve.ts"
+export { type Serve, serveWith } from "./serve/Serve.ts"
 
 export interface ElysiaOptions {
   /** `Tessera`'s own: what is not in this table stays with the app, and so does what stands in the app's own routes. */

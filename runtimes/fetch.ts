@@ -1,6 +1,6 @@
 /** `tessera/runtime/fetch`: for whatever speaks `Request` and `Response`. */
 export { type FetchHandler, fetchHandler, type PeerOf } from "./fetch/handler.ts"
-export type { HonoContext } from "./fetch/honoPeer.ts"
+export type { HonoContext } from "./fetch/mount.ts"
 export {
   type FetchMount,
   type FetchMountOptions,
@@ -9,4 +9,4 @@ export {
   type HonoMountOptions,
   honoMount
 } from "./fetch/mount.ts"
-export { type Serve, serveWith } from "./Serve.ts"
+export { type Serve, serveWith } from "./serve/Serve.ts"

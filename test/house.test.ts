@@ -73,7 +73,7 @@ const cases: ReadonlyArray<Case> = [
     rule: coreFollowsTheArrow,
     breaking: [
       file("core/rules/a.ts", `import type { Grant } from "../grant/Grant.ts"`),
-      file("core/client/a.ts", `import { refresh } from "../grant/refresh.ts"`),
+      file("core/client/a.ts", `import { check } from "../grant/check.ts"`),
       file("core/grant/a.ts", `import { Storage } from "../ports/Storage.ts"`),
       file("core/http/Http.ts", `import { Storage } from "../ports/Storage.ts"`),
       file("core/ports/a.ts", `import { form } from "../http/form.ts"`),
@@ -82,7 +82,7 @@ const cases: ReadonlyArray<Case> = [
     sound: [
       file("core/grant/a.ts", `import { Client } from "../client/Client.ts"\nimport { b } from "./b.ts"`),
       file("core/ports/a.ts", `import type { HttpRequest } from "../http/Http.ts"`),
-      file("core/http/token.ts", `import { refresh } from "../grant/refresh.ts"`),
+      file("core/oauth/endpoints/token.ts", `import { check } from "../../grant/check.ts"`),
       file("core/index.ts", `export { refresh } from "./grant/refresh.ts"`)
     ]
   },

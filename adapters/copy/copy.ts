@@ -1,16 +1,79 @@
-import { Effect, Option, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { Effect, Option, Schedule, Schema } from "effect"
 import {
   Conflict,
+  type Json,
   type Kind,
   kinds,
   type Storage,
   type StorageScan,
-  type StorageUnavailable,
+  StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
-import { again } from "./again.ts"
-import { everyRecord } from "./everyRecord.ts"
-import { sameContent, type Tally, Tallying } from "./Tally.ts"
+
+/** Every step may be done twice, so a store that is away for a moment is asked again. */
+const again = {
+  while: (error: unknown) => Schema.is(StorageUnavailable)(error),
+  schedule: Schedule.jittered(Schedule.exponential("100 millis")).pipe(Schedule.upTo({ times: 8 }))
+}
+
+const pageSize = 500
+
+/** Goes through all records of a kind, page by page. */
+const everyRecord = <E>(
+  scan: StorageScan["Service"]["scan"],
+  kind: Kind,
+  look: (records: ReadonlyArray<StoredRecord>) => Effect.Effect<void, E>
+): Effect.Effect<void, E | StorageUnavailable> =>
+  Effect.gen(function* () {
+    let after: string | undefined
+    do {
+      const from = after
+      const page = yield* Effect.suspend(() => scan(kind, from, pageSize)).pipe(Effect.retry(again))
+      yield* look(page.records)
+      after = page.next
+    } while (after !== undefined)
+  })
+
+const isList = (value: Json): value is ReadonlyArray<Json> => Array.isArray(value)
+
+/** One text for one value: stores may keep the members of an object in any order. */
+const canonical = (value: Json): string => {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  if (isList(value)) return `[${value.map(canonical).join(",")}]`
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(",")}}`
+}
+
+/** All of a record but its version, which each store counts for itself. */
+const textOf = ({ workspace, kind, id, owner, expiresAt, body }: StoredRecord): string =>
+  canonical([workspace, kind, id, owner, expiresAt, body])
+
+export const sameContent = (a: StoredRecord, b: StoredRecord): boolean => textOf(a) === textOf(b)
+
+/** How many records, and a digest of them all that does not depend on the order in which they came. */
+interface Tally {
+  readonly count: number
+  readonly digest: string
+}
+
+const digestBits = 256
+
+/** Adds up the SHA-256 of every record: stores give their records in orders of their own. */
+export class Tallying {
+  #count = 0
+  #sum = 0n
+
+  add(record: StoredRecord): void {
+    this.#count += 1
+    const digest = createHash("sha256").update(textOf(record)).digest("hex")
+    this.#sum = BigInt.asUintN(digestBits, this.#sum + BigInt(`0x${digest}`))
+  }
+
+  get tally(): Tally {
+    return { count: this.#count, digest: this.#sum.toString(16).padStart(digestBits / 4, "0") }
+  }
+}
 
 /** One of the two stores of a copy. */
 export interface Side {
@@ -19,14 +82,14 @@ export interface Side {
 }
 
 /** What stands in the target and not, or not so, in the source. Counted only: an id is half of a token. */
-export interface Difference {
+interface Difference {
   readonly kind: Kind
   readonly changed: number
   readonly unknown: number
 }
 
 /** The target holds something else, and nobody has said that it may be lost. Nothing was written. */
-export class TargetDiffers extends Schema.TaggedError<TargetDiffers>()("TargetDiffers", {
+class TargetDiffers extends Schema.TaggedError<TargetDiffers>()("TargetDiffers", {
   differences: Schema.Array(
     Schema.Struct({ kind: Schema.Literals(kinds), changed: Schema.Number, unknown: Schema.Number })
   )
@@ -40,7 +103,7 @@ export class TargetDiffers extends Schema.TaggedError<TargetDiffers>()("TargetDi
 }
 
 /** The two were not the same afterwards: somebody has written to one of them meanwhile, or a store lies. */
-export class CopyDiffers extends Schema.TaggedError<CopyDiffers>()("CopyDiffers", {
+class CopyDiffers extends Schema.TaggedError<CopyDiffers>()("CopyDiffers", {
   kinds: Schema.Array(Schema.Literals(kinds))
 }) {
   override get message(): string {
@@ -56,7 +119,7 @@ export interface Progress {
   readonly written: number
 }
 
-export interface CopyOptions {
+interface CopyOptions {
   /** Makes the target what the source is: what differs is replaced, what the source lacks is removed. */
   readonly overwrite: boolean
   readonly onProgress: (progress: Progress) => Effect.Effect<void>

@@ -1,7 +1,13 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { Conflict, type Json, Storage, StorageScan } from "../../core/ports/Storage.ts"
-import { freeze } from "./freeze.ts"
 import { Shelves } from "./Shelves.ts"
+
+/** Keeps the very object that was given, safe from whoever else holds it. */
+const freeze = (body: Json): Json => {
+  if (typeof body !== "object" || body === null || Object.isFrozen(body)) return body
+  for (const inner of Object.values(body)) freeze(inner)
+  return Object.freeze(body)
+}
 
 type When = <A, E = never>(work: () => Effect.Effect<A, E>) => Effect.Effect<A, E>
 

@@ -1,11 +1,10 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { PasswordHasher } from "../../core/ports/PasswordHasher.ts"
-import { type Argon2id, type Cost, saltLength, standardCost, tagLength } from "./Argon2id.ts"
+import { type Argon2id, type Cost, readPhc, saltLength, standardCost, tagLength, writePhc } from "./Argon2id.ts"
 import { bun } from "./bun.ts"
 import { noble } from "./noble.ts"
 import { node } from "./node.ts"
-import { readPhc, writePhc } from "./phc.ts"
 
 /** The runtime's own where it has one. */
 export const fastest: Argon2id = bun ?? node ?? noble

@@ -1,5 +1,5 @@
 import { argon2idAsync } from "@noble/hashes/argon2.js"
-import { derived } from "./derived.ts"
+import { derived } from "./Argon2id.ts"
 
 /** In JavaScript, a good ten times slower than a native one; it lets others have a turn every few milliseconds. */
 export const noble = derived("noble", (password, salt, cost, tagLength) =>

@@ -1,6 +1,5 @@
 import * as crypto from "node:crypto"
-import type { Argon2id } from "./Argon2id.ts"
-import { derived } from "./derived.ts"
+import { type Argon2id, derived } from "./Argon2id.ts"
 
 /** `crypto.argon2` of Node 24.7 and later. */
 type NodeArgon2 = (

@@ -1,8 +1,20 @@
 import { connect as dial, type Socket } from "node:net"
+import type { ConnectionOptions } from "node:tls"
 import { Effect, Redacted } from "effect"
 import postgres from "postgres"
 import { type Failure, failureOf } from "./outcome.ts"
-import type { Address } from "./PostgresUrl.ts"
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+  /** A Unix socket, in place of host and port. */
+  readonly path: string | undefined
+  readonly database: string
+  readonly user: string
+  readonly password: Redacted.Redacted<string>
+  readonly tls: false | "prefer" | ConnectionOptions
+  readonly applicationName: string
+}
 
 export type Cell = string | number | null
 export type Row = ReadonlyArray<Cell>

@@ -1,5 +1,5 @@
 import type { Json, RecordKey } from "../../core/ports/Storage.ts"
-import { LatelyRead, type Read } from "../LatelyRead.ts"
+import { LatelyRead, type Read } from "../records/ParseCache.ts"
 
 /** A body that was read, and how the database can be told that it is known here. */
 export interface MarkedRead extends Read {

@@ -7,16 +7,14 @@ import {
   StorageScan,
   StorageUnavailable
 } from "../../core/ports/Storage.ts"
-import { coalesce } from "../coalesce.ts"
+import { coalesce } from "../batching/coalesce.ts"
+import { severally, together, togetherByWorkspace, type Verb } from "./batched.ts"
 import { migrate, type PostgresRefusal, PostgresUnreachable, requireUpToDate } from "./migrate.ts"
-import { connectionSettings, connectTimeoutOf, type PostgresOptions, schemaOf } from "./Options.ts"
+import { connectionSettings, connectTimeoutOf, type PostgresOptions, readPostgresUrl, schemaOf } from "./Options.ts"
 import { makePool } from "./Pool.ts"
-import { readPostgresUrl } from "./PostgresUrl.ts"
 import { makeSession } from "./Session.ts"
-import { type Found, type Replacement, singly } from "./singly.ts"
-import { statementsOf } from "./statements.ts"
-import { forEachKind } from "./tables.ts"
-import { severally, together, togetherByWorkspace, type Verb } from "./together.ts"
+import { type Found, type Replacement, singly } from "./single.ts"
+import { forEachKind, statementsOf } from "./statements.ts"
 
 /** A larger batch adds little speed and makes each of its calls wait for more rows. */
 const batchSize = 128

@@ -1,6 +1,6 @@
 import { Clock, Effect } from "effect"
 import type { Kind, StorageUnavailable } from "../../core/ports/Storage.ts"
-import { monotonicMillis } from "../monotonic.ts"
+import { monotonicMillis } from "../batching/coalesce.ts"
 import type { Cell, Row } from "./Connection.ts"
 import { type MarkedReads, markedReads } from "./MarkedRead.ts"
 import { isLostRace, unavailable } from "./outcome.ts"

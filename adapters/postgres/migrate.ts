@@ -9,9 +9,15 @@ import {
   stepsOf,
   takeLock
 } from "./migrations.ts"
-import { connectTimeoutOf, migrationSettings, type PostgresOptions, schemaOf } from "./Options.ts"
+import {
+  type BadPostgresUrl,
+  connectTimeoutOf,
+  migrationSettings,
+  type PostgresOptions,
+  readPostgresUrl,
+  schemaOf
+} from "./Options.ts"
 import type { Failure } from "./outcome.ts"
-import { type BadPostgresUrl, readPostgresUrl } from "./PostgresUrl.ts"
 
 /** It did not answer, or would not let us in. */
 export class PostgresUnreachable extends Schema.TaggedError<PostgresUnreachable>()("PostgresUnreachable", {

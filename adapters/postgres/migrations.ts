@@ -1,4 +1,4 @@
-import { identifier, tableOf } from "./tables.ts"
+import { identifier, tableOf } from "./statements.ts"
 
 /**
  * A step from one form of the database to the next. Old and new releases run side by side while it happens and after,

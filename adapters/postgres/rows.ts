@@ -1,9 +1,46 @@
-import type { NewRecord, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
-import { fromKeyText, toKeyText } from "../KeyText.ts"
-import { numberArray, textArray } from "./arrayLiteral.ts"
-import { fromBodyText, toBodyText } from "./BodyText.ts"
+import type { Json, NewRecord, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
+import { fromKeyText, toKeyText } from "../records/KeyText.ts"
 import type { Cell, Row } from "./Connection.ts"
 import { type MarkedRead, type MarkedReads, markOf } from "./MarkedRead.ts"
+
+const quoted = /["\\]/
+
+/** PostgreSQL's text form of a `text[]`; ids hardly ever need the slow way. */
+export const textArray = (values: ReadonlyArray<string | undefined>): string => `{${values.map(textItem).join(",")}}`
+
+const textItem = (value: string | undefined): string => {
+  if (value === undefined) return "NULL"
+  return quoted.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`
+}
+
+export const numberArray = (values: ReadonlyArray<number | null>): string =>
+  `{${values.map((value) => (value === null ? "NULL" : value)).join(",")}}`
+
+/**
+ * Bodies as `jsonb` can hold them: it refuses NUL and lone surrogates, in strings and in keys. Each becomes U+0001 and
+ * what it was, and U+0001 itself becomes U+0001 and "1". `JSON.stringify` writes all three as `\uXXXX`, and so does
+ * PostgreSQL with U+0001, so the change is made in the text, and bodies without them are left alone.
+ */
+const unholdable = /\\u(?:000[01]|d[89a-f])/
+const escapes = /\\(?:u(000[01]|d[89a-f][0-9a-f]{2})|.)/g
+const marked = /\\(?:u0001([01]|d[89a-f][0-9a-f]{2})|.)/g
+
+export const toBodyText = (body: Json): string => {
+  const text = JSON.stringify(body)
+  if (!unholdable.test(text)) return text
+  return text.replace(escapes, (whole: string, unit: string | undefined) =>
+    unit === undefined ? whole : `\\u0001${unit.startsWith("000") ? unit.slice(3) : unit}`
+  )
+}
+
+export const fromBodyText = (text: string): Json => {
+  if (!text.includes("\\u0001")) return JSON.parse(text)
+  return JSON.parse(
+    text.replace(marked, (whole: string, unit: string | undefined) =>
+      unit === undefined ? whole : `\\u${unit.length === 1 ? `000${unit}` : unit}`
+    )
+  )
+}
 
 export const keyText = (cell: Cell | undefined): string => fromKeyText(String(cell))
 

@@ -1,16 +1,61 @@
 import type { ConnectionOptions } from "node:tls"
-import { Context, Duration, Effect, Layer, Redacted } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option, Redacted, Schedule } from "effect"
 import { Storage, StorageScan, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { type EvictionRefused, inspectDurability, warningText } from "./Durability.ts"
-import { loadScripts } from "./loadScripts.ts"
-import { makeEntries } from "./OwnerEntry.ts"
-import { encoded } from "./Place.ts"
+import { encoded, makeEntries, placeOf } from "./RecordPlace.ts"
 import { makeStorage } from "./RedisStorage.ts"
 import { type BadRedisUrl, parseRedisUrl } from "./RedisUrl.ts"
 import { makeScan } from "./scanShards.ts"
-import { takesSeveral } from "./takesSeveral.ts"
-import { openWire } from "./Wire.ts"
-import { waitForRedis } from "./waitForRedis.ts"
+import { allScripts, replaceScript } from "./scripts.ts"
+import { openWire, type Wire } from "./Wire.ts"
+
+/**
+ * Every server learns the scripts before the first request. One that refuses, comes later or forgets them is sent a
+ * script's text with the first call that needs it.
+ */
+const loadScripts = (wire: Wire): Effect.Effect<void, StorageUnavailable> =>
+  Effect.forEach(
+    wire.masters().flatMap((master) => allScripts.map((script) => master.ask("script", ["LOAD", script.lua]))),
+    (loading) => loading,
+    { concurrency: "unbounded", discard: true }
+  )
+
+/** Until the server answers; each time that it does not, the reason is logged. The last one is the failure. */
+const waitForRedis = Effect.fnUntraced(function* (
+  wire: Wire,
+  patience: Duration.Input
+): Effect.fn.Return<void, StorageUnavailable> {
+  const giveUpAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(patience)
+  const isWorthAnother = Effect.map(Clock.currentTimeMillis, (now) => now < giveUpAt)
+  yield* Effect.suspend(() => wire.ask("ping", [], wire.deadline())).pipe(
+    Effect.tapError(({ message }) =>
+      Effect.when(Effect.logWarning(`The storage does not answer, trying again. ${message}`), isWorthAnother)
+    ),
+    Effect.retry({ schedule: Schedule.spaced("500 millis"), while: () => isWorthAnother })
+  )
+})
+
+/**
+ * Whether a command may name several records, whichever shards they are in. A cluster refuses what is not in one slot,
+ * and so do proxies in front of one. The records that are asked for here are not there.
+ */
+const takesSeveral = (wire: Wire, prefix: string): Effect.Effect<boolean, StorageUnavailable> => {
+  const places = ["a", "b"].map((path) => placeOf(prefix, path))
+  const keys = places.flatMap(({ record, shard }) => [record, shard])
+  const nothingExpected = places.flatMap(() => ["0", "-", "0", ""])
+  const [master] = wire.masters()
+  if (master === undefined) return Effect.succeed(false)
+  return Effect.map(
+    Effect.all([
+      master.ask(
+        "mget",
+        places.map(({ record }) => record)
+      ),
+      master.ask("eval", [replaceScript.lua, keys.length, ...keys, ...nothingExpected])
+    ]),
+    (answers) => answers.every(Option.isSome)
+  )
+}
 
 export interface RedisOptions {
   /** `redis://`, `redis+cluster://` or `redis+sentinel://`, or `rediss` for TLS. See `parseRedisUrl`. */

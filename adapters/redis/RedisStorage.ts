@@ -1,25 +1,122 @@
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect, Exit, Option } from "effect"
 import {
   Conflict,
   type Kind,
   type NewRecord,
   type RecordKey,
   type Storage,
-  type StorageUnavailable
+  StorageUnavailable
 } from "../../core/ports/Storage.ts"
-import { LatelyRead, type Read, readOf } from "../LatelyRead.ts"
-import { fetchRecords, notDone, type Wanted } from "./fetchRecord.ts"
-import { listOwned, strike } from "./listOwned.ts"
-import { lineOf } from "./OwnerEntry.ts"
-import { ownerKey, pathOf, placeOf } from "./Place.ts"
-import { type Replacement, replaceRecords } from "./replaceRecords.ts"
-import { dueText, firstValue, parseHead, type StoredValue } from "./StoredValue.ts"
-import { insertScript, removeScript } from "./scripts.ts"
+import { type Coalescing, coalesce } from "../batching/coalesce.ts"
+import { LatelyRead, type Read, readOf } from "../records/ParseCache.ts"
+import { lineOf, ownerKey, pathOf, placeOf } from "./RecordPlace.ts"
+import { fetchRecords, listOwned, notDone, strike, type Wanted } from "./reads.ts"
+import { dueText, expiryText, firstValue, parseHead, type StoredValue } from "./StoredValue.ts"
+import { insertScript, removeScript, replaceScript } from "./scripts.ts"
 import { sweepShards } from "./sweepShards.ts"
-import { type Gathering, together } from "./together.ts"
-import type { Wire } from "./Wire.ts"
+import type { Deadline, Wire } from "./Wire.ts"
 
-export interface Keeping {
+/** A verb of the port for several at once, by one command. */
+interface Several<Item, A, E> extends Pick<Coalescing<Item, A, E>, "identity" | "sameIdentity"> {
+  readonly send: (
+    items: ReadonlyArray<Item>,
+    deadline: Deadline
+  ) => Effect.Effect<ReadonlyArray<Exit.Exit<A, E | StorageUnavailable>>, StorageUnavailable>
+}
+
+interface Gathering {
+  /** A command may be about several records. */
+  readonly several: boolean
+  readonly deadlineMillis: number
+  readonly maximumWaiting: number
+}
+
+/** A larger batch saves little more, and a script holds up everything else on its server. */
+const batchSize = 64
+const batchesUnderWay = 1
+
+/** Calls that meet, as one command; or each alone. */
+export const together = <Item, A, E>(
+  wire: Pick<Wire, "deadline" | "tooBusy">,
+  { deadlineMillis, maximumWaiting, several }: Gathering,
+  { identity, sameIdentity, send }: Several<Item, A, E>
+): Effect.Effect<(item: Item) => Effect.Effect<A, E | StorageUnavailable>> =>
+  several
+    ? coalesce<Item, A, E | StorageUnavailable>({
+        run: (items, left) => send(items, performance.now() + left),
+        identity,
+        sameIdentity,
+        size: batchSize,
+        underWay: batchesUnderWay,
+        within: deadlineMillis,
+        mostWaiting: maximumWaiting,
+        late: wire.tooBusy
+      })
+    : Effect.succeed((item: Item) =>
+        Effect.flatMap(
+          Effect.suspend(() => send([item], wire.deadline())),
+          ([answer]) => answer ?? unanswered
+        )
+      )
+
+const unanswered = Exit.die(new Error("a call was left without an answer"))
+
+interface Replacement {
+  readonly expected: number
+  readonly record: NewRecord
+  /** In ms, as the script wants it. */
+  readonly lifetime: string
+}
+
+type Replaced = Exit.Exit<void, Conflict | StorageUnavailable>
+
+/**
+ * Compares and sets, in their order, in one step of the server's; on a cluster they have to be of one shard. All are put
+ * into words here, one after the other, which takes a processor less than doing so as each call comes.
+ */
+export const replaceRecords = (
+  wire: Pick<Wire, "run">,
+  prefix: string,
+  replacements: ReadonlyArray<Replacement>,
+  deadline: Deadline
+): Effect.Effect<ReadonlyArray<Replaced>, StorageUnavailable> => {
+  const keys: Array<string> = []
+  const args: Array<string> = []
+  for (const { expected, lifetime, record } of replacements) {
+    const place = placeOf(prefix, pathOf(record))
+    keys.push(place.record, place.shard)
+    args.push(`${expected}`, expiryText(record.expiresAt), lifetime, JSON.stringify(record.body))
+  }
+  return Effect.map(wire.run(replaceScript, keys, args, deadline), (answer) =>
+    replacements.map((_, at) => (typeof answer === "string" ? meaningOf(answer[at]) : unreadable))
+  )
+}
+
+const meaningOf = (letter: string | undefined): Replaced => {
+  switch (letter) {
+    case "1":
+      return Exit.void
+    case "0":
+      return conflict
+    case "E":
+      return inTheWay
+    default:
+      return unreadable
+  }
+}
+
+const conflict = Exit.fail(new Conflict())
+const inTheWay = Exit.fail(
+  new StorageUnavailable({
+    outcome: "not_done",
+    message: "Redis holds something else where a record or an index belongs"
+  })
+)
+const unreadable = Exit.fail(
+  new StorageUnavailable({ outcome: "unknown", message: "Redis gave an answer to a script that is not the script's" })
+)
+
+interface Keeping {
   /** What all keys begin with. */
   readonly prefix: string
   /** How long past its expiry Redis keeps a record that no sweep has removed. */

@@ -6,7 +6,7 @@ import {
   StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
-import type { LatelyRead, Read } from "../LatelyRead.ts"
+import type { LatelyRead, Read } from "../records/ParseCache.ts"
 
 /**
  * A record as Redis holds it: one line `1 version expiresAt entry owner`, then the body. The leading 1 is the version

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { type Kind, type StorageScan, StorageUnavailable, type StoredRecord } from "../../core/ports/Storage.ts"
-import { fetchRecord, notDone } from "./fetchRecord.ts"
-import { keyAt, kindAt, shardCount, shardKey } from "./Place.ts"
+import { keyAt, kindAt, shardCount, shardKey } from "./RecordPlace.ts"
+import { fetchRecord, notDone } from "./reads.ts"
 import type { Wire } from "./Wire.ts"
 
 const batch = 200

@@ -1,8 +1,18 @@
 import type { Json, Kind, Listing, NewRecord, Page, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
-import { fromKeyText, toKeyText } from "../KeyText.ts"
+import { fromKeyText, toKeyText } from "../records/KeyText.ts"
 import type { Connection, Statement } from "./Connection.ts"
-import { tables } from "./tables.ts"
-import type { Write } from "./transact.ts"
+
+/** A table for each kind keeps the records of one kind together on their pages. */
+const tables: { readonly [kind in Kind]: string } = {
+  client: "clients",
+  grant: "grants",
+  usage: "usages",
+  account: "accounts",
+  login: "logins",
+  session: "sessions",
+  link: "links",
+  limit: "limits"
+}
 
 /** What SQLite holds of a record whose key is known. */
 interface Content {
@@ -22,6 +32,9 @@ interface Row extends Content {
 // The statements below name these columns, and the table is STRICT, so its rows are of these types.
 const contentOf = (row: unknown) => row as Content | undefined
 const rowsOf = (rows: ReadonlyArray<unknown>) => rows as ReadonlyArray<Row>
+
+/** A write's statements; it answers how many records it changed. */
+export type Write = () => number
 
 export interface Found {
   readonly record: StoredRecord

@@ -9,14 +9,11 @@ import {
   type StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
-import type { Connection } from "./Connection.ts"
+import { type Connection, notDone } from "./Connection.ts"
+import { groupCommit } from "./commit.ts"
 import { connect, type Migrations } from "./connect.ts"
-import { notDone } from "./failure.ts"
-import { groupCommit } from "./groupCommit.ts"
-import { KnownRecords } from "./KnownRecords.ts"
-import { RecordTable } from "./RecordTable.ts"
-import { shareReads } from "./shareReads.ts"
-import type { Write } from "./transact.ts"
+import { RecordTable, type Write } from "./RecordTable.ts"
+import { KnownRecords, shareReads } from "./reads.ts"
 
 const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTable } => ({
   client: new RecordTable(connection, "client"),

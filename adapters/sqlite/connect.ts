@@ -1,12 +1,67 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs"
+import { dirname, resolve } from "node:path"
 import { Effect, Result, Schedule, type Scope } from "effect"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
-import type { Connection, Open } from "./Connection.ts"
-import { DatabaseRefused } from "./DatabaseRefused.ts"
-import { isBusy, isNotADatabase, messageOf, notDone } from "./failure.ts"
-import { staysInPlace } from "./inPlace.ts"
-import type { MigrationsPending } from "./MigrationsPending.ts"
-import { migrate, requireUpToDate } from "./migrate.ts"
-import { closeToOthers, makePrivate } from "./privateFile.ts"
+import {
+  type Connection,
+  DatabaseRefused,
+  isBusy,
+  isNotADatabase,
+  messageOf,
+  notDone,
+  type Open
+} from "./Connection.ts"
+import { type MigrationsPending, migrate, requireUpToDate } from "./migrate.ts"
+
+const ownerOnly = 0o600
+
+const narrow = (path: string): void => {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found !== undefined && (found.mode & 0o077) !== 0) chmodSync(path, ownerOnly)
+}
+
+/**
+ * Makes the file, where it is missing, and its folder so that only their owner can read them; SQLite gives its `-wal` and
+ * `-shm` the mode of the file. A file that exists is never opened here: closing it would drop the locks that this process
+ * holds on it through SQLite.
+ */
+const makePrivate = (path: string): void => {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) {
+    // Not exclusive: of two processes that start at once, both may create it.
+    closeSync(openSync(path, "a", ownerOnly))
+  }
+}
+
+/** What an earlier run, or somebody since, left open to others. */
+const closeToOthers = (path: string): void => {
+  for (const suffix of ["", "-wal", "-shm"]) narrow(path + suffix)
+}
+
+/** Milliseconds between two looks, so that they cost writers nothing. */
+const pause = 1000
+
+const inodeAt = (path: string): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+
+/**
+ * Answers what throws once the path no longer leads to the file that is open there: it was removed, or another was put in
+ * its place, such as a backup. What is written to the old one would be gone with the process. SQLite itself looks only
+ * where it keeps no write-ahead log.
+ */
+const staysInPlace = (path: string): (() => void) => {
+  // As SQLite has it: a host's process may go to another folder later.
+  const place = resolve(path)
+  const opened = inodeAt(place)
+  let lookedAt = performance.now()
+  return () => {
+    const now = performance.now()
+    if (now - lookedAt < pause) return
+    if (inodeAt(place) !== opened) {
+      throw new Error(`${place} was removed or replaced while it was open; put it back, or start the server again`)
+    }
+    lookedAt = now
+  }
+}
 
 /** Each driver exists on its own runtime only. */
 const driver: Effect.Effect<Open, DatabaseRefused> = Effect.tryPromise({

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { placeOf } from "../../adapters/redis/Place.ts"
+import { placeOf } from "../../adapters/redis/RecordPlace.ts"
 import { replaceScript } from "../../adapters/redis/scripts.ts"
 import { commandRedis } from "../measure/commandRedis.ts"
 import { outside } from "../measure/outside.ts"

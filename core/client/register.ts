@@ -11,13 +11,13 @@ import {
   type AuthMethod,
   type Client,
   type ClientCredential,
+  type ClientInformation,
   type ClientMaker,
   type GrantType,
   grantTypes,
   mayActForWorkspace,
   mayUse
 } from "./Client.ts"
-import type { ClientInformation } from "./ClientInformation.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
 
 /** What a registration comes to, before it has an id. */

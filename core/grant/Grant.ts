@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { ClientId, GrantId, UserId } from "../rules/Id.ts"
-import { Instant, later, type Millis } from "../rules/Instant.ts"
+import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
+import type { Policy } from "../rules/Policy.ts"
 import { RedirectTarget } from "../rules/RedirectUri.ts"
 import { Resource } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
@@ -117,4 +118,14 @@ const margin: Millis = 24 * 60 * 60 * 1000
 export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
   const end = endOf(grant, accessTtl)
   return end === null ? null : later(end, margin)
+}
+
+/** What connects an application with a person. */
+export type Connected = Pending | Active
+
+/** Whether anything that it issued, or may yet, could open a door. */
+export const isConnected = (grant: Grant, policy: Policy, now: Instant): grant is Connected => {
+  if (grant._tag !== "Pending" && grant._tag !== "Active") return false
+  const end = endOf(grant, policy.accessTtl)
+  return end === null || !hasPassed(end, now)
 }

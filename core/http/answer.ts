@@ -1,5 +1,38 @@
-import { shared } from "./commonHeaders.ts"
-import type { HeaderPairs, HttpResponse } from "./Http.ts"
+import type { HeaderPairs, HttpRequest, HttpResponse } from "./Http.ts"
+import type { Route } from "./Route.ts"
+
+export const noSniffing = ["x-content-type-options", "nosniff"] as const
+
+/** Any origin, never with credentials: what these endpoints answer depends on what the script itself sends. */
+export const corsHeaders: HeaderPairs = [
+  ["access-control-allow-origin", "*"],
+  ["access-control-expose-headers", "WWW-Authenticate, Retry-After, X-Request-Id"]
+]
+
+/** Everything that an answer carries but its request's id, where any origin may read it and where not. */
+interface Whole {
+  readonly open: HeaderPairs
+  readonly closed: HeaderPairs
+}
+
+const whole = Symbol("tessera/core/http/commonHeaders/whole")
+
+interface Shared extends HeaderPairs {
+  readonly [whole]?: Whole
+}
+
+/** Notes that many answers have just these headers, so that the whole list of them is one for all. */
+const shared = (headers: HeaderPairs): HeaderPairs => {
+  const closed = [...headers, noSniffing]
+  return Object.assign([...headers], { [whole]: { closed, open: [...closed, ...corsHeaders] } })
+}
+
+/** The whole list, if these are headers that many answers share. */
+const wholeOf = (headers: HeaderPairs, cors: boolean): HeaderPairs | undefined => {
+  // Lists that are not shared have nothing under the symbol.
+  const known = (headers as Shared)[whole]
+  return cors ? known?.open : known?.closed
+}
 
 /** A value on its way to JSON, which leaves out what is undefined. */
 export type Written<T> = { readonly [K in keyof T]: T[K] | (object extends Pick<T, K> ? undefined : never) }
@@ -71,3 +104,79 @@ export const seeOther = (location: string, headers: HeaderPairs = []): HttpRespo
   headers: [["location", asHeader(location)], ...noStore, ["referrer-policy", "no-referrer"], ...headers],
   body: ""
 })
+
+/** An answer whose headers are one list for many answers, and its request's id: a runtime may prepare that list once. */
+export class SharedAnswer implements HttpResponse {
+  readonly status: number
+  readonly body: string
+  readonly common: HeaderPairs
+  readonly requestId: string
+
+  constructor(status: number, body: string, common: HeaderPairs, requestId: string) {
+    this.status = status
+    this.body = body
+    this.common = common
+    this.requestId = requestId
+  }
+
+  get headers(): HeaderPairs {
+    return [...this.common, requestIdHeader(this.requestId)]
+  }
+}
+
+/** The same with its headers as a property like any other, for hosts, who may copy it. */
+export const wholeAnswer = (answer: HttpResponse): HttpResponse =>
+  answer instanceof SharedAnswer ? { status: answer.status, headers: answer.headers, body: answer.body } : answer
+
+const requestIdHeader = (requestId: string) => ["x-request-id", requestId] as const
+
+const isNoSniffing = ([name]: HeaderPairs[number]): boolean => name === noSniffing[0]
+
+export const withRequestId = (requestId: string, response: HttpResponse): HttpResponse => ({
+  ...response,
+  headers: [...response.headers, requestIdHeader(requestId)]
+})
+
+/** What every answer carries. */
+export const finish = (
+  requestId: string,
+  request: HttpRequest,
+  route: Route | undefined,
+  response: HttpResponse
+): HttpResponse => {
+  const cors = route?.cors === true
+  const isHead = request.method === "HEAD"
+  const common = wholeOf(response.headers, cors)
+  if (common !== undefined && !isHead) return new SharedAnswer(response.status, response.body, common, requestId)
+  const headers = [...response.headers, requestIdHeader(requestId)]
+  if (!response.headers.some(isNoSniffing)) headers.push(noSniffing)
+  if (cors) headers.push(...corsHeaders)
+  if (!isHead) return { status: response.status, headers, body: response.body }
+  headers.push(lengthOf(response.body))
+  return { status: response.status, headers, body: "" }
+}
+
+/** RFC 9110 §8.6: a HEAD's length is that of the body which a GET would have. No runtime can know it any more. */
+const lengthOf = (body: string) => ["content-length", String(utf8.encode(body).length)] as const
+
+const utf8 = new TextEncoder()
+
+export const allowedMethods = (route: Route): string => {
+  const methods = Object.keys(route.methods)
+  return [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), ...(route.cors ? ["OPTIONS"] : [])].join(", ")
+}
+
+/** The Fetch standard's preflight. `*` does not cover Authorization, so it is named. */
+export const preflight = (route: Route, requestedHeaders: string | null | undefined): HttpResponse =>
+  empty(204, [
+    ...corsHeaders,
+    ["access-control-allow-methods", allowedMethods(route)],
+    ["access-control-allow-headers", allowedHeaders(requestedHeaders)],
+    ["access-control-max-age", "86400"],
+    ["vary", "Access-Control-Request-Headers"]
+  ])
+
+const allowedHeaders = (requested: string | null | undefined): string =>
+  requested !== null && requested !== undefined && /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,1024}$/.test(requested)
+    ? requested
+    : "Authorization, Content-Type"

@@ -1,17 +1,27 @@
 import { Context, Effect, Layer, Schema } from "effect"
+import { LatelyUsed } from "../cache/LruMap.ts"
+import { writeAll } from "../engine/lists.ts"
+import { type RecordKind, recordsOf } from "../engine/Records.ts"
+import { transact } from "../engine/transact.ts"
 import { answerAndKeep } from "../grant/Decision.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, Limiter, type LimitKey } from "../ports/Limiter.ts"
 import { Storage, type StorageUnavailable } from "../ports/Storage.ts"
 import { Instant, instantOf } from "../rules/Instant.ts"
-import { LatelyUsed } from "../rules/LatelyUsed.ts"
 import { type Contended, TooManyRequests } from "../rules/Refusal.ts"
 import { digestOf } from "../rules/Secret.ts"
-import { type RecordKind, recordsOf } from "../server/Records.ts"
-import { transact } from "../server/transact.ts"
-import { writeAll } from "../server/writeAll.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { toTheEnd } from "./toTheEnd.ts"
+
+/**
+ * For tables that are written to the store in their own order, up to the first that fails: the next time that one comes
+ * last, so a single record that cannot be had keeps no other one waiting.
+ */
+export const toTheEnd = <V extends object>(table: LatelyUsed<string, V>, name: string, value: V): void => {
+  // What was replaced or dropped meanwhile is left as it is.
+  if (table.get(name) !== value) return
+  table.delete(name)
+  table.set(name, value)
+}
 
 /** The bucket as processes tell it each other: when it will be full again, by the clock that showed `toldAt` then. */
 const SharedBucket = Schema.Struct({ id: Schema.String, fullAt: Instant, toldAt: Schema.optionalKey(Instant) })

@@ -1,5 +1,79 @@
 import { JsonSchema, Result, Schema } from "effect"
-import type { DocumentedHeader } from "./Header.ts"
+
+/** What the document says of a header wherever it stands. */
+interface KnownHeader {
+  readonly written: string
+  readonly description: string
+  /** Left out where the header always has the value that the answers made for the document have. */
+  readonly schema?: JsonSchema.JsonSchema
+}
+
+const text = { type: "string" }
+
+const known: Readonly<Record<string, KnownHeader>> = {
+  "x-request-id": {
+    written: "X-Request-Id",
+    description: "Finds this request in the server's log.",
+    schema: { type: "string", pattern: "^[0-9a-f]{16}$" }
+  },
+  "cache-control": { written: "Cache-Control", description: "How long an answer may be kept." },
+  pragma: { written: "Pragma", description: "RFC 6749 §5.1." },
+  "x-content-type-options": { written: "X-Content-Type-Options", description: "The content is what its type says." },
+  "access-control-allow-origin": { written: "Access-Control-Allow-Origin", description: "Any origin may call." },
+  "access-control-expose-headers": {
+    written: "Access-Control-Expose-Headers",
+    description: "What a script in a browser may read."
+  },
+  "www-authenticate": {
+    written: "WWW-Authenticate",
+    description: "How to authenticate here (RFC 6750 §3, RFC 9728 §5.1).",
+    schema: text
+  },
+  "retry-after": {
+    written: "Retry-After",
+    description: "Seconds until it is worth another try.",
+    schema: { type: "integer", minimum: 0 }
+  },
+  location: {
+    written: "Location",
+    description: "Where the browser goes next.",
+    schema: { type: "string", format: "uri-reference" }
+  },
+  connection: { written: "Connection", description: "The rest of the request is not read." },
+  "referrer-policy": { written: "Referrer-Policy", description: "No other site learns the address." }
+}
+
+interface DocumentedHeader {
+  /** The same for headers of which the same is said. */
+  readonly key: string
+  /** As people write it. */
+  readonly written: string
+  readonly said: {
+    readonly description?: string
+    readonly required: boolean
+    readonly schema: JsonSchema.JsonSchema
+  }
+}
+
+const slug = (value: string): string => value.replace(/[^A-Za-z0-9]+/g, "-")
+
+/** A value that tells one header from another of its name; long ones are alone under theirs. */
+const telling = (value: string): boolean => value.length <= 24 && /[a-z]/i.test(value)
+
+/** `values`: what the header has in all the answers that were made. One that nobody knows here may hold anything. */
+export const documentedHeader = (name: string, values: ReadonlyArray<string>, required: boolean): DocumentedHeader => {
+  const { description, schema = undefined, written = name } = known[name] ?? { schema: text }
+  const only = schema === undefined ? [...new Set(values)] : []
+  return {
+    key: [written, ...only.filter(telling).map(slug), ...(required ? [] : ["sometimes"])].join("."),
+    written,
+    said: {
+      ...(description === undefined ? {} : { description }),
+      required,
+      schema: schema ?? { type: "string", enum: only }
+    }
+  }
+}
 
 interface Member {
   readonly name: string

@@ -1,10 +1,36 @@
-import { Array as Arrays, type JsonSchema } from "effect"
-import type { HttpResponse } from "../http/Http.ts"
-import type { Components } from "./Components.ts"
-import { documentedHeader } from "./Header.ts"
+import { Array as Arrays, type JsonSchema, Result, Schema, SchemaAST } from "effect"
+import { corsHeaders, noSniffing, secretJson } from "../http/answer.ts"
+import { answerFault, broken, oauthError } from "../http/faults.ts"
+import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
+import type { Contract, Fault, FaultClass, Route } from "../http/Route.ts"
+import type { Pages } from "../ports/Pages.ts"
+import { Instant } from "../rules/Instant.ts"
+import { Overloaded } from "../rules/Refusal.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import { type Components, documentedHeader } from "./Components.ts"
+
+/** Enough values of a field to see everything that a fault's answer may depend on: each word, both truths. */
+const valuesOf = (ast: SchemaAST.AST): ReadonlyArray<unknown> => {
+  if (SchemaAST.isLiteral(ast)) return [ast.literal]
+  if (SchemaAST.isUnion(ast)) return ast.types.flatMap(valuesOf)
+  if (SchemaAST.isBoolean(ast)) return [true, false]
+  if (SchemaAST.isNumber(ast)) return [1]
+  if (SchemaAST.isArrays(ast)) return [[]]
+  return [""]
+}
+
+/** The faults that a class has: one for each of its reasons. */
+const everyFault = (faults: FaultClass): ReadonlyArray<Fault> => {
+  const read = Schema.decodeUnknownResult(faults)
+  const all = Object.entries(faults.fields).reduce<ReadonlyArray<Readonly<Record<string, unknown>>>>(
+    (made, [name, field]) => made.flatMap((fault) => valuesOf(field.ast).map((value) => ({ ...fault, [name]: value }))),
+    [{}]
+  )
+  return all.map((fault) => Result.getOrThrow(read(fault)))
+}
 
 /** An answer that was made for the document, and what is to be said of it. */
-export interface Sampled {
+interface Sampled {
   readonly response: HttpResponse
   readonly description: string
   /** Of a body in JSON; an error's says itself which it is. */
@@ -22,7 +48,7 @@ const reasons: Readonly<Record<number, string>> = {
   503: "The server or its storage cannot answer now."
 }
 
-export const errorDescription = (status: number): string => reasons[status] ?? "It was refused."
+const errorDescription = (status: number): string => reasons[status] ?? "It was refused."
 
 export const errorSchema: JsonSchema.JsonSchema = {
   type: "object",
@@ -87,3 +113,58 @@ export const responsesOf = (components: Components, samples: ReadonlyArray<Sampl
       responseOf(components, of)
     ])
   )
+
+/** What a route's answers are made from. */
+export interface Surroundings {
+  readonly pages: Pages["Service"]
+  readonly workspace: Workspace
+  readonly components: Components
+}
+
+const error = (response: HttpResponse): Sampled => ({ response, description: errorDescription(response.status) })
+
+/** What every answer carries. */
+const headersOf = (cors: boolean): HeaderPairs => [["x-request-id", ""], ...(cors ? corsHeaders : [])]
+
+/** What a runtime answers, at every path alike, before the core has seen the request. */
+const turnedAway = (response: HttpResponse): Sampled =>
+  error({ ...response, headers: [...response.headers, ...headersOf(true)] })
+
+const overloaded = turnedAway(oauthError(new Overloaded()))
+const tooLarge = turnedAway(
+  secretJson(413, { error: "invalid_request", error_description: "" }, [noSniffing, ["connection", "close"]])
+)
+
+/** What the core answers. */
+const finished = (route: Route, sampled: Sampled): Sampled => {
+  const { headers, ...response } = sampled.response
+  const others = headers.filter(([name]) => name !== noSniffing[0])
+  return { ...sampled, response: { ...response, headers: [...others, noSniffing, ...headersOf(route.cors)] } }
+}
+
+/** Every answer that an operation may give, made as the server makes it. */
+export const samplesOf = (
+  { components, pages, workspace }: Surroundings,
+  route: Route,
+  contract: Contract
+): ReadonlyArray<Sampled> => {
+  const { path } = route
+  const request = { method: "GET", path, query: "", headers: { get: () => undefined }, body: "" }
+  const call = { request, workspace, path, endpoint: path, now: Instant.make(0), requestId: "" }
+  const faults: ReadonlyArray<Fault> = contract.faults
+    .flatMap(everyFault)
+    .filter((fault) => contract.spares?.(fault) !== true)
+  const own = contract.answers.map(({ body, description, like }) => ({
+    response: like({ pages, workspace }),
+    description,
+    ...(body === undefined ? {} : { schema: components.use(body) })
+  }))
+  return [
+    ...own.map((sampled) => finished(route, sampled)),
+    ...faults.map((fault) => finished(route, error(answerFault(pages, call, route.errors, fault)))),
+    // What touches nothing that can fail does not break.
+    ...(contract.faults.length === 0 ? [] : [finished(route, error(broken))]),
+    overloaded,
+    ...(contract.form === undefined && contract.json === undefined ? [] : [tooLarge])
+  ]
+}

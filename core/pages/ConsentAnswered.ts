@@ -1,8 +1,6 @@
 import { clientName } from "./Consent.ts"
-import type { Document } from "./Document.ts"
 import { type Html, html } from "./Html.ts"
-import { card } from "./Layout.ts"
-import type { Place } from "./Place.ts"
+import { card, type Document, type Place } from "./Layout.ts"
 
 /** What became of a consent page that is answered again: a second click, the back button, a reload, another tab. */
 export type ConsentState =

@@ -1,5 +1,84 @@
-import { escapeText, safeImage, safeUrl } from "./escape.ts"
-import { type HoleKind, holesOf } from "./holes.ts"
+import { leadsToKnownProgram } from "../rules/RedirectUri.ts"
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+  "`": "&#96;"
+}
+
+/** Safe between tags and inside quotes. What HTML does not allow at all (controls, halves of a pair) becomes U+FFFD. */
+const escapeText = (text: string): string =>
+  text
+    .replace(/[&<>"'`]/g, (character) => entities[character] ?? "")
+    .replace(/[^\t\n\r\P{Cc}]|\p{Cs}|\p{Noncharacter_Code_Point}/gu, "\ufffd")
+
+/** The URL rule of redirect URIs, and paths of our own: no `javascript:`, `data:`, `//host` or `/\host`. */
+const harmless = /^(?:$|#|\/(?![/\\])|https?:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:)/i
+
+/** A URL that a link or a form may have; anything else leads nowhere. */
+const safeUrl = (url: string): string =>
+  (harmless.test(url) || leadsToKnownProgram(url)) && !/[\s\p{Cc}]/u.test(url) ? url : "#"
+
+/** The path of an address holds nothing that means something in a policy or between two sources: no `;`, `,` or quote. */
+const path = String.raw`\/(?![/\\])[A-Za-z0-9._~!$&()*+=:@%/-]*`
+const host = String.raw`(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9](?::\d{1,5})?`
+
+const harmlessImage = new RegExp(
+  String.raw`^(?:data:image\/(?:png|svg\+xml|webp|jpeg|gif);base64,[A-Za-z0-9+/=]+|${path}|https:\/\/${host}${path})$`
+)
+
+/** A picture of the host's: carried along, from this server, or from one address. A client's logo is none of them. */
+export const isSafeImage = (url: string): boolean => harmlessImage.test(url)
+
+const safeImage = (url: string): string => (isSafeImage(url) ? url : "data:,")
+
+/** Where an interpolation stands: between tags, inside one, inside quotes, or at the start of a quoted URL. */
+type HoleKind = "text" | "tag" | "quoted" | "url" | "image"
+
+type State = "text" | "tag" | "double" | "single"
+
+const step = (state: State, character: string): State => {
+  switch (state) {
+    case "text":
+      return character === "<" ? "tag" : "text"
+    case "tag":
+      return character === ">" ? "text" : character === '"' ? "double" : character === "'" ? "single" : "tag"
+    case "double":
+      return character === '"' ? "tag" : "double"
+    case "single":
+      return character === "'" ? "tag" : "single"
+  }
+}
+
+const startsImage = /(?:\s(?:src|srcset)|\srel="icon" href)=["']$/i
+const startsUrl = /\s(?:href|action|formaction)=["']$/i
+
+const scan = (strings: TemplateStringsArray): ReadonlyArray<HoleKind> => {
+  if (strings.some((part) => /<(?:script|style|iframe|object|embed|base|!--)/i.test(part))) {
+    throw new TypeError("A template writes no script, style, frame or comment")
+  }
+  let state: State = "text"
+  return strings.slice(0, -1).map((part) => {
+    for (const character of part) state = step(state, character)
+    if (state === "text" || state === "tag") return state
+    if (startsImage.test(part)) return "image"
+    return startsUrl.test(part) ? "url" : "quoted"
+  })
+}
+
+const scanned = new WeakMap<TemplateStringsArray, ReadonlyArray<HoleKind>>()
+
+/** Each template is read once: its strings are the same object at every call. */
+const holesOf = (strings: TemplateStringsArray): ReadonlyArray<HoleKind> => {
+  const known = scanned.get(strings)
+  if (known !== undefined) return known
+  const kinds = scan(strings)
+  scanned.set(strings, kinds)
+  return kinds
+}
 
 /** Not exported: outside this file only `html`, `attributes` and `stylesheetTag` make HTML. */
 class Content {
@@ -25,7 +104,7 @@ class AttributeList {
 /** A piece of a page that is HTML already. */
 export type Html = Content
 /** What may stand inside a tag. */
-export type Attributes = AttributeList
+type Attributes = AttributeList
 
 /** What may be interpolated: text is escaped, HTML is kept, a list is joined, `undefined` and `false` leave nothing. */
 export type Hole = string | number | Content | AttributeList | undefined | false | ReadonlyArray<Hole>
@@ -116,3 +195,7 @@ export const stylesheetTag = (css: string): Html => {
 
 /** The text to send. */
 export const render = (content: Html): string => content.text
+
+/** An address that may break where a reader would break it: behind a dot, a slash, an @. */
+export const breakable = (address: string): Html =>
+  html`${address.split(/(?<=[@./:])/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`

@@ -1,6 +1,119 @@
-import { type Colour, contrast, legibleOn, mix } from "./Colour.ts"
-import { black, dark, type Ground, groundOf, light, poleOn, readable, visible, white } from "./Ground.ts"
-import { defaultAccent, type Theme } from "./Theme.ts"
+import { Colour, contrast, defaultAccent, legibleOn, mix, type Theme } from "./Theme.ts"
+
+const hex = (text: string): Colour => Colour.make(text)
+const white = hex("#ffffff")
+const black = hex("#000000")
+
+/** Every colour but the accent's. */
+interface Ground {
+  readonly canvas: Colour
+  readonly surface: Colour
+  readonly sunken: Colour
+  readonly text: Colour
+  readonly muted: Colour
+  readonly line: Colour
+  /** The edge of what one types into or presses: 3:1 (WCAG 1.4.11). */
+  readonly edge: Colour
+  readonly danger: Colour
+  readonly dangerWash: Colour
+  readonly notice: Colour
+  readonly noticeWash: Colour
+  readonly good: Colour
+  readonly goodWash: Colour
+}
+
+const light: Ground = {
+  canvas: hex("#f6f6f4"),
+  surface: white,
+  sunken: hex("#f4f4f1"),
+  text: hex("#1a1a1f"),
+  muted: hex("#5c5d66"),
+  line: hex("#e4e4df"),
+  edge: hex("#8b8c94"),
+  danger: hex("#b3261e"),
+  dangerWash: hex("#fdf0ee"),
+  notice: hex("#6b4a00"),
+  noticeWash: hex("#fdf5e0"),
+  good: hex("#1b6338"),
+  goodWash: hex("#ebf6ee")
+}
+
+const dark: Ground = {
+  canvas: hex("#101114"),
+  surface: hex("#18191d"),
+  sunken: hex("#202126"),
+  text: hex("#ededf0"),
+  muted: hex("#a3a4ae"),
+  line: hex("#2d2e35"),
+  edge: hex("#74757f"),
+  danger: hex("#ff9c92"),
+  dangerWash: hex("#351b1a"),
+  notice: hex("#f0cb7d"),
+  noticeWash: hex("#2f2613"),
+  good: hex("#86d9a4"),
+  goodWash: hex("#16291d")
+}
+
+/** Black or white, whichever can be read there: one of the two always is, at 4.58:1 or more. */
+const poleOn = (colour: Colour): Colour => (contrast(black, colour) >= contrast(white, colour) ? black : white)
+
+/** What is read has to be 4.5:1 (WCAG 1.4.3), what is only seen 3:1 (1.4.11). */
+const readable = 4.5
+const visible = 3
+
+const withText = (ground: Ground, text: Colour): Ground => {
+  const grounds = [ground.canvas, ground.surface, ground.sunken]
+  const pole = poleOn(ground.canvas)
+  const own = legibleOn(text, grounds, pole, readable)
+  return { ...ground, text: own, muted: legibleOn(mix(own, ground.surface, 0.32), grounds, pole, readable) }
+}
+
+/** All that follows from a background, on which `like` says what a danger or a success looks like. */
+const groundOn = (background: Colour): Ground => {
+  const pole = poleOn(background)
+  const like = pole === black ? light : dark
+  /** As far towards another colour as the darkest, or lightest, text can still be read there. */
+  const shade = (towards: Colour, share: number): Colour => {
+    const shaded = mix(background, towards, share)
+    return contrast(pole, shaded) >= readable ? shaded : background
+  }
+  const surface = pole === black ? shade(white, 0.75) : shade(white, 0.05)
+  const sunken = pole === black ? shade(black, 0.03) : shade(white, 0.09)
+  const grounds = [background, surface, sunken]
+  const signal = (of: Colour, washed: Colour): readonly [colour: Colour, wash: Colour] => {
+    const tinged = mix(surface, washed, 0.8)
+    const wash = contrast(pole, tinged) >= readable ? tinged : surface
+    return [legibleOn(of, [...grounds, wash], pole, readable), wash]
+  }
+  const [danger, dangerWash] = signal(like.danger, like.dangerWash)
+  const [notice, noticeWash] = signal(like.notice, like.noticeWash)
+  const [good, goodWash] = signal(like.good, like.goodWash)
+  const bare: Ground = {
+    canvas: background,
+    surface,
+    sunken,
+    text: like.text,
+    muted: like.muted,
+    line: mix(surface, pole, 0.12),
+    edge: legibleOn(mix(surface, pole, 0.4), grounds, pole, visible),
+    danger,
+    dangerWash,
+    notice,
+    noticeWash,
+    good,
+    goodWash
+  }
+  return withText(bare, like.text)
+}
+
+/** The colours that stand on a background and under a text of somebody else's, or our own where they gave none. */
+const groundOf = (
+  own: Ground,
+  { background, text }: { readonly background?: Colour; readonly text?: Colour }
+): Ground => {
+  const ground = background === undefined ? own : groundOn(background)
+  return text === undefined ? ground : withText(ground, text)
+}
 
 /** Every colour of a page, by what it is for. */
 export interface Palette extends Ground {

@@ -1,8 +1,80 @@
 import { Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
-import { Colour } from "./Colour.ts"
-import { isSafeImage } from "./escape.ts"
-import { Font } from "./Font.ts"
+import { isSafeImage } from "./Html.ts"
+
+/** `#rrggbb`. Nothing else goes into a stylesheet. */
+export const Colour = Schema.String.check(Schema.isPattern(/^#[0-9a-f]{6}$/i)).pipe(Schema.brand("Colour"))
+export type Colour = typeof Colour.Type
+
+type Channels = readonly [red: number, green: number, blue: number]
+
+const channels = (colour: Colour): Channels => {
+  const bits = Number.parseInt(colour.slice(1), 16)
+  return [(bits >> 16) & 255, (bits >> 8) & 255, bits & 255]
+}
+
+const linear = (channel: number): number => {
+  const share = channel / 255
+  return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+}
+
+/** WCAG 2.2, relative luminance. */
+const luminance = (colour: Colour): number => {
+  const [red, green, blue] = channels(colour)
+  return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
+/** WCAG 2.2, contrast ratio: 1 to 21. */
+export const contrast = (one: Colour, other: Colour): number => {
+  const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a)
+  return ((high ?? 0) + 0.05) / ((low ?? 0) + 0.05)
+}
+
+const mixed = (from: number, to: number, share: number): string =>
+  Math.round(from + (to - from) * share)
+    .toString(16)
+    .padStart(2, "0")
+
+/** `share` 0 is the first colour, 1 the second. */
+export const mix = (from: Colour, to: Colour, share: number): Colour => {
+  const [r, g, b] = channels(from)
+  const [r2, g2, b2] = channels(to)
+  // Three pairs of hexadecimal digits behind a `#` are a Colour.
+  return `#${mixed(r, r2, share)}${mixed(g, g2, share)}${mixed(b, b2, share)}` as Colour
+}
+
+/** The colour itself where it can be read on all of these, else its nearest tint towards `pole` that can. */
+export const legibleOn = (colour: Colour, backgrounds: ReadonlyArray<Colour>, pole: Colour, ratio: number): Colour => {
+  for (let percent = 0; percent < 100; percent += 4) {
+    const tint = mix(colour, pole, percent / 100)
+    if (backgrounds.every((background) => contrast(tint, background) >= ratio)) return tint
+  }
+  return pole
+}
+
+/** Families by name, the first that the device has counts: `Inter, Georgia, serif`. */
+const Font = Schema.String.check(
+  Schema.isMaxLength(300),
+  Schema.isPattern(/^ *[A-Za-z][A-Za-z0-9-]*(?: [A-Za-z0-9-]+)* *(?:, *[A-Za-z][A-Za-z0-9-]*(?: [A-Za-z0-9-]+)* *)*$/, {
+    expected: "names of fonts, of letters, digits, spaces and hyphens, with commas between them"
+  })
+).pipe(Schema.brand("Font"))
+type Font = typeof Font.Type
+
+const generic = new Set(
+  "serif sans-serif monospace system-ui ui-serif ui-sans-serif ui-monospace ui-rounded -apple-system".split(" ")
+)
+
+/** As a style sheet says it: every name in quotes that is no keyword, and our own list behind it. */
+export const familiesOf = (font: Font | undefined): string =>
+  [
+    ...(font === undefined ? [] : font.split(",").map((name) => name.trim())).map((name) =>
+      generic.has(name) ? name : `"${name}"`
+    ),
+    standard
+  ].join(",")
+
+const standard = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif'
 
 /** Every page carries what is not a path or a URL along. */
 const longestLogo = 48 * 1024

@@ -3,6 +3,24 @@ import type { Millis } from "../rules/Instant.ts"
 import type { TooManyRequests } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
+/**
+ * Whom an address stands for when requests are counted: an IPv4 address itself, an IPv6 address its /64, since one
+ * customer has that many addresses to choose from.
+ */
+export const networkOf = (address: string): string => {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!address.includes(":")) return address
+  const bare = address.split("%", 1)[0] ?? address
+  const [head = "", tail] = bare.toLowerCase().split("::")
+  const before = head === "" ? [] : head.split(":")
+  const after = tail === undefined || tail === "" ? [] : tail.split(":")
+  const zeros =
+    tail === undefined ? [] : Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => "0")
+  const groups = [...before, ...zeros, ...after].slice(0, 4)
+  return `${groups.map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`
+}
+
 /** How much there may be of something for one key: `burst` at once, and one more with every `refill`. */
 export interface Allowance {
   /** Names it in the log, and keeps its keys apart from those of others. */
@@ -29,3 +47,29 @@ export class Limiter extends Context.Service<
   /** No limits: for load tests, and for a host that limits in front. */
   static readonly layerNone = Layer.succeed(Limiter, { take: () => Effect.void })
 }
+
+const second = 1000
+const perMinute = (count: number) => (60 * second) / count
+const perHour = (count: number) => (60 * 60 * second) / count
+
+/**
+ * What each caller may do before being asked to wait. Generous: they stop floods and loops, not people. Callers that
+ * have shown who they are have a share of their own; an address has one only where nobody is known yet, and a large
+ * one, since hosted products send many people through few addresses.
+ */
+export const allowances = {
+  /** Requests of a client that has authenticated, those about its own registration included. */
+  client: { name: "client", burst: 1200, refill: perMinute(1200) },
+  /** Refreshes of one grant. */
+  grant: { name: "grant", burst: 60, refill: perMinute(60) },
+  /** Failed client authentications from one address. */
+  failedClient: { name: "failed_client", burst: 300, refill: perMinute(300) },
+  /** Authorization requests and answers of one signed-in account. */
+  account: { name: "account", burst: 120, refill: perMinute(120) },
+  /** Authorization requests from one address. */
+  authorize: { name: "authorize", burst: 3000, refill: perMinute(3000) },
+  /** Sign-ins from one address, the right ones too. What slows down guessing is `accounts/SignInThrottle.ts`. */
+  signIn: { name: "sign_in", burst: 600, refill: perMinute(600) },
+  /** Registrations from one address. */
+  register: { name: "register", burst: 500, refill: perHour(5000) }
+} as const satisfies Record<string, Allowance>

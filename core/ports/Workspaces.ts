@@ -1,7 +1,6 @@
 import { Context, Layer } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
-import { pathBelow } from "../workspace/pathBelow.ts"
-import { basePath, type Workspace } from "../workspace/Workspace.ts"
+import { basePath, pathBelow, type Workspace } from "../workspace/Workspace.ts"
 
 /** RFC 9110 §4.2.3: a port that goes without saying may be said, as some proxies do. */
 const hostsOf = ({ issuer }: Workspace): ReadonlyArray<string> => {

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { base64Url, readBase64UrlInto } from "./Base64Url.ts"
+import { base64Url, readBase64UrlInto } from "../codec/Base64Url.ts"
 
 /** 128 random bits as 22 characters of base64url. */
 const Random128 = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{22}$/))

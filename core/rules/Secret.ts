@@ -1,6 +1,16 @@
 import { Redacted, Schema } from "effect"
-import { base64Url, isBase64UrlOf, textLength, writeBase64Url } from "./Base64Url.ts"
-import { sha256Of } from "./Sha256.ts"
+import { base64Url, isBase64UrlOf, textLength, writeBase64Url } from "../codec/Base64Url.ts"
+import { sha256Of } from "../codec/Sha256.ts"
+
+/** RFC 6750 §2.1, `b64token`: what an Authorization header can carry. */
+export const isBearerToken = (text: string): boolean => /^[A-Za-z0-9._~+/-]+=*$/.test(text)
+
+const initialLength = 16
+
+export const initialTokenExpected = `at least ${initialLength} characters of base64 or its like (A-Z a-z 0-9 - . _ ~ + /)`
+
+/** RFC 7591 §3: what somebody chose for whoever registers to show, so nobody may guess it. */
+export const isInitialToken = (text: string): boolean => text.length >= initialLength && isBearerToken(text)
 
 /** SHA-256 of a secret's text, as base64url: all that is kept of it. */
 export const Digest = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{43}$/)).pipe(Schema.brand("Digest"))

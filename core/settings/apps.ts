@@ -1,22 +1,100 @@
 import { Effect } from "effect"
-import { isConnected } from "../grant/connected.ts"
-import type { Grant } from "../grant/Grant.ts"
-import type { Endpoint } from "../http/Call.ts"
+import { endGrant } from "../engine/administration.ts"
+import { gather } from "../engine/lists.ts"
+import { type Grant, isConnected } from "../grant/Grant.ts"
 import { readParameters } from "../http/form.ts"
-import type { Parts } from "../http/Parts.ts"
-import type { ScopeInWords } from "../pages/Consent.ts"
-import { connectedAppsPage } from "../pages/settings/ConnectedApps.ts"
-import { pagingOf } from "../pages/settings/Rows.ts"
+import type { Endpoint, Parts } from "../http/Route.ts"
+import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
+import { breakable, html } from "../pages/Html.ts"
+import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { ago } from "../pages/Timestamp.ts"
 import { grantMark } from "../rules/Id.ts"
+import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { endGrant } from "../server/endGrant.ts"
-import { gather } from "../server/gather.ts"
-import { backTo, type Inside, insideForm, insidePage, occasion } from "./inside.ts"
-import { withLastUse } from "./lastUsed.ts"
-import { behindMark, cursorOf, findMarked, type GrantList } from "./Mark.ts"
-import { returnHosts } from "./returnHosts.ts"
-import type { SettingsOptions } from "./SettingsOptions.ts"
+import { backTo, type Inside, insideForm, insidePage, occasion, type SettingsOptions } from "./inside.ts"
+import {
+  behindMark,
+  confirmed,
+  cursorOf,
+  empty,
+  findMarked,
+  type GrantList,
+  noRows,
+  type Paging,
+  pager,
+  pagingOf,
+  type Row,
+  returnHosts,
+  rows,
+  withLastUse
+} from "./Rows.ts"
+import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
+
+/** One grant of the person who looks. */
+interface ConnectedAppRow {
+  readonly grantId: string
+  /** As registered. */
+  readonly client: string | undefined
+  /** Where it returned to, so that two of the same name can be told apart. */
+  readonly returnHost?: string
+  readonly scopes: ReadonlyArray<ScopeInWords>
+  readonly since: Instant
+  readonly lastUsedAt?: Instant
+}
+
+/** Its forms post to `{base}/settings/apps` with `csrf`, `action` = `revoke` and `id`. */
+interface ConnectedAppsPage {
+  readonly apps: ReadonlyArray<ConnectedAppRow>
+  readonly paging: Paging
+}
+
+const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
+  title: html`<bdi>${clientTitle(app.client)}</bdi>`,
+  facts: [
+    ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
+    ["Connected", ago(app.since, visitor.now)],
+    ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, visitor.now)]
+  ],
+  detail: html`<ul class="may" aria-label="What it may do">${app.scopes.map(
+    ({ scope, words }) => html`<li>${words} <code class="scope">${scope}</code></li>`
+  )}</ul>`,
+  actions: [
+    confirmed({
+      label: "Revoke",
+      about: clientName(app.client),
+      question: "It loses access to your account at once. To use it again, you connect it again.",
+      confirm: "Revoke access",
+      tone: "danger",
+      path,
+      fields: { csrf: visitor.csrf, action: "revoke", id: app.grantId }
+    })
+  ]
+})
+
+export const connectedAppsPage = (place: Place, visitor: Visitor, model: ConnectedAppsPage): Document => {
+  const path = sectionPath(place, "apps")
+  return settingsDocument(place, visitor, {
+    section: "apps",
+    title: "Connected apps",
+    lead: html`Applications that you allowed to use your account in <bdi>${place.name}</bdi>.`,
+    main: html`<section aria-labelledby="apps">
+<h2 id="apps" class="visually-hidden">Applications</h2>
+${
+  model.apps.length === 0
+    ? noRows(
+        model.paging,
+        empty(
+          "Nothing is connected",
+          "When you approve an application, it appears here, and here you can take it back."
+        )
+      )
+    : rows(model.apps.map((app) => appRow(app, path, visitor)))
+}
+${pager(path, model.paging)}
+</section>`
+  })
+}
 
 const inWords = (grant: Grant, policy: Policy): ReadonlyArray<ScopeInWords> =>
   grant.scope.map((scope) => ({

@@ -1,24 +1,57 @@
 import { Effect, Option } from "effect"
+import type { OwnersOccasion } from "../engine/AuditContext.ts"
 import { seeOther } from "../http/answer.ts"
-import type { Call, Endpoint } from "../http/Call.ts"
-import { type Parameters, readForm } from "../http/form.ts"
+import { occasionBy } from "../http/audit.ts"
+import { fieldFor, requireOwn } from "../http/csrf.ts"
+import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import { lateFormNotice, wayBack } from "../http/lateForm.ts"
-import { occasionBy } from "../http/occasion.ts"
-import type { Parts } from "../http/Parts.ts"
-import { fieldFor, requireOwn } from "../http/sessionForm.ts"
-import type { Visitor } from "../pages/Visitor.ts"
-import { allowances } from "../ports/allowances.ts"
+import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import { lateFormNotice, wayBack } from "../http/returnUrl.ts"
+import type { Notice, Visitor } from "../pages/Layout.ts"
+import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { OwnersOnly, type Refusal } from "../rules/Refusal.ts"
-import type { OwnersOccasion } from "../server/Occasion.ts"
 import { basePath } from "../workspace/Workspace.ts"
-import { type NoticeCode, readNotice } from "./notices.ts"
-import type { SettingsOptions } from "./SettingsOptions.ts"
 
-export type Section = "apps" | "keys" | "clients"
-export type Audience = "anybody" | "owners"
+export interface SettingsOptions {
+  /** A host with accounts of its own says so, and no page leads to those that are built in. */
+  readonly accountsElsewhere?: boolean
+  /** The home page alone, which then leads to no settings. */
+  readonly homeOnly?: boolean
+}
+
+/** What a form did, by the code that stands in the address of the page after it. The words are never in an address. */
+const notices = {
+  "app-revoked": { kind: "done", text: "Access is revoked. Whatever the application held stopped working." },
+  "app-gone": { kind: "problem", text: "No such application is connected to your account. Nothing was changed." },
+  "key-revoked": { kind: "done", text: "The key is revoked. It stopped working." },
+  // Of two clicks, the answer to the second is the one that is seen, and the first may have done it all.
+  "key-gone": {
+    kind: "problem",
+    text: "This key was replaced or revoked already. If you replaced it and never saw the new one, look for it in the list by when it was created, and rotate that one."
+  },
+  "client-disabled": { kind: "done", text: "The client is disabled. Its tokens stopped working." },
+  "client-enabled": { kind: "done", text: "The client is enabled. What people allowed it counts again." },
+  "client-deleted": { kind: "done", text: "The client is deleted, with everything that people allowed it." },
+  "client-gone": {
+    kind: "problem",
+    text: "This client is not registered any more. If you just deleted it, that worked."
+  }
+} as const satisfies { readonly [code: string]: Notice }
+type NoticeCode = keyof typeof notices
+
+const isCode = (code: string): code is NoticeCode => Object.hasOwn(notices, code)
+
+/** Only where a page is looked at: the form on it is about to say something else. */
+const readNotice = (call: Call): Notice | undefined => {
+  if (call.request.method === "POST" || call.request.query === "") return undefined
+  const code = readParameters(call.request.query).parameters.get("done")
+  return code !== undefined && isCode(code) ? notices[code] : undefined
+}
+
+type Section = "apps" | "keys" | "clients"
+type Audience = "anybody" | "owners"
 
 /** A call of somebody who is signed in, and may be where they are. */
 export interface Inside {

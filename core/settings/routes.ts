@@ -1,14 +1,12 @@
 import { Effect } from "effect"
 import { seeOther } from "../http/answer.ts"
-import type { Endpoint } from "../http/Call.ts"
-import type { Parts } from "../http/Parts.ts"
-import type { Route } from "../http/Route.ts"
+import type { Endpoint, Parts, Route } from "../http/Route.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { appsEndpoint, changeAppsEndpoint } from "./apps.ts"
 import { changeClientsEndpoint, clientsEndpoint } from "./clients.ts"
 import { homeEndpoint } from "./home.ts"
+import type { SettingsOptions } from "./inside.ts"
 import { changeKeysEndpoint, keysEndpoint } from "./keys.ts"
-import type { SettingsOptions } from "./SettingsOptions.ts"
 
 const pageRoute = (path: string, methods: Route["methods"]): Route => ({
   path,

@@ -1,8 +1,8 @@
 import { Array as Arr, Context, Layer, Redacted, Result, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
-import { hexOf } from "../rules/Hex.ts"
-import { LatelyUsed } from "../rules/LatelyUsed.ts"
-import { type Mac, macUnder, sha256Of } from "../rules/Sha256.ts"
+import { LatelyUsed } from "../cache/LruMap.ts"
+import { hexOf } from "../codec/Base64Url.ts"
+import { type Mac, macUnder, sha256Of } from "../codec/Sha256.ts"
 
 /** A sealing key is 256 random bits; its id is the start of its own digest. */
 export interface SealKey {

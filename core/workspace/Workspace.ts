@@ -42,3 +42,35 @@ export const basePath = (issuer: Issuer): string => {
   const slash = issuer.indexOf("/", issuer.indexOf("://") + 3)
   return slash < 0 ? "" : issuer.slice(slash)
 }
+
+/**
+ * The address of one of a workspace's endpoints. A well-known path goes between the host and the issuer's own path
+ * (RFC 8414 §3.1, RFC 9728 §3.1); every other path goes behind it.
+ */
+export const endpointUrl = (workspace: Workspace, path: string): string => {
+  if (!path.startsWith("/.well-known/")) return workspace.issuer + path
+  const base = basePath(workspace.issuer)
+  return workspace.issuer.slice(0, workspace.issuer.length - base.length) + path + base
+}
+
+const wellKnown = /^(\/\.well-known\/[^/]+)(\/.*)?$/
+
+const isUnder = (path: string, base: string): boolean => path === base || path.startsWith(`${base}/`)
+
+/**
+ * A request's path as the routes know it: without the issuer's own path, wherever that stands (RFC 8414 §3.1 puts it
+ * behind the well-known one). `undefined` where the path is none of this workspace's.
+ */
+export const pathBelow = (workspace: Workspace, path: string): string | undefined => {
+  const base = basePath(workspace.issuer)
+  if (base === "") return path
+  if (isUnder(path, base)) return path.slice(base.length) || "/"
+  const [, document, suffix = ""] = wellKnown.exec(path) ?? []
+  return document !== undefined && isUnder(suffix, base) ? document + suffix.slice(base.length) : undefined
+}
+
+export const consentPath = "/consent"
+export const authorizePath = "/oauth/authorize"
+
+/** Where browsers ask for this workspace's authorization. */
+export const authorizeAt = (workspace: Workspace): string => basePath(workspace.issuer) + authorizePath

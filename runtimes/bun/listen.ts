@@ -1,6 +1,6 @@
 import { type Context, Duration, Effect } from "effect"
 import { bunServe } from "../bun.ts"
-import { peerOf } from "../peer/peerOf.ts"
+import { peerOf } from "../serve/peer.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
 
 const start = (

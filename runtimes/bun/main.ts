@@ -1,4 +1,4 @@
-import { startAgainIfUntold } from "./startAgain.ts"
+import { startAgainIfUntold } from "./memorySettings.ts"
 
 startAgainIfUntold(process.argv.slice(2))
 // After it, since whoever starts again would have loaded the program for nothing.

@@ -1,3 +1,5 @@
+import { serves } from "../version.ts"
+
 /**
  * What Bun is told about garbage in whatever serves over a file of its own: such an installation is small and shares its
  * machine. By itself Bun lets twice as much gather as is alive, on a machine with less than 16 GB as much. With a good
@@ -38,3 +40,22 @@ const settingsOver = ({ DATABASE_URL: url = "" }: Environment): Settings => {
 /** What the environment of a server lacks of that: what it says itself stays. */
 export const memorySettingsFor = (environment: Environment): Settings =>
   Object.fromEntries(Object.entries(settingsOver(environment)).filter(([name]) => environment[name] === undefined))
+
+/** A script is named after what Bun itself is told; an executable has its own inside. */
+const script = Bun.main.startsWith("/$bunfs/") ? [] : [...process.execArgv, Bun.main]
+
+/**
+ * Bun reads its own settings once, when it starts. So a server that was started without them starts again with them, as
+ * the same process: its number, its streams and who waits for it stay as they are.
+ */
+export const startAgainIfUntold = (args: ReadonlyArray<string>): void => {
+  if (!serves(args) || process.execve === undefined) return
+  const lacking = memorySettingsFor(process.env)
+  if (Object.keys(lacking).length === 0) return
+  try {
+    process.execve(process.execPath, [process.execPath, ...script, ...args], { ...process.env, ...lacking })
+  } catch (error) {
+    // It serves as well with more garbage.
+    process.stderr.write(`tessera goes on without settings for its memory: ${String(error)}\n`)
+  }
+}

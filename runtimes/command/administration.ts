@@ -1,17 +1,30 @@
-import { Effect, References } from "effect"
-import { Accounts } from "../../core/accounts/Accounts.ts"
-import type { Parts } from "../../core/http/Parts.ts"
-import { Tessera } from "../../core/http/Tessera.ts"
+import { type Stats, statSync } from "node:fs"
+import { Effect, References, Schema } from "effect"
+import { note, type OwnersOccasion } from "../../core/engine/AuditContext.ts"
+import type { Parts } from "../../core/http/Route.ts"
+import { Accounts } from "../../core/people/Accounts.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
-import { note, type OwnersOccasion } from "../../core/server/Occasion.ts"
+import { Tessera } from "../../core/Tessera.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import type { AuditTarget } from "../observe/ObserveSettings.ts"
 import { application } from "../server/application.ts"
-import { auditOf } from "../server/auditOf.ts"
-import { findSealKeys } from "../server/findSealKeys.ts"
+import { auditOf } from "../server/auditLog.ts"
+import { findSealKeys } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
-import { explain, type Trouble } from "./explain.ts"
-import { type CommandFailed, misused } from "./Outcome.ts"
+import { type CommandFailed, explain, misused, type Trouble } from "./output.ts"
+
+/** Whether there is anything at a path can't be said. */
+export class Unseen extends Schema.TaggedError<Unseen>()("Unseen", { message: Schema.String }) {}
+
+/** What is at a path; `undefined` where nothing is. */
+export const lookAt = (path: string): Effect.Effect<Stats | undefined, Unseen> =>
+  Effect.try({
+    try: () => statSync(path, { throwIfNoEntry: false }),
+    catch: (thrown) =>
+      new Unseen({
+        message: `${path} can't be looked at: ${thrown instanceof Error ? thrown.message : String(thrown)}`
+      })
+  })
 
 /** What commands look after: the same store as the server's, whether that runs or not. */
 export interface Administration {

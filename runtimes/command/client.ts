@@ -3,15 +3,12 @@ import { Argument, Command, Flag } from "effect/cli"
 import { authMethods, type Client, displayName, grantTypes, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
+import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
+import { wholeList } from "../../core/engine/lists.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
-import { deleteClient } from "../../core/server/deleteClient.ts"
-import { registerClient } from "../../core/server/registerClient.ts"
-import { switchClient } from "../../core/server/switchClient.ts"
-import { wholeList } from "../../core/server/wholeList.ts"
 import { type Administration, administer } from "./administration.ts"
-import { notFound } from "./Outcome.ts"
-import { facts, json, print, table, timeText } from "./output.ts"
+import { facts, json, notFound, print, table, timeText } from "./output.ts"
 
 const id = Argument.String("client-id").pipe(Argument.withDescription("The client's client_id"))
 

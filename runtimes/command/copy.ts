@@ -2,15 +2,21 @@ import { Config, Console, Context, Effect, Layer, Option, Redacted, Result } fro
 import { Command, Flag } from "effect/cli"
 import { type Copied, copy as copyRecords, type Progress, type Side } from "../../adapters/copy/copy.ts"
 import { Storage, StorageScan } from "../../core/ports/Storage.ts"
-import { type DatabaseUrl, databaseUrlExpected, describeDatabase, parseDatabaseUrl } from "../server/DatabaseUrl.ts"
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf } from "../server/SealKeyFile.ts"
-import { readStorageSettings, type StorageSettings, storageNames } from "../server/StorageSettings.ts"
+import {
+  type DatabaseUrl,
+  databaseUrlExpected,
+  describeDatabase,
+  parseDatabaseUrl,
+  readStorageSettings,
+  type StorageSettings,
+  storageNames
+} from "../server/StorageSettings.ts"
 import { complaint, type Variable } from "../server/Variable.ts"
-import { bringUpToDate } from "./bringUpToDate.ts"
-import { lookAt } from "./lookAt.ts"
-import { type CommandFailed, failed, misused, notFound, refused } from "./Outcome.ts"
-import { json, print, table } from "./output.ts"
+import { lookAt } from "./administration.ts"
+import { type CommandFailed, failed, json, misused, notFound, print, refused, table } from "./output.ts"
+import { bringUpToDate } from "./upkeep.ts"
 
 const store = (side: "from" | "to", description: string) =>
   Flag.Redacted(side).pipe(

@@ -1,9 +1,230 @@
-import { Effect, Result } from "effect"
+import { randomBytes } from "node:crypto"
+import { accessSync, constants } from "node:fs"
+import { dirname, resolve } from "node:path"
+import { Cause, Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { Command } from "effect/cli"
-import { readSettings } from "../server/Settings.ts"
-import { bad, type Finding, good } from "./Finding.ts"
-import { failed, misused } from "./Outcome.ts"
-import { json, print } from "./output.ts"
+import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
+import { basePath } from "../../core/workspace/Workspace.ts"
+import { strangersActForWorkspace, strangersAdvice, strangersSay } from "../server/banner.ts"
+import { openStorage } from "../server/openStorage.ts"
+import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
+import { readSettings, type Settings } from "../server/Settings.ts"
+import { describeDatabase, type StorageRefused } from "../server/StorageSettings.ts"
+import { lookAt, type Unseen } from "./administration.ts"
+import { asked, localOrigin } from "./health.ts"
+import { bad, doubtful, type Finding, failed, good, json, misused, print } from "./output.ts"
+import { bringUpToDate, startBringsUpToDate } from "./upkeep.ts"
+
+/** Whoever asks may not write there. */
+class Unwritable extends Schema.TaggedError<Unwritable>()("Unwritable", { message: Schema.String }) {}
+
+const mayWrite = (path: string): Effect.Effect<void, Unwritable> =>
+  Effect.try({
+    try: () => accessSync(path, constants.W_OK),
+    catch: (thrown) =>
+      new Unwritable({
+        message: `${path} can't be written: ${thrown instanceof Error ? thrown.message : String(thrown)}`
+      })
+  })
+
+/** Whether a file could be made at a path, along with the folders that are missing. */
+const mayMake = Effect.fnUntraced(function* (path: string): Effect.fn.Return<void, Unseen | Unwritable> {
+  let folder = dirname(resolve(path))
+  // A root that is not there, such as a drive's, has no parent but itself.
+  while ((yield* lookAt(folder)) === undefined && folder !== dirname(folder)) folder = dirname(folder)
+  yield* mayWrite(folder)
+})
+
+/** The start appends to it, and makes the file, but not its folder. */
+export const examineAuditFile = (path: string): Effect.Effect<Finding> => {
+  const what = "audit"
+  const wrong = ({ message }: { readonly message: string }): Effect.Effect<Finding> =>
+    Effect.succeed(bad(what, message, "Look at the path in AUDIT, and at who may write there."))
+  return Effect.gen(function* () {
+    const file = yield* lookAt(path)
+    if (file?.isDirectory() === true) return bad(what, `${path} is a folder`, "Let AUDIT name a file in it.")
+    if (file !== undefined) {
+      yield* mayWrite(path)
+      return good(what, `events are appended to ${path}`)
+    }
+    const folder = dirname(path)
+    if ((yield* lookAt(folder)) === undefined) {
+      return bad(what, `${folder} is missing, and ${path} is to be in it`, `Make ${folder}, for the server's user.`)
+    }
+    yield* mayWrite(folder)
+    return good(what, `${path} will be made at the first start`)
+  }).pipe(Effect.catchTags({ Unseen: wrong, Unwritable: wrong }))
+}
+
+const unseen =
+  (what: string) =>
+  ({ message }: Unseen): Effect.Effect<Finding> =>
+    Effect.succeed(bad(what, message, "Look at the path in DATABASE_URL, and at who may enter its folders."))
+
+const unwritable =
+  (what: string) =>
+  ({ message }: Unwritable): Effect.Effect<Finding> =>
+    Effect.succeed(bad(what, message, "Let the user that the server runs as write there, or set DATABASE_URL."))
+
+/** Looks, and makes nothing: what is not there yet, the first start makes. */
+export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
+  const what = "seal keys"
+  if (Option.isSome(settings.sealKeys)) {
+    return Effect.succeed(good(what, `${settings.sealKeys.value.length} in SEAL_KEYS`))
+  }
+  if (settings.database._tag !== "Sqlite") {
+    return Effect.succeed(good(what, "in the server's memory, as its records are"))
+  }
+  const database = settings.database.path
+  const path = sealKeyFileOf(database)
+  return Effect.gen(function* () {
+    const file = yield* lookAt(path)
+    const beside = yield* lookAt(database)
+    if (file === undefined) {
+      if (beside !== undefined) {
+        return bad(
+          what,
+          `${path} is missing, and ${database} is there`,
+          `Restore ${path} from a backup. Without it the next start makes new keys, and everybody has to sign in to their applications again.`
+        )
+      }
+      yield* mayMake(path)
+      return good(what, `will be made in ${path} at the first start`)
+    }
+    if (beside !== undefined && beside.uid !== file.uid) {
+      return bad(
+        what,
+        `${path} belongs to user ${file.uid}, and ${database} to user ${beside.uid}, so the server may not read its keys`,
+        `Run: chown ${beside.uid}:${beside.gid} ${path}`
+      )
+    }
+    const { ring } = yield* sealKeysIn(path)
+    const mode = file.mode & 0o777
+    return process.platform !== "win32" && (mode & 0o077) !== 0
+      ? bad(what, `${path} can be read by others (mode ${mode.toString(8)})`, `Run: chmod 600 ${path}`)
+      : good(what, `${ring.length} in ${path}, for its owner only`)
+  }).pipe(
+    Effect.catchTags({
+      SealKeysRefused: ({ message }) =>
+        Effect.succeed(bad(what, message, "Without these keys everybody has to sign in to their applications again.")),
+      Unseen: unseen(what),
+      Unwritable: unwritable(what)
+    })
+  )
+}
+
+/** Longer than any storage takes, or a server that sweeps meanwhile would take the record away. */
+const lifetime = 60 * 60 * 1000
+
+/** A record that nobody else knows, there and back. */
+export const roundTrip = Effect.gen(function* () {
+  const storage = yield* Storage
+  const record = {
+    workspace: "doctor",
+    kind: "usage",
+    id: randomBytes(16).toString("hex"),
+    owner: "doctor",
+    expiresAt: (yield* Clock.currentTimeMillis) + lifetime,
+    body: { _v: 1, _by: "doctor", written: true }
+  } as const
+  const start = performance.now()
+  yield* storage.insert(record)
+  const found = yield* storage.get(record)
+  yield* storage.replace(1, record)
+  yield* storage.remove(record)
+  const gone = Option.isNone(yield* storage.get(record))
+  return { sound: Option.isSome(found) && gone, milliseconds: performance.now() - start }
+})
+
+const isOutdated = (error: StorageRefused | StorageUnavailable | Conflict): error is StorageRefused =>
+  error._tag === "StorageRefused" && error.reason === "outdated"
+
+export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
+  const what = "storage"
+  const { database } = settings
+  if (database._tag === "Memory") {
+    return Effect.succeed(
+      doubtful(what, describeDatabase(database), "Set DATABASE_URL for anything that is meant to last.")
+    )
+  }
+  return Effect.gen(function* () {
+    if (database._tag === "Sqlite" && (yield* lookAt(database.path)) === undefined) {
+      yield* mayMake(database.path)
+      return good(what, `${database.path} will be made at the first start`)
+    }
+    const services = yield* Layer.build(openStorage(database, settings.storage, "check"))
+    const { milliseconds, sound } = yield* Effect.provideContext(roundTrip, Context.pick(Storage)(services))
+    return sound
+      ? good(what, `${describeDatabase(database)}; five operations took ${Math.ceil(milliseconds)} ms`)
+      : bad(what, "a record that was written was not found again", "Nothing else may write to this database.")
+  }).pipe(
+    Effect.scoped,
+    Effect.catchTags({ Unseen: unseen(what), Unwritable: unwritable(what) }),
+    Effect.catchIf(isOutdated, ({ message }) => {
+      const find = startBringsUpToDate(database, settings.storage) ? doubtful : bad
+      return Effect.succeed(find(what, message, bringUpToDate(database, settings.storage)))
+    }),
+    Effect.catchCause((cause) => {
+      const error = Cause.squash(cause)
+      return Effect.succeed(
+        bad(
+          what,
+          error instanceof Error ? error.message : String(error),
+          "Look at DATABASE_URL, and at the server that it names."
+        )
+      )
+    })
+  )
+}
+
+/** This release was made after this moment; a clock that says otherwise is wrong. */
+const releasedAfter = Date.UTC(2026, 0, 1)
+const tolerated = 5000
+
+/** Expiry is decided by this machine's clock, so it has to be right, and to agree with whoever keeps the files. */
+export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
+  Effect.gen(function* () {
+    const what = "clock"
+    const now = Date.now()
+    const advice = "Let a time service (chrony, systemd-timesyncd) set the clock."
+    if (now < releasedAfter) return bad(what, `it says ${new Date(now).toISOString()}`, advice)
+    const path = settings.database._tag === "Sqlite" ? sealKeyFileOf(settings.database.path) : undefined
+    // What can't be looked at is a finding of another's already.
+    const file = path === undefined ? undefined : yield* Effect.orElseSucceed(lookAt(path), () => undefined)
+    const changed = file?.mtimeMs
+    return changed !== undefined && changed > now + tolerated
+      ? bad(what, `it says ${new Date(now).toISOString()}, and ${path} was changed after that`, advice)
+      : good(what, `it says ${new Date(now).toISOString()}`)
+  })
+
+/** Who gets how far without an owner. */
+export const examineStrangers = (settings: Settings): Finding =>
+  strangersActForWorkspace(settings)
+    ? doubtful("strangers", strangersSay, strangersAdvice)
+    : good("strangers", "whoever calls the API as the workspace was let in by an owner, or comes from this machine")
+
+const readMetadata = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ issuer: Schema.String })))
+
+/** Only this machine is asked: whether the world reaches the base URL can't be seen from here. */
+export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
+  Effect.gen(function* () {
+    const what = "address"
+    const { workspace } = settings
+    const here = localOrigin(settings)
+    const response = yield* asked(`${here}/.well-known/oauth-authorization-server${basePath(workspace.issuer)}`)
+    if (response === undefined) return good(what, `${workspace.issuer}; no server answers on ${here} at the moment`)
+    const issuer = Option.getOrUndefined(readMetadata(response.body))?.issuer
+    if (issuer === undefined) {
+      return bad(what, `something else answers on ${here}`, "Set PORT to a free one, or stop the other.")
+    }
+    return issuer === workspace.issuer
+      ? good(what, `${workspace.issuer} answers on ${here}`)
+      : bad(
+          what,
+          `the server on ${here} says that it is ${issuer}, and BASE_URL is ${workspace.issuer}`,
+          "Start the server with the same BASE_URL."
+        )
+  })
 
 const marks = { good: "ok  ", doubtful: "note", bad: "BAD " } as const
 
@@ -25,9 +246,9 @@ export const doctor = Command.make("doctor", { json }, (given) =>
     }
     const settings = read.success
     const { examineAddress, examineClock, examineSealKeys, examineStorage, examineStrangers } = yield* Effect.promise(
-      () => import("./examine.ts")
+      () => import("./doctor.ts")
     )
-    const { examineAuditFile } = yield* Effect.promise(() => import("./examineAuditFile.ts"))
+    const { examineAuditFile } = yield* Effect.promise(() => import("./doctor.ts"))
     const { audit } = settings.observe
     const findings = [
       good("configuration", "every variable is as it should be"),

@@ -1,10 +1,43 @@
+import { get, type IncomingMessage } from "node:http"
+import { text } from "node:stream/consumers"
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { basePath } from "../../core/workspace/Workspace.ts"
-import { readSettings } from "../server/Settings.ts"
-import { explain } from "./explain.ts"
-import { asked, localOrigin } from "./localServer.ts"
-import { failed } from "./Outcome.ts"
+import { hostInUrl } from "../server/Listen.ts"
+import { readSettings, type Settings } from "../server/Settings.ts"
+import { explain, failed } from "./output.ts"
+
+/** Where a server with these settings is found from the machine that it runs on. */
+export const localOrigin = ({ host, port }: Settings): string => {
+  const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
+  return `http://${hostInUrl(local)}:${port}`
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+const answerOf = async (response: IncomingMessage): Promise<Answer> => ({
+  status: response.statusCode ?? 0,
+  body: await text(response)
+})
+
+/**
+ * What it answers; nothing where nobody does, in three seconds. Not by `fetch`, which on Bun asks the environment's proxy
+ * for what is on this machine too.
+ */
+export const asked = (url: string): Effect.Effect<Answer | undefined> =>
+  Effect.promise(
+    () =>
+      new Promise<Answer | undefined>((resolve) => {
+        const nobody = () => resolve(undefined)
+        const request = get(url, { agent: false, signal: AbortSignal.timeout(3000) }, (response) => {
+          answerOf(response).then(resolve, nobody)
+        })
+        request.on("error", nobody)
+      })
+  )
 
 const ready = Flag.Boolean("ready").pipe(
   Flag.withDescription("Whether its storage answers and takes writes too, for whoever sends requests to it"),

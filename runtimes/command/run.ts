@@ -1,13 +1,83 @@
-import { Cause, ConfigProvider, Effect, Exit, Fiber } from "effect"
-import { CliError, Command } from "effect/cli"
-import type { OnHangUp } from "../observe/audit/auditStream.ts"
+import {
+  Cause,
+  ConfigProvider,
+  Console,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Logger,
+  Path,
+  Stdio,
+  Terminal
+} from "effect"
+import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
+import { ChildProcessSpawner } from "effect/process"
+import type { OnHangUp } from "../observe/audit.ts"
 import type { Surroundings } from "../server/serve.ts"
-import { environment } from "./environment.ts"
-import { idsLast } from "./idsLast.ts"
-import { CommandFailed, exitStatus } from "./Outcome.ts"
-import { serves } from "./serves.ts"
+import { serves, version } from "../version.ts"
+import { CommandFailed, exitStatus } from "./output.ts"
 import { tessera } from "./tessera.ts"
-import { version } from "./version.ts"
+
+const unused = Effect.die("the command line asks for no such thing")
+
+/** Help that nobody asked for is no output, and must not reach whatever reads that. */
+const presenter = CliOutput.layerPresenter({
+  present: (event) =>
+    event._tag === "Version" || (event._tag === "Help" && event.reason === "Requested")
+      ? CliOutput.defaultPresenter.present(event)
+      : Effect.flatMap(CliOutput.Formatter, (formatter) =>
+          Console.error(
+            event._tag === "Help"
+              ? formatter.formatHelpDoc(event.helpDoc)
+              : `${formatter.formatHelpDoc(event.helpDoc)}\n${formatter.formatErrors(event.errors)}`
+          )
+        )
+})
+
+/**
+ * What effect's cli asks of a platform: our commands read no files by flags, start no programs and have no wizard. And
+ * where commands log, beside what they were asked for; a server has loggers of its own.
+ */
+const environment = Layer.mergeAll(
+  Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]),
+  FileSystem.layerNoop({}),
+  Path.layer,
+  Stdio.layerTest({}),
+  Layer.succeed(
+    Terminal.Terminal,
+    Terminal.make({
+      columns: Effect.succeed(process.stdout.columns ?? 80),
+      rows: Effect.succeed(process.stdout.rows ?? 24),
+      size: unused,
+      readInput: unused,
+      readLine: unused,
+      display: () => Effect.void
+    })
+  ),
+  Layer.succeed(
+    ChildProcessSpawner.ChildProcessSpawner,
+    ChildProcessSpawner.make(() => unused)
+  ),
+  CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] }),
+  presenter
+)
+
+/**
+ * Random bits as base64url, 22 characters or the first eight of them: one id in 64 begins as a flag does. What could be
+ * the name of a flag is one.
+ */
+const isDashedId = (arg: string): boolean => /^-(?!-[a-z-]+$)[A-Za-z0-9_-]{7}(?:[A-Za-z0-9_-]{14})?$/.test(arg)
+
+/** Ids behind the `--` that ends the flags, so that one which begins with a dash is not taken for one. */
+const idsLast = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const end = args.indexOf("--")
+  const before = end < 0 ? args : args.slice(0, end)
+  const ids = before.filter(isDashedId)
+  if (ids.length === 0) return args
+  return [...before.filter((arg) => !isDashedId(arg)), "--", ...ids, ...(end < 0 ? [] : args.slice(end + 1))]
+}
 
 /** As shells have it for what Ctrl-C ends. A server is meant to be ended so. */
 const interrupted = 130
@@ -24,7 +94,7 @@ const statusOf = (exit: Exit.Exit<void, unknown>, serves: boolean): number => {
 }
 
 /** Runs one command to its end. The first signal asks it to finish; the second does not ask. */
-export const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Promise<number> => {
+const run = async (args: ReadonlyArray<string>, surroundings: Surroundings): Promise<number> => {
   // Whoever read what is written has gone. There is nobody left to tell, and others are served on.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined)
   const hangUps = new Set<() => void>()
@@ -52,4 +122,25 @@ export const run = async (args: ReadonlyArray<string>, surroundings: Surrounding
     else for (const act of hangUps) act()
   })
   return statusOf(await Effect.runPromise(Fiber.await(fiber)), serves(args))
+}
+
+/** What a server says last waits for no reader that stands still. */
+const patience = 3000
+
+/** Ends the process once what it wrote is out: a pipe takes a long text piece by piece. */
+const leave = (status: number, args: ReadonlyArray<string>): void => {
+  const end = () => process.exit(status)
+  if (serves(args)) setTimeout(end, patience)
+  process.stdout.write("", () => process.stderr.write("", end))
+}
+
+/** The whole program, with what its platform listens by. */
+export const program = async (listen: Surroundings["listen"]): Promise<void> => {
+  const args = process.argv.slice(2)
+  const status = await run(args, {
+    listen,
+    interactive: process.stderr.isTTY === true,
+    print: (text) => void process.stdout.write(text)
+  })
+  leave(status, args)
 }

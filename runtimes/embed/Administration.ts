@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import type { Parts } from "../../core/http/Parts.ts"
-import type { OwnersOccasion } from "../../core/server/Occasion.ts"
+import type { OwnersOccasion } from "../../core/engine/AuditContext.ts"
+import type { Parts } from "../../core/http/Route.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
-import { type BadOption, badArgument } from "./BadOption.ts"
+import { type BadOption, badArgument } from "./Options.ts"
 
 /** What looking after grants, clients and keys takes. */
 export interface Administration {

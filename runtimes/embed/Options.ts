@@ -1,12 +1,42 @@
-import type { Clock, Duration, Layer, Redacted } from "effect"
+import { type Clock, type Duration, type Layer, type Redacted, Schema } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import type { Parts } from "../../core/http/Parts.ts"
-import type { Route } from "../../core/http/Route.ts"
+import type { Parts, Route } from "../../core/http/Route.ts"
 import type { ConsentPage } from "../../core/pages/Consent.ts"
 import type { ThemeOptions } from "../../core/pages/Theme.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import type { Storage } from "../../core/ports/Storage.ts"
-import type { HostPeople } from "./HostPeople.ts"
+import type { Log } from "../serve/defect.ts"
+import type { Serve } from "../serve/Serve.ts"
+import type { HostPeople } from "./hostOwner.ts"
+
+/**
+ * What `createTessera`, or a method of what it made, was given and cannot work with. `message` names the option, or the
+ * method and its argument, and never holds a secret's value.
+ */
+export class BadOption extends Schema.TaggedError<BadOption>()("BadOption", {
+  option: Schema.String,
+  message: Schema.String
+}) {}
+
+export const badOption = (option: string, why: string): BadOption =>
+  new BadOption({ option, message: `createTessera: ${option} ${why}` })
+
+/** `argument`: with its method in front, as `grants.list limit`. */
+export const badArgument = (argument: string, why: string): BadOption =>
+  new BadOption({ option: argument, message: `${argument} ${why}` })
+
+/** All that a framework has to know of an authorization server to make room for it beside an app's own routes. */
+export interface Mount {
+  readonly serve: Serve
+  /** What is answered here, without the issuer's own path. */
+  readonly routes: ReadonlyArray<Pick<Route, "path" | "match">>
+  /** The issuer's own path, which comes before every route: empty, or `/` and more. */
+  readonly prefix: string
+  /** Whether this path, whole and without its query, is answered here and not by the app. */
+  readonly owns: (path: string) => boolean
+  /** Runs what there is to log of answers that a platform would not send. Without this: on effect's default loggers. */
+  readonly log?: Log
+}
 
 /** A scope that applications can be granted. */
 export interface ScopeOption {

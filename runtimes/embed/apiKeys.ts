@@ -1,15 +1,12 @@
 import { Duration, Effect, Option, Redacted } from "effect"
-import type { NewKey } from "../../core/grant/apiKey.ts"
+import { createKey, revokeKey, rotateKey } from "../../core/engine/administration.ts"
+import { BadKeyTerms, keyNameLength, type NewKey } from "../../core/grant/apiKey.ts"
 import type { Grant, Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
-import { BadKeyTerms, keyNameLength } from "../../core/rules/KeyTerms.ts"
-import { createKey } from "../../core/server/createKey.ts"
-import { revokeKey } from "../../core/server/revokeKey.ts"
-import { rotateKey } from "../../core/server/rotateKey.ts"
-import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Mark.ts"
+import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Rows.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
-import { badArgument } from "./BadOption.ts"
+import { badArgument } from "./Options.ts"
 
 /** An API key, without the key. */
 export interface ApiKey {

@@ -1,11 +1,33 @@
-import { Clock, Effect } from "effect"
-import type { Parts } from "../../core/http/Parts.ts"
+import { Clock, Duration, Effect } from "effect"
+import type { Parts } from "../../core/http/Route.ts"
 import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import { housekeeping, sweepAll } from "../server/housekeeping.ts"
 import type { LateStorage } from "./lateStorage.ts"
-import { quietClock } from "./quietClock.ts"
 
-export interface ChoresOptions {
+/** Node's and Bun's timers can let the process go; the web's are numbers and hold nothing. */
+const letGo = (timer: unknown): void => {
+  if (typeof timer === "object" && timer !== null && "unref" in timer && typeof timer.unref === "function") {
+    timer.unref()
+  }
+}
+
+/** The same time, for chores: waiting for them keeps no process alive. */
+const quietClock = (clock: Clock.Clock): Clock.Clock => ({
+  currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+  currentTimeMillis: clock.currentTimeMillis,
+  currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
+  currentTimeNanos: clock.currentTimeNanos,
+  monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+  monotonicTimeNanos: clock.monotonicTimeNanos,
+  sleep: (duration) =>
+    Effect.callback<void>((resume) => {
+      const timer = setTimeout(() => resume(Effect.void), Duration.toMillis(duration))
+      letGo(timer)
+      return Effect.sync(() => clearTimeout(timer))
+    })
+})
+
+interface ChoresOptions {
   readonly parts: Parts
   readonly late: LateStorage
   readonly limits: LimitSharing["Service"]

@@ -1,11 +1,9 @@
 import { Effect, Option, Redacted } from "effect"
 import { type AuthMethod, type Client, displayName, type GrantType, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
+import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
-import { deleteClient } from "../../core/server/deleteClient.ts"
-import { registerClient } from "../../core/server/registerClient.ts"
-import { switchClient } from "../../core/server/switchClient.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 
 /** A registered application. */

@@ -2,17 +2,17 @@ import { type Duration, Layer, Option, Redacted, Result, Schema } from "effect"
 import { readTheme, type Theme } from "../../core/pages/Theme.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import { initialTokenExpected, isInitialToken } from "../../core/rules/Bearer.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
+import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { isObject, type NamesOf, strangerIn } from "../namedOptions.ts"
-import { readMillis } from "../readMillis.ts"
-import { type BadOption, badOption } from "./BadOption.ts"
-import type { HostPeople } from "./HostPeople.ts"
+import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
+import type { HostPeople } from "./hostOwner.ts"
 import {
   atHandAmounts,
+  type BadOption,
+  badOption,
   type CreateOptions,
   extras,
   type LifetimeOptions,

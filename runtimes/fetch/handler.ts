@@ -1,13 +1,11 @@
 import { Effect } from "effect"
-import { SharedAnswer } from "../../core/http/finish.ts"
+import { SharedAnswer } from "../../core/http/answer.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { bodyLimit, tooLarge, unreadable } from "../bodyFaults.ts"
-import { answerThrown, harmless, insteadOf, type Log } from "../defect.ts"
-import { type Answered, attempt, gather, type InItsContext } from "../gather.ts"
-import { webHeaders } from "../requestHeaders.ts"
-import { targetOf } from "../requestTarget.ts"
-import type { Serve } from "../Serve.ts"
-import type { OnTurnedAway } from "../turnedAway.ts"
+import { type Answered, attempt, gather, type InItsContext } from "../serve/batchRequests.ts"
+import { answerThrown, harmless, insteadOf, type Log } from "../serve/defect.ts"
+import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
+import { bodyLimit, targetOf, tooLarge, unreadable, webHeaders } from "../serve/request.ts"
+import type { Serve } from "../serve/Serve.ts"
 
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
 export type PeerOf = () => string | undefined

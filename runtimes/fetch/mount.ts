@@ -1,11 +1,62 @@
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { readBefore } from "../bodyFaults.ts"
-import type { Mount } from "../embed/Mount.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
+import type { Mount } from "../embed/Options.ts"
+import { pathOf, readBefore, unreadable } from "../serve/request.ts"
 import { fetchHandler, type PeerOf, toResponse } from "./handler.ts"
-import { honoBody } from "./honoBody.ts"
-import { type HonoContext, honoPeer } from "./honoPeer.ts"
-import { isOurs } from "./isOurs.ts"
+
+/** A path that may be two places is the app's, as on Node. */
+export const isOurs = (mount: Mount, { url }: Request): boolean => {
+  const path = pathOf(url)
+  return path !== undefined && mount.owns(path)
+}
+
+/** What Hono keeps of a body that the app has read through it. */
+interface HonoBody {
+  readonly bodyCache: object
+  readonly text: () => Promise<string>
+  readonly formData: () => Promise<FormData>
+}
+
+const fieldsOf = (form: FormData): string => {
+  const pairs: Array<[string, string]> = []
+  for (const [name, value] of form) if (typeof value === "string") pairs.push([name, value])
+  return new URLSearchParams(pairs).toString()
+}
+
+/** A body that was read before: as it came, or as it can be written again. */
+const honoBody = async (body: HonoBody): Promise<string | HttpResponse> => {
+  if (Object.keys(body.bodyCache).length === 0) return readBefore
+  try {
+    return "formData" in body.bodyCache ? fieldsOf(await body.formData()) : await body.text()
+  } catch {
+    return unreadable()
+  }
+}
+
+/** What Hono hands to middleware, as far as a mount needs it. */
+export interface HonoContext {
+  readonly req: HonoBody & { readonly raw: Request }
+  /** What the server under Hono passes on with a request. */
+  readonly env: unknown
+}
+
+/** Of all that servers under Hono pass on, what says who is at the other end of the socket. */
+interface Environment {
+  /** `@hono/node-server` */
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: unknown } }
+  /** `Bun.serve({ fetch: app.fetch })`: the server itself. */
+  readonly requestIP?: (request: Request) => { readonly address?: unknown } | null
+  /** `Deno.serve(app.fetch)` */
+  readonly remoteAddr?: { readonly hostname?: unknown }
+}
+
+const honoPeer = ({ env, req }: HonoContext): string | undefined => {
+  if (typeof env !== "object" || env === null) return undefined
+  const server: Environment = env
+  const found =
+    server.incoming?.socket?.remoteAddress ?? server.requestIP?.(req.raw)?.address ?? server.remoteAddr?.hostname
+  return typeof found === "string" ? found : undefined
+}
 
 export interface FetchMountOptions {
   /** The caller's address, from a source that the caller can't write. Default: unknown. */

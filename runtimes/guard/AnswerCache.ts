@@ -1,4 +1,4 @@
-import type { Caller } from "./Caller.ts"
+import type { Caller } from "./Check.ts"
 import type { Answer } from "./introspect.ts"
 
 interface Entry {

@@ -1,10 +1,102 @@
-import type { Needs } from "../../core/http/guard.ts"
+import { Schema } from "effect"
+import type { Principal } from "../../core/grant/Principal.ts"
+import { shuttingDown } from "../../core/http/answer.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { faultOfNeeds, type Needs } from "../../core/oauth/presented/guard.ts"
+import { grantMark } from "../../core/rules/Id.ts"
+import type { Guarded } from "../../core/Tessera.ts"
 import { toResponse } from "../fetch/handler.ts"
-import { webHeaders } from "../requestHeaders.ts"
-import { pathOf } from "../requestTarget.ts"
-import { refuseBad } from "./BadGuardOption.ts"
-import type { Caller } from "./Caller.ts"
+import { pathOf, webHeaders } from "../serve/request.ts"
+
+/** What a guard was given and cannot be made of. `message` names the option, and never holds a secret's value. */
+export class BadGuardOption extends Schema.TaggedError<BadGuardOption>()("BadGuardOption", {
+  option: Schema.String,
+  message: Schema.String
+}) {}
+
+/** Throws `BadGuardOption`: where a route's guard is made, so that a host hears of it before anybody calls. */
+export const refuseBad = (needs: Needs): void => {
+  const fault = faultOfNeeds(needs)
+  if (fault === undefined) return
+  const { option, why } = fault
+  throw new BadGuardOption({ option, message: `guard: ${option} ${why}` })
+}
+
+interface Common {
+  /** Who issued the token, and so whose API it is for. */
+  readonly issuer: string
+  /** What the audit stream calls that which the token came from: good for logs, and for nothing else. */
+  readonly grant: string
+  readonly scope: ReadonlyArray<string>
+  /** What the token is bound to; `null`: all of the API. */
+  readonly resource: string | null
+}
+
+/** An application acting for a person. */
+export interface UserCaller extends Common {
+  readonly _tag: "User"
+  readonly user: string
+  readonly client: string
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+/** An application acting for itself. */
+export interface WorkspaceCaller extends Common {
+  readonly _tag: "Workspace"
+  readonly client: string
+  readonly expiresAt: number
+}
+
+/** A script with an API key. */
+export interface ApiKeyCaller extends Common {
+  readonly _tag: "ApiKey"
+  /** `null`: never. */
+  readonly expiresAt: number | null
+}
+
+/** Who calls, in the same words whether the authorization server is in this process or in another. */
+export type Caller = UserCaller | WorkspaceCaller | ApiKeyCaller
+
+/** What a guard knows is asked again, and a host may do as it likes with what it was told. */
+export const copyOf = (caller: Caller): Caller => ({ ...caller, scope: [...caller.scope] })
+
+/**
+ * What a guard tells of the core's principal: of the grant its mark alone, since its id is half of a token, and a list of
+ * scopes that is the host's own, since the core keeps the grant's.
+ */
+const callerOf = (issuer: string, principal: Principal): Caller => {
+  const { resource } = principal
+  const common = { issuer, grant: grantMark(principal.grant), scope: [...principal.scope], resource }
+  switch (principal._tag) {
+    case "User":
+      return {
+        _tag: "User",
+        user: principal.user,
+        client: principal.client,
+        expiresAt: principal.expiresAt,
+        ...common
+      }
+    case "Workspace":
+      return { _tag: "Workspace", client: principal.client, expiresAt: principal.expiresAt, ...common }
+    case "ApiKey":
+      return { _tag: "ApiKey", expiresAt: principal.expiresAt, ...common }
+  }
+}
+
+const callers = new WeakMap<object, Caller>()
+
+/**
+ * Who calls, of a request that `expressGuard` or `fastifyGuard` has admitted; `undefined` where neither stands before the
+ * route. The other guards hand the caller over themselves.
+ */
+export const principalOf = (request: object): Caller | undefined => callers.get(request)
+
+/** Beside the request, and on it by the name that its framework's users look for. */
+export const admit = <R extends object>(request: R, principal: Caller): void => {
+  callers.set(request, principal)
+  Object.assign(request, { principal })
+}
 
 /** All that a guard looks at. */
 export interface GuardedCall {
@@ -47,3 +139,18 @@ export const guardOf = (given: Check): Guard => {
   }
   return Object.assign(guard, { check })
 }
+
+/** A guard over the authorization server of this very process: `Tessera`'s own, as a promise. */
+export const localGuard = (guard: (request: HttpRequest, needs: Needs) => Promise<Guarded>): Guard =>
+  guardOf(async (call, needs) => {
+    const { headers, method, path } = call
+    try {
+      const guarded = await guard({ method, path, query: "", headers, body: "" }, needs)
+      return guarded._tag === "Admitted"
+        ? { _tag: "Admitted", principal: callerOf(guarded.workspace.issuer, guarded.principal) }
+        : guarded
+    } catch {
+      // It fails in one way only: the runtime that it ran on is gone. Whoever closed it knows.
+      return { _tag: "Refused", response: shuttingDown }
+    }
+  })

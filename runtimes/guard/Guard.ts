@@ -1,16 +1,18 @@
 /** `tessera/guard`: what stands before the routes of a resource server. */
-export type { Needs } from "../../core/http/guard.ts"
-export { BadGuardOption } from "./BadGuardOption.ts"
-export type { ApiKeyCaller, Caller, UserCaller, WorkspaceCaller } from "./Caller.ts"
-export type { Check, Checked, Guard, GuardedCall } from "./Check.ts"
+export type { Needs } from "../../core/oauth/presented/guard.ts"
+export type { ApiKeyCaller, Caller, Check, Checked, Guard, GuardedCall, UserCaller, WorkspaceCaller } from "./Check.ts"
+export { BadGuardOption, localGuard, principalOf } from "./Check.ts"
 export { type ElysiaContext, elysiaGuard } from "./elysia.ts"
-export { expressGuard, type NodeAnswer } from "./express.ts"
-export { type FastifyReply, type FastifyRequest, fastifyGuard } from "./fastify.ts"
-export { fetchGuard } from "./fetch.ts"
-export { type GuardVariables, type HonoContext, honoGuard } from "./hono.ts"
-export { type KoaContext, koaGuard } from "./koa.ts"
-export { localGuard } from "./localGuard.ts"
-export type { NodeCall } from "./NodeCall.ts"
-export { principalOf } from "./principalOf.ts"
+export { fetchGuard, type GuardVariables, type HonoContext, honoGuard } from "./fetch.ts"
+export type { NodeCall } from "./node.ts"
+export {
+  expressGuard,
+  type FastifyReply,
+  type FastifyRequest,
+  fastifyGuard,
+  type KoaContext,
+  koaGuard,
+  type NodeAnswer
+} from "./node.ts"
 export type { IntrospectionFailure, RemoteGuardOptions } from "./RemoteGuardOptions.ts"
 export { type RemoteGuard, remoteGuard } from "./remoteGuard.ts"

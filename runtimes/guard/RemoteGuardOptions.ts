@@ -1,9 +1,8 @@
 import { type Clock, type Duration, Redacted, Result } from "effect"
 import { isResourcePath } from "../../core/rules/Resource.ts"
 import { basePath, type Issuer, isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
-import { isObject, type NamesOf, strangerIn } from "../namedOptions.ts"
-import { readMillis } from "../readMillis.ts"
-import { BadGuardOption } from "./BadGuardOption.ts"
+import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
+import { BadGuardOption } from "./Check.ts"
 
 export interface CacheOptions {
   /** How many tokens are remembered; those not seen for longest make room. Default: 10,000. */

@@ -1,7 +1,5 @@
-import type { Needs } from "../../core/http/guard.ts"
-import { refuseBad } from "./BadGuardOption.ts"
-import type { Caller } from "./Caller.ts"
-import { type Guard, webCall } from "./Check.ts"
+import type { Needs } from "../../core/oauth/presented/guard.ts"
+import { type Caller, type Guard, refuseBad, webCall } from "./Check.ts"
 
 /** What Elysia hands to a resolver, as far as a guard needs it. */
 export interface ElysiaContext {

@@ -1,7 +1,5 @@
-import type { Needs } from "../../core/http/guard.ts"
-import { refuseBad } from "./BadGuardOption.ts"
-import type { Caller } from "./Caller.ts"
-import type { Guard } from "./Check.ts"
+import type { Needs } from "../../core/oauth/presented/guard.ts"
+import { type Caller, type Guard, refuseBad } from "./Check.ts"
 
 /** A handler of requests that only those reach whom the guard admits. Whatever else a platform passes is passed on. */
 export const fetchGuard = <Rest extends ReadonlyArray<unknown>>(
@@ -13,5 +11,27 @@ export const fetchGuard = <Rest extends ReadonlyArray<unknown>>(
   return async (request: Request, ...rest: Rest): Promise<Response> => {
     const checked = await guard(request, needs)
     return checked._tag === "Admitted" ? handler(request, checked.principal, ...rest) : checked.response
+  }
+}
+
+/** For `new Hono<{ Variables: GuardVariables }>()`, so that `c.get("principal")` has its type. */
+export interface GuardVariables {
+  principal: Caller
+}
+
+export interface HonoContext {
+  readonly req: { readonly raw: Request }
+  readonly set: (key: "principal", value: Caller) => void
+}
+
+/** Middleware: `app.get("/orders", honoGuard(guard, { scopes: ["api"] }), (c) => c.json(c.get("principal")))`. */
+export const honoGuard = (guard: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return async (context: HonoContext, next: () => Promise<void>): Promise<Response | undefined> => {
+    const checked = await guard(context.req.raw, needs)
+    if (checked._tag === "Refused") return checked.response
+    context.set("principal", checked.principal)
+    await next()
+    return undefined
   }
 }

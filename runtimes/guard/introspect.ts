@@ -1,5 +1,5 @@
 import { Effect, Redacted, Schema } from "effect"
-import type { Caller } from "./Caller.ts"
+import type { Caller } from "./Check.ts"
 import type { IntrospectionFailure, Read } from "./RemoteGuardOptions.ts"
 
 /** What the authorization server says of a token. */

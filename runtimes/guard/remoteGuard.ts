@@ -1,17 +1,30 @@
 import { Clock, Effect, Result } from "effect"
 import { secretJson } from "../../core/http/answer.ts"
-import { admit, type Needs, readBearer } from "../../core/http/guard.ts"
+import { bearerRefusal } from "../../core/http/faults.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { bearerRefusal } from "../../core/http/wire.ts"
+import { admit, type Needs, readBearer } from "../../core/oauth/presented/guard.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { AnswerCache } from "./AnswerCache.ts"
-import { type Caller, copyOf } from "./Caller.ts"
-import { type Check, type Guard, guardOf } from "./Check.ts"
-import { endedBy } from "./endedBy.ts"
+import { type Caller, type Check, copyOf, type Guard, guardOf } from "./Check.ts"
 import { type Answer, introspect } from "./introspect.ts"
 import { type IntrospectionFailure, type RemoteGuardOptions, readOptions } from "./RemoteGuardOptions.ts"
+
+/** Whose tokens an event of the audit stream may have ended; `undefined` where it ends nobody's. */
+const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
+  switch (event._tag) {
+    case "GrantRevoked":
+    case "TokenRevoked":
+    case "KeyRevoked":
+      return (caller) => caller.grant === event.grant
+    case "ClientDeleted":
+    case "ClientChanged":
+      return (caller) => caller._tag !== "ApiKey" && caller.client === event.client
+    default:
+      return undefined
+  }
+}
 
 /** A guard over an authorization server in another process. */
 export interface RemoteGuard extends Guard {

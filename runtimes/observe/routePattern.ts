@@ -1,8 +1,6 @@
 import type { HttpRequest } from "../../core/http/Http.ts"
-import type { Route } from "../../core/http/Route.ts"
-import { routeTable } from "../../core/http/RouteTable.ts"
-import { pathBelow } from "../../core/workspace/pathBelow.ts"
-import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { type Route, routeTable } from "../../core/http/Route.ts"
+import { pathBelow, type Workspace } from "../../core/workspace/Workspace.ts"
 
 /** A route as metrics and traces name it. What was sent may hold anything, and there may be any number of it. */
 export const patternOf = (route: Route | undefined): string => {

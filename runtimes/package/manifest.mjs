@@ -39,7 +39,7 @@ export const manifest = ({ dependencies, devDependencies, exports, ...checkout }
     type: checkout.type,
     engines: checkout.engines,
     // Modules that are imported for what they do. A bundler leaves out the like of them otherwise.
-    sideEffects: ["runtimes/platformHashing", "runtimes/server/compileSchemas", "runtimes/node/main"].map(
+    sideEffects: ["runtimes/serve/platformHashing", "runtimes/server/compileSchemas", "runtimes/node/main"].map(
       (name) => `./${name}.js`
     ),
     files: [...rooms, "CHANGELOG.md"],

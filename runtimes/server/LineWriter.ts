@@ -1,7 +1,7 @@
 import { constants, fstat, open, write } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
-import { systemCode } from "../systemCode.ts"
+import { systemCode } from "../serve/defect.ts"
 
 /** What is said of an outage: how it began, that lines are lost for want of room, or that it is over. */
 export type Trouble =

@@ -1,9 +1,12 @@
 import { isIP } from "node:net"
 import { type Effect, Schema, type Scope } from "effect"
-import type { TrustedProxies } from "../peer/TrustedProxies.ts"
-import type { Serve } from "../Serve.ts"
-import { systemCode } from "../systemCode.ts"
-import type { OnTurnedAway } from "../turnedAway.ts"
+import { systemCode } from "../serve/defect.ts"
+import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
+import type { TrustedProxies } from "../serve/peer.ts"
+import type { Serve } from "../serve/Serve.ts"
+
+/** RFC 3986 §3.2.2: an IPv6 address in brackets, or its colons would begin a port. */
+export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host)
 
 export interface ListenOptions {
   readonly host: string
@@ -19,7 +22,7 @@ export interface ListenOptions {
   readonly shutdownTimeout: number
 }
 
-export interface Listening {
+interface Listening {
   readonly port: number
 }
 

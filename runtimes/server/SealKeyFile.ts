@@ -1,17 +1,18 @@
 import { randomBytes } from "node:crypto"
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs"
 import { dirname } from "node:path"
-import { Effect, Redacted, Schema } from "effect"
-import { base64Url } from "../../core/rules/Base64Url.ts"
+import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { base64Url } from "../../core/codec/Base64Url.ts"
 import { type KeyRing, parseKeyRing, sealKeyLength } from "../../core/token/KeyRing.ts"
-import { systemCode } from "../systemCode.ts"
+import { systemCode } from "../serve/defect.ts"
+import type { Settings } from "./Settings.ts"
 
 /** The keys are there and can't be used, or can't be made. `message` says what to do. */
 export class SealKeysRefused extends Schema.TaggedError<SealKeysRefused>()("SealKeysRefused", {
   message: Schema.String
 }) {}
 
-export interface FoundKeys {
+interface FoundKeys {
   readonly ring: KeyRing
   readonly made: boolean
 }
@@ -95,3 +96,27 @@ export const sealKeysIn = Effect.fnUntraced(function* (path: string): Effect.fn.
   const made = !(yield* isThere(path)) && (yield* make(path))
   return { ring: yield* readFile(path), made }
 })
+
+export interface SealKeys {
+  readonly ring: KeyRing
+  /** Where they are, for people to read. */
+  readonly place: string
+  /** They were not there before. */
+  readonly made: boolean
+}
+
+export const findSealKeys = (settings: Settings): Effect.Effect<SealKeys, SealKeysRefused> => {
+  if (Option.isSome(settings.sealKeys)) {
+    return Effect.succeed({ ring: settings.sealKeys.value, place: "SEAL_KEYS", made: false })
+  }
+  if (settings.database._tag !== "Sqlite") {
+    // What this process keeps in memory goes with it, so its keys may too. For shared stores the settings insist on keys.
+    return Effect.sync(() => ({
+      ring: Result.getOrThrow(parseKeyRing(newSealKey())),
+      place: "this process's memory",
+      made: true
+    }))
+  }
+  const path = sealKeyFileOf(settings.database.path)
+  return Effect.map(sealKeysIn(path), (found) => ({ ...found, place: path }))
+}

@@ -1,18 +1,23 @@
 import { Effect, Option, Redacted, Result } from "effect"
-import { initialTokenExpected, isInitialToken } from "../../core/rules/Bearer.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
-import type { Workspace } from "../../core/workspace/Workspace.ts"
-import { type Issuer, parseIssuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { type Issuer, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import {
   metricsOnPublicPort,
   type ObserveSettings,
   observeSettings,
   observeVariables
 } from "../observe/ObserveSettings.ts"
-import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../peer/TrustedProxies.ts"
-import { type DatabaseUrl, databaseUrlExpected, parseDatabaseUrl } from "./DatabaseUrl.ts"
-import { type StorageSettings, storageSettings, storageVariables } from "./StorageSettings.ts"
+import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
+import {
+  type DatabaseUrl,
+  databaseUrlExpected,
+  parseDatabaseUrl,
+  type StorageSettings,
+  storageSettings,
+  storageVariables
+} from "./StorageSettings.ts"
 import {
   type Complaint,
   complaint,
@@ -27,9 +32,9 @@ import {
   text,
   timeoutOf,
   type Variable,
+  WrongSettings,
   wholeNumber
 } from "./Variable.ts"
-import { WrongSettings } from "./WrongSettings.ts"
 
 /** Everything that an operator can choose, read and checked. */
 export interface Settings {

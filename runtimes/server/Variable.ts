@@ -1,4 +1,13 @@
-import { Config, Duration, Effect, Option, Redacted, Result } from "effect"
+import { Config, Duration, Effect, Option, Redacted, Result, Schema } from "effect"
+
+/** The server can't start like this. One line for each thing that is wrong, and none of them holds a value. */
+export class WrongSettings extends Schema.TaggedError<WrongSettings>()("WrongSettings", {
+  complaints: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return this.complaints.join("\n")
+  }
+}
 
 /** One variable of the environment: how its text is read, and what it is without one. */
 export interface Variable<A> {
@@ -24,7 +33,7 @@ const readVariable = <A>(variable: Variable<A>): Effect.Effect<A, Complaint> =>
     })
   )
 
-export type Variables = Readonly<Record<string, Variable<unknown>>>
+type Variables = Readonly<Record<string, Variable<unknown>>>
 
 /** What variables come to, by name. */
 export type Given<V extends Variables> = { readonly [name in keyof V]: V[name] extends Variable<infer A> ? A : never }

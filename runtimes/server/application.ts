@@ -1,24 +1,28 @@
+import "../serve/platformHashing.ts"
 import { Effect, Layer } from "effect"
 import { layer as passwordHasher } from "../../adapters/password/Password.ts"
-import { Accounts } from "../../core/accounts/Accounts.ts"
-import { resourceOwnerLayer } from "../../core/accounts/resourceOwner.ts"
-import { accountRoutes } from "../../core/accounts/routes.ts"
-import { Tessera } from "../../core/http/Tessera.ts"
+import { type AtHand, littleAtHand, muchAtHand } from "../../core/engine/caches.ts"
 import { noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import { Accounts } from "../../core/people/Accounts.ts"
+import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
 import type { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { accountRoutes } from "../../core/settings/accountRoutes.ts"
 import { settingsRoutes } from "../../core/settings/routes.ts"
+import { Tessera } from "../../core/Tessera.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
-import "../platformHashing.ts"
-import { atHandOver } from "./atHandOver.ts"
 import { auditLog } from "./auditLog.ts"
 import { openStorage } from "./openStorage.ts"
 import type { Registration, Settings } from "./Settings.ts"
-import type { WrongSettings } from "./WrongSettings.ts"
+import type { DatabaseUrl } from "./StorageSettings.ts"
+import type { WrongSettings } from "./Variable.ts"
+
+/** Over a file of its own an installation is small and shares its machine, as `runtimes/bun/memorySettings.ts` has it too. */
+export const atHandOver = ({ _tag }: DatabaseUrl): AtHand => (_tag === "Sqlite" ? littleAtHand : muchAtHand)
 
 const registrationPolicy = (registration: Registration) => {
   switch (registration._tag) {

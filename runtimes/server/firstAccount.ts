@@ -1,12 +1,10 @@
 import { Effect, Option, type Redacted } from "effect"
-import type { AccountRefusal } from "../../core/accounts/AccountRefusal.ts"
-import type { Accounts } from "../../core/accounts/Accounts.ts"
-import { normaliseEmail } from "../../core/accounts/Email.ts"
-import { ensureOwner, makeSetUpLink } from "../../core/accounts/firstOwner.ts"
+import { type AccountRefusal, normaliseEmail } from "../../core/people/Account.ts"
+import type { Accounts } from "../../core/people/Accounts.ts"
+import { ensureOwner, makeSetUpLink } from "../../core/people/firstOwner.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import type { Settings } from "./Settings.ts"
-import { complaint } from "./Variable.ts"
-import { WrongSettings } from "./WrongSettings.ts"
+import { complaint, WrongSettings } from "./Variable.ts"
 
 const complaintOf = ({ reason }: AccountRefusal, least: number): string => {
   switch (reason) {

@@ -1,7 +1,7 @@
 import { Clock, Effect, Schedule } from "effect"
+import type { Usage } from "../../core/engine/Usage.ts"
 import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import type { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
-import type { Usage } from "../../core/server/Usage.ts"
 
 const sweepAtOnce = 1000
 

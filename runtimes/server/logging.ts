@@ -1,5 +1,38 @@
-import { Layer, Logger } from "effect"
-import { entryOf } from "./logEntry.ts"
+import { Cause, Layer, Logger, References } from "effect"
+import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
+import type { Serve } from "../serve/Serve.ts"
+
+const isFields = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error)
+
+/** One entry of the log, whatever it is written to. */
+interface LogEntry {
+  readonly time: string
+  readonly level: string
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+  /** The span that it was said in, where requests are traced. */
+  readonly traceId?: string
+  readonly spanId?: string
+}
+
+/** The text, and beside it the fields that came along. */
+export const entryOf = ({ cause, date, fiber, logLevel, message }: Logger.Options<unknown>): LogEntry => {
+  const parts = Array.isArray(message) ? message : [message]
+  const words = parts.filter((part) => !isFields(part)).map(String)
+  const { span } = fiber.cache
+  return {
+    time: date.toISOString(),
+    level: logLevel,
+    message: words.join(" "),
+    fields: {
+      ...Object.assign({}, ...parts.filter(isFields), fiber.getRef(References.CurrentLogAnnotations)),
+      ...(cause.reasons.length === 0 ? {} : { cause: Cause.pretty(cause) })
+    },
+    ...(span === undefined ? {} : { traceId: span.traceId, spanId: span.spanId })
+  }
+}
 
 /** An error tells its own fields, and `JSON` would not tell an ordinary one's message. */
 const plain = (_key: string, value: unknown): unknown =>
@@ -22,3 +55,46 @@ export const logging = (format: LogFormat): Layer.Layer<never> =>
   format === "pretty"
     ? Layer.merge(Logger.layer([Logger.consolePretty()]), Layer.succeed(Logger.LogToStderr, true))
     : Logger.layer([Logger.withConsoleError(formatLine)])
+
+/** One request as it went. No query and no header: codes, links and tokens travel there. */
+interface Access {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly milliseconds: number
+  readonly requestId: string | undefined
+  readonly peer: string | undefined
+}
+
+interface AccessLog {
+  readonly serve: Serve
+  /** Notes what was answered without `serve`. */
+  readonly onTurnedAway: OnTurnedAway
+}
+
+export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResponse) => void): AccessLog => {
+  const begin = ({ method, path, peer }: HttpRequest) => {
+    const start = performance.now()
+    return (answer: HttpResponse) => {
+      const access = {
+        method,
+        path,
+        status: answer.status,
+        milliseconds: Math.round((performance.now() - start) * 10) / 10,
+        requestId: answer.headers.find(([name]) => name === "x-request-id")?.[1],
+        peer
+      }
+      write(access, answer)
+      return answer
+    }
+  }
+  return {
+    serve: (request) => {
+      // Asked now: when the answer is there, the connection may be gone.
+      const note = begin(request)
+      const answer = serve(request)
+      return answer instanceof Promise ? answer.then(note) : note(answer)
+    },
+    onTurnedAway: (request, answer) => void begin(request)(answer)
+  }
+}

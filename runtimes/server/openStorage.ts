@@ -1,9 +1,7 @@
 import { Effect, Layer, Option } from "effect"
 import type { PostgresOptions } from "../../adapters/postgres/Postgres.ts"
 import type { Storage, StorageScan } from "../../core/ports/Storage.ts"
-import { type DatabaseUrl, describeDatabase } from "./DatabaseUrl.ts"
-import { StorageRefused } from "./StorageRefused.ts"
-import type { StorageSettings } from "./StorageSettings.ts"
+import { type DatabaseUrl, describeDatabase, StorageRefused, type StorageSettings } from "./StorageSettings.ts"
 
 const lazily = <E extends { readonly _tag: string; readonly message: string }>(
   database: DatabaseUrl,

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Option } from "effect"
-import { normaliseEmail } from "../../core/accounts/Email.ts"
-import { emailLength } from "../../core/rules/AccountLengths.ts"
+import { emailLength, normaliseEmail } from "../../core/people/Account.ts"
 
 const read = (text: string) => Option.getOrUndefined(Option.map(normaliseEmail(text), String))
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { safeReturnTo } from "../../core/accounts/returnTo.ts"
+import { safeReturnTo } from "../../core/people/returnTo.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "../adapters/seed.ts"
 import { theWorkspace } from "../given/World.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { fromKeyText, toKeyText } from "../../adapters/KeyText.ts"
+import { fromKeyText, toKeyText } from "../../adapters/records/KeyText.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "./seed.ts"
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { LatelyRead, readOf } from "../../adapters/LatelyRead.ts"
+import { LatelyRead, readOf } from "../../adapters/records/ParseCache.ts"
 
 /** As a store hands it out: a string of its own each time. */
 const textOf = (body: unknown) => Buffer.from(JSON.stringify(body)).toString()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Cause, Clock, Deferred, type Duration, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { type Coalescing, coalesce } from "../../adapters/coalesce.ts"
+import { type Coalescing, coalesce } from "../../adapters/batching/coalesce.ts"
 import { roundsDuring } from "./roundsDuring.ts"
 
 /** A batch that left, held until the test answers it. */

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { argon2id } from "@noble/hashes/argon2.js"
 import { Effect, Logger, Option, Redacted } from "effect"
-import { type Argon2id, standardCost } from "../../adapters/password/Argon2id.ts"
+import { type Argon2id, readPhc, standardCost, writePhc } from "../../adapters/password/Argon2id.ts"
 import { bun } from "../../adapters/password/bun.ts"
 import { noble } from "../../adapters/password/noble.ts"
 import { node } from "../../adapters/password/node.ts"
 import { fastest, layer } from "../../adapters/password/Password.ts"
-import { readPhc, writePhc } from "../../adapters/password/phc.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { PasswordHasher } from "../../core/ports/PasswordHasher.ts"
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { textArray } from "../../adapters/postgres/arrayLiteral.ts"
-import { fromBodyText, toBodyText } from "../../adapters/postgres/BodyText.ts"
+import { fromBodyText, textArray, toBodyText } from "../../adapters/postgres/rows.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "./seed.ts"
 

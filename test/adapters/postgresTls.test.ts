@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Redacted } from "effect"
-import { readPostgresUrl } from "../../adapters/postgres/PostgresUrl.ts"
+import { readPostgresUrl } from "../../adapters/postgres/Options.ts"
 import { postgresUrl } from "../harness/given.ts"
 import { startPostgres } from "../harness/startPostgres.ts"
 import { freshDatabase } from "./postgres/freshDatabase.ts"

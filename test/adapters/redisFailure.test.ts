@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { connect, createServer } from "node:net"
 import { Deferred, Effect, Fiber, Option, Record, Schema } from "effect"
-import { ownerKey, pathOf, placeOf } from "../../adapters/redis/Place.ts"
+import { ownerKey, pathOf, placeOf } from "../../adapters/redis/RecordPlace.ts"
 import { layer } from "../../adapters/redis/Redis.ts"
 import { type Conflict, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { pollUntil } from "../harness/pollUntil.ts"

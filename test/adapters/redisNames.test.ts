@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import { afterId, bornAt, lineOf, makeEntries, parseLine } from "../../adapters/redis/OwnerEntry.ts"
-import { keyAt, pathOf } from "../../adapters/redis/Place.ts"
+import { afterId, bornAt, keyAt, lineOf, makeEntries, parseLine, pathOf } from "../../adapters/redis/RecordPlace.ts"
 import { parseRedisUrl } from "../../adapters/redis/RedisUrl.ts"
 import { type Draw, drawFrom } from "../../core/testing/Draw.ts"
 

@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
-import type { Accounts } from "../../core/accounts/Accounts.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import type { Tessera } from "../../core/http/Tessera.ts"
+import type { Accounts } from "../../core/people/Accounts.ts"
+import type { Tessera } from "../../core/Tessera.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import {
   challenge,

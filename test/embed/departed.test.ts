@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { connect as connectHttp2, constants, createServer } from "node:http2"
 import { connect } from "node:net"
 import Koa from "koa"
-import type { Mount } from "../../runtimes/embed/Mount.ts"
+import type { Mount } from "../../runtimes/embed/Options.ts"
 import { koaMount } from "../../runtimes/node.ts"
 import { listening } from "../guard/listening.ts"
 

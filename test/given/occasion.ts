@@ -1,4 +1,4 @@
-import type { Occasion, OwnersOccasion } from "../../core/server/Occasion.ts"
+import type { Occasion, OwnersOccasion } from "../../core/engine/AuditContext.ts"
 import type { World } from "./World.ts"
 
 /** Done by nobody in particular, such as a client for itself. */

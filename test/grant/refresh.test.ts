@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import type { Active } from "../../core/grant/Grant.ts"
-import { refresh } from "../../core/grant/refresh.ts"
 import { revoked } from "../../core/grant/revoke.ts"
+import { refresh } from "../../core/oauth/grants/refreshToken.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import {

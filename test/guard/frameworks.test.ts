@@ -5,8 +5,7 @@ import fastify from "fastify"
 import { Hono } from "hono"
 import Koa from "koa"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import type { Caller } from "../../runtimes/guard/Caller.ts"
-import { type Checked, guardOf } from "../../runtimes/guard/Check.ts"
+import { type Caller, type Checked, guardOf } from "../../runtimes/guard/Check.ts"
 import {
   expressGuard,
   fastifyGuard,

@@ -64,7 +64,11 @@ export const everyTestRuns: Rule = {
 }
 
 /** Where a parameter's own text is wanted: on the error page, and to be held against the header's. */
-const tellsBack = ["core/http/readerOf.ts", "core/http/authorizationRequest.ts", "core/http/clientAuth.ts"]
+const tellsBack = [
+  "core/http/form.ts",
+  "core/request/AuthorizationRequest.ts",
+  "core/oauth/clients/authenticateClient.ts"
+]
 
 export const readByContract: Rule = {
   title: "an endpoint with a contract gets at its parameters by the contract's Schemas",

@@ -9,22 +9,29 @@ const unstableEffect =
  * Which parts of the core may import which, themselves aside: the arrow goes one way. A key is a folder or a file; the
  * longest that fits a path counts. To add a folder, give it a line.
  */
-const rules = ["core/rules"]
+const codec = ["core/codec"]
+const cache = ["core/cache"]
+const rules = [...codec, "core/rules"]
 const workspace = [...rules, "core/workspace"]
-const token = [...workspace, "core/token"]
+const token = [...workspace, ...cache, "core/token"]
 const client = [...token, "core/client"]
 const grant = [...client, "core/grant"]
 const pages = [...workspace, "core/http/Http.ts", "core/pages"]
 const ports = [...grant, ...pages, "core/ports"]
-const server = [...ports, "core/server"]
-const limits = [...server, "core/limits"]
-// What endpoints promise is written with what they answer with, and without the endpoints.
-const contract = [...ports, "core/http/Http.ts", "core/http/Call.ts", "core/http/answer.ts", "core/openapi/contract"]
-const http = [...limits, "core/openapi/contract", "core/http"]
+const grants = [...grant, "core/oauth/grants"]
+const engine = [...ports, ...grants, "core/engine"]
+const limits = [...engine, "core/limits"]
+const http = [...limits, "core/http"]
+const request = [...http, "core/request"]
+const clients = [...request, "core/oauth/clients"]
+const presented = [...request, "core/oauth/presented"]
 const openapi = [...http, "core/openapi"]
-const accounts = [...http, "core/accounts"]
+const endpoints = [...clients, ...presented, ...openapi, "core/oauth/endpoints"]
+const people = [...http, "core/people"]
 
 export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "core/codec": codec,
+  "core/cache": cache,
   "core/rules": rules,
   "core/workspace": workspace,
   "core/token": token,
@@ -33,18 +40,20 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/http/Http.ts": [],
   "core/ports": ports,
   "core/pages": pages,
-  "core/server": server,
+  "core/engine": engine,
   "core/limits": limits,
   "core/http": http,
-  "core/openapi/contract": contract,
+  "core/request": request,
   "core/openapi": openapi,
-  // The table, in which the document about the table stands too.
-  "core/http/routes.ts": openapi,
-  "core/accounts": accounts,
-  "core/settings": [...http, "core/settings"],
+  "core/oauth/grants": grants,
+  "core/oauth/clients": clients,
+  "core/oauth/presented": presented,
+  "core/oauth/endpoints": endpoints,
+  "core/people": people,
+  "core/settings": [...people, "core/settings"],
   // What proves implementations may see whatever it proves.
   "core/testing": ["core"],
-  // The core's own entry and what lies beside it see everything.
+  // What composes the core, and what lies beside it, see everything.
   core: ["core"]
 }
 

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test"
-import type { Route } from "../../core/http/Route.ts"
-import { routeTable } from "../../core/http/RouteTable.ts"
+import { type Route, routeTable } from "../../core/http/Route.ts"
 
 const route = (path: string, match: Route["match"]): Route => ({
   path,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { safeReturnTo } from "../../core/accounts/returnTo.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { safeReturnTo } from "../../core/people/returnTo.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "../adapters/seed.ts"
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Cause, Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { readBearer } from "../../core/http/guard.ts"
+import { readBearer } from "../../core/oauth/presented/guard.ts"
 import { InvalidToken, TokenRequired } from "../../core/rules/Refusal.ts"
 import { Issuer } from "../../core/workspace/Workspace.ts"
 import {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { introspectEndpoint } from "../../core/http/introspect.ts"
+import type { Grants } from "../../core/engine/Grants.ts"
+import { introspectEndpoint } from "../../core/oauth/endpoints/introspect.ts"
 import { ClientId, type GrantId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import type { Grants } from "../../core/server/Grants.ts"
 import {
   bearing,
   codeFor,

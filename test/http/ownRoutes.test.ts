@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { Effect, Logger } from "effect"
-import type { Endpoint } from "../../core/http/Call.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import type { Endpoint } from "../../core/http/Route.ts"
 import { header, jsonOf } from "../given/flow.ts"
 import { inWorld } from "../given/World.ts"
 

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result, Schema, SchemaGetter } from "effect"
-import { asItCame, readerOf, Sent } from "../../core/http/readerOf.ts"
-import { variantsOf } from "../../core/http/variantsOf.ts"
-import { refusedAs } from "../../core/openapi/contract/refusedAs.ts"
+import { asItCame, readerOf, refusedAs, Sent, variantsOf } from "../../core/http/form.ts"
 import { InvalidRequest } from "../../core/rules/Refusal.ts"
 
 const sent = (parameters: Readonly<Record<string, string>>) => new Sent(new Map(Object.entries(parameters)))

@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
+import type { Occasion } from "../../core/engine/AuditContext.ts"
+import { registerClient as registerByCore } from "../../core/engine/administration.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import type { Occasion } from "../../core/server/Occasion.ts"
-import { registerClient as registerByCore } from "../../core/server/registerClient.ts"
 import {
   bearing,
   companies,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { bearerError, faultToWire, oauthError } from "../../core/http/wire.ts"
+import { bearerError, faultToWire, oauthError } from "../../core/http/faults.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import {
   AccessDenied,

@@ -1,6 +1,6 @@
 import { expect } from "bun:test"
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
-import { type Fields, readerOf, Sent } from "../../core/http/readerOf.ts"
+import { type Fields, readerOf, Sent } from "../../core/http/form.ts"
 import { law } from "./law.ts"
 
 const Letters = Schema.String.check(Schema.isPattern(/^[a-z]+$/))

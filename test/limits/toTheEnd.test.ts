@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
-import { toTheEnd } from "../../core/limits/toTheEnd.ts"
-import { LatelyUsed } from "../../core/rules/LatelyUsed.ts"
+import { LatelyUsed } from "../../core/cache/LruMap.ts"
+import { toTheEnd } from "../../core/limits/SharedLimiter.ts"
 
 const tableOf = (...names: ReadonlyArray<string>) => {
   const table = new LatelyUsed<string, { readonly name: string }>(10)

@@ -31,8 +31,8 @@ const sourcesIn = (folder: string): ReadonlyArray<string> =>
 /** What decides, seals and validates. */
 export const mutated: ReadonlyArray<string> = [
   ...folders.flatMap(sourcesIn),
-  "core/server/Records.ts",
-  "core/server/transact.ts",
+  "core/engine/Records.ts",
+  "core/engine/transact.ts",
   ...http.map((name) => `core/http/${name}.ts`)
 ]
 

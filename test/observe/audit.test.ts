@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
-import { AuditLine } from "../../runtimes/observe/audit/AuditLine.ts"
+import { AuditLine } from "../../runtimes/observe/audit.ts"
 import {
   type LineWriter,
   type LineWriterOptions,

@@ -5,7 +5,7 @@ import { Conflict, type Storage, StorageUnavailable } from "../../core/ports/Sto
 import { Meters } from "../../runtimes/observe/metrics/Meters.ts"
 import { meteredServe } from "../../runtimes/observe/metrics/meteredServe.ts"
 import { meteredStorage } from "../../runtimes/observe/metrics/meteredStorage.ts"
-import { processMeters } from "../../runtimes/observe/metrics/processMeters.ts"
+import { processMeters } from "../../runtimes/observe/metrics/metering.ts"
 import { freePort } from "../harness/freePort.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { command } from "../runtimes/given/tessera.ts"

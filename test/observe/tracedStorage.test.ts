@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { Effect, Layer, Option, Tracer } from "effect"
 import type { NewRecord, Storage } from "../../core/ports/Storage.ts"
-import { tracedStorage } from "../../runtimes/observe/otlp/tracedStorage.ts"
+import { tracedStorage } from "../../runtimes/observe/otlp/tracing.ts"
 
 const key = { workspace: "home", kind: "grant", id: "it" } as const
 const record: NewRecord = { ...key, owner: "somebody", expiresAt: null, body: {} }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { Colour, contrast } from "../../core/pages/Colour.ts"
 import { darkPalette, lightPalette, type Palette, schemeOf } from "../../core/pages/Palette.ts"
-import { defaultTheme } from "../../core/pages/Theme.ts"
+import { Colour, contrast, defaultTheme } from "../../core/pages/Theme.ts"
 import { seeded } from "./seeded.ts"
 
 type Pair = readonly [front: keyof Palette, back: keyof Palette]

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { page } from "../../core/pages/answer.ts"
+import { page } from "../../core/pages/pageAnswer.ts"
 import { gallery, placeFor, type Say } from "./gallery.ts"
 import { parse, type Tag } from "./parse.ts"
 import { pick, seeded } from "./seeded.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { neutralise, spellOut } from "../../core/rules/neutralise.ts"
+import { neutralise, spellOut } from "../../core/rules/sanitizeName.ts"
 import { pick, seeded } from "./seeded.ts"
 
 type Range = readonly [low: number, high: number]

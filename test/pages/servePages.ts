@@ -1,4 +1,4 @@
-import { page } from "../../core/pages/answer.ts"
+import { page } from "../../core/pages/pageAnswer.ts"
 import { defaultTheme, type Theme } from "../../core/pages/Theme.ts"
 import { gallery, placeFor } from "./gallery.ts"
 

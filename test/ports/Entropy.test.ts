@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from "bun:test"
 import { Effect } from "effect"
+import { hexOf } from "../../core/codec/Base64Url.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
-import { hexOf } from "../../core/rules/Hex.ts"
 
 /** What the platform is asked to fill from now on. */
 const watched = Effect.acquireRelease(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { base64Url, isBase64UrlOf, readBase64Url } from "../../core/rules/Base64Url.ts"
+import { base64Url, isBase64UrlOf, readBase64Url } from "../../core/codec/Base64Url.ts"
 
 const bytesOf = (length: number) => Uint8Array.from({ length }, (_, at) => (at * 89 + length * 31) % 256)
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { LatelyUsed } from "../../core/rules/LatelyUsed.ts"
+import { LatelyUsed } from "../../core/cache/LruMap.ts"
 
 const entry = (name: number) => ({ name })
 const filled = (most: number, names: number) => {

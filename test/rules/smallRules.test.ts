@@ -1,13 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result } from "effect"
-import { isInitialToken } from "../../core/rules/Bearer.ts"
+import { type KeyTerms, keyNameLength, longestKeyLifetime, readKeyTerms } from "../../core/grant/apiKey.ts"
+import { networkOf } from "../../core/ports/Limiter.ts"
 import { earlier, hasPassed, Instant, later } from "../../core/rules/Instant.ts"
-import { type KeyTerms, keyNameLength, longestKeyLifetime, readKeyTerms } from "../../core/rules/KeyTerms.ts"
-import { networkOf } from "../../core/rules/Network.ts"
 import { readChallenge, readVerifier } from "../../core/rules/Pkce.ts"
 import { InvalidTarget } from "../../core/rules/Refusal.ts"
 import { covers, narrowResource, Resource, readResource } from "../../core/rules/Resource.ts"
-import { credential, digestOf, hasValidChecksum, sameDigest } from "../../core/rules/Secret.ts"
+import { credential, digestOf, hasValidChecksum, isInitialToken, sameDigest } from "../../core/rules/Secret.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 
 describe("times", () => {

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test"
 import { Result } from "effect"
-import { littleAtHand, muchAtHand } from "../../core/server/AtHand.ts"
+import { littleAtHand, muchAtHand } from "../../core/engine/caches.ts"
 import { memorySettingsFor } from "../../runtimes/bun/memorySettings.ts"
-import { atHandOver } from "../../runtimes/server/atHandOver.ts"
-import { parseDatabaseUrl } from "../../runtimes/server/DatabaseUrl.ts"
+import { atHandOver } from "../../runtimes/server/application.ts"
+import { parseDatabaseUrl } from "../../runtimes/server/StorageSettings.ts"
 
 test("a server over a file of its own keeps little at hand, and much over anything else", () => {
   const over = (url: string) => atHandOver(Result.getOrThrow(parseDatabaseUrl(url)))

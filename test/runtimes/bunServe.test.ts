@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
-import { bodyLimit } from "../../runtimes/bodyFaults.ts"
 import { type BunOptions, bunServe, serveWith } from "../../runtimes/bun.ts"
 import { fetchHandler } from "../../runtimes/fetch.ts"
+import { bodyLimit } from "../../runtimes/serve/request.ts"
 import { app } from "./given/app.ts"
 
 const issuer = "http://127.0.0.1:3000"

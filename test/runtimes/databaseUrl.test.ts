@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import { describeDatabase, parseDatabaseUrl } from "../../runtimes/server/DatabaseUrl.ts"
+import { describeDatabase, parseDatabaseUrl } from "../../runtimes/server/StorageSettings.ts"
 
 const told = (url: string): string => describeDatabase(Result.getOrThrow(parseDatabaseUrl(url)))
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { gather } from "../../runtimes/gather.ts"
+import { gather } from "../../runtimes/serve/batchRequests.ts"
 
 const requestTo = (path: string): HttpRequest => ({
   method: "GET",

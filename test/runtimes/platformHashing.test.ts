@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
-import { type Hashing, libraryHashing } from "../../core/rules/Sha256.ts"
-import { bunHashing } from "../../runtimes/platformHashing.ts"
+import { type Hashing, libraryHashing } from "../../core/codec/Sha256.ts"
+import { bunHashing } from "../../runtimes/serve/platformHashing.ts"
 
 const bytesFrom = (first: number, length: number) => Uint8Array.from({ length }, (_, n) => (first + n * 7) & 255)
 

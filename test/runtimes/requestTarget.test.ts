@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { drawFrom } from "../../core/testing/Draw.ts"
-import type { Mount } from "../../runtimes/embed/Mount.ts"
+import type { Mount } from "../../runtimes/embed/Options.ts"
 import { fetchHandler, fetchMount } from "../../runtimes/fetch.ts"
 import { guardOf } from "../../runtimes/guard/Check.ts"
 import { elysiaGuard, fetchGuard } from "../../runtimes/guard/Guard.ts"
-import { pathOf, readTarget, targetOf } from "../../runtimes/requestTarget.ts"
+import { pathOf, readTarget, targetOf } from "../../runtimes/serve/request.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
 
 const pieces = [

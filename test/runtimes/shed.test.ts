@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { shed } from "../../runtimes/shed.ts"
+import { shed } from "../../runtimes/serve/limitConcurrency.ts"
 
 const request: HttpRequest = { method: "GET", path: "/", query: "", headers: new Headers(), body: "" }
 const fine: HttpResponse = { status: 200, headers: [], body: "" }

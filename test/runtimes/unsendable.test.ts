@@ -5,12 +5,11 @@ import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Htt
 import { listen as listenOnBun } from "../../runtimes/bun/listen.ts"
 import { bunServe } from "../../runtimes/bun.ts"
 import { fetchHandler } from "../../runtimes/fetch.ts"
-import { listen } from "../../runtimes/node/listen.ts"
+import { listen } from "../../runtimes/node/main.ts"
 import { nodeListener } from "../../runtimes/node.ts"
-import { noProxies } from "../../runtimes/peer/TrustedProxies.ts"
+import { noProxies } from "../../runtimes/serve/peer.ts"
 import { freePort } from "../harness/freePort.ts"
-import type { Answer } from "./given/wire.ts"
-import { normal, sendTo } from "./given/wire.ts"
+import { type Answer, normal, sendTo } from "./given/wire.ts"
 import { unsendable } from "./onNode/unsendable.ts"
 
 const fine: HttpResponse = { status: 200, headers: [["content-type", "text/plain"]], body: "fine" }

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memory } from "../../adapters/memory/Memory.ts"
+import { makeReadiness } from "../../core/engine/Readiness.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import { makeReadiness } from "../../core/server/Readiness.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")

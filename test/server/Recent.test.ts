@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
+import { Recent } from "../../core/engine/caches.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
-import { Recent } from "../../core/server/Recent.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option, Schema } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
+import { type RecordKind, recordsOf } from "../../core/engine/Records.ts"
 import { type Json, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import { type RecordKind, recordsOf } from "../../core/server/Records.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
+import { UnwrittenUses, type Use } from "../../core/engine/Usage.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import { UnwrittenUses, type Use } from "../../core/server/UnwrittenUses.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const [here, there] = [WorkspaceId.make("here"), WorkspaceId.make("there")]

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import { Effect, Option } from "effect"
+import { recordsOf } from "../../core/engine/Records.ts"
+import { makeUsage, usageKind } from "../../core/engine/Usage.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
-import { recordsOf } from "../../core/server/Records.ts"
-import { makeUsage, usageKind } from "../../core/server/Usage.ts"
 import { inWorld, t0, type World } from "../given/World.ts"
 
 const usageOf = (world: World) => makeUsage(recordsOf(world.storage, usageKind), world.parts.entropy)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
+import { LastWritten } from "../../core/engine/caches.ts"
+import type { Kept, Records } from "../../core/engine/Records.ts"
+import { transact } from "../../core/engine/transact.ts"
 import { answer, answerAndKeep } from "../../core/grant/Decision.ts"
 import { Conflict } from "../../core/ports/Storage.ts"
-import { LastWritten } from "../../core/server/LastWritten.ts"
-import type { Kept, Records } from "../../core/server/Records.ts"
-import { transact } from "../../core/server/transact.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")

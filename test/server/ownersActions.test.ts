@@ -1,17 +1,18 @@
 import { describe, expect, test } from "bun:test"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
+import {
+  createKey,
+  deleteClient,
+  endGrant,
+  revokeKey,
+  rotateKey,
+  switchClient
+} from "../../core/engine/administration.ts"
+import { makeClients } from "../../core/engine/Clients.ts"
+import { clientKind, recordsOf } from "../../core/engine/Records.ts"
 import { readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"
-import { makeClients } from "../../core/server/Clients.ts"
-import { createKey } from "../../core/server/createKey.ts"
-import { deleteClient } from "../../core/server/deleteClient.ts"
-import { endGrant } from "../../core/server/endGrant.ts"
-import { clientKind } from "../../core/server/kinds.ts"
-import { recordsOf } from "../../core/server/Records.ts"
-import { revokeKey } from "../../core/server/revokeKey.ts"
-import { rotateKey } from "../../core/server/rotateKey.ts"
-import { switchClient } from "../../core/server/switchClient.ts"
 import { companies, jsonOf, registerClient, signInToApp, text, tokenRequest } from "../given/flow.ts"
 import { byOwner } from "../given/occasion.ts"
 import { inWorld, type World } from "../given/World.ts"

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
+import type { Kept, Records } from "../../core/engine/Records.ts"
+import { transact } from "../../core/engine/transact.ts"
 import { answer, answerAndKeep, refuse, refuseAndKeep } from "../../core/grant/Decision.ts"
 import { Conflict, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Contended } from "../../core/rules/Refusal.ts"
-import type { Kept, Records } from "../../core/server/Records.ts"
-import { transact } from "../../core/server/transact.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const home = WorkspaceId.make("home")

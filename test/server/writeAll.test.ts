@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { Deferred, Effect, Fiber } from "effect"
-import { writeAll } from "../../core/server/writeAll.ts"
+import { writeAll } from "../../core/engine/lists.ts"
 
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 

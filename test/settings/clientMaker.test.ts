@@ -2,9 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
-import { deleteClient } from "../../core/server/deleteClient.ts"
-import { registerClient } from "../../core/server/registerClient.ts"
-import { switchClient } from "../../core/server/switchClient.ts"
+import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
 import {
   authorizeTarget,
   bearing,

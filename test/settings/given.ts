@@ -1,7 +1,7 @@
 import { Effect } from "effect"
+import { csrfField } from "../../core/http/csrf.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { settingsRoutes } from "../../core/settings/routes.ts"
-import { csrfField } from "../../core/token/csrf.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
 import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
-import { endsIn } from "../../core/rules/endsIn.ts"
-import { macUnder, sha256Of } from "../../core/rules/Sha256.ts"
+import { endsIn, macUnder, sha256Of } from "../../core/codec/Sha256.ts"
 import { readInstant, readNumber, writeNumber } from "../../core/token/bytes.ts"
 
 const bytes = (...values: ReadonlyArray<number>) => new Uint8Array(values)

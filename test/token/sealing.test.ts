@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { Effect, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
+import { csrfField, isCsrfField } from "../../core/http/csrf.ts"
+import { openTicket, sealTicket, wasShown } from "../../core/request/Ticket.ts"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
-import { csrfField, isCsrfField } from "../../core/token/csrf.ts"
 import {
   BadSealKey,
   type KeyRing,
@@ -15,7 +16,6 @@ import {
   type SealKey,
   sealKey
 } from "../../core/token/KeyRing.ts"
-import { openTicket, sealTicket, wasShown } from "../../core/token/Ticket.ts"
 import { type AccessToken, open, openAny, seal, type Token } from "../../core/token/Token.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 import { scopes } from "../grant/given.ts"

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Result, Schema } from "effect"
-import { endpointUrl } from "../../core/workspace/endpointUrl.ts"
-import { pathBelow } from "../../core/workspace/pathBelow.ts"
 import {
   basePath,
+  endpointUrl,
   Issuer,
   isLoopbackHost,
   parseIssuer,
+  pathBelow,
   Workspace,
   WorkspaceId
 } from "../../core/workspace/Workspace.ts"

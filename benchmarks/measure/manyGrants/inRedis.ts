@@ -1,6 +1,5 @@
 import { Effect } from "effect"
-import { lineOf } from "../../../adapters/redis/OwnerEntry.ts"
-import { ownerKey, pathOf, placeOf } from "../../../adapters/redis/Place.ts"
+import { lineOf, ownerKey, pathOf, placeOf } from "../../../adapters/redis/RecordPlace.ts"
 import { type Head, parseHead } from "../../../adapters/redis/StoredValue.ts"
 import { runProgram } from "../../../test/harness/runProgram.ts"
 import type { RedisServer } from "../../parts/Part.ts"

@@ -1,8 +1,7 @@
 import { Effect, Redacted } from "effect"
-import { textArray } from "../../../adapters/postgres/arrayLiteral.ts"
 import { connect, type Row } from "../../../adapters/postgres/Connection.ts"
-import { connectionSettings } from "../../../adapters/postgres/Options.ts"
-import { readPostgresUrl } from "../../../adapters/postgres/PostgresUrl.ts"
+import { connectionSettings, readPostgresUrl } from "../../../adapters/postgres/Options.ts"
+import { textArray } from "../../../adapters/postgres/rows.ts"
 import { statementsOf } from "../../../adapters/postgres/statements.ts"
 import { type Rows, workspace } from "./Rows.ts"
 

@@ -1,5 +1,5 @@
 import { Redis } from "ioredis"
-import { pathOf, placeOf } from "../../../adapters/redis/Place.ts"
+import { pathOf, placeOf } from "../../../adapters/redis/RecordPlace.ts"
 import { replaceScript } from "../../../adapters/redis/scripts.ts"
 import { type Rows, rowOf, workspace } from "./Rows.ts"
 

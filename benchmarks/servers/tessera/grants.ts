@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Active } from "../../../core/grant/Grant.ts"
 import { noAccessTokensYet, refreshToken } from "../../../core/grant/issue.ts"
-import type { Parts } from "../../../core/http/Parts.ts"
+import type { Parts } from "../../../core/http/Route.ts"
 import { type ClientId, GrantId, UserId } from "../../../core/rules/Id.ts"
 import { type Instant, later } from "../../../core/rules/Instant.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"

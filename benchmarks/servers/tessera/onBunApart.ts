@@ -1,6 +1,6 @@
 import { bunServe } from "../../../runtimes/bun.ts"
 import { fetchHandler } from "../../../runtimes/fetch.ts"
-import type { Serve } from "../../../runtimes/Serve.ts"
+import type { Serve } from "../../../runtimes/serve/Serve.ts"
 
 /** The listener of the server binary, but for one thing: each request is answered as it comes, without the others. */
 export const listen = async (serve: Serve): Promise<number> => {

@@ -1,5 +1,5 @@
 import { nodeServer } from "../../../runtimes/node.ts"
-import type { Serve } from "../../../runtimes/Serve.ts"
+import type { Serve } from "../../../runtimes/serve/Serve.ts"
 import { portOf } from "../portOf.ts"
 
 export const listen = (serve: Serve): Promise<number> =>

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Active } from "../../../core/grant/Grant.ts"
-import type { Parts } from "../../../core/http/Parts.ts"
+import type { Parts } from "../../../core/http/Route.ts"
 import { type GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/Id.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { CodeChallenge } from "../../../core/rules/Pkce.ts"

@@ -1,9 +1,9 @@
 import { Effect, Layer, Option } from "effect"
+import { transactOn } from "../../../adapters/sqlite/commit.ts"
 import { connect } from "../../../adapters/sqlite/connect.ts"
-import { KnownRecords } from "../../../adapters/sqlite/KnownRecords.ts"
+import type { Write } from "../../../adapters/sqlite/RecordTable.ts"
 import { RecordTable } from "../../../adapters/sqlite/RecordTable.ts"
-import { transactOn, type Write } from "../../../adapters/sqlite/transact.ts"
-import { endTurns } from "../../../adapters/sqlite/turns.ts"
+import { endTurns, KnownRecords } from "../../../adapters/sqlite/reads.ts"
 import { Conflict, Storage, StorageUnavailable } from "../../../core/ports/Storage.ts"
 
 /** The SQLite adapter's own statements, each write in a transaction of its own: what it is without group commit. */

@@ -1,7 +1,7 @@
 import { type Cause, Deferred, Effect, Fiber, Option, Queue, Redacted } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
 import { fromWeb } from "effect/http/HttpClientResponse"
-import { systemCode } from "../../systemCode.ts"
+import { systemCode } from "../../serve/defect.ts"
 
 /** A batch on its way to the collector. */
 interface Parcel {

@@ -1,13 +1,63 @@
-import { ConfigProvider, Layer, Logger } from "effect"
+import { ConfigProvider, Effect, Layer, Logger, type LogLevel } from "effect"
 import * as HttpClient from "effect/http/HttpClient"
+import * as OtlpExporter from "effect/observability/OtlpExporter"
 import { layerFlusher } from "effect/observability/OtlpExporter"
-import { make as makeResource } from "effect/observability/OtlpResource"
-import { layerJson } from "effect/observability/OtlpSerialization"
+import { entriesToAttributes, make as makeResource, type Resource } from "effect/observability/OtlpResource"
+import { layerJson, OtlpSerialization } from "effect/observability/OtlpSerialization"
 import { layer as tracerLayer } from "effect/observability/OtlpTracer"
-import { version } from "../../command/version.ts"
+import { entryOf } from "../../server/logging.ts"
+import { version } from "../../version.ts"
 import type { OtlpSettings } from "../ObserveSettings.ts"
 import { makeOutbox } from "./Outbox.ts"
-import { otlpLogger } from "./otlpLogger.ts"
+
+interface OtlpLoggerOptions {
+  readonly url: string
+  readonly resource: Resource
+  readonly batch: number
+}
+
+/** OpenTelemetry's log data model, "SeverityNumber". */
+const severities: Readonly<Record<LogLevel.LogLevel, number>> = {
+  All: 0,
+  None: 0,
+  Trace: 1,
+  Debug: 5,
+  Info: 9,
+  Warn: 13,
+  Error: 17,
+  Fatal: 21
+}
+
+/** The same entries as the log's lines of JSON, with the same fields as attributes. */
+const otlpLogger = Effect.fnUntraced(function* ({ batch, resource, url }: OtlpLoggerOptions) {
+  const serialization = yield* OtlpSerialization
+  const exporter = yield* OtlpExporter.make({
+    label: "Logs",
+    url,
+    headers: undefined,
+    exportInterval: "1 second",
+    maxBatchSize: batch,
+    shutdownTimeout: "3 seconds",
+    body: (logRecords) => [
+      serialization.logs({ resourceLogs: [{ resource, scopeLogs: [{ scope: { name: "tessera" }, logRecords }] }] }),
+      Effect.void
+    ]
+  })
+  return Logger.make<unknown, void>((options) => {
+    const { fields, level, message, spanId, traceId } = entryOf(options)
+    const time = `${options.date.getTime()}000000`
+    exporter.push({
+      timeUnixNano: time,
+      observedTimeUnixNano: time,
+      severityNumber: severities[options.logLevel],
+      severityText: level,
+      body: { stringValue: message },
+      attributes: entriesToAttributes(Object.entries(fields)),
+      droppedAttributesCount: 0,
+      ...(traceId === undefined ? {} : { traceId, spanId })
+    })
+  })
+})
 
 /** Spans and entries in one request to the collector; as many again wait for it to be made. */
 const batch = 512

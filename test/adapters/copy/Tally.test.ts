@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { sameContent, Tallying } from "../../../adapters/copy/Tally.ts"
+import { sameContent, Tallying } from "../../../adapters/copy/copy.ts"
 import type { Json, StoredRecord } from "../../../core/ports/Storage.ts"
 
 const record: StoredRecord = {

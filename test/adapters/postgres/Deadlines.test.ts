@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Clock, type Duration, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { makeDeadlines } from "../../../adapters/postgres/Deadlines.ts"
+import { makeDeadlines } from "../../../adapters/postgres/Pool.ts"
 
 const run = (body: Effect.Effect<void, never, Scope.Scope>) => () =>
   Effect.runPromise(Effect.scoped(body).pipe(Effect.provide(TestClock.layer(), { local: true })))

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { Cause, Effect, Exit, Option } from "effect"
-import { replaceRecords } from "../../../adapters/redis/replaceRecords.ts"
+import { replaceRecords } from "../../../adapters/redis/RedisStorage.ts"
 import type { Wire } from "../../../adapters/redis/Wire.ts"
 import { recordOf } from "../redisGiven.ts"
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { together } from "../../../adapters/redis/together.ts"
+import { together } from "../../../adapters/redis/RedisStorage.ts"
 import type { Deadline } from "../../../adapters/redis/Wire.ts"
 import { StorageUnavailable } from "../../../core/ports/Storage.ts"
 

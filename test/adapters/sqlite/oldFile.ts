@@ -1,5 +1,5 @@
 import { open } from "../../../adapters/sqlite/bunConnection.ts"
-import { migrations } from "../../../adapters/sqlite/migrations.ts"
+import { migrations } from "../../../adapters/sqlite/migrate.ts"
 
 /** Makes a file as the first schema's release did. */
 export const makeOldFile = (path: string): void => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { removeAccount } from "../../../core/accounts/removal.ts"
+import { removeAccount } from "../../../core/people/removal.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { addAccount, Browser, inHouse } from "../../accounts/House.ts"
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Fiber, Latch, Option } from "effect"
+import { recordsOf } from "../../../core/engine/Records.ts"
+import { makeUsage, usageKind } from "../../../core/engine/Usage.ts"
 import { StorageUnavailable } from "../../../core/ports/Storage.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
-import { recordsOf } from "../../../core/server/Records.ts"
-import { makeUsage, usageKind } from "../../../core/server/Usage.ts"
 import { inWorld, t0, type World } from "../../given/World.ts"
 
 /** 100 last uses over a store that waits, before each write, for the test, and takes none that `refuses` names. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Option } from "effect"
-import { SignInThrottle } from "../../../core/accounts/SignInThrottle.ts"
+import { SignInThrottle } from "../../../core/people/SignInThrottle.ts"
+import { networkOf } from "../../../core/ports/Limiter.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
-import { networkOf } from "../../../core/rules/Network.ts"
 import { t0 } from "../../given/World.ts"
 
 const now = Instant.make(t0)

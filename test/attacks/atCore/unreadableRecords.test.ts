@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
+import { decodeBody, grantKind } from "../../../core/engine/Records.ts"
 import { userGrants } from "../../../core/grant/Grant.ts"
 import { UserId } from "../../../core/rules/Id.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
 import { readResource } from "../../../core/rules/Resource.ts"
-import { grantKind } from "../../../core/server/kinds.ts"
-import { decodeBody } from "../../../core/server/Records.ts"
 import { authorizeTarget, decide, header, registerClient, returned } from "../../given/flow.ts"
 import { inWorld, type World } from "../../given/World.ts"
 

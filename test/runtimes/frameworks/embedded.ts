@@ -1,11 +1,10 @@
-import { routeTable } from "../../../core/http/RouteTable.ts"
-import { Tessera } from "../../../core/http/Tessera.ts"
-import { pathBelow } from "../../../core/workspace/pathBelow.ts"
-import { basePath, Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
-import type { Mount } from "../../../runtimes/embed/Mount.ts"
+import { routeTable } from "../../../core/http/Route.ts"
+import { Tessera } from "../../../core/Tessera.ts"
+import { basePath, Issuer, pathBelow, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { nativeOf } from "../../../runtimes/embed/nativeRequest.ts"
+import type { Mount } from "../../../runtimes/embed/Options.ts"
 import { type Guard, localGuard } from "../../../runtimes/guard/Guard.ts"
-import { type Serve, serveWith } from "../../../runtimes/Serve.ts"
+import { type Serve, serveWith } from "../../../runtimes/serve/Serve.ts"
 import { app } from "../given/app.ts"
 
 export interface Embedded {

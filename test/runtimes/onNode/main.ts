@@ -1,6 +1,6 @@
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { nodeServer } from "../../../runtimes/node.ts"
-import { type Serve, serveWith } from "../../../runtimes/Serve.ts"
+import { type Serve, serveWith } from "../../../runtimes/serve/Serve.ts"
 import { app } from "../given/app.ts"
 import { unsendable } from "./unsendable.ts"
 

@@ -1,8 +1,0 @@
-import type { Json } from "../../core/ports/Storage.ts"
-
-/** Keeps the very object that was given, safe from whoever else holds it. */
-export const freeze = (body: Json): Json => {
-  if (typeof body !== "object" || body === null || Object.isFrozen(body)) return body
-  for (const inner of Object.values(body)) freeze(inner)
-  return Object.freeze(body)
-}

@@ -1,0 +1,121 @@
+import { Effect, Exit, Option } from "effect"
+import {
+  Conflict,
+  type Kind,
+  type NewRecord,
+  type RecordKey,
+  type StorageUnavailable
+} from "../../core/ports/Storage.ts"
+import { toKeyText } from "../records/KeyText.ts"
+import { knownOf } from "./MarkedRead.ts"
+import { isRowsFault } from "./outcome.ts"
+import { bodiesOf, expiriesOf, idsOf, marksOf, numberArray, ownersOf, recordOf, workspacesOf } from "./rows.ts"
+import { type Session, type Trouble, told } from "./Session.ts"
+import { byKey, type Found, type Replacement } from "./single.ts"
+
+type Answers<A, E> = ReadonlyArray<Exit.Exit<A, E | StorageUnavailable>>
+
+/** A verb of the port, said about one thing or about several of one kind at once. */
+export interface Verb<Item, A, E> {
+  readonly writes: boolean
+  readonly keyOf: (item: Item) => RecordKey
+  readonly one: (item: Item, until: number) => Effect.Effect<A, E | StorageUnavailable>
+  readonly several: (kind: Kind, items: ReadonlyArray<Item>, until: number) => Effect.Effect<Answers<A, E>, Trouble>
+}
+
+const nothing: Exit.Exit<Found> = Exit.succeed(Option.none())
+
+/** One statement for several calls. `alone`: they are all about one workspace, as the statements then want it. */
+export const severally = ({ lately, read, statements, write }: Session, alone: boolean) => {
+  const where = (keys: ReadonlyArray<RecordKey>) => (alone ? toKeyText(keys[0]?.workspace ?? "") : workspacesOf(keys))
+
+  return {
+    get: (kind: Kind, keys: ReadonlyArray<RecordKey>, until: number) => {
+      const known = keys.map((key) => knownOf(lately[kind], key))
+      const parameters = [where(keys), idsOf(keys), keys.length, marksOf(known)]
+      return Effect.map(read(statements[kind].getMany, parameters, until), (rows) => {
+        const answers = keys.map(() => nothing)
+        for (const row of rows) {
+          const at = Number(row[0]) - 1
+          const key = keys[at]
+          if (key !== undefined) answers[at] = Exit.succeed(Option.some(recordOf(key, row, 1, lately[kind], known[at])))
+        }
+        return answers
+      })
+    },
+
+    insert: (kind: Kind, records: ReadonlyArray<NewRecord>, until: number) => {
+      const sorted = [...records].sort(byKey)
+      const parameters = [where(sorted), idsOf(sorted), ownersOf(sorted), expiriesOf(sorted), bodiesOf(sorted)]
+      return Effect.map(write(statements[kind].insertMany, parameters, until), (rows) => {
+        // No two of a batch have one id (`Verb` batches are made so), so an id tells which of them was written.
+        const written = new Set(rows.map(([id]) => id))
+        return records.map(({ id }) => (written.has(toKeyText(id)) ? Exit.void : Exit.fail(new Conflict())))
+      })
+    },
+
+    replace: (kind: Kind, replacements: ReadonlyArray<Replacement>, until: number) => {
+      const sorted = [...replacements].sort((a, b) => byKey(a.record, b.record))
+      const records = sorted.map(({ record }) => record)
+      const versions = numberArray(sorted.map(({ expected }) => expected))
+      const values = [idsOf(records), versions, expiriesOf(records), bodiesOf(records)]
+      const parameters = [where(records), ...values, sorted.length]
+      return Effect.map(write(statements[kind].replaceMany, parameters, until), (rows) => {
+        const written = new Set(rows.map(([n]) => sorted[Number(n) - 1]))
+        return replacements.map((replacement) => (written.has(replacement) ? Exit.void : Exit.fail(new Conflict())))
+      })
+    }
+  }
+}
+
+const apart = <Item, A, E>(
+  verb: Verb<Item, A, E>,
+  items: ReadonlyArray<Item>,
+  until: number
+): Effect.Effect<Answers<A, E>> =>
+  Effect.forEach(items, (item) => Effect.exit(verb.one(item, until)), { concurrency: "unbounded" })
+
+/** As one statement; where that failed perhaps for one row's sake and surely wrote nothing, each for itself. */
+export const together = <Item, A, E>(
+  verb: Verb<Item, A, E>,
+  kind: Kind,
+  items: ReadonlyArray<Item>,
+  until: number
+): Effect.Effect<Answers<A, E>, StorageUnavailable> =>
+  items.length === 1 && items[0] !== undefined
+    ? Effect.map(Effect.exit(verb.one(items[0], until)), (exit) => [exit])
+    : verb.several(kind, items, until).pipe(
+        Effect.catchIf(
+          (trouble) => trouble._tag === "Unanswered" && isRowsFault(trouble.failure),
+          () => apart(verb, items, until)
+        ),
+        Effect.mapError(told(verb.writes))
+      )
+
+/** The same with one statement for each workspace. */
+export const togetherByWorkspace = <Item, A, E>(
+  verb: Verb<Item, A, E>,
+  kind: Kind,
+  items: ReadonlyArray<Item>,
+  until: number
+): Effect.Effect<Answers<A, E>> => {
+  const groups = new Map<string, Array<Item>>()
+  for (const item of items) {
+    const { workspace } = verb.keyOf(item)
+    const group = groups.get(workspace)
+    if (group === undefined) groups.set(workspace, [item])
+    else group.push(item)
+  }
+  const answers = new Map<Item, Exit.Exit<A, E | StorageUnavailable>>()
+  const sendGroup = (group: ReadonlyArray<Item>) =>
+    Effect.map(Effect.exit(together(verb, kind, group, until)), (exit) => {
+      for (const [i, item] of group.entries()) {
+        answers.set(item, Exit.isFailure(exit) ? Exit.failCause(exit.cause) : (exit.value[i] ?? unanswered))
+      }
+    })
+  return Effect.map(Effect.forEach(groups.values(), sendGroup, { concurrency: "unbounded", discard: true }), () =>
+    items.map((item) => answers.get(item) ?? unanswered)
+  )
+}
+
+const unanswered = Exit.die(new Error("a call was left without an answer"))

@@ -1,0 +1,135 @@
+import { Clock, Effect, Exit, Option, Result } from "effect"
+import {
+  type Listing,
+  type Page,
+  type RecordKey,
+  StorageUnavailable,
+  type StoredRecord
+} from "../../core/ports/Storage.ts"
+import type { LatelyRead, Read } from "../records/ParseCache.ts"
+import { afterId, bornAt, type Line, ownerKey, parseLine, pathOf, placeOf } from "./RecordPlace.ts"
+import { parseValue, type StoredValue } from "./StoredValue.ts"
+import type { Deadline, Wire } from "./Wire.ts"
+
+type Found = Option.Option<StoredValue>
+type Asking = Pick<Wire, "ask">
+
+export const fetchRecord = (
+  wire: Asking,
+  prefix: string,
+  key: RecordKey,
+  deadline: Deadline
+): Effect.Effect<Found, StorageUnavailable> =>
+  fetchAt(wire, { key, record: placeOf(prefix, pathOf(key)).record }, deadline)
+
+const fetchAt = (wire: Asking, wanted: Wanted, deadline: Deadline) =>
+  Effect.matchEffect(wire.ask("get", [wanted.record], deadline), {
+    onFailure: (error) => Effect.fail(notDone(error)),
+    onSuccess: (text) => readAs(wanted, text)
+  })
+
+/** A record's key, and that of Redis; and where records of its kind are read over and over, what was read of them. */
+export interface Wanted {
+  readonly key: RecordKey
+  readonly record: string
+  readonly lately?: LatelyRead<Read> | undefined
+}
+
+/** By one command; not for a cluster, where the keys would have to be in one slot. */
+export const fetchRecords = (
+  wire: Asking,
+  wanted: ReadonlyArray<Wanted>,
+  deadline: Deadline
+): Effect.Effect<ReadonlyArray<Exit.Exit<Found, StorageUnavailable>>, StorageUnavailable> => {
+  const [first] = wanted
+  if (first !== undefined && wanted.length === 1) {
+    return Effect.map(fetchAt(wire, first, deadline), (found) => [Exit.succeed(found)])
+  }
+  const records = wanted.map(({ record }) => record)
+  return Effect.mapBoth(wire.ask("mget", records, deadline), {
+    onFailure: notDone,
+    onSuccess: (texts) => wanted.map((each, at) => readAs(each, Array.isArray(texts) ? texts[at] : undefined))
+  })
+}
+
+const nothing = Exit.succeed<Found>(Option.none())
+
+const readAs = ({ key, lately }: Wanted, text: unknown): Exit.Exit<Found, StorageUnavailable> => {
+  if (typeof text !== "string") return nothing
+  const read = parseValue(key, text, lately)
+  return Result.isSuccess(read) ? Exit.succeed(Option.some(read.success)) : Exit.fail(read.failure)
+}
+
+/** Of what changes no record: whether it happened or not, nothing was done. */
+export const notDone = (error: StorageUnavailable): StorageUnavailable =>
+  error.outcome === "not_done" ? error : new StorageUnavailable({ outcome: "not_done", message: error.message })
+
+/** At least so many lines a time, so that a list of many stale lines does not take as many round trips. */
+const smallestBatch = 16
+
+/**
+ * A page of an owner's list. A line counts if its record exists and says that this line stands for it; other lines
+ * that are old enough are struck.
+ */
+export const listOwned = Effect.fnUntraced(function* (
+  wire: Wire,
+  { prefix, staleAfterMillis }: { readonly prefix: string; readonly staleAfterMillis: number },
+  listing: Listing
+): Effect.fn.Return<Page, StorageUnavailable> {
+  const deadline = wire.deadline()
+  const now = yield* Clock.currentTimeMillis
+  const list = ownerKey(prefix, listing)
+  const records: Array<StoredRecord> = []
+  let from = listing.after === undefined ? "-" : `[${afterId(listing.after)}`
+
+  // One more than asked for, to know whether a page follows.
+  while (records.length <= listing.limit) {
+    const batch = Math.max(listing.limit + 1 - records.length, smallestBatch)
+    const lines = (yield* rangeOf(wire, list, from, batch, deadline)).map(parseLine)
+    const found = yield* Effect.forEach(lines, (line) => recordOf(wire, prefix, listing, line, deadline), {
+      concurrency: "unbounded"
+    })
+    records.push(...found.flatMap(Option.toArray))
+
+    const stale = lines.filter((line, at) => {
+      const missing = Option.isNone(found[at] ?? Option.none())
+      return missing && bornAt(line.entry) + staleAfterMillis <= now
+    })
+    if (stale.length > 0)
+      yield* strike(
+        wire,
+        list,
+        stale.map(({ text }) => text),
+        deadline
+      )
+
+    const last = lines.at(-1)
+    if (last === undefined || lines.length < batch) break
+    from = `(${last.text}`
+  }
+
+  const page = records.slice(0, listing.limit)
+  return { records: page, next: records.length > listing.limit ? page.at(-1)?.id : undefined }
+})
+
+const rangeOf = (wire: Wire, list: string, from: string, limit: number, deadline: Deadline) =>
+  Effect.mapBoth(wire.ask("zrangebylex", [list, from, "+", "LIMIT", 0, limit], deadline), {
+    onFailure: notDone,
+    onSuccess: (lines) => (Array.isArray(lines) ? lines.map(String) : [])
+  })
+
+const recordOf = (wire: Wire, prefix: string, { workspace, kind }: Listing, { id, entry }: Line, deadline: Deadline) =>
+  Effect.map(fetchRecord(wire, prefix, { workspace, kind, id }, deadline), (found) =>
+    Option.map(
+      Option.filter(found, (stored) => stored.entry === entry),
+      ({ record }) => record
+    )
+  )
+
+/** Strikes lines whose records are gone. That it failed is no failure: the list is read through its records. */
+export const strike = (
+  wire: Wire,
+  list: string,
+  lines: ReadonlyArray<string>,
+  deadline: Deadline
+): Effect.Effect<void> => Effect.ignore(wire.ask("zrem", [list, ...lines], deadline))

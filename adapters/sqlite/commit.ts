@@ -1,0 +1,115 @@
+import { Clock, Effect, Exit, Random } from "effect"
+import { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { coalesce } from "../batching/coalesce.ts"
+import { watchArrivals } from "../batching/detectBursts.ts"
+import { type Connection, commitFailed, isBusy, notDone, rollback } from "./Connection.ts"
+import type { Write } from "./RecordTable.ts"
+import { endTurns } from "./reads.ts"
+
+type Answer = Exit.Exit<number, StorageUnavailable>
+
+/** `busy`: somebody else holds the write lock, and nothing has happened. */
+type Transact = (writes: ReadonlyArray<Write>) => "busy" | ReadonlyArray<Answer>
+
+/** All writes in one transaction, in their order, each with its own answer. It throws nothing. */
+export const transactOn = (connection: Connection): Transact => {
+  const begin = connection.prepare("BEGIN IMMEDIATE")
+  const commit = connection.prepare("COMMIT")
+
+  const transact: Transact = (writes) => {
+    const all = (answer: Answer) => writes.map(() => answer)
+    try {
+      connection.requireInPlace()
+      begin.run()
+    } catch (thrown) {
+      return isBusy(connection, thrown) ? "busy" : all(Exit.fail(notDone(thrown)))
+    }
+
+    const changed: Array<Answer> = []
+    try {
+      for (const write of writes) changed.push(Exit.succeed(write()))
+    } catch (thrown) {
+      rollback(connection)
+      return writes.length === 1 ? all(Exit.fail(notDone(thrown))) : writes.flatMap(alone)
+    }
+
+    try {
+      commit.run()
+      return changed
+    } catch (thrown) {
+      rollback(connection)
+      return all(Exit.fail(commitFailed(connection, thrown)))
+    }
+  }
+
+  /** A write that can't be done must not take the others with it. */
+  const alone = (write: Write): ReadonlyArray<Answer> => {
+    const answer = transact([write])
+    return answer === "busy" ? [Exit.fail(notDone(new Error("another process is writing")))] : answer
+  }
+
+  return transact
+}
+
+const milliseconds = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos) / 1e6)
+
+const lockKept = (): StorageUnavailable =>
+  new StorageUnavailable({ outcome: "not_done", message: "SQLite: another process kept the write lock" })
+
+/** Waits for a lock that was not to be had, without holding up the process. */
+const patiently = Effect.fnUntraced(function* (transact: Transact, writes: ReadonlyArray<Write>, left: number) {
+  const deadline = (yield* milliseconds) + left
+  while ((yield* milliseconds) < deadline) {
+    yield* Effect.sleep(yield* Random.nextIntBetween(1, 10))
+    const answers = transact(writes)
+    if (answers !== "busy") return answers
+  }
+  return yield* lockKept()
+})
+
+/**
+ * Commits in groups: an fsync costs far more than a statement, so writes that arrive together share one. The driver
+ * blocks the process while it commits, so they gather in the rounds before, for as long as each brings more. A write that
+ * comes alone waits for nobody: it is done where it is asked for, and its answer is there at once.
+ */
+export const groupCommit = Effect.fnUntraced(function* (connection: Connection) {
+  const commit = transactOn(connection)
+  const transact: Transact = (writes) => {
+    endTurns()
+    return commit(writes)
+  }
+  /** A group waits for somebody else's lock: to ask for it beside that would only hold up the process. */
+  let isLocked = false
+  const waitForLock = (writes: ReadonlyArray<Write>, left: number) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => {
+        isLocked = true
+      }),
+      () => patiently(transact, writes, left),
+      () =>
+        Effect.sync(() => {
+          isLocked = false
+        })
+    )
+  const inGroup = yield* coalesce<Write, number, StorageUnavailable>({
+    run: (writes, left) =>
+      Effect.suspend(() => {
+        const answers = transact(writes)
+        return answers === "busy" ? waitForLock(writes, left) : Effect.succeed(answers)
+      }),
+    identity: () => "",
+    sameIdentity: "together",
+    leaves: "lull",
+    size: 1000,
+    underWay: 1,
+    within: 5000,
+    late: lockKept
+  })
+  const comesAlone = watchArrivals()
+
+  return (write: Write): Effect.Effect<number, StorageUnavailable> => {
+    const answers = comesAlone() && !isLocked ? transact([write]) : "busy"
+    const [answer] = answers === "busy" ? [] : answers
+    return answer ?? inGroup(write)
+  }
+})

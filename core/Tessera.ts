@@ -1,0 +1,296 @@
+import { Cause, Clock, Context, Effect, Exit, Layer, Option } from "effect"
+import { hexOf } from "./codec/Base64Url.ts"
+import { makeClients } from "./engine/Clients.ts"
+import { type AtHand, littleAtHand } from "./engine/caches.ts"
+import { makeGrants } from "./engine/Grants.ts"
+import { clientKind, grantKind, recordsOf } from "./engine/Records.ts"
+import { makeUsage, usageKind } from "./engine/Usage.ts"
+import type { Principal } from "./grant/Principal.ts"
+import {
+  allowedMethods,
+  finish,
+  preflight,
+  secretJson,
+  shuttingDown,
+  wholeAnswer,
+  withRequestId
+} from "./http/answer.ts"
+import { refused } from "./http/audit.ts"
+import { answerFault, bearerError, broken, faultPage, oauthError } from "./http/faults.ts"
+import type { HttpRequest, HttpResponse } from "./http/Http.ts"
+import { type Call, type Endpoint, type Parts, type Route, routeTable } from "./http/Route.ts"
+import { protocolRoutes } from "./oauth/endpoints/table.ts"
+import { faultOfNeeds, guard, type Needs } from "./oauth/presented/guard.ts"
+import { Audit } from "./ports/Audit.ts"
+import { Entropy } from "./ports/Entropy.ts"
+import { Limiter } from "./ports/Limiter.ts"
+import { Pages } from "./ports/Pages.ts"
+import { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
+import { ResourceOwner } from "./ports/ResourceOwner.ts"
+import { Storage, type StorageUnavailable } from "./ports/Storage.ts"
+import { Workspaces } from "./ports/Workspaces.ts"
+import { instantOf } from "./rules/Instant.ts"
+import type { Policy } from "./rules/Policy.ts"
+import { NoSuchRoute, type Refusal } from "./rules/Refusal.ts"
+import { Keys } from "./token/KeyRing.ts"
+import { pathBelow, type Workspace } from "./workspace/Workspace.ts"
+
+const length = 8
+/** Every request takes one, and many cost less than as many times one. They are no secret that may not wait here. */
+const atOnce = 64
+
+/** 64 random bits in hex for each request. */
+const requestIds = (entropy: Entropy["Service"]): (() => string) => {
+  const ids: Array<string> = []
+  return () => {
+    if (ids.length === 0) {
+      const bytes = entropy.bytes(atOnce * length)
+      for (let at = bytes.length - length; at >= 0; at -= length) ids.push(hexOf(bytes, at, at + length))
+    }
+    return ids.pop() ?? ""
+  }
+}
+
+export interface TesseraOptions {
+  readonly policy: Policy
+  /** How much memory may go into answering faster: `littleAtHand`, which is the default, `muchAtHand`, or numbers. */
+  readonly atHand?: AtHand
+  /** What a host adds to the protocol: its own accounts, settings, resources. They come before the protocol's. */
+  readonly routes?: (parts: Parts) => ReadonlyArray<Route>
+  /** Paths of the protocol's own that are left out: a host has its own health checks, and no need of the example. */
+  readonly without?: ReadonlyArray<string>
+}
+
+/** A guarded call: who it is, or the answer that sends them for a token. */
+export type Guarded =
+  | { readonly _tag: "Admitted"; readonly principal: Principal; readonly workspace: Workspace }
+  | { readonly _tag: "Refused"; readonly response: HttpResponse }
+
+/** The authorization server: requests in, answers out, and nothing fails or throws. */
+export class Tessera extends Context.Service<
+  Tessera,
+  {
+    readonly handle: (request: HttpRequest) => Effect.Effect<HttpResponse>
+    /** As `handle`, for runtimes: begins at once, so that an answer which waits for nothing is there without a fiber. */
+    readonly begin: (request: HttpRequest) => Effect.Effect<HttpResponse>
+    /** For the host's own resources: RFC 6750's check of whoever calls. Needs that cannot be are a defect. */
+    readonly guard: (request: HttpRequest, needs: Needs) => Effect.Effect<Guarded>
+    readonly routes: ReadonlyArray<Route>
+    readonly parts: Parts
+  }
+>()("tessera/core/http/Tessera") {
+  static readonly layer = (options: TesseraOptions) => Layer.effect(Tessera, makeTessera(options))
+}
+
+export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions) {
+  const storage = yield* Storage
+  const entropy = yield* Entropy
+  const keys = yield* Keys
+  const audit = yield* Audit
+  const owner = yield* ResourceOwner
+  const registration = yield* RegistrationPolicy
+  const pages = yield* Pages
+  const limiter = yield* Limiter
+  const workspaces = yield* Workspaces
+  const policy = options.policy
+  const usage = makeUsage(recordsOf(storage, usageKind), entropy)
+  const clock = yield* Clock.Clock
+  const clients = makeClients(recordsOf(storage, clientKind), entropy, policy, clock)
+  const grantRecords = recordsOf(storage, grantKind(policy))
+  const grants = makeGrants({
+    records: grantRecords,
+    clients,
+    keys,
+    entropy,
+    policy,
+    usage,
+    limiter,
+    clock,
+    atHand: options.atHand ?? littleAtHand
+  })
+  const parts: Parts = {
+    policy,
+    storage,
+    entropy,
+    keys,
+    audit,
+    owner,
+    registration,
+    pages,
+    grantRecords,
+    clients,
+    grants,
+    usage,
+    limiter
+  }
+
+  const routes: ReadonlyArray<Route> = [
+    ...(options.routes?.(parts) ?? []),
+    ...protocolRoutes(parts, () => routes).filter(({ path }) => options.without?.includes(path) !== true)
+  ]
+  const find = routeTable(routes)
+
+  const newRequestId = requestIds(entropy)
+
+  const answer = (requestId: string, request: HttpRequest): Effect.Effect<HttpResponse> => {
+    const workspace = workspaces.resolve(request)
+    if (workspace === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
+    const path = pathBelow(workspace, request.path)
+    const route = path === undefined ? undefined : find(path)
+    const call: Call = {
+      request,
+      workspace,
+      path: path ?? request.path,
+      endpoint: route?.path ?? "none",
+      now: instantOf(clock),
+      requestId
+    }
+    if (route === undefined) return Effect.succeed(finish(requestId, request, undefined, notFound(parts, call)))
+    if (request.method === "OPTIONS" && route.cors) {
+      const allowed = preflight(route, request.headers.get("access-control-request-headers"))
+      return Effect.succeed(finish(requestId, request, undefined, allowed))
+    }
+    const endpoint = endpointOf(route, request.method)
+    if (endpoint === undefined) {
+      return Effect.succeed(finish(requestId, request, route, wrongMethod(parts, call, route)))
+    }
+    return Effect.flatMapEager(Effect.exit(attempt(endpoint, call)), (exit) =>
+      Exit.isSuccess(exit)
+        ? finished(requestId, request, route, exit.value)
+        : Effect.catchDefect(
+            Effect.map(answerFailure(parts, call, route, exit.cause), (response) =>
+              finish(requestId, request, route, response)
+            ),
+            (defect) => answerThrown(requestId, request, defect)
+          )
+    )
+  }
+
+  /** A host's own functions stand around the endpoints too: who tells workspaces apart, draws pages, or random bytes. */
+  const begin = (request: HttpRequest): Effect.Effect<HttpResponse> => {
+    let requestId = ""
+    try {
+      requestId = newRequestId()
+      return answer(requestId, request)
+    } catch (defect) {
+      return answerThrown(requestId, request, defect)
+    }
+  }
+
+  const handle = (request: HttpRequest) =>
+    Effect.mapEager(
+      Effect.suspend(() => begin(request)),
+      wholeAnswer
+    )
+
+  const admit = Effect.fnUntraced(function* (
+    requestId: string,
+    request: HttpRequest,
+    needs: Needs
+  ): Effect.fn.Return<Guarded> {
+    const workspace = workspaces.resolve(request)
+    if (workspace === undefined) return { _tag: "Refused", response: nowhere }
+    const admitted = yield* Effect.result(guard(grants, workspace, request, needs))
+    if (admitted._tag === "Success") return { _tag: "Admitted", principal: admitted.success, workspace }
+    const call: Call = { request, workspace, path: request.path, endpoint: "guard", now: instantOf(clock), requestId }
+    yield* refused(audit, call, admitted.failure)
+    const response = bearerError(workspace, admitted.failure, needs.resource)
+    return { _tag: "Refused", response: withRequestId(requestId, response) }
+  })
+
+  const guardCall = (request: HttpRequest, needs: Needs): Effect.Effect<Guarded> =>
+    Effect.suspend(() => {
+      const wrong = faultOfNeeds(needs)
+      if (wrong !== undefined) return Effect.die(new TypeError(`guard: ${wrong.option} ${wrong.why}`))
+      let requestId = ""
+      const admitted = Effect.suspend(() => {
+        requestId = newRequestId()
+        return admit(requestId, request, needs)
+      })
+      return Effect.catchDefect(admitted, (defect) =>
+        Effect.map(answerThrown(requestId, request, defect), (answer) => ({
+          _tag: "Refused",
+          response: wholeAnswer(answer)
+        }))
+      )
+    })
+
+  return { handle, begin, guard: guardCall, routes, parts }
+})
+
+/** An endpoint may do its work at once, so what it throws is caught here and is a defect like any other. */
+const attempt = (endpoint: Endpoint, call: Call): ReturnType<Endpoint> => {
+  try {
+    return endpoint(call)
+  } catch (defect) {
+    return Effect.die(defect)
+  }
+}
+
+/** A host's own endpoint may answer with what is no answer, at once or later. */
+const finished = (
+  requestId: string,
+  request: HttpRequest,
+  route: Route,
+  response: HttpResponse
+): Effect.Effect<HttpResponse> => {
+  try {
+    return Effect.succeed(finish(requestId, request, route, response))
+  } catch (defect) {
+    return answerThrown(requestId, request, defect)
+  }
+}
+
+const endpointOf = (route: Route, method: string): Endpoint | undefined => {
+  switch (method) {
+    case "GET":
+    case "HEAD":
+      return route.methods.GET
+    case "POST":
+    case "PUT":
+    case "DELETE":
+      return route.methods[method]
+    default:
+      return undefined
+  }
+}
+
+const nowhere = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
+
+/** Whether a person is likely to be looking: only then is an unknown address answered with a page. */
+const wantsPage = (request: HttpRequest): boolean => request.headers.get("accept")?.includes("text/html") === true
+
+const notFound = (parts: Parts, call: Call): HttpResponse => {
+  const fault = new NoSuchRoute({ reason: "path" })
+  return wantsPage(call.request) ? faultPage(parts.pages, call, fault) : oauthError(fault)
+}
+
+const wrongMethod = (parts: Parts, call: Call, route: Route): HttpResponse => {
+  const fault = new NoSuchRoute({ reason: "method" })
+  const response = route.errors === "page" ? faultPage(parts.pages, call, fault) : oauthError(fault)
+  return { ...response, headers: [...response.headers, ["allow", allowedMethods(route)]] }
+}
+
+/** A refusal is told by its row of the table. Anything else is a fault of ours: logged whole, told as nothing. */
+const answerFailure = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  route: Route,
+  cause: Cause.Cause<Refusal | StorageUnavailable>
+) {
+  const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (fault !== undefined) {
+    yield* refused(parts.audit, call, fault)
+    return answerFault(parts.pages, call, route.errors, fault)
+  }
+  if (Cause.hasInterrupts(cause)) return shuttingDown
+  yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.endpoint }, cause)
+  return broken
+})
+
+/** What was thrown where nobody knows yet, or any more, which route it is about. */
+const answerThrown = (requestId: string, request: HttpRequest, defect: unknown): Effect.Effect<HttpResponse> =>
+  Effect.as(
+    Effect.logError("a defect", { requestId }, Cause.die(defect)),
+    finish(requestId, request, undefined, broken)
+  )

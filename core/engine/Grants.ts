@@ -1,0 +1,391 @@
+import { type Clock, Effect, Option, Result } from "effect"
+import type { AuthenticatedClient } from "../client/authenticate.ts"
+import type { Client } from "../client/Client.ts"
+import { hexOf } from "../codec/Base64Url.ts"
+import { apiKeySecretLength, isKeyText, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
+import { type Approved, begin, codeOf } from "../grant/begin.ts"
+import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
+import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
+import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
+import type { Fresh, Tokens } from "../grant/issue.ts"
+import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
+import { revokeGrant, revokeToken } from "../grant/revoke.ts"
+import { type Redeem, redeem } from "../oauth/grants/authorizationCode.ts"
+import { type ClientCredentials, clientCredentials } from "../oauth/grants/clientCredentials.ts"
+import { type Refresh, refresh } from "../oauth/grants/refreshToken.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { allowances, type Limiter } from "../ports/Limiter.ts"
+import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
+import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../rules/Id.ts"
+import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import {
+  type Contended,
+  InvalidClient,
+  InvalidGrant,
+  type InvalidScope,
+  type InvalidTarget,
+  InvalidToken,
+  type TooManyRequests,
+  type UnauthorizedClient
+} from "../rules/Refusal.ts"
+import type { Scopes } from "../rules/Scope.ts"
+import { hashOf } from "../rules/Secret.ts"
+import type { Keys, Sealer } from "../token/KeyRing.ts"
+import { type AccessToken, open, openAny, openToRevoke, type RefreshToken, seal, tokenPrefix } from "../token/Token.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Clients } from "./Clients.ts"
+import { type AtHand, OpenedTokens } from "./caches.ts"
+import type { Listed, Records } from "./Records.ts"
+import { deciding, tidyUp } from "./transact.ts"
+import type { Usage } from "./Usage.ts"
+
+/** Tokens as they are handed out. They go into one answer and nowhere else. */
+export interface Issued {
+  readonly grant: GrantId
+  readonly access: string
+  readonly expiresInSeconds: number
+  readonly refresh: string | undefined
+  readonly scope: Scopes
+}
+
+/** What a token that was asked about turned out to be. */
+export type Known =
+  | { readonly kind: "access"; readonly token: AccessToken; readonly principal: UserPrincipal | WorkspacePrincipal }
+  | { readonly kind: "refresh"; readonly token: RefreshToken; readonly grant: Active }
+  | { readonly kind: "key"; readonly principal: ApiKeyPrincipal }
+
+/** An approval as a second look at its page finds it. */
+export type Approval =
+  | { readonly _tag: "None" }
+  | { readonly _tag: "Waiting"; readonly code: string }
+  | { readonly _tag: "Used" }
+  | { readonly _tag: "Expired" }
+
+type Storing = StorageUnavailable | Contended
+
+/** Every step of the protocol that touches a grant: open the token, decide, keep, seal the answer. */
+export interface Grants {
+  /** Keeps an approved request; `Conflict` where the id was used before. */
+  readonly begin: (workspace: WorkspaceId, approved: Approved, id: GrantId) => Effect.Effect<string, Conflict | Storing>
+  /** What became of an approval, or that there was none. */
+  readonly approvalOf: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<Approval, StorageUnavailable>
+  readonly redeem: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    code: string,
+    command: Redeem
+  ) => Effect.Effect<Issued, InvalidGrant | InvalidTarget | Storing>
+  readonly refresh: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    token: string,
+    command: Omit<Refresh, "presented">
+  ) => Effect.Effect<Issued, InvalidGrant | InvalidScope | InvalidTarget | TooManyRequests | Storing>
+  readonly clientCredentials: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    command: ClientCredentials
+  ) => Effect.Effect<Issued, InvalidClient | InvalidScope | InvalidTarget | UnauthorizedClient | Storing>
+  /** Whoever bears this token or key. */
+  readonly check: (
+    workspace: WorkspaceId,
+    text: string,
+    /** Of whoever has asked the clock already. */
+    now?: Instant
+  ) => Effect.Effect<Principal, InvalidToken | StorageUnavailable>
+  /** What a token or key is, for introspection. */
+  readonly examine: (
+    workspace: WorkspaceId,
+    text: string,
+    now?: Instant
+  ) => Effect.Effect<Known, InvalidToken | StorageUnavailable>
+  /** RFC 7009: whatever the text was, the answer is the same; `undefined` where nothing was revoked. */
+  readonly revokeToken: (
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    text: string
+  ) => Effect.Effect<GrantId | undefined, Storing>
+  readonly revokeGrant: (
+    workspace: WorkspaceId,
+    id: GrantId,
+    why: "by_user" | "by_owner",
+    /** Which of them may be ended so; any other is as unknown as one that is not there. */
+    among?: (grant: Grant) => boolean
+  ) => Effect.Effect<"revoked" | "was_revoked" | "unknown", Storing>
+  readonly removeGrant: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<void, StorageUnavailable>
+  readonly ofUser: (
+    workspace: WorkspaceId,
+    user: UserId,
+    slice: Slice
+  ) => Effect.Effect<Listed<Grant>, StorageUnavailable>
+  readonly keys: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
+  readonly createKey: (
+    workspace: WorkspaceId,
+    asked: { readonly name: string; readonly expiresAt: Instant | null }
+  ) => Effect.Effect<NewKey, Storing>
+}
+
+const serialLength = 8
+
+const keyIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fresh key's id was taken" })
+
+/** What it takes to decide about grants, to keep them, and to seal what they issue. */
+export interface GrantsParts {
+  readonly records: Records<Grant>
+  readonly clients: Clients
+  readonly keys: Keys["Service"]
+  readonly entropy: Entropy["Service"]
+  readonly policy: Policy
+  readonly usage: Usage
+  readonly limiter: Limiter["Service"]
+  readonly clock: Clock.Clock
+  readonly atHand: AtHand
+}
+
+export const makeGrants = ({
+  atHand,
+  clients,
+  clock,
+  entropy,
+  keys,
+  limiter,
+  policy,
+  records,
+  usage
+}: GrantsParts): Grants => {
+  const fresh = (sealer: Sealer): Fresh => ({ serial: hexOf(entropy.bytes(serialLength)), key: sealer.first.id })
+
+  const sealed = (sealer: Sealer, workspace: WorkspaceId, tokens: Tokens, now: Instant): Issued => ({
+    grant: tokens.access.grant,
+    access: seal(sealer, workspace, tokens.access),
+    expiresInSeconds: Math.floor((tokens.access.expiresAt - now) / 1000),
+    refresh:
+      tokens.refresh === null
+        ? undefined
+        : seal(sealer, workspace, tokens.refresh.token, sealer.find(tokens.refresh.key) ?? sealer.first),
+    scope: tokens.scope
+  })
+
+  const get = (workspace: WorkspaceId, id: GrantId) =>
+    Effect.mapEager(records.get(workspace, id), (kept) => kept?.value)
+
+  const openedTokens = new OpenedTokens(keys, atHand.tokens)
+
+  const { decide, decideOwn, forget } = deciding(records, entropy, policy, atHand)
+
+  /**
+   * By now the grant is kept, and a code is spent: whoever has to ask again would be taken for a thief. So what cannot be
+   * noted of the client is left to its next request.
+   */
+  const proven = (workspace: WorkspaceId, client: Client, now: Instant) =>
+    tidyUp(
+      workspace,
+      clients.markProven(workspace, client, now),
+      "a client that completed a flow could not be noted as proven",
+      { client: client.id }
+    )
+
+  const checkKeyText = Effect.fnUntracedEager(function* (workspace: WorkspaceId, text: string, now: Instant) {
+    const id = readKey(text)
+    if (Option.isNone(id)) return yield* new InvalidToken({ reason: "malformed" })
+    return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), hashOf(text), now))
+  })
+
+  /** What `judge` makes of a token's grant and that grant's client. */
+  const judged = <A, E>(
+    workspace: WorkspaceId,
+    id: GrantId,
+    now: Instant,
+    judge: (grant: Grant | undefined, client: Client | undefined) => Result.Result<A, E>
+  ): Effect.Effect<A, E | StorageUnavailable> =>
+    Effect.flatMapEager(records.get(workspace, id), (kept): Effect.Effect<A, E | StorageUnavailable> => {
+      const grant = kept?.value
+      const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
+      const client = clientId === null ? undefined : clients.atHand(workspace, clientId, now)
+      return clientId === null || client !== undefined
+        ? settled(judge(grant, client))
+        : Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
+    })
+
+  const checkAccessText = (
+    workspace: WorkspaceId,
+    text: string,
+    now: Instant
+  ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
+    const token = openedTokens.open(workspace, text, now)
+    if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
+    return judged(workspace, token.success.grant, now, (grant, client) => {
+      const principal = checkAccess(workspace, grant, client, token.success, now)
+      if (Result.isSuccess(principal)) usage.saw("grant", workspace, principal.success.grant, now)
+      return principal
+    })
+  }
+
+  const check: Grants["check"] = (workspace, text, now = instantOf(clock)) =>
+    isKeyText(text)
+      ? Effect.mapEager(checkKeyText(workspace, text, now), (principal) => {
+          usage.saw("grant", workspace, principal.grant, now)
+          return principal
+        })
+      : checkAccessText(workspace, text, now)
+
+  /** What a decision comes to for whoever asked: the tokens, sealed, or the refusal. */
+  const handedOut = <E>(
+    decided: Effect.Effect<Result.Result<Tokens, E>, Storing>,
+    sealer: Sealer,
+    workspace: WorkspaceId,
+    by: AuthenticatedClient,
+    now: Instant
+  ): Effect.Effect<Issued, E | Storing> =>
+    Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, E> => {
+      if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
+      return Effect.mapEager(proven(workspace, by.client, now), () => {
+        usage.saw("client", workspace, by.client.id, now)
+        return sealed(sealer, workspace, outcome.success, now)
+      })
+    })
+
+  return {
+    check,
+    begin: Effect.fnUntracedEager(function* (workspace, approved, id) {
+      const grant = begin(approved, id, policy, instantOf(clock))
+      const inserted = yield* decide(workspace, id, (found) =>
+        found === undefined ? answerAndKeep(grant, grant) : refuse(new Conflict())
+      )
+      return seal(keys.current(), workspace, codeOf(yield* Effect.fromResult(inserted)))
+    }),
+    approvalOf: Effect.fnUntracedEager(function* (workspace, id) {
+      const grant = yield* get(workspace, id)
+      if (grant === undefined) return { _tag: "None" }
+      if (grant._tag !== "Pending") return { _tag: "Used" }
+      const now = instantOf(clock)
+      return hasPassed(grant.codeExpiresAt, now)
+        ? { _tag: "Expired" }
+        : { _tag: "Waiting", code: seal(keys.current(), workspace, codeOf(grant)) }
+    }),
+    redeem: (workspace, by, code, command) => {
+      const now = instantOf(clock)
+      const sealer = keys.current()
+      const token = open(sealer, workspace, "code", code, now)
+      if (Result.isFailure(token)) return Effect.fail(new InvalidGrant({ reason: token.failure }))
+      const drawn = fresh(sealer)
+      const decided = decide(workspace, token.success.grant, (grant) =>
+        grant === undefined ? unknown : redeem(grant, by, command, policy, now, drawn)
+      )
+      return handedOut(decided, sealer, workspace, by, now)
+    },
+    refresh: (workspace, by, text, command) => {
+      const now = instantOf(clock)
+      const sealer = keys.current()
+      const opened = open(sealer, workspace, "refresh", text, now)
+      if (Result.isFailure(opened)) return Effect.fail(new InvalidGrant({ reason: opened.failure }))
+      const presented = opened.success
+      // The client's name is in the key, so that a stranger with a stolen text uses up no share but its own.
+      const of = `${by.client.id} ${grantMark(presented.grant)}`
+      return Effect.flatMapEager(limiter.take({ allowance: allowances.grant, workspace, of }), () => {
+        const drawn = fresh(sealer)
+        const decided = decide(workspace, presented.grant, (grant) =>
+          grant === undefined
+            ? unknown
+            : refresh(grant, by, { presented, scope: command.scope, resource: command.resource }, policy, now, drawn)
+        )
+        return handedOut(decided, sealer, workspace, by, now)
+      })
+    },
+    clientCredentials: (workspace, by, command) => {
+      const now = instantOf(clock)
+      const sealer = keys.current()
+      const drawn = fresh(sealer)
+      const { id, workspaceGrant } = by.client
+      type Refused = InvalidClient | InvalidScope | UnauthorizedClient
+      const step = (grant: Grant | undefined): Decision<Tokens, Refused> =>
+        clientCredentials(grant, by, command, policy, now, drawn)
+      const asItStands = decideOwn(
+        workspace,
+        workspaceGrant,
+        (grant) => (grant === undefined ? refuse(notBegun) : step(grant)),
+        now
+      )
+      const decided = Effect.flatMapEager(asItStands, (outcome) =>
+        Result.isFailure(outcome) && outcome.failure === notBegun
+          ? Effect.flatMapEager(clients.findStored(workspace, id), (stored) =>
+              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, step, now)
+            )
+          : Effect.succeed(outcome)
+      )
+      return handedOut(decided, sealer, workspace, by, now)
+    },
+    examine: (workspace, text, now = instantOf(clock)) => {
+      if (isKeyText(text)) {
+        return Effect.mapEager(checkKeyText(workspace, text, now), (principal) => ({ kind: "key", principal }))
+      }
+      const opened = text.startsWith(tokenPrefix.access)
+        ? openedTokens.open(workspace, text, now)
+        : openAny(keys.current(), workspace, text, now)
+      if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
+      const token = opened.success
+      if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
+      return judged(workspace, token.grant, now, (grant, client): Result.Result<Known, InvalidToken> => {
+        if (token.kind === "refresh") {
+          const live = checkRefresh(grant, client, token, now)
+          return Result.isSuccess(live)
+            ? Result.succeed({ kind: "refresh", token, grant: live.success })
+            : refused(live)
+        }
+        const principal = checkAccess(workspace, grant, client, token, now)
+        return Result.isSuccess(principal)
+          ? Result.succeed({ kind: "access", token, principal: principal.success })
+          : refused(principal)
+      })
+    },
+    revokeToken: Effect.fnUntracedEager(function* (workspace, by, text) {
+      const now = instantOf(clock)
+      const opened = openToRevoke(keys.current(), workspace, text, now, policy.accessTtl)
+      if (Result.isFailure(opened) || opened.success.kind === "code") return undefined
+      const token = opened.success
+      const outcome = yield* decide(workspace, token.grant, (grant) =>
+        grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)
+      )
+      return (yield* Effect.fromResult(outcome)) === "revoked" ? token.grant : undefined
+    }),
+    revokeGrant: Effect.fnUntracedEager(function* (workspace, id, why, among = () => true) {
+      const now = instantOf(clock)
+      const outcome = yield* decide(workspace, id, (grant) =>
+        grant === undefined || !among(grant) ? answer("unknown" as const) : revokeGrant(grant, why, policy, now)
+      )
+      return yield* Effect.fromResult(outcome)
+    }),
+    removeGrant: (workspace, id) =>
+      Effect.ensuring(
+        records.remove(workspace, id),
+        Effect.sync(() => forget(workspace, id))
+      ),
+    ofUser: (workspace, user, slice) => records.list(workspace, userGrants(user), slice),
+    keys: (workspace, slice) => records.list(workspace, keyGrants, slice),
+    createKey: Effect.fnUntracedEager(function* (workspace, asked) {
+      const now = instantOf(clock)
+      const id = grantIdOf(entropy.bytes(idLength))
+      const made = makeKey(asked, id, entropy.bytes(apiKeySecretLength), policy, now)
+      const outcome = yield* decide(workspace, id, (found) =>
+        found === undefined
+          ? answerAndKeep(made.grant, made)
+          : // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
+            refuse(keyIdTaken)
+      )
+      return yield* Effect.fromResult(outcome)
+    })
+  }
+}
+
+const settled = <A, E>(result: Result.Result<A, E>): Effect.Effect<A, E> =>
+  Result.isSuccess(result) ? Effect.succeed(result.success) : Effect.fail(result.failure)
+
+const refused = <E>(failure: Result.Failure<unknown, E>): Result.Result<never, E> => Result.fail(failure.failure)
+
+/** A client's own grant is not there: never was, or went with its client, which may be known here for a moment yet. */
+const notBegun = new InvalidClient({ reason: "unknown", triedHeader: false })
+
+const clientGone = Effect.succeed(Result.fail(notBegun))
+
+const unknown = refuse(new InvalidGrant({ reason: "unknown" }))

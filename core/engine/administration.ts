@@ -1,0 +1,160 @@
+import { Effect, type Redacted } from "effect"
+import { isKnown } from "../client/Client.ts"
+import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
+import {
+  credentialLength,
+  type FreshClient,
+  type Registered,
+  type RegistrationFault,
+  register
+} from "../client/register.ts"
+import { type BadKeyTerms, type KeyTerms, type NewKey, readKeyTerms } from "../grant/apiKey.ts"
+import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
+import type { Audit } from "../ports/Audit.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { StorageUnavailable } from "../ports/Storage.ts"
+import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
+import { currentInstant, later } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import { byOf, note, type Occasion, type OwnersOccasion } from "./AuditContext.ts"
+import type { Clients } from "./Clients.ts"
+import type { Grants } from "./Grants.ts"
+import { tidyUp } from "./transact.ts"
+
+export const drawClient = (entropy: Entropy["Service"]): FreshClient => ({
+  id: clientIdOf(entropy.bytes(idLength)),
+  workspaceGrant: grantIdOf(entropy.bytes(idLength)),
+  secret: entropy.bytes(credentialLength),
+  registration: entropy.bytes(credentialLength)
+})
+
+/** A registration, decided and kept. A client that somebody else registers is one that its owner answers for. */
+export const registerClient = Effect.fnUntraced(function* (
+  parts: {
+    readonly audit: Audit["Service"]
+    readonly clients: Clients
+    readonly entropy: Entropy["Service"]
+    readonly policy: Policy
+  },
+  occasion: Occasion,
+  request: RegistrationRequest
+): Effect.fn.Return<
+  Registered & { readonly registrationToken: Redacted.Redacted<string> },
+  RegistrationFault | StorageUnavailable
+> {
+  const now = yield* currentInstant
+  const madeBy = occasion.by === undefined ? "itself" : "owner"
+  const made = yield* Effect.fromResult(register(request, parts.policy, now, drawClient(parts.entropy), madeBy))
+  yield* parts.clients.add(occasion.workspace, made.client).pipe(
+    Effect.catchTag("Conflict", () =>
+      // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
+      Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh client id was taken" }))
+    )
+  )
+  yield* note(parts.audit, occasion, { _tag: "ClientRegistered", client: made.client.id, ...byOf(occasion) })
+  return made
+})
+
+/** Nobody can connect a disabled client, and none of its tokens is accepted, until it is enabled again. */
+export const switchClient = Effect.fnUntraced(function* (
+  parts: { readonly audit: Audit["Service"]; readonly clients: Clients },
+  occasion: OwnersOccasion,
+  id: ClientId,
+  change: "disabled" | "enabled"
+): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
+  const now = yield* currentInstant
+  const disabled = change === "disabled"
+  // As the last look at what is stored found it.
+  const found = { switches: false }
+  const client = yield* parts.clients.change(occasion.workspace, id, (stored) => {
+    found.switches = isKnown(stored, now) && stored.disabled !== disabled
+    return found.switches ? { ...stored, disabled } : stored
+  })
+  if (client === undefined || !isKnown(client, now)) return "unknown"
+  if (!found.switches) return "was_so"
+  yield* note(parts.audit, occasion, { _tag: "ClientChanged", client: id, change, by: occasion.by })
+  return "done"
+})
+
+/** The end of a client, whoever wants it: the client itself (RFC 7592 §2.3), an owner, the command line. */
+export const deleteClient = Effect.fnUntraced(function* (
+  parts: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly grants: Grants },
+  occasion: Occasion,
+  id: ClientId
+): Effect.fn.Return<"deleted" | "unknown", StorageUnavailable> {
+  const { workspace } = occasion
+  // As it is stored: another process may have deleted it a moment ago, and noted that.
+  const client = yield* parts.clients.findStored(workspace, id)
+  if (client === undefined || !isKnown(client, yield* currentInstant)) return "unknown"
+  // The client first: without it nothing that its grants issued is accepted, even if the rest does not come about.
+  yield* parts.clients.remove(workspace, id)
+  yield* note(parts.audit, occasion, { _tag: "ClientDeleted", client: id, ...byOf(occasion) })
+  const { workspaceGrant } = client
+  yield* tidyUp(
+    workspace,
+    parts.grants.removeGrant(workspace, workspaceGrant),
+    "the own grant of a deleted client could not be removed with it, and opens nothing",
+    { client: id, grant: grantMark(workspaceGrant) }
+  )
+  return "deleted"
+})
+
+/** What a person allowed is taken back, by them or on their behalf. It ends once, and that is noted once. */
+export const endGrant = Effect.fnUntraced(function* (
+  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  occasion: OwnersOccasion,
+  id: GrantId
+): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
+  const { by, workspace } = occasion
+  const why = "by_user"
+  const outcome = yield* parts.grants.revokeGrant(workspace, id, why)
+  if (outcome === "revoked") yield* note(parts.audit, occasion, { _tag: "GrantRevoked", grant: grantMark(id), why, by })
+  return outcome
+})
+
+/** Its text is in what this returns and nowhere else. */
+export const createKey = Effect.fnUntraced(function* (
+  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  occasion: OwnersOccasion,
+  asked: KeyTerms
+): Effect.fn.Return<NewKey, BadKeyTerms | StorageUnavailable | Contended> {
+  const { lasts, name } = yield* Effect.fromResult(readKeyTerms(asked))
+  const expiresAt = lasts === undefined ? null : later(yield* currentInstant, lasts)
+  const made = yield* parts.grants.createKey(occasion.workspace, { name, expiresAt })
+  yield* note(parts.audit, occasion, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by: occasion.by })
+  return made
+})
+
+/**
+ * A key with the same name that lasts as long from now, instead of the old one. Of two that rotate one key at once, one
+ * gets a new key. Made before the old one ends: what goes wrong between leaves the old one at work, and beside it at
+ * most one that nobody has seen.
+ */
+export const rotateKey = Effect.fnUntraced(function* (
+  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  occasion: OwnersOccasion,
+  old: Key
+): Effect.fn.Return<NewKey | undefined, StorageUnavailable | Contended> {
+  const { by, workspace } = occasion
+  const now = yield* currentInstant
+  const expiresAt = old.expiresAt === null ? null : later(now, old.expiresAt - old.createdAt)
+  const made = yield* parts.grants.createKey(workspace, { name: old.name, expiresAt })
+  yield* note(parts.audit, occasion, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
+  if ((yield* revokeKey(parts, occasion, old.id)) === "revoked") return made
+  yield* revokeKey(parts, occasion, made.grant.id)
+  return undefined
+})
+
+/** The end of a key, at its next check. A key ends once, and that is noted once. */
+export const revokeKey = Effect.fnUntraced(function* (
+  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  occasion: OwnersOccasion,
+  id: GrantId
+): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
+  const { by, workspace } = occasion
+  const isKeys = (grant: Grant) => ownerOf(grant) === keyGrants
+  const outcome = yield* parts.grants.revokeGrant(workspace, id, "by_owner", isKeys)
+  if (outcome === "revoked") yield* note(parts.audit, occasion, { _tag: "KeyRevoked", grant: grantMark(id), by })
+  return outcome
+})

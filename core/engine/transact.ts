@@ -1,0 +1,235 @@
+import { Effect, Result } from "effect"
+import { hexOf } from "../codec/Base64Url.ts"
+import type { Decision } from "../grant/Decision.ts"
+import type { Grant, Standing } from "../grant/Grant.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { type Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import type { GrantId } from "../rules/Id.ts"
+import type { Instant } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { Contended } from "../rules/Refusal.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { type AtHand, LastWritten, Recent } from "./caches.ts"
+import type { Kept, Records } from "./Records.ts"
+
+const attempts = 16
+/** The first few meet on one machine and are over at once; only a crowd has to be spread out. */
+const attemptsWithoutPause = 4
+const commandLength = 9
+
+const unknownOutcome = new StorageUnavailable({ outcome: "unknown", message: "the outcome of a write is not known" })
+
+const pause = (attempt: number, entropy: Entropy["Service"]) => {
+  if (attempt < attemptsWithoutPause) return Effect.yieldNow
+  const most = Math.min(2 ** (attempt - attemptsWithoutPause), 64)
+  return Effect.sleep(1 + (most * (entropy.bytes(1)[0] ?? 0)) / 255)
+}
+
+/** What a record is to become, by which decision, and on what it was decided. */
+interface Attempt<V, A, E> {
+  readonly kept: Kept<V> | undefined
+  readonly next: V
+  readonly outcome: Result.Result<A, E>
+}
+
+/**
+ * Read, decide, swap; a lost swap decides again on what won. The only code that knows that two requests can meet, and
+ * that an answer of the store can get lost: such a write is looked for by its command id, never repeated blindly.
+ * `written`: what may stand in for the reading, where the decision is one to be kept.
+ */
+export const transact = <V, A, E>(
+  records: Records<V>,
+  entropy: Entropy["Service"],
+  workspace: WorkspaceId,
+  id: string,
+  decide: (value: V | undefined) => Decision<A, E, V>,
+  written?: LastWritten<V>
+): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> => {
+  const transaction: Transaction<V, A, E> = { records, entropy, workspace, id, decide, written }
+  const known = written?.get(workspace, id)
+  const early = known === undefined ? undefined : decide(known.value)
+  if (early?.next !== undefined)
+    return swap(transaction, { kept: known, next: early.next, outcome: early.outcome }, true)
+  return Effect.flatMapEager(records.get(workspace, id), (kept) => {
+    const decision = decide(kept?.value)
+    return decision.next === undefined
+      ? Effect.succeed(decision.outcome)
+      : swap(transaction, { kept, next: decision.next, outcome: decision.outcome }, false)
+  })
+}
+
+interface Transaction<V, A, E> {
+  readonly records: Records<V>
+  readonly entropy: Entropy["Service"]
+  readonly workspace: WorkspaceId
+  readonly id: string
+  readonly decide: (value: V | undefined) => Decision<A, E, V>
+  readonly written: LastWritten<V> | undefined
+}
+
+const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | undefined, next: V, command: string) =>
+  kept === undefined
+    ? records.insert(workspace, next, command)
+    : records.replace(workspace, kept.version, next, command)
+
+type Swapped<A, E> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended>
+
+/** `unread`: decided on what this process wrote last. */
+const swap = <V, A, E>(
+  transaction: Transaction<V, A, E>,
+  attempt: Attempt<V, A, E>,
+  unread: boolean
+): Swapped<A, E> => {
+  const { entropy, records, workspace } = transaction
+  const command = hexOf(entropy.bytes(commandLength))
+  const write = save(records, workspace, attempt.kept, attempt.next, command)
+  return Effect.flatMapEager(Effect.result(write), (written): Swapped<A, E> => {
+    if (Result.isSuccess(written)) return Effect.succeed(won(transaction, attempt, command))
+    const lost = written.failure
+    if (unread && lost._tag === "Conflict") transaction.written?.wasWrong(workspace, transaction.id)
+    return insist(transaction, command, attempt, lost)
+  })
+}
+
+const won = <V, A, E>(
+  { id, workspace, written }: Transaction<V, A, E>,
+  { kept, next: value, outcome }: Attempt<V, A, E>,
+  command: string
+): Result.Result<A, E> => {
+  written?.wrote(workspace, id, { value, version: (kept?.version ?? 0) + 1, command })
+  return outcome
+}
+
+const insist = Effect.fnUntraced(function* <V, A, E>(
+  transaction: Transaction<V, A, E>,
+  command: string,
+  first: Attempt<V, A, E>,
+  firstLoss: Conflict | StorageUnavailable
+) {
+  const { decide, entropy, id, records, workspace, written } = transaction
+  /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
+  let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
+  let attempt = first
+  let lost = firstLoss
+  /** What could not be done after an uncertain write says nothing about that one. */
+  const told = (failure: StorageUnavailable) =>
+    uncertain === undefined ? failure : new StorageUnavailable({ outcome: "unknown", message: failure.message })
+
+  for (let count = 1; ; count++) {
+    written?.forget(workspace, id)
+    if (lost._tag === "StorageUnavailable") {
+      if (lost.outcome === "not_done") return yield* told(lost)
+      uncertain = { version: attempt.kept?.version ?? 0, outcome: attempt.outcome }
+    }
+    if (count === attempts) return yield* uncertain === undefined ? new Contended() : unknownOutcome
+    yield* pause(count, entropy)
+
+    const kept: Kept<V> | undefined = yield* Effect.mapError(records.get(workspace, id), told)
+    if (uncertain !== undefined && kept?.command === command) return uncertain.outcome
+    if (uncertain !== undefined && uncertain.version !== (kept?.version ?? 0)) {
+      // Somebody else has written since, over our write or instead of it: there is no telling.
+      return yield* unknownOutcome
+    }
+    const decision = decide(kept?.value)
+    if (decision.next === undefined) return decision.outcome
+    attempt = { kept, next: decision.next, outcome: decision.outcome }
+    const write = save(records, workspace, kept, decision.next, command)
+    const next = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
+    if (next === undefined) return won(transaction, attempt, command)
+    lost = next
+  }
+})
+
+/**
+ * What comes after the write that decided. Whoever asked is answered by that one: to tell them that it failed would be
+ * untrue, and a second try finds nothing left to do. So a failure goes to the log alone. Answers whether it is tidy.
+ */
+export const tidyUp = (
+  workspace: WorkspaceId,
+  tidying: Effect.Effect<void, StorageUnavailable | Contended>,
+  left: string,
+  about: Readonly<Record<string, string>>
+): Effect.Effect<boolean> =>
+  Effect.catchEager(
+    Effect.mapEager(tidying, () => true),
+    (fault) => Effect.as(Effect.logWarning(left, { workspace, ...about, fault: fault._tag }), false)
+  )
+
+type Step<A, E> = (grant: Grant | undefined) => Decision<A, E>
+type Decided<A, E> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended>
+
+/** Decisions about grants, each on the grant as it is stored; but for clients' own grants, which are at hand for a moment. */
+interface Deciding {
+  readonly decide: <A, E>(workspace: WorkspaceId, id: GrantId, step: Step<A, E>) => Decided<A, E>
+  /**
+   * About a client's own grant, as it was a moment ago. What is issued by one that ended meanwhile is worth nothing,
+   * because every check asks the store.
+   */
+  readonly decideOwn: <A, E>(workspace: WorkspaceId, id: GrantId, step: Step<A, E>, now: Instant) => Decided<A, E>
+  readonly forget: (workspace: WorkspaceId, id: GrantId) => void
+}
+
+const keptAtHand = 10_000
+
+const isStanding = (grant: Grant | undefined): grant is Standing => grant?._tag === "Standing"
+
+export const deciding = (
+  records: Records<Grant>,
+  entropy: Entropy["Service"],
+  policy: Policy,
+  atHand: AtHand
+): Deciding => {
+  const standing = new Recent<Standing>(keptAtHand, policy.clientStaleness)
+  const written = new LastWritten<Grant>(atHand.grants)
+  const forget: Deciding["forget"] = (workspace, id) => {
+    standing.forget(workspace, id)
+    written.forget(workspace, id)
+  }
+
+  const decide: Deciding["decide"] = (workspace, id, step) => {
+    let changed = false
+    const decided = transact(
+      records,
+      entropy,
+      workspace,
+      id,
+      (grant) => {
+        const decision = step(grant)
+        changed = decision.next !== undefined && (isStanding(grant) || isStanding(decision.next))
+        if (changed) standing.forget(workspace, id)
+        return decision
+      },
+      written
+    )
+    // Who read it while it was being written may have read it as it was.
+    return Effect.mapEager(decided, (outcome) => {
+      if (changed) standing.forget(workspace, id)
+      return outcome
+    })
+  }
+
+  const readAndDecide: Deciding["decideOwn"] = (workspace, id, step, now) => {
+    const before = standing.forgotten
+    let read: Grant | undefined
+    const decided = decide(workspace, id, (grant) => {
+      read = grant
+      return step(grant)
+    })
+    return Effect.mapEager(decided, (outcome) => {
+      if (isStanding(read)) standing.remember(workspace, id, read, now, before)
+      return outcome
+    })
+  }
+
+  return {
+    decide,
+    decideOwn: (workspace, id, step, now) => {
+      const known = standing.get(workspace, id, now)
+      const decision = known === undefined ? undefined : step(known)
+      return decision === undefined || decision.next !== undefined
+        ? readAndDecide(workspace, id, step, now)
+        : Effect.succeed(decision.outcome)
+    },
+    forget
+  }
+}

@@ -1,0 +1,14 @@
+import { Effect } from "effect"
+import { type Allowance, type Limiter, networkOf } from "../ports/Limiter.ts"
+import type { TooManyRequests } from "../rules/Refusal.ts"
+import type { Call } from "./Route.ts"
+
+/** Takes from the share of the address that a request came from; where the runtime knows none, nothing is counted. */
+export const takeOfAddress = (
+  limiter: Limiter["Service"],
+  call: Call,
+  allowance: Allowance
+): Effect.Effect<void, TooManyRequests> =>
+  call.request.peer === undefined
+    ? Effect.void
+    : limiter.take({ allowance, workspace: call.workspace.id, of: networkOf(call.request.peer) })

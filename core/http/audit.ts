@@ -1,0 +1,41 @@
+import { Effect } from "effect"
+import { note, type Occasion, type OwnersOccasion } from "../engine/AuditContext.ts"
+import type { Actor, Audit, AuditEvent } from "../ports/Audit.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Refusal } from "../rules/Refusal.ts"
+import type { Call, Parts } from "./Route.ts"
+
+/** What a request leads to, by nobody but its client. */
+export const occasionOf = ({ requestId, workspace }: Call): Occasion => ({ requestId, workspace: workspace.id })
+
+export const occasionBy = (call: Call, by: Actor): OwnersOccasion => ({ ...occasionOf(call), by })
+
+export const noteOf = (parts: Pick<Parts, "audit">, call: Call, event: AuditEvent): Effect.Effect<void> =>
+  note(parts.audit, occasionOf(call), event)
+
+export const reasonOf = (fault: Refusal | StorageUnavailable): string | null => {
+  if (fault._tag === "StorageUnavailable") return `${fault.outcome}: ${fault.message}`
+  if (fault._tag === "TooManyRequests") return fault.limit
+  return "reason" in fault ? fault.reason : null
+}
+
+/** The exact reason of a refusal, for the operator: in the log and the audit stream, under the request's id. */
+export const refused = (
+  audit: Audit["Service"],
+  call: Call,
+  fault: Refusal | StorageUnavailable
+): Effect.Effect<void> => {
+  const reason = reasonOf(fault)
+  const noted = { requestId: call.requestId, endpoint: call.endpoint, refusal: fault._tag, reason }
+  if (fault._tag === "StorageUnavailable") return Effect.logError("the storage did not answer", noted)
+  const record = (event: AuditEvent) =>
+    audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
+  const told = () =>
+    Effect.andThen(
+      Effect.logInfo("refused", noted),
+      record({ _tag: "Refused", endpoint: call.endpoint, refusal: fault._tag, reason })
+    )
+  if (fault._tag !== "InvalidGrant" || fault.ended === undefined) return told()
+  // The grant first: a sink may take an event at once.
+  return Effect.andThen(record({ _tag: "GrantRevoked", grant: fault.ended, why: fault.reason }), told())
+}

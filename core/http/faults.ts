@@ -1,0 +1,233 @@
+import { Match } from "effect"
+import type { CommonError } from "../pages/CommonErrors.ts"
+import * as Errors from "../pages/CommonErrors.ts"
+import { rateLimitedPage } from "../pages/ErrorPage.ts"
+import type { Pages } from "../ports/Pages.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Refusal, TooManyRequests, UntrustedRequest } from "../rules/Refusal.ts"
+import { authorizeAt, basePath, consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
+import { empty, json, noStore, secretJson } from "./answer.ts"
+import { readForm } from "./form.ts"
+import type { HeaderPairs, HttpResponse } from "./Http.ts"
+import type { Call, ErrorForm } from "./Route.ts"
+
+/** What a refusal looks like from outside. */
+interface Wire {
+  readonly status: number
+  readonly error: string
+  readonly description: string
+  readonly headers?: HeaderPairs
+}
+
+const row = (status: number, error: string, description: string, headers?: HeaderPairs): Wire =>
+  headers === undefined ? { status, error, description } : { status, error, description, headers }
+
+/**
+ * RFC 6749 §4.1.2.1 and §5.2, 6750 §3.1, 7591 §3.2.2, 8707 §2: the one table from a refusal to the wire. A tag without
+ * a row does not compile. Reasons that would tell a guesser how close the guess came share one description.
+ */
+export const toWire = (refusal: Refusal): Wire =>
+  Match.valueTags(refusal, {
+    InvalidRequest: ({ message }) => row(400, "invalid_request", message),
+    InvalidClient: ({ triedHeader }) =>
+      row(
+        401,
+        "invalid_client",
+        "The client is not known, or did not show its own secret by its own method.",
+        triedHeader ? [["www-authenticate", 'Basic realm="oauth"']] : undefined
+      ),
+    InvalidGrant: () =>
+      row(
+        400,
+        "invalid_grant",
+        "The code or token is not valid, has expired, was used or revoked, or is not this client's."
+      ),
+    InvalidScope: ({ reason }) =>
+      reason === "wider_than_granted"
+        ? row(400, "invalid_scope", "The scope is wider than what was granted.")
+        : row(400, "invalid_scope", "None of these scopes can be granted to this client."),
+    InvalidTarget: ({ reason }) =>
+      reason === "wider_than_granted"
+        ? row(400, "invalid_target", "The resource is wider than what was granted.")
+        : row(400, "invalid_target", "The resource is not one of this server's."),
+    UnauthorizedClient: () => row(400, "unauthorized_client", "The client may not use this grant type."),
+    UnsupportedGrantType: () => row(400, "unsupported_grant_type", "The server does not know this grant type."),
+    UnsupportedResponseType: () => row(400, "unsupported_response_type", "The server answers response_type=code only."),
+    AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
+    UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
+    ForgedForm: () => row(403, "access_denied", "The form was not sent from this server's own page."),
+    OwnersOnly: () => row(403, "access_denied", "Only owners of the workspace can do this."),
+    NoSuchRoute: ({ reason }) =>
+      reason === "method"
+        ? row(405, "invalid_request", "The method is not one of this endpoint's.")
+        : row(404, "not_found", "There is nothing at this address."),
+    InvalidRedirectUri: ({ message }) => row(400, "invalid_redirect_uri", message),
+    InvalidClientMetadata: ({ message }) => row(400, "invalid_client_metadata", message),
+    TokenRequired: () => row(401, "invalid_token", "An access token is needed."),
+    InvalidToken: () => row(401, "invalid_token", "The access token is not valid, has expired or was revoked."),
+    InsufficientScope: () => row(403, "insufficient_scope", "The access token does not reach this far."),
+    RegistrationRefused: ({ reason }) =>
+      reason === "closed"
+        ? row(403, "access_denied", "Clients are registered by the owners of this workspace.")
+        : row(401, "invalid_token", "Registering here takes an initial access token.", [
+            ["www-authenticate", "Bearer"]
+          ]),
+    Contended: () =>
+      row(503, "temporarily_unavailable", "Too many requests met on one record. Try again.", retryAfter(1)),
+    TooManyRequests: ({ retryAfterSeconds }) =>
+      row(429, "temporarily_unavailable", "Too many requests. Try again later.", retryAfter(retryAfterSeconds)),
+    Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1))
+  })
+
+const retryAfter = (seconds: number): HeaderPairs => [["retry-after", String(seconds)]]
+
+const storageAway: Wire = row(
+  503,
+  "temporarily_unavailable",
+  "The server cannot reach its storage. Try again.",
+  retryAfter(2)
+)
+
+export const faultToWire = (fault: Refusal | StorageUnavailable): Wire =>
+  fault._tag === "StorageUnavailable" ? storageAway : toWire(fault)
+
+/** Refused as OAuth's endpoints refuse. */
+export const oauthError = (fault: Refusal | StorageUnavailable): HttpResponse => {
+  const wire = faultToWire(fault)
+  return secretJson(wire.status, { error: wire.error, error_description: wire.description }, wire.headers)
+}
+
+const quoted = (text: string): string => `"${text.replace(/["\\]/g, "")}"`
+
+/**
+ * RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. `resource`: its path
+ * below the issuer, where it goes by a name of its own.
+ */
+export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavailable, resource = ""): HttpResponse =>
+  bearerRefusal(endpointUrl(workspace, "/.well-known/oauth-protected-resource") + resource, fault)
+
+/** The same for a resource server of its own, whose metadata stands elsewhere. */
+export const bearerRefusal = (metadataUrl: string, fault: Refusal | StorageUnavailable): HttpResponse => {
+  const metadata = `resource_metadata=${quoted(metadataUrl)}`
+  if (fault._tag === "TokenRequired") {
+    return empty(401, [["www-authenticate", `Bearer ${metadata}`], ...noStore])
+  }
+  const wire = faultToWire(fault)
+  const body = { error: wire.error, error_description: wire.description }
+  if (wire.status !== 401 && wire.status !== 403) return json(wire.status, body, [...noStore, ...(wire.headers ?? [])])
+  const challenge = [
+    `error=${quoted(wire.error)}`,
+    `error_description=${quoted(wire.description)}`,
+    ...(fault._tag === "InsufficientScope" ? [`scope=${quoted(fault.needed.join(" "))}`] : []),
+    metadata
+  ]
+  return secretJson(wire.status, body, [["www-authenticate", `Bearer ${challenge.join(", ")}`]])
+}
+
+const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
+  const { clientId = "", redirectUri = "" } = refusal
+  switch (refusal.reason) {
+    case "client_unknown":
+      return Errors.unknownClient(clientId)
+    case "client_disabled":
+      return Errors.clientDisabled(clientId)
+    case "redirect_uri_not_registered":
+      return Errors.redirectUriMismatch(clientId, redirectUri)
+    case "client_missing":
+      return Errors.badRequest("The parameter client_id is missing.")
+    case "client_repeated":
+      return Errors.badRequest("The parameter client_id came more than once.")
+    case "redirect_uri_missing":
+      return Errors.badRequest(
+        "The parameter redirect_uri is missing. It is needed even where only one is registered.",
+        [["client_id", clientId]]
+      )
+    case "redirect_uri_repeated":
+      return Errors.badRequest("The parameter redirect_uri came more than once.", [["client_id", clientId]])
+  }
+}
+
+const unreadable = (fault: Refusal): Errors.CommonError => {
+  const wire = faultToWire(fault)
+  return Errors.notUnderstood(wire.status, wire.description)
+}
+
+/** The page of a form is at the form's own path, but for consent: that one opens from the request that it answers. */
+const startAgainAt = (call: Call): string | undefined => {
+  if (call.path !== consentPath) return basePath(call.workspace.issuer) + call.path
+  const form = readForm(call.request)
+  const asked = form._tag === "Success" ? form.success.get("request") : undefined
+  return asked === undefined ? undefined : `${authorizeAt(call.workspace)}?${asked}`
+}
+
+/** What a person reads about a refusal. */
+const faultWords = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, call: Call): Errors.CommonError => {
+  const base = basePath(call.workspace.issuer)
+  switch (fault._tag) {
+    case "UntrustedRequest":
+      return untrusted(fault)
+    case "InvalidRequest":
+      return fault.reason === "request_too_long" ? Errors.requestTooLong(fault.message) : unreadable(fault)
+    case "ForgedForm":
+      return Errors.formExpired(startAgainAt(call))
+    case "OwnersOnly":
+      return Errors.ownersOnly(`${base}/settings`)
+    case "NoSuchRoute":
+      return fault.reason === "method" ? Errors.openedDifferently(`${base}/`) : Errors.pageNotFound(`${base}/`)
+    case "StorageUnavailable":
+    case "Contended":
+    case "Overloaded":
+      return Errors.unavailable
+    default:
+      return unreadable(fault)
+  }
+}
+
+/** What slows down guessing has a limit for each thing that it counts: `sign_in_pair`, `sign_in_login` … */
+const isOfSignIn = (limit: string): boolean => limit === "sign_in" || limit.startsWith("sign_in_")
+
+const tooMany = (pages: Pages["Service"], call: Call, fault: TooManyRequests): HttpResponse =>
+  pages.show(call.workspace, 429, (place) =>
+    rateLimitedPage(place, {
+      retryAfterSeconds: fault.retryAfterSeconds,
+      of: isOfSignIn(fault.limit) ? "attempts to sign in" : "requests",
+      requestId: call.requestId
+    })
+  )
+
+/** An error in words for people, under its own status, with the id by which an operator finds the request. */
+export const commonErrorPage = (pages: Pages["Service"], call: Call, { status, ...words }: CommonError): HttpResponse =>
+  pages.error(call.workspace, status, { ...words, requestId: call.requestId })
+
+/** A refusal as a person reads it. */
+export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | StorageUnavailable): HttpResponse => {
+  if (fault._tag === "TooManyRequests") return tooMany(pages, call, fault)
+  const response = commonErrorPage(pages, call, faultWords(fault, call))
+  const headers = faultToWire(fault).headers ?? []
+  return { ...response, headers: [...response.headers, ...headers] }
+}
+
+/** A fault in the form of the route that it came up on. */
+export const answerFault = (
+  pages: Pages["Service"],
+  call: Call,
+  form: ErrorForm,
+  fault: Refusal | StorageUnavailable
+): HttpResponse => {
+  switch (form) {
+    case "oauth":
+      return fault._tag === "InvalidToken" || fault._tag === "TokenRequired"
+        ? bearerError(call.workspace, fault)
+        : oauthError(fault)
+    case "bearer":
+      return bearerError(call.workspace, fault)
+    case "page":
+      return faultPage(pages, call, fault)
+  }
+}
+
+/** A fault of ours tells nothing of itself. */
+export const broken = secretJson(500, {
+  error: "server_error",
+  error_description: "Something went wrong on our side."
+})

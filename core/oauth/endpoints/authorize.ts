@@ -1,0 +1,94 @@
+import { Effect } from "effect"
+import { takeOfAddress } from "../../http/addressLimit.ts"
+import { seeOther } from "../../http/answer.ts"
+import { refused } from "../../http/audit.ts"
+import { faultPage } from "../../http/faults.ts"
+import type { HttpResponse } from "../../http/Http.ts"
+import type { Call, EndpointOf, Parts } from "../../http/Route.ts"
+import { comeBackTo, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
+import type { ConsentPage } from "../../pages/Consent.ts"
+import { allowances } from "../../ports/Limiter.ts"
+import { type authorizeContract, returnRefusal } from "../../request/AuthorizationRequest.ts"
+import { type Interaction, interaction } from "../../request/interaction.ts"
+import { InvalidRequest } from "../../rules/Refusal.ts"
+
+const isEverything = (resource: string, call: Call): boolean => resource === call.workspace.issuer
+
+/** All that a person has to know to say yes or no. `comeBackTo` is the authorization request, for who is somebody else. */
+export const consentModel = (
+  parts: Parts,
+  call: Call,
+  { form, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
+  comeBackTo: string
+): ConsentPage => ({
+  client: {
+    id: request.client.id,
+    name: request.client.about.client_name,
+    redirectUri: request.target,
+    registeredItself: request.client.madeBy === "itself",
+    registeredAt: request.client.createdAt
+  },
+  scopes: parts.policy.scopes
+    .filter((scope) => request.scope.includes(scope.name))
+    .map((scope) => ({ scope: scope.name, words: scope.meaning, byDefault: request.scopeByDefault })),
+  ...(request.resource === null || isEverything(request.resource, call) ? {} : { resource: request.resource }),
+  account: signedIn.label,
+  switchAccount: (parts.owner.switchAt ?? parts.owner.signInAt)(call.workspace, comeBackTo),
+  ...form,
+  now: call.now
+})
+
+const consentPageFor = (page: string, query: string): string =>
+  `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(wellFormed(query))}`
+
+const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
+  switch (next._tag) {
+    case "Page":
+      return faultPage(parts.pages, call, next.refusal)
+    case "Redirect":
+      return seeOther(returnRefusal(next.returned, call.workspace.issuer))
+    case "NeedsLogin":
+      return seeOther(parts.owner.signInAt(call.workspace, comeBackTo(call)))
+    case "NeedsConsent":
+      return parts.pages.consentAt === undefined
+        ? parts.pages.consent(call.workspace, consentModel(parts, call, next, comeBackTo(call)))
+        : seeOther(consentPageFor(parts.pages.consentAt, call.request.query))
+  }
+}
+
+const refusalOf = (next: Interaction) =>
+  next._tag === "Page" ? next.refusal : next._tag === "Redirect" ? next.returned.refusal : undefined
+
+/**
+ * Signed in or not: whoever reads the consent page may be somebody else, or take so long that the session ends, and a
+ * request that depended on it would fail at some and not at others.
+ */
+const tooLong = new InvalidRequest({
+  reason: "request_too_long",
+  message: "The request is longer than 12 KiB, as it is encoded in the address of the sign-in page."
+})
+
+/** What a request comes to, for somebody who asks no more often than they may. */
+export const asked = Effect.fnUntraced(function* (parts: Parts, call: Call) {
+  yield* takeOfAddress(parts.limiter, call, allowances.authorize)
+  const next = yield* interaction(parts, call)
+  if ((next._tag === "NeedsLogin" || next._tag === "NeedsConsent") && !fitsSignIn(comeBackTo(call))) {
+    return yield* tooLong
+  }
+  if (next._tag === "NeedsConsent") {
+    yield* parts.limiter.take({
+      allowance: allowances.account,
+      workspace: call.workspace.id,
+      of: next.signedIn.user
+    })
+  }
+  const refusal = refusalOf(next)
+  if (refusal !== undefined) yield* refused(parts.audit, call, refusal)
+  return next
+})
+
+/** RFC 6749 §3.1. */
+export const authorizeEndpoint =
+  (parts: Parts): EndpointOf<typeof authorizeContract> =>
+  (call) =>
+    Effect.map(asked(parts, call), (next) => draw(parts, call, next))

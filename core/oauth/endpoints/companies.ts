@@ -1,0 +1,46 @@
+import { Effect, Schema } from "effect"
+import { json, noStore } from "../../http/answer.ts"
+import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
+import { guard } from "../presented/guard.ts"
+
+const companyScopes = ["api"] as const
+
+const Companies = Schema.Struct({
+  data: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, domain: Schema.String })),
+  as: Schema.Struct({
+    kind: Schema.Literals(["user", "workspace", "api_key"]),
+    user: Schema.optionalKey(Schema.String)
+  })
+}).annotate({ identifier: "Companies" })
+type Companies = typeof Companies.Type
+
+export const companiesContract = {
+  id: "companies",
+  heading: "Resources",
+  summary: "The example resource",
+  description: "What a product's own API looks like behind the guard.",
+  callers: [{ shows: "token", scopes: companyScopes }, { shows: "apiKey" }],
+  answers: [{ description: "Some companies.", like: () => json(200, {}, noStore), body: Companies }],
+  faults: [TokenRequired, InvalidToken, InsufficientScope, StorageUnavailable]
+} as const satisfies Contract
+
+const companies = [
+  { id: "1", name: "Acme", domain: "acme.example" },
+  { id: "2", name: "Globex", domain: "globex.example" }
+] as const
+
+const needed = { scopes: companyScopes }
+
+/** The example resource: what a product's own API looks like behind the guard. */
+export const companiesEndpoint =
+  (parts: Parts): EndpointOf<typeof companiesContract> =>
+  (call) =>
+    Effect.mapEager(guard(parts.grants, call.workspace, call.request, needed, call.now), (principal) => {
+      const as: Companies["as"] =
+        principal._tag === "User"
+          ? { kind: "user", user: principal.user }
+          : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
+      return json(200, { data: companies, as } satisfies Companies, noStore)
+    })

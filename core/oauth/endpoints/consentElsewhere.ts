@@ -1,0 +1,134 @@
+import { Effect } from "effect"
+import { secretJson } from "../../http/answer.ts"
+import { refused } from "../../http/audit.ts"
+import { oauthError } from "../../http/faults.ts"
+import { readParameters } from "../../http/form.ts"
+import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
+import type { Call, Endpoint, Parts, Route } from "../../http/Route.ts"
+import { comeBackTo } from "../../http/returnUrl.ts"
+import { clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
+import { returnRefusal } from "../../request/AuthorizationRequest.ts"
+import type { Interaction } from "../../request/interaction.ts"
+import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
+import { asked, consentModel } from "./authorize.ts"
+import { type ConsentDecision, consentDecision } from "./consent.ts"
+
+/** What a consent page of the host's own is told: what to show, or where the browser has to go instead. */
+export type ConsentAsked =
+  | {
+      readonly state: "consent"
+      readonly client: {
+        readonly id: string
+        /** Chosen by who registered it, so it proves nothing; without what could trick a reader. */
+        readonly name: string
+        readonly returnsTo: ReturnAddress
+        /** False where an owner of the workspace made it. */
+        readonly registeredItself: boolean
+        /** In milliseconds since 1970. */
+        readonly registeredAt?: number
+      }
+      readonly scopes: ReadonlyArray<{ readonly scope: string; readonly words: string; readonly byDefault: boolean }>
+      readonly resource?: string
+      readonly account: string
+      /** For "Not you?". */
+      readonly switchAccount: string
+      /** To be posted to `{issuer}/consent/answer`, with `decision` (`approve` or `deny`). */
+      readonly form: { readonly csrf: string; readonly ticket: string; readonly request: string }
+    }
+  | { readonly state: "sign_in" | "refused"; readonly continueTo: string }
+
+/** What the answer came to. Where there is a `continueTo`, the browser has to go there. */
+export type ConsentTold =
+  | { readonly state: "sign_in" | "done" | "waiting"; readonly continueTo: string }
+  | { readonly state: "used" | "expired"; readonly continueTo?: never }
+
+/** The authorization request as the browser would make it, by itself. */
+const authorizing = (call: Call, query: string): Call => {
+  const { headers, peer } = call.request
+  const path = authorizeAt(call.workspace)
+  return { ...call, request: { method: "GET", path, query, headers, body: "", peer } }
+}
+
+const tellAsked = (parts: Parts, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {
+  switch (next._tag) {
+    case "NeedsLogin":
+      return { state: "sign_in", continueTo: parts.owner.signInAt(call.workspace, comeBackTo(call)) }
+    case "Redirect":
+      return { state: "refused", continueTo: returnRefusal(next.returned, call.workspace.issuer) }
+    case "NeedsConsent": {
+      const { client, csrf, now: _, request, ticket, ...page } = consentModel(parts, call, next, comeBackTo(call))
+      const { name, redirectUri, ...known } = client
+      return {
+        state: "consent",
+        client: { ...known, name: clientName(name), returnsTo: returnAddress(redirectUri) },
+        ...page,
+        form: { csrf, ticket, request }
+      }
+    }
+  }
+}
+
+const tellDecision = (decision: ConsentDecision): ConsentTold => {
+  switch (decision._tag) {
+    case "SignIn":
+      return { state: "sign_in", continueTo: decision.at }
+    case "Return":
+      return { state: "done", continueTo: decision.to }
+    case "Answered":
+      return decision.page.answer
+  }
+}
+
+/** The host's page may be of another origin than the issuer: that one reads what is told here, and no other. */
+const readers = (call: Call, consentAt: string): HeaderPairs => {
+  const { issuer } = call.workspace
+  const { origin } = new URL(consentAt, issuer)
+  const own: HeaderPairs = [
+    ["vary", "Origin"],
+    ["cross-origin-resource-policy", "same-origin"]
+  ]
+  return origin === new URL(issuer).origin || call.request.headers.get("origin") !== origin
+    ? own
+    : [
+        ...own,
+        ["access-control-allow-origin", origin],
+        ["access-control-allow-credentials", "true"],
+        ["access-control-expose-headers", "Retry-After, X-Request-Id"]
+      ]
+}
+
+/** Told as JSON, refusals too, to the page that asks. */
+const toldBy = (
+  parts: Parts,
+  consentAt: string,
+  endpoint: (call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Endpoint>>>
+): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const answer = yield* Effect.catch(endpoint(call), (fault) =>
+      Effect.as(refused(parts.audit, call, fault), oauthError(fault))
+    )
+    return { ...answer, headers: [...answer.headers, ...readers(call, consentAt)] }
+  })
+
+/** For a host that has its consent page elsewhere. Without one these routes are not there. */
+export const consentElsewhere = (parts: Parts): ReadonlyArray<Route> => {
+  const { consentAt } = parts.pages
+  if (consentAt === undefined) return []
+  const model = toldBy(
+    parts,
+    consentAt,
+    Effect.fnUntraced(function* (call) {
+      const query = readParameters(call.request.query).parameters.get("request") ?? ""
+      const request = authorizing(call, query)
+      const next = yield* asked(parts, request)
+      return next._tag === "Page" ? oauthError(next.refusal) : secretJson(200, tellAsked(parts, request, next))
+    })
+  )
+  const answer = toldBy(parts, consentAt, (call) =>
+    Effect.map(consentDecision(parts, call), (decision) => secretJson(200, tellDecision(decision)))
+  )
+  return [
+    { path: `${consentPath}/model`, match: "exact", methods: { GET: model }, errors: "page", cors: false },
+    { path: `${consentPath}/answer`, match: "exact", methods: { POST: answer }, errors: "page", cors: false }
+  ]
+}

@@ -1,0 +1,44 @@
+import { Effect, Schema } from "effect"
+import { makeReadiness } from "../../engine/Readiness.ts"
+import { json, noStore } from "../../http/answer.ts"
+import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+
+const says = <Word extends string>(word: Word) => Schema.Struct({ status: Schema.Literal(word) })
+
+export const livenessContract = {
+  id: "liveness",
+  heading: "Health",
+  summary: "Whether the process runs",
+  callers: [{ shows: "nothing" }],
+  answers: [{ description: "It runs.", like: () => json(200, {}, noStore), body: says("ok") }],
+  faults: []
+} as const satisfies Contract
+
+export const readinessContract = {
+  id: "readiness",
+  heading: "Health",
+  summary: "Whether the process can do its work",
+  callers: [{ shows: "nothing" }],
+  answers: [
+    {
+      description: "Its storage answers, and takes what is written.",
+      like: () => json(200, {}, noStore),
+      body: says("ready")
+    }
+  ],
+  faults: [StorageUnavailable]
+} as const satisfies Contract
+
+/** The process runs and answers. */
+export const livenessEndpoint: EndpointOf<typeof livenessContract> = () =>
+  Effect.succeed(json(200, { status: "ok" }, noStore))
+
+/** The process can do its work: the storage answers, and takes what is written. */
+export const readinessEndpoint = (parts: Parts): EndpointOf<typeof readinessContract> => {
+  const ready = makeReadiness(parts.storage)
+  return Effect.fnUntraced(function* (call) {
+    yield* ready(call.workspace.id)
+    return json(200, { status: "ready" }, noStore)
+  })
+}

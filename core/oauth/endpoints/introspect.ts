@@ -1,0 +1,205 @@
+import { Effect, Result, Schema } from "effect"
+import type { Known } from "../../engine/Grants.ts"
+import type { Principal } from "../../grant/Principal.ts"
+import { secretJson, type Written } from "../../http/answer.ts"
+import { refused } from "../../http/audit.ts"
+import { readerOf, type Sent, sentForm } from "../../http/form.ts"
+import type { Call, Contract, EndpointOf, FaultOf, Parts } from "../../http/Route.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { type ClientId, type GrantId, grantMark } from "../../rules/Id.ts"
+import type { Instant } from "../../rules/Instant.ts"
+import { InvalidClient, InvalidRequest, InvalidToken, TokenRequired, TooManyRequests } from "../../rules/Refusal.ts"
+import type { Resource } from "../../rules/Resource.ts"
+import { formatScopes, type Scopes } from "../../rules/Scope.ts"
+import type { WorkspaceId } from "../../workspace/Workspace.ts"
+import { authenticateAgain, authenticateClient, besidesClient, clientFields } from "../clients/authenticateClient.ts"
+import { isBearer, readBearer } from "../presented/guard.ts"
+
+/** RFC 7662 §2.1. The kind of a token stands in its text, so the hint is taken and not needed. */
+const IntrospectToken = Schema.Struct({
+  token: Schema.String.annotate({ description: "An access token, a refresh token or an API key." }),
+  token_type_hint: Schema.optionalKey(Schema.String.annotate({ description: "Not needed." })),
+  ...clientFields
+}).annotate({ identifier: "IntrospectToken" })
+
+/** RFC 7662 §2.2. */
+const LiveToken = Schema.Struct({
+  active: Schema.Literal(true),
+  iss: Schema.String,
+  sub: Schema.String.annotate({ description: "The person; or the client, or the workspace, that acts for itself." }),
+  client_id: Schema.optionalKey(Schema.String.annotate({ description: "An API key has none." })),
+  scope: Schema.String,
+  token_type: Schema.optionalKey(Schema.Literal("Bearer").annotate({ description: "A refresh token has none." })),
+  exp: Schema.optionalKey(
+    Schema.Int.annotate({ description: "In seconds since 1970; left out where it never expires." })
+  ),
+  aud: Schema.optionalKey(Schema.String.annotate({ description: "The resource that it is for (RFC 8707)." })),
+  principal: Schema.Literals(["User", "Workspace", "ApiKey"]).annotate({
+    description: "Which of the three is calling."
+  }),
+  grant: Schema.String.annotate({ description: "What the audit stream calls that which the token came from." })
+}).annotate({ identifier: "LiveToken" })
+
+const DeadToken = Schema.Struct({ active: Schema.Literal(false) }).annotate({
+  identifier: "DeadToken",
+  description: "Not good, not there, or not the asking client's own."
+})
+
+const Introspected = Schema.Union([LiveToken, DeadToken])
+type Introspected = typeof Introspected.Type
+
+export const introspectContract = {
+  id: "introspect",
+  heading: "OAuth",
+  summary: "Ask what a token is worth",
+  description:
+    "RFC 7662: a client learns about its own tokens; a resource server, by an API key of the workspace, about all.",
+  form: IntrospectToken,
+  callers: [{ shows: "apiKey" }, { shows: "clientSecret" }, { shows: "nothing" }],
+  answers: [{ description: "What the token is worth now.", like: () => secretJson(200, {}), body: Introspected }],
+  faults: [InvalidRequest, InvalidClient, TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable]
+} as const satisfies Contract
+
+const read = readerOf(besidesClient(introspectContract.form.fields))
+
+/** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
+type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
+
+const resourceServer = (
+  parts: Parts,
+  call: Call,
+  authorization: string
+): Effect.Effect<Asker, TokenRequired | InvalidToken | StorageUnavailable> => {
+  const text = readBearer(authorization)
+  if (Result.isFailure(text)) return Effect.fail(text.failure)
+  return Effect.flatMapEager(
+    parts.grants.check(call.workspace.id, text.success, call.now),
+    (principal): Effect.Effect<Asker, InvalidToken> =>
+      principal._tag === "ApiKey"
+        ? Effect.succeed({ _tag: "ResourceServer" })
+        : Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
+  )
+}
+
+const asker = (parts: Parts, call: Call, sent: Sent): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
+  const authorization = call.request.headers.get("authorization")
+  return authorization !== null && authorization !== undefined && isBearer(authorization)
+    ? resourceServer(parts, call, authorization)
+    : Effect.mapEager(authenticateClient(parts, call, sent), (by) => ({ _tag: "Client", client: by.client.id }))
+}
+
+const inactive = { active: false } as const
+
+const seconds = (millis: number): number => Math.floor(millis / 1000)
+
+/** What introspection tells, whatever kind of thing it was asked about. */
+interface Facts {
+  readonly principal: Principal["_tag"]
+  readonly subject: string
+  readonly grant: GrantId
+  readonly client: ClientId | undefined
+  readonly scope: Scopes
+  readonly resource: Resource | null
+  readonly expiresAt: Instant | null
+  /** A refresh token is not for bearing. */
+  readonly bearer: boolean
+}
+
+const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
+  if (known.kind === "refresh") {
+    const { id: grant, client, scope, resource, subject } = known.grant
+    const { expiresAt } = known.token
+    return subject._tag === "User"
+      ? { principal: "User", subject: subject.id, grant, client, scope, resource, expiresAt, bearer: false }
+      : { principal: "Workspace", subject: client, grant, client, scope, resource, expiresAt, bearer: false }
+  }
+  const by = known.principal
+  const { grant, scope, resource, expiresAt } = by
+  switch (by._tag) {
+    case "User":
+      return { principal: "User", subject: by.user, grant, client: by.client, scope, resource, expiresAt, bearer: true }
+    case "Workspace":
+      return {
+        principal: "Workspace",
+        subject: by.client,
+        grant,
+        client: by.client,
+        scope,
+        resource,
+        expiresAt,
+        bearer: true
+      }
+    case "ApiKey":
+      return {
+        principal: "ApiKey",
+        subject: workspace,
+        grant,
+        client: undefined,
+        scope,
+        resource,
+        expiresAt,
+        bearer: true
+      }
+  }
+}
+
+/**
+ * RFC 7662 §2.2; and for guards in other processes `principal`, which of the three is calling, and `grant`, by which
+ * they know it again in the audit stream.
+ */
+const describe = (call: Call, facts: Facts): Written<Extract<Introspected, { readonly active: true }>> => ({
+  active: true,
+  iss: call.workspace.issuer,
+  sub: facts.subject,
+  client_id: facts.client,
+  scope: formatScopes(facts.scope),
+  token_type: facts.bearer ? "Bearer" : undefined,
+  exp: facts.expiresAt === null ? undefined : seconds(facts.expiresAt),
+  aud: facts.resource ?? undefined,
+  principal: facts.principal,
+  grant: grantMark(facts.grant)
+})
+
+const inactiveAnswer = secretJson(200, inactive)
+
+/**
+ * Whoever asks may have been deleted or disabled since it was let in, and proves nothing then. With a client goes its own
+ * grant, of which nothing is known afterwards, not even whose it was.
+ */
+const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
+  reason === "client_gone" || reason === "client_disabled" || reason === "unknown"
+
+/** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
+export const introspectEndpoint =
+  (parts: Parts): EndpointOf<typeof introspectContract> =>
+  (call) => {
+    const sent = sentForm(call.request)
+    if (Result.isFailure(sent)) return Effect.fail(sent.failure)
+    return Effect.flatMapEager(
+      asker(parts, call, sent.success),
+      (who): ReturnType<EndpointOf<typeof introspectContract>> => {
+        const form = read(sent.success)
+        if (Result.isFailure(form)) return Effect.fail(form.failure)
+        const answered = Effect.mapEager(
+          parts.grants.examine(call.workspace.id, form.success.token, call.now),
+          (known) => {
+            const facts = factsOf(call.workspace.id, known)
+            // A resource server asks because somebody bears it there.
+            if (who._tag === "ResourceServer" && facts.bearer) {
+              parts.usage.saw("grant", call.workspace.id, facts.grant, call.now)
+            }
+            return who._tag === "Client" && facts.client !== who.client
+              ? inactiveAnswer
+              : secretJson(200, describe(call, facts))
+          }
+        )
+        return Effect.catchEager(answered, (fault) => {
+          if (fault._tag === "StorageUnavailable") return Effect.fail(fault)
+          const toldInactive = Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
+          return who._tag === "Client" && mayBeOfAsker(fault)
+            ? Effect.flatMapEager(authenticateAgain(parts, call, sent.success), () => toldInactive)
+            : toldInactive
+        })
+      }
+    )
+  }

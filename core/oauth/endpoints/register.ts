@@ -1,0 +1,226 @@
+import { Effect, Option, Redacted, Result, Schema } from "effect"
+import { type Client, ClientInformation, isKnown } from "../../client/Client.ts"
+import { RegistrationRequest, readRegistration } from "../../client/RegistrationRequest.ts"
+import { clientInformation, issuedSecret, reregister } from "../../client/register.ts"
+import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
+import { takeOfAddress } from "../../http/addressLimit.ts"
+import { empty, noStore, secretJson } from "../../http/answer.ts"
+import { noteOf, occasionOf } from "../../http/audit.ts"
+import { isJson } from "../../http/form.ts"
+import type { HttpResponse } from "../../http/Http.ts"
+import type { Call, Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { allowances } from "../../ports/Limiter.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { ClientId, readClientId } from "../../rules/Id.ts"
+import {
+  Contended,
+  InvalidClientMetadata,
+  InvalidRedirectUri,
+  InvalidRequest,
+  InvalidToken,
+  RegistrationRefused,
+  TokenRequired,
+  TooManyRequests
+} from "../../rules/Refusal.ts"
+import { digestOf, sameDigest } from "../../rules/Secret.ts"
+import { endpointUrl } from "../../workspace/Workspace.ts"
+import { readBearer } from "../presented/guard.ts"
+
+const RegisterClient = RegistrationRequest.annotate({
+  identifier: "RegisterClient",
+  description: "RFC 7591 §2. A member that is null or an empty text counts as one that was not sent."
+})
+
+/** RFC 7592 §2.2: all of it anew, and whom it is about. */
+const UpdateClient = Schema.Struct({
+  ...RegistrationRequest.fields,
+  client_id: Schema.String.annotate({ description: "The one of the address." }),
+  client_secret: Schema.optionalKey(Schema.String.annotate({ description: "If it is there, the client's own." }))
+}).annotate({ identifier: "UpdateClient", description: "RFC 7592 §2.2. What is left out is taken back." })
+
+const Seconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** RFC 7591 §3.2.1 and RFC 7592 §3. */
+const RegisteredClient = Schema.Struct({
+  ...ClientInformation.fields,
+  client_secret: Schema.optionalKey(Schema.String.annotate({ description: "Shown where it is new, and never again." })),
+  client_secret_expires_at: Schema.optionalKey(Seconds.annotate({ description: "0 is never." })),
+  registration_client_uri: Schema.String.annotate({ format: "uri" }),
+  registration_access_token: Schema.String
+}).annotate({ identifier: "RegisteredClient" })
+type RegisteredClient = typeof RegisteredClient.Type
+
+const registered = (status: number, description: string) =>
+  ({ description, like: () => secretJson(status, {}), body: RegisteredClient }) as const
+
+export const registerContract = {
+  id: "registerClient",
+  heading: "Registration",
+  summary: "Register an application",
+  description: "RFC 7591. Whether it takes an initial access token is for the server to say.",
+  json: RegisterClient,
+  callers: [{ shows: "nothing" }, { shows: "initialToken" }],
+  answers: [registered(201, "The client, its secret, and the token that looks after it.")],
+  faults: [
+    InvalidRequest,
+    InvalidClientMetadata,
+    InvalidRedirectUri,
+    RegistrationRefused,
+    TooManyRequests,
+    StorageUnavailable
+  ],
+  // Where registration is closed, the document has no such operation.
+  spares: (fault) => fault._tag === "RegistrationRefused" && fault.reason === "closed"
+} as const satisfies Contract
+
+const own = {
+  heading: "Registration",
+  below: { name: "client_id", schema: ClientId, description: "The client." },
+  callers: [{ shows: "registrationToken" }]
+} as const
+
+export const readRegistrationContract = {
+  id: "readClient",
+  summary: "Read a registration",
+  description: "RFC 7592 §2.1.",
+  answers: [registered(200, "The client, without its secret.")],
+  faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
+  ...own
+} as const satisfies Contract
+
+export const updateRegistrationContract = {
+  id: "updateClient",
+  summary: "Change a registration",
+  description: "RFC 7592 §2.2.",
+  json: UpdateClient,
+  answers: [registered(200, "The client as it is now.")],
+  faults: [
+    TokenRequired,
+    InvalidToken,
+    InvalidRequest,
+    InvalidClientMetadata,
+    InvalidRedirectUri,
+    TooManyRequests,
+    Contended,
+    StorageUnavailable
+  ],
+  ...own
+} as const satisfies Contract
+
+export const deleteRegistrationContract = {
+  id: "deleteClient",
+  summary: "Delete a registration",
+  description: "RFC 7592 §2.3. Everything that was granted to the client ends with it.",
+  answers: [{ description: "It is gone.", like: () => empty(204, noStore) }],
+  faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
+  ...own
+} as const satisfies Contract
+
+export const registerPath = "/oauth/register"
+
+const registrationUri = (call: Call, client: Client): string =>
+  `${endpointUrl(call.workspace, registerPath)}/${client.id}`
+
+const information = (
+  status: number,
+  call: Call,
+  client: Client,
+  registrationToken: Redacted.Redacted<string>,
+  secret: Option.Option<Redacted.Redacted<string>>
+): HttpResponse =>
+  secretJson(status, {
+    ...clientInformation(client),
+    ...(Option.isSome(secret) ? { client_secret: Redacted.value(secret.value) } : {}),
+    // RFC 7591 §3.2.1: required where a secret is issued; 0 is never.
+    ...(client.credential._tag === "Secret" ? { client_secret_expires_at: 0 } : {}),
+    registration_client_uri: registrationUri(call, client),
+    registration_access_token: Redacted.value(registrationToken)
+  } satisfies RegisteredClient)
+
+const readBody = Effect.fnUntraced(function* (call: Call) {
+  if (!isJson(call.request)) {
+    const message = "The body has to be application/json."
+    return yield* new InvalidRequest({ reason: "wrong_content_type", message })
+  }
+  return yield* Effect.fromResult(readRegistration(call.request.body))
+})
+
+const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
+  Option.map(Result.getSuccess(readBearer(call.request.headers.get("authorization"))), (text) =>
+    Redacted.make(text, { label: "registration token" })
+  )
+
+/** RFC 7591 §3. */
+export const registerEndpoint = (parts: Parts): EndpointOf<typeof registerContract> =>
+  Effect.fnUntraced(function* (call) {
+    yield* takeOfAddress(parts.limiter, call, allowances.register)
+    yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
+    const request = yield* readBody(call)
+    const made = yield* registerClient(parts, occasionOf(call), request)
+    return information(201, call, made.client, made.registrationToken, made.secret)
+  })
+
+/** RFC 7592 §2: whoever holds the registration access token may look after the registration, nobody else. */
+const ownClient = Effect.fnUntraced(function* (parts: Parts, call: Call) {
+  const token = bearer(call)
+  if (Option.isNone(token)) return yield* new TokenRequired()
+  const id = readClientId(call.path.slice(registerPath.length + 1))
+  const client = Option.isNone(id) ? undefined : yield* parts.clients.find(call.workspace.id, id.value)
+  const matches = sameDigest(digestOf(Redacted.value(token.value)), client?.registration ?? digestOf(""))
+  if (client === undefined || !isKnown(client, call.now) || !matches) {
+    return yield* new InvalidToken({ reason: client === undefined ? "client_gone" : "bad_secret" })
+  }
+  if (client.disabled) return yield* new InvalidToken({ reason: "client_disabled" })
+  yield* parts.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: client.id })
+  return { client, token: token.value }
+})
+
+export const readRegistrationEndpoint = (parts: Parts): EndpointOf<typeof readRegistrationContract> =>
+  Effect.fnUntraced(function* (call) {
+    const { client, token } = yield* ownClient(parts, call)
+    return information(200, call, client, token, Option.none())
+  })
+
+export const updateRegistrationEndpoint = (parts: Parts): EndpointOf<typeof updateRegistrationContract> =>
+  Effect.fnUntraced(function* (call) {
+    const { client, token } = yield* ownClient(parts, call)
+    const request = yield* readBody(call)
+    yield* claimsToBe(client, call.request.body)
+    const fresh = drawClient(parts.entropy)
+    const isOpen = yield* Effect.isSuccess(parts.registration.permit(call.workspace, undefined))
+    const again = (current: Client) => reregister(current, request, parts.policy, fresh, isOpen)
+    // Decided once for the answer and again, with the same draw, on what is stored by then.
+    yield* Effect.fromResult(again(client))
+    const stored = yield* parts.clients.change(call.workspace.id, client.id, (current) =>
+      Result.match(again(current), { onFailure: () => current, onSuccess: ({ client }) => client })
+    )
+    if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
+    yield* noteOf(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
+    return information(200, call, stored, token, issuedSecret(stored, fresh))
+  })
+
+const { client_id: OwnId, client_secret: OwnSecret } = updateRegistrationContract.json.fields
+const readOwnId = Schema.decodeUnknownOption(OwnId)
+const readOwnSecret = Schema.decodeUnknownOption(OwnSecret)
+
+/** RFC 7592 §2.2: the body names the client that it is for, and a secret in it has to be the client's own. */
+const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidClientMetadata> => {
+  // `readBody` has read it as an object before.
+  const members = JSON.parse(body) as { readonly [name: string]: unknown }
+  const fault = (message: string) => Effect.fail(new InvalidClientMetadata({ message }))
+  if (!Option.contains(readOwnId(members.client_id), client.id))
+    return fault("The member client_id is not this client's.")
+  if (members.client_secret === undefined || members.client_secret === null) return Effect.void
+  const digest = client.credential._tag === "Secret" ? client.credential.digest : ""
+  const secret = readOwnSecret(members.client_secret)
+  return Option.isSome(secret) && sameDigest(digestOf(secret.value), digest)
+    ? Effect.void
+    : fault("The member client_secret is not this client's.")
+}
+
+export const deleteRegistrationEndpoint = (parts: Parts): EndpointOf<typeof deleteRegistrationContract> =>
+  Effect.fnUntraced(function* (call) {
+    const { client } = yield* ownClient(parts, call)
+    yield* deleteClient(parts, occasionOf(call), client.id)
+    return empty(204, noStore)
+  })

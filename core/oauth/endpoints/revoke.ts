@@ -1,0 +1,47 @@
+import { Effect, Schema } from "effect"
+import { secretJson } from "../../http/answer.ts"
+import { noteOf } from "../../http/audit.ts"
+import { readerOf, sentForm } from "../../http/form.ts"
+import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { grantMark } from "../../rules/Id.ts"
+import { Contended, InvalidClient, InvalidRequest, TooManyRequests } from "../../rules/Refusal.ts"
+import { authenticateClient, besidesClient, clientFields } from "../clients/authenticateClient.ts"
+
+/** RFC 7009 §2.1. The kind of a token stands in its text, so the hint is taken and not needed. */
+const RevokeToken = Schema.Struct({
+  token: Schema.String.annotate({ description: "A refresh token, which ends its whole grant, or an access token." }),
+  token_type_hint: Schema.optionalKey(Schema.String.annotate({ description: "Not needed." })),
+  ...clientFields
+}).annotate({ identifier: "RevokeToken" })
+
+const Revoked = Schema.Record(Schema.String, Schema.Never).annotate({
+  identifier: "Revoked",
+  description: "Nothing: the answer is the same whatever the token was."
+})
+
+export const revokeContract = {
+  id: "revoke",
+  heading: "OAuth",
+  summary: "Give a token back",
+  description: "RFC 7009: a client revokes one of its own tokens. What is not its own is left as it is, and not told.",
+  form: RevokeToken,
+  callers: [{ shows: "clientSecret" }, { shows: "nothing" }],
+  answers: [{ description: "It is not good any more, or never was.", like: () => secretJson(200, {}), body: Revoked }],
+  faults: [InvalidRequest, InvalidClient, TooManyRequests, Contended, StorageUnavailable]
+} as const satisfies Contract
+
+const read = readerOf(besidesClient(revokeContract.form.fields))
+
+/** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
+export const revokeEndpoint = (parts: Parts): EndpointOf<typeof revokeContract> =>
+  Effect.fnUntracedEager(function* (call) {
+    const sent = yield* Effect.fromResult(sentForm(call.request))
+    const by = yield* authenticateClient(parts, call, sent)
+    const { token } = yield* Effect.fromResult(read(sent))
+    const grant = yield* parts.grants.revokeToken(call.workspace.id, by, token)
+    if (grant !== undefined) {
+      yield* noteOf(parts, call, { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant) })
+    }
+    return secretJson(200, {})
+  })

@@ -1,0 +1,41 @@
+import { Effect, Option, Schema } from "effect"
+import { secretJson } from "../../http/answer.ts"
+import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
+import { guard } from "../presented/guard.ts"
+
+const profileScopes = ["profile"] as const
+
+export const Person = Schema.Struct({
+  sub: Schema.String,
+  name: Schema.optionalKey(Schema.String),
+  email: Schema.optionalKey(Schema.String),
+  email_verified: Schema.optionalKey(Schema.Boolean),
+  picture: Schema.optionalKey(Schema.String)
+}).annotate({ identifier: "Person" })
+export type Person = typeof Person.Type
+
+const userinfo = {
+  heading: "Resources",
+  summary: "Who the token speaks for",
+  description: "The profile of the person; a token without one has none to show.",
+  callers: [{ shows: "token", scopes: profileScopes }],
+  answers: [{ description: "The person.", like: () => secretJson(200, {}), body: Person }],
+  faults: [TokenRequired, InvalidToken, InsufficientScope, StorageUnavailable]
+} as const
+
+export const userinfoContract = { id: "userinfo", ...userinfo } as const satisfies Contract
+export const userinfoByPostContract = { id: "userinfoByPost", ...userinfo } as const satisfies Contract
+
+const needs = { scopes: profileScopes }
+
+/** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
+export const userinfoEndpoint = (parts: Parts): EndpointOf<typeof userinfoContract> =>
+  Effect.fnUntracedEager(function* (call) {
+    const principal = yield* guard(parts.grants, call.workspace, call.request, needs, call.now)
+    if (principal._tag !== "User") return yield* new InsufficientScope({ needed: needs.scopes })
+    const profile = yield* parts.owner.profile(call.workspace, principal.user)
+    if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
+    return secretJson(200, profile.value satisfies Person)
+  })

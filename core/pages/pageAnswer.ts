@@ -1,0 +1,81 @@
+import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
+import { render } from "./Html.ts"
+import { type Document, type Place, shell } from "./Layout.ts"
+import { stylesheetOf } from "./stylesheet.ts"
+import type { Logo, Theme } from "./Theme.ts"
+
+/** As the policy names it: one address, not all of its host. */
+const imageSource = (logo: Logo | undefined): ReadonlyArray<string> =>
+  logo === undefined ? [] : logo.startsWith("/") ? ["'self'"] : logo.startsWith("data:") ? [] : [logo]
+
+const policy = (document: Document, theme: Theme): string =>
+  [
+    "default-src 'none'",
+    `style-src ${stylesheetOf(theme).source}`,
+    `img-src ${[...new Set(["data:", ...[theme.logo, theme.dark?.logo].flatMap(imageSource)])].join(" ")}`,
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    ...(document.formsEnd === "here" ? ["form-action 'self'"] : [])
+  ].join("; ")
+
+/** A page as an answer, with everything that keeps a browser from doing more with it than showing it. */
+export const page = (
+  status: number,
+  document: Document,
+  options: {
+    readonly place: Place
+    /** What the endpoint adds: `Set-Cookie`, the request id. */
+    readonly headers?: HeaderPairs
+  }
+): HttpResponse => ({
+  status,
+  headers: [
+    ["content-type", "text/html; charset=utf-8"],
+    ["content-security-policy", policy(document, options.place.theme)],
+    ["x-frame-options", "DENY"],
+    ["referrer-policy", "no-referrer"],
+    ["cache-control", "no-store"],
+    ["x-content-type-options", "nosniff"],
+    ["permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"],
+    ["cross-origin-resource-policy", "same-origin"],
+    ...(document.opener === "cut" ? ([["cross-origin-opener-policy", "same-origin"]] as const) : []),
+    ...(document.headers ?? []),
+    ...(options.headers ?? [])
+  ],
+  body: render(shell(options.place, document))
+})
+
+/** What a page that somebody approves something on is never without, whoever drew it. */
+const always: HeaderPairs = [
+  ["x-frame-options", "DENY"],
+  ["cache-control", "no-store"],
+  ["x-content-type-options", "nosniff"]
+]
+
+const isAlways = (name: string): boolean => always.some(([kept]) => kept === name)
+
+/** RFC 9110 §5.1, §5.5: what else is there would be thrown at whoever writes the answer, and bring a Node process down. */
+const isHeader = ([name, value]: HeaderPairs[number]): boolean =>
+  /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+
+const canBeSent = ({ headers, status }: HttpResponse): boolean =>
+  Number.isInteger(status) && status >= 200 && status < 600 && headers.every(isHeader)
+
+/** A page of the host's own: not framed, stored or sniffed, whatever it says itself; its own policy stands beside ours. */
+export const ownPage = (drawn: HttpResponse): HttpResponse => {
+  // A defect, as everything that a host's page throws: logged, and answered as a fault of the server's own.
+  if (!canBeSent(drawn)) throw new TypeError("a page of the host's has a status or a header that cannot be sent")
+  const { body, headers, status } = drawn
+  const own = headers.map(([name, value]) => [name.toLowerCase(), value] as const).filter(([name]) => !isAlways(name))
+  return {
+    status,
+    headers: [
+      ...own,
+      ...always,
+      // Of several policies each has to allow what happens, so this one takes nothing from theirs.
+      ["content-security-policy", "frame-ancestors 'none'; base-uri 'none'"],
+      ...(own.some(([name]) => name === "referrer-policy") ? [] : [["referrer-policy", "no-referrer"] as const])
+    ],
+    body
+  }
+}

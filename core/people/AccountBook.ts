@@ -1,0 +1,195 @@
+import { Effect, type Result } from "effect"
+import { base64Url } from "../codec/Base64Url.ts"
+import { type Listed, recordsOf } from "../engine/Records.ts"
+import { transact } from "../engine/transact.ts"
+import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { idLength, type UserId } from "../rules/Id.ts"
+import { type Instant, later } from "../rules/Instant.ts"
+import { Contended } from "../rules/Refusal.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import {
+  type Account,
+  AccountRefusal,
+  type Active,
+  accountKind,
+  accountsOwner,
+  type Email,
+  type Leaving,
+  loginIdOf,
+  loginKind,
+  type Role,
+  reservedFor,
+  userIdOf
+} from "./Account.ts"
+
+export interface Opening {
+  /** Drawn beforehand where a link is to open one account and no more. */
+  readonly id: UserId
+  readonly email: Email
+  readonly name: string | null
+  readonly role: Role
+  /** The hash of it. */
+  readonly password: string
+  readonly signedInAt: Instant | null
+}
+
+type Storing = StorageUnavailable | Contended
+
+/** The accounts of a workspace, and the logins that lead to them. */
+export interface AccountBook {
+  readonly newId: () => UserId
+  readonly find: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Account | undefined, StorageUnavailable>
+  readonly byEmail: (workspace: WorkspaceId, email: Email) => Effect.Effect<Active | undefined, StorageUnavailable>
+  /** `link_spent` where the id has been used, `email_taken` where the email signs in to another account. */
+  readonly open: (
+    workspace: WorkspaceId,
+    opening: Opening,
+    now: Instant
+  ) => Effect.Effect<Active, AccountRefusal | Storing>
+  /** Changes an account that is active; `undefined` where there is none, or where the change declines. */
+  readonly change: (
+    workspace: WorkspaceId,
+    id: UserId,
+    change: (account: Active) => Account | undefined
+  ) => Effect.Effect<Account | undefined, Storing>
+  readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Account>, StorageUnavailable>
+  /** The id opens no account any more; `false` where it already did. */
+  readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
+  /** The way back out of `Leaving`: the person can sign in again. */
+  readonly restore: (workspace: WorkspaceId, person: Leaving) => Effect.Effect<void, Storing>
+  /** The way on: nothing is left but the id, which stays taken. */
+  readonly forget: (workspace: WorkspaceId, person: Leaving, now: Instant) => Effect.Effect<void, Storing>
+}
+
+const attemptLength = 9
+const claims = 8
+
+export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["Service"]): AccountBook => {
+  const accounts = recordsOf(storage, accountKind)
+  const logins = recordsOf(storage, loginKind)
+
+  const find = (workspace: WorkspaceId, id: UserId) => Effect.map(accounts.get(workspace, id), (kept) => kept?.value)
+
+  const decided = <A, E>(outcome: Effect.Effect<Result.Result<A, E>, Storing>) =>
+    Effect.flatMap(outcome, Effect.fromResult)
+
+  /** Whoever reserved the id before and got no further cannot get further now. */
+  const reserve = (workspace: WorkspaceId, id: UserId, attempt: string, now: Instant) =>
+    decided(
+      transact(accounts, entropy, workspace, id, (account: Account | undefined) =>
+        account === undefined || account._tag === "Reserved"
+          ? answerAndKeep<undefined, Account>(
+              { _tag: "Reserved", id, attempt, until: later(now, reservedFor) },
+              undefined
+            )
+          : refuse(new AccountRefusal({ reason: "link_spent" }))
+      )
+    )
+
+  /** Whether a login that leads to this account is free to lead elsewhere; from then on its opening cannot succeed. */
+  const isFree = Effect.fnUntraced(function* (workspace: WorkspaceId, holder: UserId, email: Email) {
+    const attempt = base64Url(entropy.bytes(attemptLength))
+    return yield* decided(
+      transact(accounts, entropy, workspace, holder, (account: Account | undefined) => {
+        if (account === undefined || account._tag === "Gone") return answer(true)
+        if (account._tag === "Reserved") return answerAndKeep<boolean, Account>({ ...account, attempt }, true)
+        // An owner may have to be taken back; a member never is.
+        const isLeft = account._tag === "Leaving" && account.role === "member"
+        return answer(isLeft || account.email !== email)
+      })
+    )
+  })
+
+  const claim = Effect.fnUntraced(function* (workspace: WorkspaceId, email: Email, id: UserId) {
+    const login = loginIdOf(email)
+    for (let round = 0; round < claims; round++) {
+      const kept = yield* logins.get(workspace, login)
+      const holder = kept?.value.account ?? null
+      if (holder === id) return
+      if (holder !== null && !(yield* isFree(workspace, holder, email))) {
+        return yield* new AccountRefusal({ reason: "email_taken" })
+      }
+      const claimed = yield* decided(
+        transact(logins, entropy, workspace, login, (now) =>
+          (now?.account ?? null) === holder
+            ? answerAndKeep({ id: login, account: id, vacatedAt: null }, true)
+            : answer(now?.account === id)
+        )
+      )
+      if (claimed) return
+    }
+    return yield* new Contended()
+  })
+
+  const activate = (workspace: WorkspaceId, active: Active, attempt: string) =>
+    decided(
+      transact(accounts, entropy, workspace, active.id, (account: Account | undefined) =>
+        account?._tag === "Reserved" && account.attempt === attempt
+          ? answerAndKeep<Active, Account>(active, active)
+          : refuse(new AccountRefusal({ reason: account?._tag === "Reserved" ? "email_taken" : "link_spent" }))
+      )
+    )
+
+  /** Whether they were still leaving: another process may have let them back in, or forgotten them. */
+  const leave = (workspace: WorkspaceId, id: UserId, next: (person: Leaving) => Account) =>
+    decided(
+      transact(accounts, entropy, workspace, id, (account) =>
+        account?._tag === "Leaving" ? answerAndKeep(next(account), true) : answer(false)
+      )
+    )
+
+  /** Tidies up: a login whose account is gone is free in any case. */
+  const vacate = (workspace: WorkspaceId, email: Email, account: UserId, now: Instant) =>
+    decided(
+      transact(logins, entropy, workspace, loginIdOf(email), (login) =>
+        login?.account === account
+          ? answerAndKeep({ ...login, account: null, vacatedAt: now }, undefined)
+          : answer(undefined)
+      )
+    )
+
+  return {
+    newId: () => userIdOf(entropy.bytes(idLength)),
+    find,
+    byEmail: Effect.fnUntraced(function* (workspace, email) {
+      const login = (yield* logins.get(workspace, loginIdOf(email)))?.value
+      // Looked for in any case: a stranger's email takes as many reads as a member's.
+      const account = yield* find(workspace, login?.account ?? nobody)
+      return account?._tag === "Active" && account.email === email ? account : undefined
+    }),
+    open: Effect.fnUntraced(function* (workspace, opening, now) {
+      const attempt = base64Url(entropy.bytes(attemptLength))
+      yield* reserve(workspace, opening.id, attempt, now)
+      yield* claim(workspace, opening.email, opening.id)
+      const active: Active = { _tag: "Active", ...opening, epoch: 1, createdAt: now }
+      return yield* activate(workspace, active, attempt)
+    }),
+    change: (workspace, id, change) =>
+      decided(
+        transact(accounts, entropy, workspace, id, (account) => {
+          const next = account?._tag === "Active" ? change(account) : undefined
+          return next === undefined ? answer(undefined) : answerAndKeep(next, next)
+        })
+      ),
+    list: (workspace, slice) => accounts.list(workspace, accountsOwner, slice),
+    block: (workspace, id, now) =>
+      decided(
+        transact(accounts, entropy, workspace, id, (account: Account | undefined) =>
+          account === undefined || account._tag === "Reserved"
+            ? answerAndKeep<boolean, Account>({ _tag: "Gone", id, at: now }, true)
+            : answer(account._tag === "Gone")
+        )
+      ),
+    restore: (workspace, person) =>
+      Effect.asVoid(leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" }))),
+    forget: Effect.fnUntraced(function* (workspace, { id, email }, now) {
+      const gone = yield* leave(workspace, id, () => ({ _tag: "Gone", id, at: now }))
+      if (gone) yield* vacate(workspace, email, id, now)
+    })
+  }
+}
+
+/** An id that is never drawn: it is shorter. */
+const nobody = userIdOf(new Uint8Array(1))

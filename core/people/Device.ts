@@ -1,0 +1,57 @@
+import { Option } from "effect"
+import { base64Url } from "../codec/Base64Url.ts"
+import type { HttpRequest } from "../http/Http.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { hasPassed, type Instant, later } from "../rules/Instant.ts"
+import { type Digest, sameDigest } from "../rules/Secret.ts"
+import type { Sealer, SealKey } from "../token/KeyRing.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
+import { type Cookie, readCookie, setCookie } from "./Cookie.ts"
+
+/**
+ * What stays in a browser in which somebody signed in: no right to anything, but a throttle of its own, so that whoever
+ * guesses elsewhere keeps nobody out here (OWASP: Slow Down Online Guessing Attacks with Device Cookies).
+ */
+const deviceCookie: Cookie = {
+  purpose: "device",
+  form: /^[0-9a-f]{8}\.[A-Za-z0-9_-]{22}\.[0-9a-z]{1,11}\.[A-Za-z0-9_-]{43}$/
+}
+
+const day = 24 * 60 * 60 * 1000
+/** What browsers keep a cookie at most (RFC 6265bis §5.5). */
+const deviceTtl = 400 * day
+const nonceLength = 16
+const utf8 = new TextEncoder()
+
+const macOf = (sealer: Sealer, key: SealKey, workspace: Workspace, login: Digest, nonce: string, at: string) =>
+  base64Url(sealer.mac(key, workspace.id, "session", utf8.encode(`device ${login} ${nonce} ${at}`)))
+
+export const rememberDevice = (
+  sealer: Sealer,
+  entropy: Entropy["Service"],
+  workspace: Workspace,
+  login: Digest,
+  now: Instant
+) => {
+  const nonce = base64Url(entropy.bytes(nonceLength))
+  const at = now.toString(36)
+  const mac = macOf(sealer, sealer.first, workspace, login, nonce, at)
+  return setCookie(workspace, deviceCookie, `${sealer.first.id}.${nonce}.${at}.${mac}`, deviceTtl)
+}
+
+/** The name of this browser, if this login was signed in to here before. */
+export const knownDevice = (
+  sealer: Sealer,
+  workspace: Workspace,
+  request: HttpRequest,
+  login: Digest,
+  now: Instant
+): Option.Option<string> =>
+  Option.flatMap(readCookie(workspace, request, deviceCookie), (value) => {
+    const [keyId = "", nonce = "", at = "", mac = ""] = value.split(".")
+    const key = sealer.find(keyId)
+    if (key === undefined || !sameDigest(mac, macOf(sealer, key, workspace, login, nonce, at))) return Option.none()
+    // We wrote the moment ourselves: the MAC says so.
+    const since = Number.parseInt(at, 36) as Instant
+    return hasPassed(later(since, deviceTtl), now) ? Option.none() : Option.some(nonce)
+  })

@@ -1,0 +1,101 @@
+import { Effect, Redacted, Schema } from "effect"
+import { base64Url } from "../codec/Base64Url.ts"
+import { type Listed, type RecordKind, recordsOf } from "../engine/Records.ts"
+import { transact } from "../engine/transact.ts"
+import { answer, answerAndKeep } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { UserId } from "../rules/Id.ts"
+import { hasPassed, Instant } from "../rules/Instant.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import { Digest, digestOf } from "../rules/Secret.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { Email, Role } from "./Account.ts"
+
+const born = {
+  /** The digest of the secret in its address. */
+  id: Digest,
+  /** The one account that it can open: that there is one per id makes the link work once. */
+  account: UserId,
+  createdAt: Instant,
+  expiresAt: Instant
+}
+
+/** An address that opens one account. */
+export const Link = Schema.TaggedUnion({
+  SetUp: born,
+  Invitation: {
+    ...born,
+    role: Role,
+    /** No other is accepted; `null`: whoever has the link may choose. */
+    email: Schema.NullOr(Email),
+    invitedBy: Schema.String
+  }
+})
+export type Link = typeof Link.Type
+export type Invitation = typeof Link.cases.Invitation.Type
+
+const linksOwner = (tag: Link["_tag"]): string => (tag === "SetUp" ? "set-up" : "invitations")
+
+export const linkKind: RecordKind<Link> = {
+  kind: "link",
+  schema: Link,
+  version: 1,
+  upcast: [],
+  id: (link) => link.id,
+  owner: (link) => linksOwner(link._tag),
+  expiresAt: (link) => link.expiresAt
+}
+
+export interface Links {
+  /** The secret is for the address that is shown once. */
+  readonly make: (
+    workspace: WorkspaceId,
+    link: (id: Digest) => Link
+  ) => Effect.Effect<
+    { readonly secret: Redacted.Redacted<string>; readonly link: Link },
+    StorageUnavailable | Contended
+  >
+  /** Nothing where it never was, was taken back, or has expired. */
+  readonly find: (
+    workspace: WorkspaceId,
+    secret: string,
+    now: Instant
+  ) => Effect.Effect<Link | undefined, StorageUnavailable>
+  readonly byId: (workspace: WorkspaceId, id: Digest) => Effect.Effect<Link | undefined, StorageUnavailable>
+  readonly remove: (workspace: WorkspaceId, id: Digest) => Effect.Effect<void, StorageUnavailable>
+  readonly list: (
+    workspace: WorkspaceId,
+    tag: Link["_tag"],
+    slice: Slice
+  ) => Effect.Effect<Listed<Link>, StorageUnavailable>
+}
+
+const secretLength = 32
+const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
+
+export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service"]): Links => {
+  const records = recordsOf(storage, linkKind)
+  const byId = (workspace: WorkspaceId, id: Digest) => Effect.map(records.get(workspace, id), (kept) => kept?.value)
+
+  return {
+    make: Effect.fnUntraced(function* (workspace, make) {
+      const secret = base64Url(entropy.bytes(secretLength))
+      const link = make(digestOf(secret))
+      const kept = yield* transact(records, entropy, workspace, link.id, (found: Link | undefined) =>
+        found === undefined ? answerAndKeep(link, undefined) : answer(undefined)
+      )
+      yield* Effect.fromResult(kept)
+      return { secret: Redacted.make(secret, { label: "link" }), link }
+    }),
+    find: (workspace, secret, now) =>
+      isLinkSecret(secret)
+        ? Effect.map(byId(workspace, digestOf(secret)), (link) =>
+            link === undefined || hasPassed(link.expiresAt, now) ? undefined : link
+          )
+        : Effect.succeed(undefined),
+    byId,
+    remove: (workspace, id) => records.remove(workspace, id),
+    list: (workspace, tag, slice) => records.list(workspace, linksOwner(tag), slice)
+  }
+}

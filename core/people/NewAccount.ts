@@ -1,0 +1,112 @@
+import { field, hidden } from "../pages/Field.ts"
+import { type Html, html } from "../pages/Html.ts"
+import { card, type Document, type Place, problemLine } from "../pages/Layout.ts"
+import { emailLength, passwordBytes, personNameLength } from "./Account.ts"
+
+/** What is wrong with an answer, by field; `form` is what belongs to none. */
+export interface NewAccountProblems {
+  readonly name?: string
+  readonly email?: string
+  readonly password?: string
+  readonly form?: string
+}
+
+/** What the pages that make an account ask: `name`, `email`, `password`, with `csrf` and the link's `token`. */
+export interface NewAccount {
+  readonly csrf: string
+  /** The secret of the one-time link that led here. */
+  readonly token: string
+  /** The shortest password that is accepted. */
+  readonly passwordLength: number
+  readonly name?: string
+  readonly email?: string
+  readonly problems?: NewAccountProblems
+}
+
+const hasProblem = (problems: NewAccountProblems | undefined): boolean =>
+  problems !== undefined && Object.values(problems).some((problem) => problem !== undefined)
+
+const firstProblem = (problems: NewAccountProblems | undefined): "name" | "email" | "password" | undefined =>
+  (["name", "email", "password"] as const).find((field) => problems?.[field] !== undefined)
+
+const newAccountForm = (
+  model: NewAccount,
+  form: { readonly action: string; readonly submit: string; readonly emailIsGiven: boolean }
+): Html => {
+  const wrong = firstProblem(model.problems)
+  return html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
+<form method="post" action="${form.action}">
+${hidden({ csrf: model.csrf, token: model.token })}
+${field({
+  label: "Your name",
+  name: "name",
+  type: "text",
+  autocomplete: "name",
+  value: model.name,
+  problem: model.problems?.name,
+  autofocus: wrong === undefined || wrong === "name",
+  maxlength: personNameLength
+})}
+${field({
+  label: "Email",
+  name: "email",
+  type: "email",
+  autocomplete: "username",
+  value: model.email,
+  readonly: form.emailIsGiven,
+  problem: model.problems?.email,
+  autofocus: wrong === "email",
+  hint: form.emailIsGiven ? "The invitation is for this address." : "You sign in with it.",
+  maxlength: emailLength
+})}
+${field({
+  label: "Password",
+  name: "password",
+  type: "password",
+  autocomplete: "new-password",
+  problem: model.problems?.password,
+  autofocus: wrong === "password",
+  hint: `At least ${model.passwordLength} characters. A few words in a row work well.`,
+  minlength: model.passwordLength,
+  maxlength: passwordBytes
+})}
+<button class="button primary wide" type="submit">${form.submit}</button>
+</form>`
+}
+
+/** The first owner, from the link that the first start prints. Posts to `{base}/set-up`. */
+type SetUpPage = NewAccount
+
+export const setUpPage = (place: Place, model: SetUpPage): Document => ({
+  title: hasProblem(model.problems) ? "Problem: Set up" : "Set up",
+  formsEnd: "here",
+  opener: "kept",
+  body: card(
+    place,
+    html`<h1>Set up <bdi>${place.name}</bdi></h1>
+<p class="lead">You are the first one here. This makes your account and makes you an owner.</p>
+${newAccountForm(model, { action: `${place.base}/set-up`, submit: "Create the first account", emailIsGiven: false })}
+<p class="aside">The link that brought you here works once.</p>`
+  )
+})
+
+/** Posts to `{base}/invite`. */
+interface AcceptInvitePage extends NewAccount {
+  readonly role: "owner" | "member"
+  /** Who invited: their label. */
+  readonly invitedBy: string
+  /** The invitation names the address, and no other is accepted. */
+  readonly emailIsGiven: boolean
+}
+
+export const acceptInvitePage = (place: Place, model: AcceptInvitePage): Document => ({
+  title: hasProblem(model.problems) ? "Problem: Join" : "Join",
+  formsEnd: "here",
+  opener: "kept",
+  body: card(
+    place,
+    html`<h1>Join <bdi>${place.name}</bdi></h1>
+<p class="lead"><bdi class="name">${model.invitedBy}</bdi> invited you as ${model.role === "owner" ? "an owner" : "a member"}. Choose how you sign in.</p>
+${newAccountForm(model, { action: `${place.base}/invite`, submit: "Create account", emailIsGiven: model.emailIsGiven })}`
+  )
+})

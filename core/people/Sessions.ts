@@ -1,0 +1,93 @@
+import { Effect, Option, Redacted, Schema } from "effect"
+import { base64Url } from "../codec/Base64Url.ts"
+import { eachOf } from "../engine/lists.ts"
+import { type RecordKind, recordsOf } from "../engine/Records.ts"
+import { transact } from "../engine/transact.ts"
+import { answer, answerAndKeep } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { UserId } from "../rules/Id.ts"
+import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import { Digest, digestOf } from "../rules/Secret.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+
+/** A browser that signed in. Its id is the digest of the cookie's secret: a copy of the store opens no session. */
+export const Session = Schema.Struct({
+  id: Digest,
+  account: UserId,
+  epoch: Schema.Int,
+  createdAt: Instant,
+  expiresAt: Instant
+})
+export type Session = typeof Session.Type
+
+export const sessionsOwner = (account: UserId): string => `account:${account}`
+
+export const sessionKind: RecordKind<Session> = {
+  kind: "session",
+  schema: Session,
+  version: 1,
+  upcast: [],
+  id: (session) => session.id,
+  owner: (session) => sessionsOwner(session.account),
+  expiresAt: (session) => session.expiresAt
+}
+
+/** The secret of a cookie, as it travels. */
+export type SessionSecret = Redacted.Redacted<string>
+
+export interface Sessions {
+  /** Always a new one: whoever knew what the browser held before knows nothing of it. */
+  readonly start: (
+    workspace: WorkspaceId,
+    account: { readonly id: UserId; readonly epoch: number },
+    now: Instant
+  ) => Effect.Effect<SessionSecret, StorageUnavailable | Contended>
+  readonly find: (
+    workspace: WorkspaceId,
+    secret: SessionSecret,
+    now: Instant
+  ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
+  readonly end: (workspace: WorkspaceId, secret: SessionSecret) => Effect.Effect<void, StorageUnavailable>
+  /** All of an account's, or only those of the epochs before one. */
+  readonly endAll: (
+    workspace: WorkspaceId,
+    account: UserId,
+    before?: Session["epoch"]
+  ) => Effect.Effect<void, StorageUnavailable>
+}
+
+const secretLength = 32
+
+export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Service"], ttl: Millis): Sessions => {
+  const records = recordsOf(storage, sessionKind)
+
+  return {
+    start: Effect.fnUntraced(function* (workspace, account, now) {
+      const secret = base64Url(entropy.bytes(secretLength))
+      const session: Session = {
+        id: digestOf(secret),
+        account: account.id,
+        epoch: account.epoch,
+        createdAt: now,
+        expiresAt: later(now, ttl)
+      }
+      const kept = yield* transact(records, entropy, workspace, session.id, (found) =>
+        found === undefined ? answerAndKeep(session, undefined) : answer(undefined)
+      )
+      yield* Effect.fromResult(kept)
+      return Redacted.make(secret, { label: "session" })
+    }),
+    find: (workspace, secret, now) =>
+      Effect.map(records.get(workspace, digestOf(Redacted.value(secret))), (kept) =>
+        Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
+      ),
+    end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
+    endAll: (workspace, account, before = Number.POSITIVE_INFINITY) =>
+      eachOf(
+        (slice) => records.list(workspace, sessionsOwner(account), slice),
+        ({ epoch, id }) => (epoch < before ? records.remove(workspace, id) : Effect.void)
+      )
+  }
+}

@@ -1,0 +1,82 @@
+import { Effect, Option } from "effect"
+import { seeOther } from "../http/answer.ts"
+import { noteOf } from "../http/audit.ts"
+import { fieldFor, requireOwn } from "../http/csrf.ts"
+import { readForm } from "../http/form.ts"
+import type { HttpResponse } from "../http/Http.ts"
+import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import { hidden } from "../pages/Field.ts"
+import { html } from "../pages/Html.ts"
+import { card, type Document, type Place } from "../pages/Layout.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import type { Accounts } from "./Accounts.ts"
+import { clearSessionCookie, readSessionCookie } from "./Cookie.ts"
+
+/** Asks before it signs out, for who came by a link. Posts `csrf` to `{base}/logout`. */
+interface SignOutPage {
+  readonly account: string
+  readonly csrf: string
+}
+
+const signOutPage = (place: Place, model: SignOutPage): Document => ({
+  title: "Sign out",
+  formsEnd: "here",
+  opener: "kept",
+  body: card(
+    place,
+    html`<h1>Sign out?</h1>
+<p class="lead">You are signed in as <bdi class="name">${model.account}</bdi>.</p>
+<form method="post" action="${place.base}/logout">
+${hidden({ csrf: model.csrf })}
+<button class="button primary wide" type="submit">Sign out</button>
+</form>
+<p class="aside"><a href="${place.base}/settings">Stay signed in</a></p>`
+  )
+})
+
+export const signedOutPage = (place: Place): Document => ({
+  title: "Signed out",
+  formsEnd: "here",
+  opener: "kept",
+  body: card(
+    place,
+    html`<h1>You are signed out</h1>
+<p class="prose">This browser no longer has access to your account. Applications that you connected keep theirs; you can revoke them in settings.</p>
+<p class="actions"><a class="button primary wide" href="${place.base}/login">Sign in again</a></p>`
+  )
+})
+
+/**
+ * Only a cookie that came along is taken away. What another site's page asks for brings none, though its answer may set
+ * and clear them: else anybody's page could sign a person out.
+ */
+const signedOut = (parts: Parts, call: Call): HttpResponse => {
+  const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
+  return parts.pages.show(call.workspace, 200, signedOutPage, brought ? [clearSessionCookie(call.workspace)] : [])
+}
+
+/** A link alone signs nobody out: an image on another site could be that link. */
+export const logoutFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const here = yield* accounts.here(call.workspace, call.request)
+    if (Option.isNone(here)) return signedOut(parts, call)
+    const csrf = fieldFor(parts, call, here.value.session.id)
+    return parts.pages.show(call.workspace, 200, (place) =>
+      signOutPage(place, { account: here.value.account.email, csrf })
+    )
+  })
+
+export const logoutEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+  Effect.fnUntraced(function* (call) {
+    const form = yield* Effect.fromResult(readForm(call.request))
+    const secret = readSessionCookie(call.workspace, call.request)
+    // A form of another site brings no cookie though there may be a session; where it leads to brings what there is.
+    if (Option.isNone(secret)) return seeOther(`${basePath(call.workspace.issuer)}/logout`)
+    const here = yield* accounts.here(call.workspace, call.request)
+    if (Option.isNone(here)) return signedOut(parts, call)
+    const { session, account } = here.value
+    yield* requireOwn(parts, call, session.id, form)
+    yield* accounts.sessions.end(call.workspace.id, secret.value)
+    yield* noteOf(parts, call, { _tag: "SignedOut", account: account.id })
+    return signedOut(parts, call)
+  })

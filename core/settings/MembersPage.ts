@@ -1,0 +1,160 @@
+import { field, hidden } from "../pages/Field.ts"
+import { attributes, breakable, type Html, html } from "../pages/Html.ts"
+import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { ago, timestamp } from "../pages/Timestamp.ts"
+import { emailLength, personNameLength } from "../people/Account.ts"
+import type { Instant } from "../rules/Instant.ts"
+import { neutralise } from "../rules/sanitizeName.ts"
+import { confirmed, empty, noRows, type Paging, pager, type Row, rows } from "./Rows.ts"
+import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
+
+type Role = Visitor["role"]
+
+export interface MemberRow {
+  readonly id: string
+  readonly name?: string
+  readonly email: string
+  readonly role: Role
+  readonly joinedAt: Instant
+  readonly lastSignedInAt?: Instant
+  /** Nobody removes themselves. */
+  readonly isVisitor: boolean
+}
+
+export interface InviteRow {
+  readonly id: string
+  /** None where whoever has the link may use it. */
+  readonly email?: string
+  readonly role: Role
+  readonly createdAt: Instant
+  readonly expiresAt: Instant
+}
+
+/**
+ * Owners only. Its forms post to `{base}/settings/members` with `csrf` and `action`:
+ * `invite` (`email`, which may be empty, and `role`), `withdraw` (`id` of an invitation), `remove` (`id` of a member).
+ */
+export interface MembersPage {
+  readonly members: ReadonlyArray<MemberRow>
+  readonly paging: Paging
+  /** Links that nobody has used yet. */
+  readonly invites: ReadonlyArray<InviteRow>
+  /** The link that was made just now: on this answer and never again. */
+  readonly made?: { readonly link: string; readonly email?: string; readonly expiresAt: Instant }
+  readonly form?: { readonly email: string; readonly role: Role; readonly problem?: string }
+}
+
+const roleInWords = (role: Role): string => (role === "owner" ? "Owner" : "Member")
+
+const inviteForm = (
+  path: string,
+  csrf: string,
+  form: MembersPage["form"]
+): Html => html`<section aria-labelledby="invite">
+<h2 id="invite">Invite somebody</h2>
+<form method="post" action="${path}" class="panel padded inline-form">
+${hidden({ csrf, action: "invite" })}
+${field({
+  label: "Email",
+  name: "email",
+  type: "email",
+  autocomplete: "off",
+  optional: true,
+  value: form?.email,
+  problem: form?.problem,
+  autofocus: form?.problem !== undefined,
+  hint: "With an address, the link works for that address only. We send nothing; you pass the link on.",
+  maxlength: emailLength
+})}
+<div class="field">
+<label for="role">Role</label>
+<select id="role" name="role" aria-describedby="role-hint">
+<option value="member"${attributes({ selected: form?.role !== "owner" })}>Member</option>
+<option value="owner"${attributes({ selected: form?.role === "owner" })}>Owner</option>
+</select>
+<p class="hint" id="role-hint">Owners manage keys, clients and members.</p>
+</div>
+<div class="form-actions"><button class="button primary" type="submit">Create invitation link</button></div>
+</form>
+</section>`
+
+const nameOf = (member: MemberRow): string => neutralise(member.name ?? "", personNameLength) ?? member.email
+
+const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
+  title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,
+  ...(member.name === undefined ? {} : { subtitle: html`<bdi>${breakable(member.email)}</bdi>` }),
+  facts: [
+    ["Role", html`${roleInWords(member.role)}`],
+    ["Joined", ago(member.joinedAt, visitor.now)],
+    ["Last signed in", member.lastSignedInAt === undefined ? html`Never` : ago(member.lastSignedInAt, visitor.now)]
+  ],
+  actions: member.isVisitor
+    ? []
+    : [
+        confirmed({
+          label: "Remove",
+          about: nameOf(member),
+          question: "They are signed out everywhere, and every application that they connected loses its access.",
+          confirm: "Remove this member",
+          tone: "danger",
+          path,
+          fields: { csrf: visitor.csrf, action: "remove", id: member.id }
+        })
+      ]
+})
+
+const inviteRow = (invite: InviteRow, path: string, visitor: Visitor): Row => ({
+  title: invite.email === undefined ? html`Anybody with the link` : html`<bdi>${invite.email}</bdi>`,
+  facts: [
+    ["Role", html`${roleInWords(invite.role)}`],
+    ["Created", ago(invite.createdAt, visitor.now)],
+    ["Expires", ago(invite.expiresAt, visitor.now)]
+  ],
+  actions: [
+    confirmed({
+      label: "Withdraw",
+      about: invite.email ?? "the invitation for anybody",
+      question: "The link stops working.",
+      confirm: "Withdraw this invitation",
+      tone: "danger",
+      path,
+      fields: { csrf: visitor.csrf, action: "withdraw", id: invite.id }
+    })
+  ]
+})
+
+export const membersPage = (place: Place, visitor: Visitor, model: MembersPage): Document => {
+  const path = sectionPath(place, "members")
+  return settingsDocument(place, visitor, {
+    section: "members",
+    title: "Members",
+    came: model.form?.problem !== undefined ? "problem" : model.made !== undefined ? "done" : undefined,
+    lead: html`The people who can sign in to <bdi>${place.name}</bdi>.`,
+    main: html`${
+      model.made !== undefined &&
+      shownOnce({
+        title: "Pass on this link",
+        label: model.made.email === undefined ? "Invitation link" : `Invitation link for ${model.made.email}`,
+        secret: model.made.link,
+        advice: html`It works once, until ${timestamp(model.made.expiresAt)}, and is not shown again.`
+      })
+    }
+${inviteForm(path, visitor.csrf, model.form)}
+${
+  model.invites.length > 0 &&
+  html`<section aria-labelledby="invites">
+<h2 id="invites">Open invitations</h2>
+${rows(model.invites.map((invite) => inviteRow(invite, path, visitor)))}
+</section>`
+}
+<section aria-labelledby="members">
+<h2 id="members">People</h2>
+${
+  model.members.length === 0
+    ? noRows(model.paging, empty("Nobody here", "Invite somebody with the form above."))
+    : rows(model.members.map((member) => memberRow(member, path, visitor)))
+}
+${pager(path, model.paging)}
+</section>`
+  })
+}

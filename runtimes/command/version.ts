@@ -1,2 +1,0 @@
-/** As `package.json` has it; a test compares them. */
-export const version = "0.1.0"

@@ -1,0 +1,236 @@
+import { closeSync } from "node:fs"
+import { open, stat } from "node:fs/promises"
+import { Effect, Layer, Schema } from "effect"
+import { Audit, type AuditEntry, type AuditEvent } from "../../core/ports/Audit.ts"
+import { systemCode } from "../serve/defect.ts"
+import {
+  type LineWriterOptions,
+  makeLineWriter,
+  openAppending,
+  serverBounds,
+  type Trouble,
+  writeTo
+} from "../server/LineWriter.ts"
+import { complaint, WrongSettings } from "../server/Variable.ts"
+import type { AuditTarget } from "./ObserveSettings.ts"
+
+const who = {
+  /** When it happened: ISO 8601, UTC. */
+  time: Schema.String.check(Schema.isPattern(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)),
+  workspace: Schema.String,
+  /** The `x-request-id` of the answer; `command line`, `host program` or `server` where no request led to it. */
+  requestId: Schema.String
+}
+
+const line = <const Event extends string, Fields extends Schema.Struct.Fields>(event: Event, fields: Fields) =>
+  Schema.Struct({ ...who, event: Schema.Literal(event), ...fields })
+
+const client = Schema.String
+/** The first eight characters of a grant's or a key's id: the whole of it is half of a token. */
+const grant = Schema.String.check(Schema.isMaxLength(8))
+const account = Schema.String
+/** An account's id, `command line`, `host program` or `OWNER_EMAIL`. */
+const actor = Schema.String
+const byMaybe = { actor: Schema.optionalKey(actor) }
+const reason = Schema.String
+const scope = Schema.String
+
+/** One line of the audit stream. Fields may be added to an event; none is renamed or taken away. */
+export const AuditLine = Schema.Union([
+  line("ClientRegistered", { client, ...byMaybe }),
+  line("ClientChanged", { client, change: Schema.Literals(["updated", "disabled", "enabled"]), ...byMaybe }),
+  line("ClientDeleted", { client, ...byMaybe }),
+  line("ConsentGiven", { client, grant, scope, actor }),
+  line("ConsentDenied", { client, actor }),
+  line("TokensIssued", { client, grant, grantType: Schema.String, scope }),
+  line("GrantRevoked", { grant, reason, ...byMaybe }),
+  line("TokenRevoked", { grant, client }),
+  line("KeyCreated", { grant, actor }),
+  line("KeyRevoked", { grant, actor }),
+  line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
+  line("AccountRefused", { account: Schema.optionalKey(account), change: Schema.String, reason, ...byMaybe }),
+  line("SignedIn", { account }),
+  line("SignedOut", { account }),
+  line("SignInFailed", { reason, account: Schema.optionalKey(account) }),
+  line("Refused", { endpoint: Schema.String, refusal: Schema.String, reason: Schema.NullOr(reason) }),
+  /** So many events before this one could not be written, and are nowhere. */
+  line("EventsLost", { count: Schema.Int })
+])
+
+export type AuditLine = typeof AuditLine.Type
+
+type Told = AuditLine extends infer Line ? (Line extends AuditLine ? Omit<Line, keyof typeof who> : never) : never
+
+const by = (actor: string | undefined) => (actor === undefined ? {} : { actor })
+
+const told = (event: AuditEvent): Told => {
+  switch (event._tag) {
+    case "ClientRegistered":
+      return { event: event._tag, client: event.client, ...by(event.by) }
+    case "ClientChanged":
+      return { event: event._tag, client: event.client, change: event.change, ...by(event.by) }
+    case "ClientDeleted":
+      return { event: event._tag, client: event.client, ...by(event.by) }
+    case "ConsentGiven":
+      return {
+        event: event._tag,
+        client: event.client,
+        grant: event.grant,
+        scope: event.scope,
+        actor: event.user
+      }
+    case "ConsentDenied":
+      return { event: event._tag, client: event.client, actor: event.user }
+    case "TokensIssued":
+      return {
+        event: event._tag,
+        client: event.client,
+        grant: event.grant,
+        grantType: event.grantType,
+        scope: event.scope
+      }
+    case "GrantRevoked":
+      return { event: event._tag, grant: event.grant, reason: event.why, ...by(event.by) }
+    case "TokenRevoked":
+      return { event: event._tag, grant: event.grant, client: event.client }
+    case "KeyCreated":
+    case "KeyRevoked":
+      return { event: event._tag, grant: event.grant, actor: event.by }
+    case "AccountChanged":
+      return {
+        event: event._tag,
+        account: event.account,
+        change: event.change,
+        actor: event.by,
+        ...(event.role === undefined ? {} : { role: event.role })
+      }
+    case "AccountRefused":
+      return {
+        event: event._tag,
+        change: event.change,
+        reason: event.reason,
+        ...(event.account === undefined ? {} : { account: event.account }),
+        ...by(event.by)
+      }
+    case "SignedIn":
+    case "SignedOut":
+      return { event: event._tag, account: event.account }
+    case "SignInFailed":
+      return {
+        event: event._tag,
+        reason: event.reason,
+        ...(event.account === undefined ? {} : { account: event.account })
+      }
+    case "Refused":
+      return { event: event._tag, endpoint: event.endpoint, refusal: event.refusal, reason: event.reason }
+  }
+}
+
+const lineOf = ({ at, event, requestId, workspace }: AuditEntry): AuditLine => ({
+  time: new Date(at).toISOString(),
+  workspace,
+  requestId,
+  ...told(event)
+})
+
+/** Calls this whenever somebody asks for new files, until the answer is called. */
+export type OnHangUp = (act: () => void) => () => void
+
+const lostLine = (count: number): string =>
+  JSON.stringify({
+    time: new Date().toISOString(),
+    workspace: "",
+    requestId: "server",
+    event: "EventsLost",
+    count
+  } satisfies AuditLine)
+
+const failures = {
+  EACCES: "may not be written",
+  ENOENT: "has no folder",
+  EISDIR: "is a folder",
+  ENXIO: "has no reader, or is a socket"
+} as const
+
+const isKnown = (code: string): code is keyof typeof failures => code in failures
+
+const refusedFile = (path: string, thrown: unknown): WrongSettings => {
+  const code = systemCode(thrown) ?? "unknown failure"
+  const why = isKnown(code) ? failures[code] : `can't be opened (${code})`
+  return new WrongSettings({ complaints: [complaint("AUDIT", `a file that can be appended to, and ${path} ${why}`)] })
+}
+
+/** Whether the last line has no end: whoever wrote it was killed, or had no room for all of it. */
+const isCutOff = async (path: string): Promise<boolean> => {
+  const { size } = await stat(path)
+  if (size === 0) return false
+  const file = await open(path)
+  try {
+    const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+    // Another process may be in the midst of a line.
+    return buffer.toString() !== "\n" && (await file.stat()).size === size
+  } finally {
+    await file.close()
+  }
+}
+
+const openAtLine = async (path: string): Promise<number> => {
+  const file = await openAppending(path)
+  // A file that may not be read, or has no room, is no worse than it was.
+  if (await isCutOff(path).catch(() => false)) await writeTo(file, "\n").catch(() => undefined)
+  return file
+}
+
+const openFile = (path: string) =>
+  Effect.tryPromise({ try: () => openAtLine(path), catch: (thrown) => refusedFile(path, thrown) })
+
+const toldOf = (place: string, trouble: Trouble): Effect.Effect<void> => {
+  switch (trouble._tag) {
+    case "Failed":
+      return Effect.logError(
+        `${place} can't be written: ${trouble.code}. Events wait, as far as there is room, and nobody else does`
+      )
+    case "Full":
+      return Effect.logError(`${place} takes less than comes. There is no room for more, and events are lost`)
+    case "Over":
+      return Effect.logWarning(`${place} is written again`)
+  }
+}
+
+/** A sink whose troubles are told in the log, and are nobody else's. */
+const writing = (file: number, place: string, files: Pick<LineWriterOptions, "close" | "open">, onHangUp?: OnHangUp) =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context<never>()
+    const say: LineWriterOptions["say"] = (trouble) => Effect.runForkWith(context)(toldOf(place, trouble))
+    const writer = makeLineWriter(file, { ...files, ...serverBounds, say, lostLine })
+    const flush = Effect.flatMap(Effect.promise(writer.flush), (lost) =>
+      lost === 0 ? Effect.void : Effect.logError(`${place} could not be finished`, { eventsLost: lost })
+    )
+    yield* Effect.addFinalizer(() => flush)
+    const forget = onHangUp?.(writer.reopen)
+    if (forget !== undefined) yield* Effect.addFinalizer(() => Effect.sync(forget))
+    return Audit.of({
+      // Taken at once: an effect that is yet to be run would cost every answer with tokens a fiber's turn.
+      record: (entry) => {
+        writer.write(JSON.stringify(lineOf(entry)))
+        return Effect.void
+      }
+    })
+  })
+
+/** Audit events as lines of JSON, in a file of their own or on one of the streams that the process was given. */
+export const auditStream = (
+  target: Exclude<AuditTarget, { readonly _tag: "Log" | "Off" }>,
+  onHangUp?: OnHangUp
+): Layer.Layer<Audit, WrongSettings> => {
+  if (target._tag === "Stream") {
+    const files = { open: () => Promise.resolve(target.file), close: () => undefined }
+    return Layer.effect(Audit, writing(target.file, "the audit stream", files))
+  }
+  const { path } = target
+  const files = { open: () => openAppending(path), close: closeSync }
+  return Layer.effect(
+    Audit,
+    Effect.flatMap(openFile(path), (file) => writing(file, `the audit file ${path}`, files, onHangUp))
+  )
+}

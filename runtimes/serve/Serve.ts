@@ -1,0 +1,42 @@
+import { Context, Effect, Exit, type ManagedRuntime } from "effect"
+import { secretJson } from "../../core/http/answer.ts"
+import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { Tessera } from "../../core/Tessera.ts"
+
+/** What a runtime asks for every request: the answer itself where nothing had to be waited for. It never throws. */
+export type Serve = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>
+
+export const goingAway: HttpResponse = secretJson(
+  503,
+  { error: "temporarily_unavailable", error_description: "The server is not ready, or is shutting down." },
+  [["retry-after", "1"]]
+)
+
+const answerOf = <E>(exit: Exit.Exit<HttpResponse, E>): HttpResponse => (Exit.isSuccess(exit) ? exit.value : goingAway)
+
+const isDone = <A, E>(effect: Effect.Effect<A, E>): effect is Exit.Exit<A, E> => Exit.isExit(effect)
+
+/** The authorization server that a runtime's layers hold, as a plain function. Build the runtime once, for all requests. */
+export const serveWith = <E>(runtime: ManagedRuntime.ManagedRuntime<Tessera, E>): Serve => {
+  const wait = (answer: Effect.Effect<HttpResponse, E, Tessera>) => {
+    const fiber = runtime.runFork(answer)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return answerOf(exit)
+    return new Promise<HttpResponse>((resolve) => {
+      fiber.addObserver((exit) => resolve(answerOf(exit)))
+    })
+  }
+  let known: Context.Context<Tessera> | undefined
+  let tessera: Tessera["Service"] | undefined
+  return (request) => {
+    const services = runtime.cachedContext
+    // Until the layers are built, and once they are gone, only the runtime knows what to say.
+    if (services === undefined) return wait(Effect.flatMap(Tessera, (tessera) => tessera.handle(request)))
+    if (services !== known || tessera === undefined) {
+      known = services
+      tessera = Context.get(services, Tessera)
+    }
+    const answer = tessera.begin(request)
+    return isDone(answer) ? answerOf(answer) : wait(answer)
+  }
+}
