@@ -1,4 +1,4 @@
-import { Cause, Clock, Context, Effect, Exit, Layer, Option } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { hexOf } from "./codec/Base64Url.ts"
 import { makeClients } from "./engine/Clients.ts"
 import { type AtHand, littleAtHand } from "./engine/caches.ts"
@@ -18,9 +18,19 @@ import {
 import { refused } from "./http/audit.ts"
 import { answerFault, bearerError, broken, faultPage, oauthError } from "./http/faults.ts"
 import type { HttpRequest, HttpResponse } from "./http/Http.ts"
-import { type Call, type Endpoint, type Parts, type Route, routeTable } from "./http/Route.ts"
-import { protocolRoutes } from "./oauth/endpoints/table.ts"
+import {
+  type Call,
+  type Endpoint,
+  endpointName,
+  type Handler,
+  makeRoute,
+  type Parts,
+  type Route,
+  routeTable
+} from "./http/Route.ts"
+import { endpoints } from "./oauth/endpoints/table.ts"
 import { faultOfNeeds, guard, type Needs } from "./oauth/presented/guard.ts"
+import { rowsByName } from "./oauth/rowsByName.ts"
 import { Audit } from "./ports/Audit.ts"
 import { Entropy } from "./ports/Entropy.ts"
 import { Limiter } from "./ports/Limiter.ts"
@@ -55,10 +65,8 @@ export interface TesseraOptions {
   readonly policy: Policy
   /** How much memory may go into answering faster: `littleAtHand`, which is the default, `muchAtHand`, or numbers. */
   readonly atHand?: AtHand
-  /** What a host adds to the protocol: its own accounts, settings, resources. They come before the protocol's. */
-  readonly routes?: (parts: Parts) => ReadonlyArray<Route>
-  /** Paths of the protocol's own that are left out: a host has its own health checks, and no need of the example. */
-  readonly without?: ReadonlyArray<string>
+  /** Every path that is answered. Without it, the protocol's own; a host adds to that list, or takes from it. */
+  readonly endpoints?: ReadonlyArray<Endpoint>
 }
 
 /** A guarded call: who it is, or the answer that sends them for a token. */
@@ -108,7 +116,9 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     clock,
     atHand: options.atHand ?? littleAtHand
   })
-  const parts: Parts = {
+  const given = options.endpoints ?? endpoints
+  Result.getOrThrow(rowsByName("endpoints", given, endpointName))
+  const described: Omit<Parts, "endpoints"> = {
     policy,
     storage,
     entropy,
@@ -123,11 +133,12 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     usage,
     limiter
   }
+  const parts: Parts = {
+    ...described,
+    endpoints: given.filter(({ present }) => present?.(described) !== false)
+  }
 
-  const routes: ReadonlyArray<Route> = [
-    ...(options.routes?.(parts) ?? []),
-    ...protocolRoutes(parts, () => routes).filter(({ path }) => options.without?.includes(path) !== true)
-  ]
+  const routes = parts.endpoints.map((endpoint) => makeRoute(endpoint, parts))
   const find = routeTable(routes)
 
   const newRequestId = requestIds(entropy)
@@ -219,7 +230,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 })
 
 /** An endpoint may do its work at once, so what it throws is caught here and is a defect like any other. */
-const attempt = (endpoint: Endpoint, call: Call): ReturnType<Endpoint> => {
+const attempt = (endpoint: Handler, call: Call): ReturnType<Handler> => {
   try {
     return endpoint(call)
   } catch (defect) {
@@ -241,7 +252,7 @@ const finished = (
   }
 }
 
-const endpointOf = (route: Route, method: string): Endpoint | undefined => {
+const endpointOf = (route: Route, method: string): Handler | undefined => {
   switch (method) {
     case "GET":
     case "HEAD":

@@ -4,15 +4,30 @@
 
 export { type AtHand, littleAtHand, muchAtHand } from "./engine/caches.ts"
 export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
-export type { Call, Contract, Endpoint, ErrorForm, Parts, Route } from "./http/Route.ts"
+export type {
+  Call,
+  Contract,
+  Endpoint,
+  EndpointMetadata,
+  ErrorForm,
+  Handler,
+  HandlerOf,
+  MetadataMember,
+  Operation,
+  Parts,
+  Route
+} from "./http/Route.ts"
+export { bound, names, page, pageEndpoint } from "./http/Route.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
 export type { ConsentAsked, ConsentTold } from "./oauth/endpoints/consentElsewhere.ts"
+export { endpoints } from "./oauth/endpoints/table.ts"
 export type { Needs } from "./oauth/presented/guard.ts"
+export { DuplicateRow } from "./oauth/rowsByName.ts"
 export { safeReturnTo } from "./people/returnTo.ts"
 export type { AuthorizationRequest } from "./request/AuthorizationRequest.ts"
 export { type Interaction, interaction } from "./request/interaction.ts"
 export type { SettingsOptions } from "./settings/inside.ts"
-export { settingsRoutes } from "./settings/routes.ts"
+export { settingsEndpoints } from "./settings/routes.ts"
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./Tessera.ts"
 
 // The ports: what a host provides

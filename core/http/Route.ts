@@ -1,5 +1,4 @@
-import type { Effect, Schema } from "effect"
-import type { GrantType } from "../client/Client.ts"
+import { type Effect, Schema } from "effect"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
 import type { Records } from "../engine/Records.ts"
@@ -32,10 +31,12 @@ export interface Call {
   readonly requestId: string
 }
 
-export type Endpoint = (call: Call) => Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
+export type Handler = (call: Call) => Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
 
 /** What endpoints are made of. */
 export interface Parts {
+  /** The rows at work, in the order in which a path is looked for. */
+  readonly endpoints: ReadonlyArray<Endpoint>
   readonly policy: Policy
   readonly storage: Storage["Service"]
   readonly entropy: Entropy["Service"]
@@ -98,29 +99,87 @@ export interface Contract {
 export type FaultOf<C extends Contract> = C["faults"][number]["Type"]
 
 /** An endpoint that keeps a contract. */
-export type EndpointOf<C extends Contract> = (call: Call) => Effect.Effect<HttpResponse, FaultOf<C>>
+export type HandlerOf<C extends Contract> = (call: Call) => Effect.Effect<HttpResponse, FaultOf<C>>
 
 /** How a refusal is told: as OAuth's JSON, as a protected resource's challenge, or as a page for a person. */
 export type ErrorForm = "oauth" | "bearer" | "page"
 
 type Method = "GET" | "POST" | "PUT" | "DELETE"
 
-/** One line of the table of routes. */
-export interface Route {
+/** One method of an endpoint. What it takes and answers may depend on the rows at work; a page has no contract. */
+export interface Operation {
+  readonly contract?: (parts: Parts) => Contract
+  readonly handler: (parts: Parts) => Handler
+}
+
+/** A handler that is typed by the contract that it keeps. */
+export const bound = <C extends Contract>(
+  contract: C | ((parts: Parts) => C),
+  handler: (parts: Parts) => (call: Call) => Effect.Effect<HttpResponse, C["faults"][number]["Type"]>
+): Operation => ({ contract: typeof contract === "function" ? contract : () => contract, handler })
+
+/** A handler that answers people, of which the OpenAPI document says nothing. */
+export const page = (handler: (parts: Parts) => Handler): Operation => ({ handler })
+
+/** A member of the RFC 8414 metadata: what it may be, and what it is in this server. */
+export interface MetadataMember {
+  readonly schema: Schema.Top
+  readonly value: (parts: Parts, workspace: Workspace) => unknown
+}
+
+/** A member of the metadata that is a list of names. */
+export const names = (value: (parts: Parts) => ReadonlyArray<string>): MetadataMember => ({
+  schema: Schema.Array(Schema.String),
+  value
+})
+
+/** What the RFC 8414 metadata says because an endpoint is there. */
+export interface EndpointMetadata {
+  /** The member that has the endpoint's address. */
+  readonly name?: string
+  readonly members?: Readonly<Record<string, MetadataMember>>
+}
+
+/** A row of the table of endpoints: contract, handler and route of one path. */
+export interface Endpoint {
   readonly path: string
   /** `exact`: this path; `below`: one segment more; `suffix`: this path, or anything behind it. */
   readonly match: "exact" | "below" | "suffix"
-  readonly methods: { readonly [method in Method]?: Endpoint }
+  readonly methods: { readonly [method in Method]?: Operation }
   readonly errors: ErrorForm
   /** Any origin may call it from a browser, without credentials. */
   readonly cors: boolean
-  /** What the methods take and answer, for the OpenAPI document; pages have none. */
-  readonly contracts?: { readonly [method in Method]?: Contract }
-  /** The member of the RFC 8414 metadata that names it. */
-  readonly metadata?: string
-  /** What can be had there, for the metadata. */
-  readonly grantTypes?: ReadonlyArray<GrantType>
+  readonly metadata?: EndpointMetadata
+  /** Whether this server has the endpoint at all; without it, always. */
+  readonly present?: (parts: Omit<Parts, "endpoints">) => boolean
+  /** Whether the documents speak of it; without it, always. A closed registration only says that it is closed. */
+  readonly offered?: (parts: Parts) => boolean
 }
+
+/** An endpoint of a page: the path as it stands, refusals as pages, this origin only. */
+export const pageEndpoint = (path: string, methods: Endpoint["methods"]): Endpoint => ({
+  path,
+  match: "exact",
+  methods,
+  errors: "page",
+  cors: false
+})
+
+/** An endpoint at work: its handlers made, once, from the parts of the server. */
+export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cors"> {
+  readonly methods: { readonly [method in Method]?: Handler }
+}
+
+/** A row's name: no two rows of a server may have one. */
+export const endpointName = ({ match, path }: Endpoint): string => (match === "below" ? `${path}/*` : path)
+
+export const makeRoute = ({ cors, errors, match, methods, path }: Endpoint, parts: Parts): Route => ({
+  path,
+  match,
+  errors,
+  cors,
+  methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(parts)]))
+})
 
 type FindRoute = (path: string) => Route | undefined
 
@@ -140,6 +199,6 @@ export const routeTable = (routes: ReadonlyArray<Route>): FindRoute => {
     })
 }
 
-/** Whether a route is one to speak of: where registration is closed, its endpoint only says so. */
-export const isOffered = ({ registration }: Pick<Parts, "registration">, { metadata }: Route): boolean =>
-  metadata !== "registration_endpoint" || registration.offered
+/** The endpoints that this server's documents speak of. */
+export const offeredEndpoints = (parts: Parts): ReadonlyArray<Endpoint> =>
+  parts.endpoints.filter(({ offered }) => offered?.(parts) !== false)

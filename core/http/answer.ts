@@ -141,7 +141,7 @@ export const withRequestId = (requestId: string, response: HttpResponse): HttpRe
 export const finish = (
   requestId: string,
   request: HttpRequest,
-  route: Route | undefined,
+  route: Pick<Route, "cors"> | undefined,
   response: HttpResponse
 ): HttpResponse => {
   const cors = route?.cors === true
@@ -161,7 +161,7 @@ const lengthOf = (body: string) => ["content-length", String(utf8.encode(body).l
 
 const utf8 = new TextEncoder()
 
-export const allowedMethods = (route: Route): string => {
+export const allowedMethods = (route: Pick<Route, "methods" | "cors">): string => {
   const methods = Object.keys(route.methods)
   return [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), ...(route.cors ? ["OPTIONS"] : [])].join(", ")
 }

@@ -1,7 +1,8 @@
 import type { Schema } from "effect"
+import { grantTypes } from "../client/Client.ts"
 import { formType } from "../http/form.ts"
-import { type Caller, type Contract, isOffered, type Parts, type Route } from "../http/Route.ts"
-import { type ScopeRegistry, scopesWithoutUser } from "../rules/Scope.ts"
+import { type Caller, type Contract, type Endpoint, offeredEndpoints, type Parts } from "../http/Route.ts"
+import { scopesWithoutUser } from "../rules/Scope.ts"
 import { basePath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
 import { type Components, makeComponents } from "./Components.ts"
 import { errorSchema, responsesOf, type Surroundings, samplesOf } from "./responses.ts"
@@ -33,14 +34,17 @@ const requirementOf = (caller: Caller): Readonly<Record<string, ReadonlyArray<st
   }
 }
 
-const flowsOf = (routes: ReadonlyArray<Route>, registry: ScopeRegistry, workspace: Workspace) => {
+const flowsOf = (parts: Parts, workspace: Workspace) => {
+  const {
+    policy: { scopes: registry }
+  } = parts
   const addressOf = (name: string): string | undefined => {
-    const route = routes.find(({ metadata }) => metadata === name)
-    return route === undefined ? undefined : endpointUrl(workspace, route.path)
+    const endpoint = parts.endpoints.find(({ metadata }) => metadata?.name === name)
+    return endpoint === undefined ? undefined : endpointUrl(workspace, endpoint.path)
   }
   const authorizationUrl = addressOf("authorization_endpoint")
   const tokenUrl = addressOf("token_endpoint")
-  const types = routes.flatMap(({ grantTypes = [] }) => grantTypes)
+  const types: ReadonlyArray<string> = grantTypes
   const meanings = registry.map(({ meaning, name }) => [name, meaning] as const)
   const forMachines = scopesWithoutUser(registry)
   return {
@@ -65,13 +69,10 @@ const flowsOf = (routes: ReadonlyArray<Route>, registry: ScopeRegistry, workspac
   }
 }
 
-const securitySchemes = (routes: ReadonlyArray<Route>, registry: ScopeRegistry, workspace: Workspace) => ({
-  oauth2: { type: "oauth2", description: "Bearer tokens (RFC 6750).", flows: flowsOf(routes, registry, workspace) },
+const securitySchemes = (parts: Parts, workspace: Workspace) => ({
+  oauth2: { type: "oauth2", description: "Bearer tokens (RFC 6750).", flows: flowsOf(parts, workspace) },
   ...schemes
 })
-
-/** What of a server its document depends on. */
-type Described = Pick<Parts, "pages" | "policy" | "registration">
 
 const queryParameters = (components: Components, query: Schema.Top) =>
   components.membersOf(query).map(({ name, required, schema: { description, ...schema } }) => ({
@@ -90,7 +91,7 @@ const requestBody = (components: Components, { form, json }: Contract) => {
   return Object.keys(content).length === 0 ? {} : { requestBody: { required: true, content } }
 }
 
-const operationOf = (surroundings: Surroundings, route: Route, contract: Contract, below: boolean) => {
+const operationOf = (surroundings: Surroundings, endpoint: Endpoint, contract: Contract, below: boolean) => {
   const { components } = surroundings
   const segment = below ? contract.below : undefined
   const parameters = [
@@ -108,14 +109,14 @@ const operationOf = (surroundings: Surroundings, route: Route, contract: Contrac
     ...(contract.query === undefined ? [] : queryParameters(components, contract.query))
   ]
   return {
-    operationId: below && route.match === "suffix" ? `${contract.id}Below` : contract.id,
+    operationId: below && endpoint.match === "suffix" ? `${contract.id}Below` : contract.id,
     tags: [contract.heading],
     summary: contract.summary,
     ...(contract.description === undefined ? {} : { description: contract.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(components, contract),
     security: contract.callers.map(requirementOf),
-    responses: responsesOf(components, samplesOf(surroundings, route, contract))
+    responses: responsesOf(components, samplesOf(surroundings, endpoint, contract))
   }
 }
 
@@ -126,29 +127,40 @@ const placeOf = (workspace: Workspace, path: string) => {
   return { key: endpointUrl(workspace, path).slice(origin.length), servers: { servers: [{ url: origin }] } }
 }
 
-const pathsOf = (surroundings: Surroundings, route: Route) => {
-  const contracts = Object.entries(route.contracts ?? {})
-  const { key, servers } = placeOf(surroundings.workspace, route.path)
+type Documented = readonly [method: string, contract: Contract]
+
+const contractsOf = (parts: Parts, { methods }: Endpoint): ReadonlyArray<Documented> =>
+  Object.entries(methods).flatMap(([method, { contract }]) =>
+    contract === undefined ? [] : [[method, contract(parts)] as const]
+  )
+
+const pathsOf = (surroundings: Surroundings, endpoint: Endpoint, contracts: ReadonlyArray<Documented>) => {
+  const { key, servers } = placeOf(surroundings.workspace, endpoint.path)
   const item = (below: boolean) => ({
     ...servers,
     ...Object.fromEntries(
-      contracts.map(([method, contract]) => [method.toLowerCase(), operationOf(surroundings, route, contract, below)])
+      contracts.map(([method, contract]) => [
+        method.toLowerCase(),
+        operationOf(surroundings, endpoint, contract, below)
+      ])
     )
   })
   const segment = contracts.flatMap(([, { below }]) => (below === undefined ? [] : [below.name]))[0]
   return [
-    ...(route.match === "below" ? [] : [[key, item(false)] as const]),
-    ...(route.match === "exact" || segment === undefined ? [] : [[`${key}/{${segment}}`, item(true)] as const])
+    ...(endpoint.match === "below" ? [] : [[key, item(false)] as const]),
+    ...(endpoint.match === "exact" || segment === undefined ? [] : [[`${key}/{${segment}}`, item(true)] as const])
   ]
 }
 
-/** OpenAPI 3.1: written from the routes and rules at work, as the metadata is, and from what types the endpoints. */
-export const openApiDocument = (parts: Described, routes: ReadonlyArray<Route>, workspace: Workspace) => {
+/** OpenAPI 3.1: written from the endpoints and rules at work, as the metadata is, and from what types the handlers. */
+export const openApiDocument = (parts: Parts, workspace: Workspace) => {
   const components = makeComponents({ Error: errorSchema })
-  const offered = routes.filter((route) => Object.keys(route.contracts ?? {}).length > 0 && isOffered(parts, route))
   const surroundings = { pages: parts.pages, workspace, components }
-  const paths = Object.fromEntries(offered.flatMap((route) => pathsOf(surroundings, route)))
-  const headings = offered.flatMap(({ contracts = {} }) => Object.values(contracts).map(({ heading }) => heading))
+  const documented = offeredEndpoints(parts)
+    .map((endpoint) => [endpoint, contractsOf(parts, endpoint)] as const)
+    .filter(([, contracts]) => contracts.length > 0)
+  const paths = Object.fromEntries(documented.flatMap(([endpoint, of]) => pathsOf(surroundings, endpoint, of)))
+  const headings = documented.flatMap(([, contracts]) => contracts.map(([, { heading }]) => heading))
   return {
     openapi: "3.1.1",
     info: {
@@ -162,7 +174,7 @@ export const openApiDocument = (parts: Described, routes: ReadonlyArray<Route>, 
     components: {
       schemas: components.schemas,
       headers: components.headers,
-      securitySchemes: securitySchemes(routes, parts.policy.scopes, workspace)
+      securitySchemes: securitySchemes(parts, workspace)
     }
   }
 }

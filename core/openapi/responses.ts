@@ -2,7 +2,7 @@ import { Array as Arrays, type JsonSchema, Result, Schema, SchemaAST } from "eff
 import { corsHeaders, noSniffing, secretJson } from "../http/answer.ts"
 import { answerFault, broken, oauthError } from "../http/faults.ts"
 import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
-import type { Contract, Fault, FaultClass, Route } from "../http/Route.ts"
+import type { Contract, Endpoint, Fault, FaultClass } from "../http/Route.ts"
 import type { Pages } from "../ports/Pages.ts"
 import { Instant } from "../rules/Instant.ts"
 import { Overloaded } from "../rules/Refusal.ts"
@@ -136,19 +136,19 @@ const tooLarge = turnedAway(
 )
 
 /** What the core answers. */
-const finished = (route: Route, sampled: Sampled): Sampled => {
+const finished = (endpoint: Endpoint, sampled: Sampled): Sampled => {
   const { headers, ...response } = sampled.response
   const others = headers.filter(([name]) => name !== noSniffing[0])
-  return { ...sampled, response: { ...response, headers: [...others, noSniffing, ...headersOf(route.cors)] } }
+  return { ...sampled, response: { ...response, headers: [...others, noSniffing, ...headersOf(endpoint.cors)] } }
 }
 
 /** Every answer that an operation may give, made as the server makes it. */
 export const samplesOf = (
   { components, pages, workspace }: Surroundings,
-  route: Route,
+  endpoint: Endpoint,
   contract: Contract
 ): ReadonlyArray<Sampled> => {
-  const { path } = route
+  const { path } = endpoint
   const request = { method: "GET", path, query: "", headers: { get: () => undefined }, body: "" }
   const call = { request, workspace, path, endpoint: path, now: Instant.make(0), requestId: "" }
   const faults: ReadonlyArray<Fault> = contract.faults
@@ -160,10 +160,10 @@ export const samplesOf = (
     ...(body === undefined ? {} : { schema: components.use(body) })
   }))
   return [
-    ...own.map((sampled) => finished(route, sampled)),
-    ...faults.map((fault) => finished(route, error(answerFault(pages, call, route.errors, fault)))),
+    ...own.map((sampled) => finished(endpoint, sampled)),
+    ...faults.map((fault) => finished(endpoint, error(answerFault(pages, call, endpoint.errors, fault)))),
     // What touches nothing that can fail does not break.
-    ...(contract.faults.length === 0 ? [] : [finished(route, error(broken))]),
+    ...(contract.faults.length === 0 ? [] : [finished(endpoint, error(broken))]),
     overloaded,
     ...(contract.form === undefined && contract.json === undefined ? [] : [tooLarge])
   ]

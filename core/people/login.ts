@@ -3,7 +3,7 @@ import { takeOfAddress } from "../http/addressLimit.ts"
 import { noteOf, refused } from "../http/audit.ts"
 import { readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import type { Call, Handler, Parts } from "../http/Route.ts"
 import { lateFormNotice } from "../http/returnUrl.ts"
 import { clientName } from "../pages/Consent.ts"
 import { field, hidden } from "../pages/Field.ts"
@@ -102,7 +102,7 @@ const draw = Effect.fnUntraced(function* (
 })
 
 /** Also for who is signed in already: "not you?" leads here. */
-export const loginFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const loginFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   Effect.fnUntraced(function* (call) {
     const asked = readParameters(call.request.query).parameters.get("return_to")
     const here = yield* accounts.here(call.workspace, call.request)
@@ -120,7 +120,7 @@ const overtaken = "This form is out of date: you signed in in another tab."
 /** The same words, whichever of the two was wrong. */
 const wrong = "The email or the password is not right."
 
-export const loginEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const loginHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   Effect.fnUntraced(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     const returnTo = safeReturnTo(call.workspace, form.get("return_to"))

@@ -4,7 +4,7 @@ import { noteOf } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import type { Call, Handler, Parts } from "../http/Route.ts"
 import { hidden } from "../pages/Field.ts"
 import { html } from "../pages/Html.ts"
 import { card, type Document, type Place } from "../pages/Layout.ts"
@@ -56,7 +56,7 @@ const signedOut = (parts: Parts, call: Call): HttpResponse => {
 }
 
 /** A link alone signs nobody out: an image on another site could be that link. */
-export const logoutFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const logoutFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   Effect.fnUntraced(function* (call) {
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isNone(here)) return signedOut(parts, call)
@@ -66,7 +66,7 @@ export const logoutFormEndpoint = (parts: Parts, accounts: Accounts["Service"]):
     )
   })
 
-export const logoutEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const logoutHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   Effect.fnUntraced(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     const secret = readSessionCookie(call.workspace, call.request)

@@ -5,7 +5,7 @@ import { noteOf, refused } from "../http/audit.ts"
 import { commonErrorPage } from "../http/faults.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import type { Call, Handler, Parts } from "../http/Route.ts"
 import { linkSpent } from "../pages/CommonErrors.ts"
 import { allowances } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -72,7 +72,7 @@ const draw = (
 }
 
 /** The page that a link opens. */
-export const newcomerPage = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Endpoint =>
+export const newcomerPage = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
   Effect.fnUntraced(function* (call) {
     const token = readParameters(call.request.query).parameters.get("token") ?? ""
     const arrival = yield* arrive(accounts, call, tag, token)
@@ -96,7 +96,7 @@ const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: C
 })
 
 /** Its form: the account is opened, the link is used up, and the person is signed in. */
-export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Endpoint =>
+export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
   Effect.fnUntraced(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     yield* takeOfAddress(parts.limiter, call, allowances.signIn)

@@ -1,37 +1,27 @@
-import type { Endpoint, Parts, Route } from "../http/Route.ts"
+import { type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../http/Route.ts"
 import type { Accounts } from "../people/Accounts.ts"
-import { loginEndpoint, loginFormEndpoint } from "../people/login.ts"
-import { logoutEndpoint, logoutFormEndpoint } from "../people/logout.ts"
+import { loginFormHandler, loginHandler } from "../people/login.ts"
+import { logoutFormHandler, logoutHandler } from "../people/logout.ts"
 import { newcomerForm, newcomerPage } from "../people/newcomer.ts"
-import { membersEndpoint, membersFormEndpoint } from "./members.ts"
-import { profileEndpoint, profileFormEndpoint } from "./profile.ts"
+import { membersFormHandler, membersHandler } from "./members.ts"
+import { profileFormHandler, profileHandler } from "./profile.ts"
 
-export const pageRoute = (path: string, methods: { readonly GET: Endpoint; readonly POST: Endpoint }): Route => ({
-  path,
-  match: "exact",
-  methods,
-  errors: "page",
-  cors: false
-})
-
-/** The pages of the built-in accounts, for `Tessera.layer({ routes })`. */
-export const accountRoutes = (parts: Parts, accounts: Accounts["Service"]): ReadonlyArray<Route> => [
-  pageRoute("/login", { GET: loginFormEndpoint(parts, accounts), POST: loginEndpoint(parts, accounts) }),
-  pageRoute("/logout", { GET: logoutFormEndpoint(parts, accounts), POST: logoutEndpoint(parts, accounts) }),
-  pageRoute("/set-up", {
-    GET: newcomerPage(parts, accounts, "SetUp"),
-    POST: newcomerForm(parts, accounts, "SetUp")
-  }),
-  pageRoute("/invite", {
-    GET: newcomerPage(parts, accounts, "Invitation"),
-    POST: newcomerForm(parts, accounts, "Invitation")
-  }),
-  pageRoute("/settings/profile", {
-    GET: profileEndpoint(parts, accounts),
-    POST: profileFormEndpoint(parts, accounts)
-  }),
-  pageRoute("/settings/members", {
-    GET: membersEndpoint(parts, accounts),
-    POST: membersFormEndpoint(parts, accounts)
-  })
-]
+/** The pages of the built-in accounts. */
+export const accountEndpoints = (accounts: Accounts["Service"]): ReadonlyArray<Endpoint> => {
+  const shown = (handler: (parts: Parts, accounts: Accounts["Service"]) => Handler) =>
+    page((parts) => handler(parts, accounts))
+  return [
+    pageEndpoint("/login", { GET: shown(loginFormHandler), POST: shown(loginHandler) }),
+    pageEndpoint("/logout", { GET: shown(logoutFormHandler), POST: shown(logoutHandler) }),
+    pageEndpoint("/set-up", {
+      GET: page((parts) => newcomerPage(parts, accounts, "SetUp")),
+      POST: page((parts) => newcomerForm(parts, accounts, "SetUp"))
+    }),
+    pageEndpoint("/invite", {
+      GET: page((parts) => newcomerPage(parts, accounts, "Invitation")),
+      POST: page((parts) => newcomerForm(parts, accounts, "Invitation"))
+    }),
+    pageEndpoint("/settings/profile", { GET: shown(profileHandler), POST: shown(profileFormHandler) }),
+    pageEndpoint("/settings/members", { GET: shown(membersHandler), POST: shown(membersFormHandler) })
+  ]
+}

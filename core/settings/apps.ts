@@ -3,7 +3,7 @@ import { endGrant } from "../engine/administration.ts"
 import { gather } from "../engine/lists.ts"
 import { type Grant, isConnected } from "../grant/Grant.ts"
 import { readParameters } from "../http/form.ts"
-import type { Endpoint, Parts } from "../http/Route.ts"
+import type { Handler, Parts } from "../http/Route.ts"
 import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
 import { breakable, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
@@ -125,7 +125,7 @@ const pickApp = (parts: Parts, { call }: Inside) =>
     return { id: grant.id, row }
   })
 
-export const appsEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+export const appsHandler = (parts: Parts, options: SettingsOptions): Handler =>
   insidePage(
     parts,
     options,
@@ -141,7 +141,7 @@ export const appsEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =
   )
 
 /** Somebody else's grant is not in the list, so it is told apart from one that never was by nothing at all. */
-export const changeAppsEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+export const changeAppsHandler = (parts: Parts, options: SettingsOptions): Handler =>
   insideForm(
     parts,
     options,

@@ -3,7 +3,7 @@ import { type Client, isKnown } from "../client/Client.ts"
 import { deleteClient, switchClient } from "../engine/administration.ts"
 import { gather } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
-import type { Endpoint, Parts } from "../http/Route.ts"
+import type { Handler, Parts } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
 import { breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
@@ -173,7 +173,7 @@ const find = Effect.fnUntraced(function* (parts: Parts, { call }: Inside, search
   )
 })
 
-export const clientsEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+export const clientsHandler = (parts: Parts, options: SettingsOptions): Handler =>
   insidePage(
     parts,
     options,
@@ -206,7 +206,7 @@ const change = Effect.fnUntraced(function* (
   return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
 })
 
-export const changeClientsEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+export const changeClientsHandler = (parts: Parts, options: SettingsOptions): Handler =>
   insideForm(
     parts,
     options,

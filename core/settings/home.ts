@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { fieldFor } from "../http/csrf.ts"
-import type { Endpoint, Parts } from "../http/Route.ts"
+import type { Handler, Parts } from "../http/Route.ts"
 import { hidden } from "../pages/Field.ts"
 import { breakable, type Html, html } from "../pages/Html.ts"
 import { card, type Document, type Place, type Visitor } from "../pages/Layout.ts"
@@ -57,7 +57,7 @@ ${signedIn(place, model.visitor)}`
   )
 })
 
-export const homeEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+export const homeHandler = (parts: Parts, options: SettingsOptions): Handler =>
   Effect.fnUntraced(function* ({ workspace, request }) {
     const signedIn = Option.getOrUndefined(yield* parts.owner.current(workspace, request))
     const signInAt = parts.owner.signInAt(workspace, `${basePath(workspace.issuer)}/`)

@@ -5,7 +5,7 @@ import { occasionBy } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import type { Call, Handler, Parts } from "../http/Route.ts"
 import { lateFormNotice, wayBack } from "../http/returnUrl.ts"
 import type { Notice, Visitor } from "../pages/Layout.ts"
 import { allowances } from "../ports/Limiter.ts"
@@ -72,7 +72,7 @@ export const insidePage = (
   options: SettingsOptions,
   audience: Audience,
   answer: (inside: Inside) => Answer
-): Endpoint =>
+): Handler =>
   Effect.fnUntraced(function* (call) {
     const signedIn = Option.getOrUndefined(yield* parts.owner.current(call.workspace, call.request))
     if (signedIn === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
@@ -95,7 +95,7 @@ export const insideForm = (
   options: SettingsOptions,
   audience: Audience,
   answer: (inside: Inside, form: Parameters) => Answer
-): Endpoint =>
+): Handler =>
   insidePage(
     parts,
     options,

@@ -3,7 +3,7 @@ import { seeOther } from "../http/answer.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import type { Call, Handler, Parts } from "../http/Route.ts"
 import { lateFormNotice, wayBack } from "../http/returnUrl.ts"
 import type { Visitor } from "../pages/Layout.ts"
 import type { Accounts, Here } from "../people/Accounts.ts"
@@ -38,7 +38,7 @@ export const insidePage = (
   accounts: Accounts["Service"],
   who: "anybody" | "owners",
   answer: (inside: Inside) => Answer
-): Endpoint =>
+): Handler =>
   Effect.fnUntraced(function* (call) {
     const here = Option.getOrUndefined(yield* accounts.here(call.workspace, call.request))
     if (here === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
@@ -52,7 +52,7 @@ export const insideForm = (
   accounts: Accounts["Service"],
   who: "anybody" | "owners",
   answer: (inside: Inside, form: Parameters) => Answer
-): Endpoint =>
+): Handler =>
   insidePage(
     parts,
     accounts,

@@ -4,7 +4,7 @@ import { gather } from "../engine/lists.ts"
 import { BadKeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
 import type { Grant } from "../grant/Grant.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Endpoint, Parts } from "../http/Route.ts"
+import type { Handler, Parts } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { attributes, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
@@ -206,7 +206,7 @@ const show = (parts: Parts, { call, visitor }: Inside, status: number, page: Api
 const draw = (parts: Parts, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
   Effect.map(listOf(parts, inside), (list) => show(parts, inside, status, { ...list, ...said }))
 
-export const keysEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+export const keysHandler = (parts: Parts, options: SettingsOptions): Handler =>
   insidePage(parts, options, "owners", (inside) => draw(parts, inside, 200, {}))
 
 const unread: KeyList = { keys: "unread", paging: { isContinued: false } }
@@ -270,7 +270,7 @@ const rotate = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: 
   return made === undefined ? backTo(inside.call, "keys", "key-gone") : yield* drawMade(parts, inside, made)
 })
 
-export const changeKeysEndpoint = (parts: Parts, options: SettingsOptions): Endpoint =>
+export const changeKeysHandler = (parts: Parts, options: SettingsOptions): Handler =>
   insideForm(parts, options, "owners", (inside, form) => {
     switch (form.get("action")) {
       case "create":

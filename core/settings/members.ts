@@ -4,7 +4,7 @@ import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Endpoint, Parts } from "../http/Route.ts"
+import type { Call, Handler, Parts } from "../http/Route.ts"
 import type { Notice } from "../pages/Layout.ts"
 import { type Account, AccountRefusal, type Active, normaliseEmail } from "../people/Account.ts"
 import type { Accounts } from "../people/Accounts.ts"
@@ -96,7 +96,7 @@ const show = (parts: Parts, inside: Inside, status: number, lists: Lists, said: 
 const draw = (parts: Parts, accounts: Accounts["Service"], inside: Inside, status: number, said: Said) =>
   Effect.map(readLists(accounts, inside), (lists) => show(parts, inside, status, lists, said))
 
-export const membersEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const membersHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   insidePage(parts, accounts, "owners", (inside) => draw(parts, accounts, inside, 200, {}))
 
 const doneAt = ({ call }: Inside, what: "withdraw" | "removed" | "removing") =>
@@ -229,7 +229,7 @@ const actions = { invite, withdraw, remove }
 const isAction = (text: string | undefined): text is keyof typeof actions =>
   text === "invite" || text === "withdraw" || text === "remove"
 
-export const membersFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const membersFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   insideForm(
     parts,
     accounts,

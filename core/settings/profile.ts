@@ -3,7 +3,7 @@ import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Endpoint, Parts } from "../http/Route.ts"
+import type { Handler, Parts } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { html } from "../pages/Html.ts"
 import { type Document, type Place, problemLine, type Visitor } from "../pages/Layout.ts"
@@ -121,7 +121,7 @@ const draw = (
   return parts.pages.show(call.workspace, status, (place) => profilePage(place, visitor, profile))
 }
 
-export const profileEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const profileHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   insidePage(parts, accounts, "anybody", (inside) => Effect.sync(() => draw(parts, accounts, inside, 200, {})))
 
 const doneAt = ({ call }: Inside, what: "profile" | "password") =>
@@ -166,7 +166,7 @@ const problems = (refusal: AccountRefusal, passwordLength: number): NonNullable<
   return field === "password" ? { newPassword: text } : field === "name" ? { name: text } : { form: text }
 }
 
-export const profileFormEndpoint = (parts: Parts, accounts: Accounts["Service"]): Endpoint =>
+export const profileFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   insideForm(
     parts,
     accounts,

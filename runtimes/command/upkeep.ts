@@ -76,7 +76,7 @@ export const sealKeys = Command.make("seal-keys").pipe(
 /** What a server with these settings would answer at `/openapi.json`: from the same application, over nothing. */
 export const describeApi = (settings: Settings) =>
   Tessera.pipe(
-    Effect.map(({ parts, routes }) => openApiDocument(parts, routes, settings.workspace)),
+    Effect.map(({ parts }) => openApiDocument(parts, settings.workspace)),
     Effect.provide(
       application({ ...settings, database: { _tag: "Memory" } }, Result.getOrThrow(parseKeyRing(newSealKey())))
     )

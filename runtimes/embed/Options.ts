@@ -1,6 +1,6 @@
 import { type Clock, type Duration, type Layer, type Redacted, Schema } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import type { Parts, Route } from "../../core/http/Route.ts"
+import type { Endpoint, Route } from "../../core/http/Route.ts"
 import type { ConsentPage } from "../../core/pages/Consent.ts"
 import type { ThemeOptions } from "../../core/pages/Theme.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
@@ -144,8 +144,8 @@ export interface CreateOptions {
    */
   readonly extras?: ReadonlyArray<Extra>
 
-  /** Routes of your own that are served like Tessera's, before them. Default: none. */
-  readonly routes?: (parts: Parts) => ReadonlyArray<Route>
+  /** Endpoints of your own that are served like Tessera's, each at a path of its own. Default: none. */
+  readonly endpoints?: ReadonlyArray<Endpoint>
 
   /**
    * Removes what has expired and notes what was used, every minute or so, on timers that keep no process alive.

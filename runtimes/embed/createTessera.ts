@@ -1,8 +1,12 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, ManagedRuntime, References, Result } from "effect"
 import { littleAtHand, muchAtHand } from "../../core/engine/caches.ts"
-import { type Parts, routeTable } from "../../core/http/Route.ts"
+import { type Endpoint, endpointName, routeTable } from "../../core/http/Route.ts"
 import { LimitSharing, noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
-import { openApiPath } from "../../core/oauth/endpoints/openapi.ts"
+import { companiesEndpoint } from "../../core/oauth/endpoints/companies.ts"
+import { livenessEndpoint, readinessEndpoint } from "../../core/oauth/endpoints/health.ts"
+import { openApiEndpoint } from "../../core/oauth/endpoints/openapi.ts"
+import { endpoints } from "../../core/oauth/endpoints/table.ts"
+import { rowsByName } from "../../core/oauth/rowsByName.ts"
 import { safeReturnTo } from "../../core/people/returnTo.ts"
 import { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
@@ -10,7 +14,7 @@ import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
-import { settingsRoutes } from "../../core/settings/routes.ts"
+import { settingsEndpoints } from "../../core/settings/routes.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
 import { basePath, pathBelow } from "../../core/workspace/Workspace.ts"
@@ -28,7 +32,7 @@ import { type GrantsApi, grantsApi } from "./grants.ts"
 import { hostOwner } from "./hostOwner.ts"
 import { type LateStorage, lateStorage } from "./lateStorage.ts"
 import { serveNative } from "./nativeRequest.ts"
-import type { CreateOptions, Extra, Mount } from "./Options.ts"
+import { badOption, type CreateOptions, type Extra, type Mount } from "./Options.ts"
 import { type Read, readOptions } from "./readOptions.ts"
 
 /** An authorization server inside a host's own process. Nothing in it waits for `ready()`. */
@@ -81,15 +85,36 @@ const auditLayer = (audit: CreateOptions["audit"]) =>
           )
       })
 
-const settingsPaths = ["/settings", "/settings/apps", "/settings/keys", "/settings/clients"]
+/** What is served only where it is asked for. */
+const endpointsOf: { readonly [extra in Extra]: ReadonlyArray<Endpoint> } = {
+  settings: settingsEndpoints({ accountsElsewhere: true }).filter(({ path }) => path !== "/"),
+  home: [],
+  health: [livenessEndpoint, readinessEndpoint],
+  openapi: [openApiEndpoint],
+  example: [companiesEndpoint]
+}
 
-/** Of what is served only where it is asked for, where it stands. */
-const pathsOf: { readonly [extra in Extra]: ReadonlyArray<string> } = {
-  settings: settingsPaths,
-  home: ["/"],
-  health: ["/healthz", "/readyz"],
-  openapi: [openApiPath],
-  example: ["/rest/companies"]
+/** The home page leads to settings only where those are served too. */
+const homeOf = (wanted: ReadonlyArray<Extra>): ReadonlyArray<Endpoint> =>
+  wanted.includes("home")
+    ? settingsEndpoints({ accountsElsewhere: true, homeOnly: !wanted.includes("settings") }).filter(
+        ({ path }) => path === "/"
+      )
+    : []
+
+/** The host's own endpoints, the extras that it asked for, and the protocol's. Throws `BadOption` where two share a path. */
+const endpointsFor = (options: CreateOptions): ReadonlyArray<Endpoint> => {
+  const wanted = options.extras ?? []
+  const extra = new Set(Object.values(endpointsOf).flat())
+  const all = [
+    ...(options.endpoints ?? []),
+    ...homeOf(wanted),
+    ...[...new Set(wanted)].flatMap((one) => endpointsOf[one]),
+    ...endpoints.filter((endpoint) => !extra.has(endpoint))
+  ]
+  const unique = rowsByName("endpoints", all, endpointName)
+  if (Result.isFailure(unique)) throw badOption("endpoints", `has ${unique.failure.name}, which is served already`)
+  return all
 }
 
 const logLevel = { all: "Info", problems: "Warn", none: "None" } as const
@@ -98,28 +123,18 @@ const logLevel = { all: "Info", problems: "Warn", none: "None" } as const
 class Late extends Context.Service<Late, LateStorage>()("tessera/runtimes/embed/Late") {}
 
 /** The same layers that a host composes who writes Effect. None of them waits for anything. */
-const layerOf = (options: CreateOptions, read: Read) => {
+const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpoint>) => {
   const wanted = options.extras ?? []
-  const without = Object.entries(pathsOf).flatMap(([extra, paths]) =>
-    wanted.some((one) => one === extra) ? [] : paths
-  )
   const clock = options.clock === undefined ? Layer.empty : Layer.succeed(Clock.Clock, options.clock)
   const late = Layer.effect(Late, lateStorage(read.storage))
   const storage = Layer.effect(
     Storage,
     Effect.map(Late, ({ storage }) => storage)
   )
-  const settings = (parts: Parts) =>
-    wanted.includes("settings") || wanted.includes("home")
-      ? settingsRoutes(parts, { accountsElsewhere: true, homeOnly: !wanted.includes("settings") }).filter(
-          ({ path }) => !without.includes(path)
-        )
-      : []
   return Tessera.layer({
     policy: read.policy,
     atHand: options.atHand === "much" ? muchAtHand : littleAtHand,
-    routes: (parts) => [...(options.routes?.(parts) ?? []), ...settings(parts)],
-    without
+    endpoints: served
   }).pipe(
     Layer.provideMerge(options.rateLimits === false ? noLimits : sharedLimiter),
     Layer.provideMerge(storage),
@@ -152,7 +167,7 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
   const read = checked.success
   const { workspace } = read
 
-  const runtime = ManagedRuntime.make(layerOf(options, read))
+  const runtime = ManagedRuntime.make(layerOf(options, read, endpointsFor(options)))
   const tessera = runtime.runSync(Tessera)
   const { parts, routes } = tessera
   let closing: Promise<void> | undefined

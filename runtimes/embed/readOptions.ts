@@ -51,7 +51,7 @@ const names: NamesOf<CreateOptions> = {
   consentPage: true,
   audit: true,
   extras: true,
-  routes: true,
+  endpoints: true,
   housekeeping: true,
   atHand: true,
   log: true,
@@ -242,9 +242,9 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
 const switches = ["requirePkce", "rateLimits", "housekeeping"] as const
 
 const restOf = (options: CreateOptions): Checked<void> => {
-  const { atHand = "little", audit, clock, extras: wanted = [], log = "problems", routes } = options
+  const { atHand = "little", audit, clock, extras: wanted = [], endpoints, log = "problems" } = options
   if (audit !== undefined && typeof audit !== "function") return bad("audit", "has to be a function")
-  if (routes !== undefined && typeof routes !== "function") return bad("routes", "has to be a function")
+  if (endpoints !== undefined && !Array.isArray(endpoints)) return bad("endpoints", "has to be a list")
   if (!Array.isArray(wanted) || !wanted.every((extra) => extras.includes(extra))) {
     return bad("extras", `has to be a list of ${extras.join(", ")}`)
   }

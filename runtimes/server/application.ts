@@ -1,3 +1,4 @@
+import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import "../serve/platformHashing.ts"
 import { Effect, Layer } from "effect"
 import { layer as passwordHasher } from "../../adapters/password/Password.ts"
@@ -11,8 +12,8 @@ import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
-import { accountRoutes } from "../../core/settings/accountRoutes.ts"
-import { settingsRoutes } from "../../core/settings/routes.ts"
+import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
+import { settingsEndpoints } from "../../core/settings/routes.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
 import { auditLog } from "./auditLog.ts"
@@ -41,7 +42,7 @@ const server = (settings: Settings) =>
       Tessera.layer({
         policy: settings.policy,
         atHand: atHandOver(settings.database),
-        routes: (parts) => [...accountRoutes(parts, accounts), ...settingsRoutes(parts)]
+        endpoints: [...accountEndpoints(accounts), ...settingsEndpoints(), ...endpoints]
       })
     )
   )

@@ -5,6 +5,7 @@ import type { Cost } from "../../adapters/password/Argon2id.ts"
 import { noble } from "../../adapters/password/noble.ts"
 import { layerOf } from "../../adapters/password/Password.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import { Accounts, type AccountsOptions } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
 import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
@@ -16,7 +17,7 @@ import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { accountRoutes } from "../../core/settings/accountRoutes.ts"
+import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
@@ -137,7 +138,7 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
   })
   const tessera = Layer.unwrap(
     Effect.map(Accounts, (built) =>
-      Tessera.layer({ policy: standardPolicy, routes: (parts) => accountRoutes(parts, built) })
+      Tessera.layer({ policy: standardPolicy, endpoints: [...accountEndpoints(built), ...endpoints] })
     )
   )
   return Effect.runPromise(

@@ -2,6 +2,7 @@ import { Effect, Layer, Logger, ManagedRuntime, References } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { noble } from "../../adapters/password/noble.ts"
 import { layerOf } from "../../adapters/password/Password.ts"
+import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
 import { Audit } from "../../core/ports/Audit.ts"
@@ -12,8 +13,8 @@ import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { accountRoutes } from "../../core/settings/accountRoutes.ts"
-import { settingsRoutes } from "../../core/settings/routes.ts"
+import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
+import { settingsEndpoints } from "../../core/settings/routes.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { Keys, sealKey } from "../../core/token/KeyRing.ts"
@@ -28,7 +29,7 @@ const wired = Layer.unwrap(
   Effect.map(Accounts, (accounts) =>
     Tessera.layer({
       policy: standardPolicy,
-      routes: (parts) => [...accountRoutes(parts, accounts), ...settingsRoutes(parts)]
+      endpoints: [...accountEndpoints(accounts), ...settingsEndpoints(), ...endpoints]
     })
   )
 )

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { Effect, Layer } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
 import { littleAtHand } from "../../core/engine/caches.ts"
+import { page, pageEndpoint } from "../../core/http/Route.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import type { CreateOptions, Parts } from "../../runtimes/embed/tessera.ts"
@@ -23,11 +24,13 @@ const readsAfterMany = async (over: Pick<CreateOptions, "atHand">): Promise<numb
     }))
   ).pipe(Layer.provide(memory.layer))
   let parts: Parts | undefined
-  const keepParts = (given: Parts) => {
-    parts = given
-    return []
-  }
-  await withHost({ ...over, storage: counting, routes: keepParts }, async (auth) => {
+  const keepParts = pageEndpoint("/keep", {
+    GET: page((given) => {
+      parts = given
+      return () => Effect.die("nobody asks for it")
+    })
+  })
+  await withHost({ ...over, storage: counting, endpoints: [keepParts] }, async (auth) => {
     await auth.ready()
     const { grants } = parts ?? expect.unreachable()
     const create = grants.createKey(home, { name: "One of many", expiresAt: null })

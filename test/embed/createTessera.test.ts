@@ -6,6 +6,7 @@ import { Elysia } from "elysia"
 import { Hono } from "hono"
 import Koa from "koa"
 import * as memory from "../../adapters/memory/Memory.ts"
+import { page } from "../../core/http/Route.ts"
 import { tessera } from "../../runtimes/elysia.ts"
 import {
   type AuditEntry,
@@ -100,16 +101,16 @@ describe("made in one call", () => {
     }))
 
   test("a host's own routes come along", async () => {
-    const routes: CreateOptions["routes"] = () => [
+    const endpoints: CreateOptions["endpoints"] = [
       {
         path: "/extra",
         match: "exact",
-        methods: { GET: () => Effect.succeed({ status: 200, headers: [], body: "extra" }) },
+        methods: { GET: page(() => () => Effect.succeed({ status: 200, headers: [], body: "extra" })) },
         errors: "oauth",
         cors: false
       }
     ]
-    await withHost({ routes }, async (auth) => {
+    await withHost({ endpoints }, async (auth) => {
       expect(await (await auth.handle(at("/extra"))).text()).toBe("extra")
     })
   })
@@ -119,22 +120,18 @@ describe("made in one call", () => {
     [[], ["/", "/settings", "/settings/apps", ...others]],
     [["home"], ["/settings", "/settings/apps", ...others]],
     [["settings"], ["/", ...others]],
-    [
-      ["home", "settings", "health", "openapi", "example"],
-      ["/", "/settings/apps", ...others]
-    ]
+    [["home", "settings", "health", "openapi", "example"], ["/orders"]]
   ]
   for (const [extras = [], own] of ownPaths) {
-    test(`a host's own routes are served before ours, there or left out: with the extras [${extras}]`, () => {
-      const routes: CreateOptions["routes"] = () =>
-        own.map((path) => ({
-          path,
-          match: "exact",
-          methods: { GET: () => Effect.succeed({ status: 200, headers: [], body: "mine" }) },
-          errors: "oauth",
-          cors: false
-        }))
-      return withHost({ extras, routes }, async (auth) => {
+    test(`a host's own endpoints are served where ours are left out: with the extras [${extras}]`, () => {
+      const endpoints: CreateOptions["endpoints"] = own.map((path) => ({
+        path,
+        match: "exact",
+        methods: { GET: page(() => () => Effect.succeed({ status: 200, headers: [], body: "mine" })) },
+        errors: "oauth",
+        cors: false
+      }))
+      return withHost({ extras, endpoints }, async (auth) => {
         for (const path of own) {
           expect([path, auth.owns(path)]).toEqual([path, true])
           expect([path, await (await auth.handle(at(path))).text()]).toEqual([path, "mine"])
@@ -245,11 +242,11 @@ describe("its handler", () => {
 })
 
 describe("its log", () => {
-  const routes: CreateOptions["routes"] = () => [
+  const endpoints: CreateOptions["endpoints"] = [
     {
       path: "/unsendable",
       match: "exact",
-      methods: { GET: () => Effect.succeed({ status: 200, headers: [["x-mine", "→"]], body: "" }) },
+      methods: { GET: page(() => () => Effect.succeed({ status: 200, headers: [["x-mine", "→"]], body: "" })) },
       errors: "oauth",
       cors: false
     }
@@ -283,7 +280,7 @@ describe("its log", () => {
     ] as const)(`is as wanted where an answer can't be sent: ${name}, %s`, async (log, lines) => {
       const said = spyOn(console, "log").mockImplementation(() => undefined)
       try {
-        await withHost({ log, routes }, async (auth) => {
+        await withHost({ log, endpoints }, async (auth) => {
           expect(await ask(auth)).toBe(500)
         })
         expect(said).toHaveBeenCalledTimes(lines)

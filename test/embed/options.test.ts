@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Redacted } from "effect"
+import { pageEndpoint } from "../../core/http/Route.ts"
 import { BadOption, type CreateOptions, createTessera } from "../../runtimes/embed/tessera.ts"
 import { aKey, options, people } from "./host.ts"
 
@@ -75,7 +76,8 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["consentPage", { consentPage: {} }],
   ["owner.switchAt", { owner: { ...people, switchAt: "/switch" } }],
   ["audit", { audit: {} }],
-  ["routes", { routes: [] }],
+  ["endpoints", { endpoints: () => [] }],
+  ["endpoints", { endpoints: [pageEndpoint("/consent", {})] }],
   ["extras", { extras: ["kitchen"] }],
   ["extras", { extras: "settings" }],
   ["atHand", { atHand: "everything" }],

@@ -2,6 +2,8 @@ import { Effect, Layer, Logger, Option, Redacted, References } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { Endpoint } from "../../core/http/Route.ts"
+import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import type { Needs } from "../../core/oauth/presented/guard.ts"
 import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
@@ -13,7 +15,7 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
-import { type Guarded, Tessera, type TesseraOptions } from "../../core/Tessera.ts"
+import { type Guarded, Tessera } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -34,7 +36,8 @@ export interface WorldOptions {
   /** A host's own way to tell workspaces apart, instead of theirs. */
   readonly resolve?: Workspaces["Service"]["resolve"]
   readonly registration?: Layer.Layer<RegistrationPolicy>
-  readonly routes?: TesseraOptions["routes"]
+  /** A host's own endpoints, before the protocol's. */
+  readonly endpoints?: ReadonlyArray<Endpoint>
   readonly limiter?: Layer.Layer<Limiter>
   readonly pages?: Layer.Layer<Pages>
   readonly seed?: string
@@ -125,7 +128,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     workspacesOf(options)
   )
   const policy = { ...standardPolicy, ...options.policy }
-  const tessera = Tessera.layer(options.routes === undefined ? { policy } : { policy, routes: options.routes })
+  const tessera = Tessera.layer({ policy, endpoints: [...(options.endpoints ?? []), ...endpoints] })
 
   const program = Effect.gen(function* () {
     yield* TestClock.setTime(t0)

@@ -214,7 +214,8 @@ describe("introspection by a client (RFC 7662)", () => {
             now: Instant.make(t0),
             requestId: "one"
           }
-          const refusal = yield* Effect.flip(introspectEndpoint({ ...world.parts, grants })(call))
+          const handler = introspectEndpoint.methods.POST?.handler({ ...world.parts, grants }) ?? expect.unreachable()
+          const refusal = yield* Effect.flip(handler(call))
           expect(refusal._tag).toBe("InvalidClient")
         })
       ))

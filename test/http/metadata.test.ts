@@ -78,14 +78,14 @@ describe("authorization server metadata (RFC 8414)", () => {
         }),
       {
         policy: { scopes },
-        routes: () => [
+        endpoints: [
           {
             path: "/oauth/par",
             match: "exact",
             methods: {},
             errors: "oauth",
             cors: false,
-            metadata: "pushed_authorization_request_endpoint"
+            metadata: { name: "pushed_authorization_request_endpoint" }
           }
         ]
       }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { Effect, Logger } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import type { Endpoint } from "../../core/http/Route.ts"
+import { type Handler, page } from "../../core/http/Route.ts"
 import { header, jsonOf } from "../given/flow.ts"
 import { inWorld } from "../given/World.ts"
 
@@ -11,7 +11,7 @@ const nothings: Readonly<Record<string, unknown>> = {
   "/object": { status: 200, headers: { a: "b" }, body: "" }
 }
 
-const answering = (nothing: unknown): Endpoint => {
+const answering = (nothing: unknown): Handler => {
   // The very thing that no type allows.
   const answer = nothing as HttpResponse
   return ({ request }) => (request.query === "" ? Effect.succeed(answer) : Effect.as(Effect.yieldNow, answer))
@@ -33,14 +33,13 @@ test.each(Object.keys(nothings).flatMap((path) => [path, `${path}?later`]))(
           expect(logged).toEqual([expect.stringMatching(new RegExp(`a defect.*${id}`))])
         }).pipe(Effect.provide(Logger.layer([logger]))),
       {
-        routes: () =>
-          Object.entries(nothings).map(([path, nothing]) => ({
-            path,
-            match: "exact",
-            methods: { GET: answering(nothing) },
-            errors: "oauth",
-            cors: false
-          }))
+        endpoints: Object.entries(nothings).map(([path, nothing]) => ({
+          path,
+          match: "exact",
+          methods: { GET: page(() => answering(nothing)) },
+          errors: "oauth",
+          cors: false
+        }))
       }
     )
   }

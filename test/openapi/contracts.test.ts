@@ -17,7 +17,8 @@ describe("what readers are compiled from", () => {
   test("is every form and query of the table of routes", () =>
     inWorld((world) =>
       Effect.sync(() => {
-        const contracts = world.routes.flatMap(({ contracts = {} }) => Object.values(contracts))
+        const operations = world.parts.endpoints.flatMap(({ methods }) => Object.values(methods))
+        const contracts = operations.flatMap(({ contract }) => contract?.(world.parts) ?? [])
         const taken = contracts.flatMap(({ form, query }) => [form, query]).filter((schema) => schema !== undefined)
         const known = [authorizeContract.query, tokenContract.form, introspectContract.form, revokeContract.form]
         expect(taken.length).toBe(known.length)

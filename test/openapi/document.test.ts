@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Redacted, Schema } from "effect"
 import { json } from "../../core/http/answer.ts"
-import type { Route } from "../../core/http/Route.ts"
+import { bound, type Contract, type Endpoint, type Handler, page } from "../../core/http/Route.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
-import { accountRoutes } from "../../core/settings/accountRoutes.ts"
-import { settingsRoutes } from "../../core/settings/routes.ts"
+import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
+import { settingsEndpoints } from "../../core/settings/routes.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { header, jsonOf } from "../given/flow.ts"
 import { inWorld, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
@@ -82,9 +82,9 @@ describe("the OpenAPI document", () => {
       Effect.gen(function* () {
         // What draws pages needs no accounts to be looked at.
         const accounts = Object.create(null)
-        const pages = [...accountRoutes(world.parts, accounts), ...settingsRoutes(world.parts)]
+        const pages = [...accountEndpoints(accounts), ...settingsEndpoints()]
         const document = yield* documentOf(world)
-        const expected = [...pages, ...world.routes]
+        const expected = [...pages, ...world.parts.endpoints]
           .filter(({ errors, path }) => errors !== "page" || path === "/oauth/authorize")
           .flatMap((route) =>
             Object.keys(route.methods).flatMap((method) => {
@@ -155,26 +155,23 @@ describe("the OpenAPI document follows the configuration:", () => {
   })
 
   test("a route of the host's own stands in it, where it says what it does", () => {
-    const own: Route = {
+    const contract = {
+      id: "orders",
+      heading: "Shop",
+      summary: "How many orders there are",
+      callers: [{ shows: "apiKey" }],
+      answers: [{ description: "So many.", like: () => json(200, {}), body: Schema.Struct({ orders: Schema.Int }) }],
+      faults: []
+    } as const satisfies Contract
+    const orders: Handler = () => Effect.succeed(json(200, { orders: 3 }))
+    const own: Endpoint = {
       path: "/orders",
       match: "exact",
-      methods: { GET: () => Effect.succeed(json(200, { orders: 3 })) },
-      contracts: {
-        GET: {
-          id: "orders",
-          heading: "Shop",
-          summary: "How many orders there are",
-          callers: [{ shows: "apiKey" }],
-          answers: [
-            { description: "So many.", like: () => json(200, {}), body: Schema.Struct({ orders: Schema.Int }) }
-          ],
-          faults: []
-        }
-      },
+      methods: { GET: bound(contract, () => () => Effect.succeed(json(200, { orders: 3 }))) },
       errors: "bearer",
       cors: true
     }
-    const silent: Route = { ...own, path: "/silent", contracts: {} }
+    const silent: Endpoint = { ...own, path: "/silent", methods: { GET: page(() => orders) } }
     return inWorld(
       (world) =>
         Effect.gen(function* () {
@@ -185,7 +182,7 @@ describe("the OpenAPI document follows the configuration:", () => {
           })
           expect(document.paths).not.toHaveProperty(["/silent"])
         }),
-      { routes: () => [own, silent] }
+      { endpoints: [own, silent] }
     )
   })
 })

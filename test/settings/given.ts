@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import { csrfField } from "../../core/http/csrf.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { settingsRoutes } from "../../core/settings/routes.ts"
+import { settingsEndpoints } from "../../core/settings/routes.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
 import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 
 /** A world whose server has settings. Names that begin with `owner` are owners. */
 export const inSettings = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}) =>
-  inWorld(body, { ...options, routes: (parts) => settingsRoutes(parts) })
+  inWorld(body, { ...options, endpoints: settingsEndpoints() })
 
 export type Section = "apps" | "keys" | "clients"
 export const sections: ReadonlyArray<Section> = ["apps", "keys", "clients"]

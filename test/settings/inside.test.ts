@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Layer } from "effect"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { TooManyRequests } from "../../core/rules/Refusal.ts"
-import { settingsRoutes } from "../../core/settings/routes.ts"
+import { settingsEndpoints } from "../../core/settings/routes.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
 import { inWorld } from "../given/World.ts"
@@ -220,7 +220,7 @@ describe("a host with accounts of its own", () => {
             }
           }
         }),
-      { routes: (parts) => settingsRoutes(parts, { accountsElsewhere: true }) }
+      { endpoints: settingsEndpoints({ accountsElsewhere: true }) }
     ))
 })
 

@@ -1,16 +1,17 @@
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { seeOther } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
 import { faultPage } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Call, EndpointOf, Parts } from "../../http/Route.ts"
+import { bound, type Call, type Endpoint, type HandlerOf, names, type Parts } from "../../http/Route.ts"
 import { comeBackTo, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
 import type { ConsentPage } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
-import { type authorizeContract, returnRefusal } from "../../request/AuthorizationRequest.ts"
+import { authorizeContract, returnRefusal } from "../../request/AuthorizationRequest.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
+import { authorizePath } from "../../workspace/Workspace.ts"
 
 const isEverything = (resource: string, call: Call): boolean => resource === call.workspace.issuer
 
@@ -88,7 +89,27 @@ export const asked = Effect.fnUntraced(function* (parts: Parts, call: Call) {
 })
 
 /** RFC 6749 §3.1. */
-export const authorizeEndpoint =
-  (parts: Parts): EndpointOf<typeof authorizeContract> =>
+const authorizeHandler =
+  (parts: Parts): HandlerOf<typeof authorizeContract> =>
   (call) =>
     Effect.map(asked(parts, call), (next) => draw(parts, call, next))
+
+const { code_challenge_method, response_mode, response_type } = authorizeContract.query.fields
+
+export const authorizeEndpoint: Endpoint = {
+  path: authorizePath,
+  match: "exact",
+  methods: { GET: bound(authorizeContract, authorizeHandler) },
+  errors: "page",
+  cors: false,
+  metadata: {
+    name: "authorization_endpoint",
+    members: {
+      response_types_supported: names(() => [response_type.literal]),
+      response_modes_supported: names(() => [response_mode.schema.literal]),
+      code_challenge_methods_supported: names(() => [code_challenge_method.schema.literal]),
+      // RFC 9207 §3: every answer to the client has `iss`.
+      authorization_response_iss_parameter_supported: { schema: Schema.Boolean, value: () => true }
+    }
+  }
+}

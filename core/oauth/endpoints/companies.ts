@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { json, noStore } from "../../http/answer.ts"
-import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
 import { guard } from "../presented/guard.ts"
@@ -16,7 +16,7 @@ const Companies = Schema.Struct({
 }).annotate({ identifier: "Companies" })
 type Companies = typeof Companies.Type
 
-export const companiesContract = {
+const companiesContract = {
   id: "companies",
   heading: "Resources",
   summary: "The example resource",
@@ -34,8 +34,8 @@ const companies = [
 const needed = { scopes: companyScopes }
 
 /** The example resource: what a product's own API looks like behind the guard. */
-export const companiesEndpoint =
-  (parts: Parts): EndpointOf<typeof companiesContract> =>
+const companiesHandler =
+  (parts: Parts): HandlerOf<typeof companiesContract> =>
   (call) =>
     Effect.mapEager(guard(parts.grants, call.workspace, call.request, needed, call.now), (principal) => {
       const as: Companies["as"] =
@@ -44,3 +44,11 @@ export const companiesEndpoint =
           : { kind: principal._tag === "ApiKey" ? "api_key" : "workspace" }
       return json(200, { data: companies, as } satisfies Companies, noStore)
     })
+
+export const companiesEndpoint: Endpoint = {
+  path: "/rest/companies",
+  match: "exact",
+  methods: { GET: bound(companiesContract, companiesHandler) },
+  errors: "bearer",
+  cors: true
+}

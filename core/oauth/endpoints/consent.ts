@@ -7,7 +7,7 @@ import { requireOwn } from "../../http/csrf.ts"
 import { commonErrorPage } from "../../http/faults.ts"
 import { readForm } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Call, Endpoint, Parts } from "../../http/Route.ts"
+import { type Call, type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../../http/Route.ts"
 import { addressOf } from "../../http/returnUrl.ts"
 import { nothingToApprove } from "../../pages/CommonErrors.ts"
 import type { ConsentAnsweredPage } from "../../pages/ConsentAnswered.ts"
@@ -25,7 +25,7 @@ import { openTicket, wasShown } from "../../request/Ticket.ts"
 import { type GrantId, grantMark } from "../../rules/Id.ts"
 import { AccessDenied, ForgedForm, type Refusal } from "../../rules/Refusal.ts"
 import { formatScopes } from "../../rules/Scope.ts"
-import { authorizeAt } from "../../workspace/Workspace.ts"
+import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
 
 /** What the answer to a consent page came to: data, for whoever tells the person. */
 export type ConsentDecision =
@@ -155,13 +155,18 @@ const draw = (parts: Parts, call: Call, decision: ConsentDecision): HttpResponse
 }
 
 /** A browser's form, answered with a page or with the way on. */
-export const consentEndpoint =
-  (parts: Parts): Endpoint =>
+const consentHandler =
+  (parts: Parts): Handler =>
   (call) =>
     Effect.map(consentDecision(parts, call), (decision) => draw(parts, call, decision))
 
 /** The page itself is only ever an answer to an authorization request; whoever comes here by hand is told so. */
-export const consentMissingEndpoint =
-  (parts: Parts): Endpoint =>
+const consentMissingHandler =
+  (parts: Parts): Handler =>
   (call) =>
     Effect.succeed(commonErrorPage(parts.pages, call, nothingToApprove))
+
+export const consentEndpoint: Endpoint = pageEndpoint(consentPath, {
+  GET: page(consentMissingHandler),
+  POST: page(consentHandler)
+})

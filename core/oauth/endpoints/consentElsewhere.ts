@@ -4,7 +4,7 @@ import { refused } from "../../http/audit.ts"
 import { oauthError } from "../../http/faults.ts"
 import { readParameters } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
-import type { Call, Endpoint, Parts, Route } from "../../http/Route.ts"
+import { type Call, type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../../http/Route.ts"
 import { comeBackTo } from "../../http/returnUrl.ts"
 import { clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
 import { returnRefusal } from "../../request/AuthorizationRequest.ts"
@@ -101,8 +101,8 @@ const readers = (call: Call, consentAt: string): HeaderPairs => {
 const toldBy = (
   parts: Parts,
   consentAt: string,
-  endpoint: (call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Endpoint>>>
-): Endpoint =>
+  endpoint: (call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Handler>>>
+): Handler =>
   Effect.fnUntraced(function* (call) {
     const answer = yield* Effect.catch(endpoint(call), (fault) =>
       Effect.as(refused(parts.audit, call, fault), oauthError(fault))
@@ -110,25 +110,33 @@ const toldBy = (
     return { ...answer, headers: [...answer.headers, ...readers(call, consentAt)] }
   })
 
-/** For a host that has its consent page elsewhere. Without one these routes are not there. */
-export const consentElsewhere = (parts: Parts): ReadonlyArray<Route> => {
-  const { consentAt } = parts.pages
-  if (consentAt === undefined) return []
-  const model = toldBy(
-    parts,
-    consentAt,
-    Effect.fnUntraced(function* (call) {
-      const query = readParameters(call.request.query).parameters.get("request") ?? ""
-      const request = authorizing(call, query)
-      const next = yield* asked(parts, request)
-      return next._tag === "Page" ? oauthError(next.refusal) : secretJson(200, tellAsked(parts, request, next))
-    })
-  )
-  const answer = toldBy(parts, consentAt, (call) =>
-    Effect.map(consentDecision(parts, call), (decision) => secretJson(200, tellDecision(decision)))
-  )
-  return [
-    { path: `${consentPath}/model`, match: "exact", methods: { GET: model }, errors: "page", cors: false },
-    { path: `${consentPath}/answer`, match: "exact", methods: { POST: answer }, errors: "page", cors: false }
-  ]
+/** Handlers for a host that has its consent page elsewhere. Without one these endpoints are not there. */
+const elsewhere =
+  (answer: (parts: Parts, call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Handler>>>) =>
+  (parts: Parts): Handler =>
+    toldBy(parts, parts.pages.consentAt ?? "", (call) => answer(parts, call))
+
+const model = elsewhere(
+  Effect.fnUntraced(function* (parts: Parts, call: Call) {
+    const query = readParameters(call.request.query).parameters.get("request") ?? ""
+    const request = authorizing(call, query)
+    const next = yield* asked(parts, request)
+    return next._tag === "Page" ? oauthError(next.refusal) : secretJson(200, tellAsked(parts, request, next))
+  })
+)
+
+const answer = elsewhere((parts, call) =>
+  Effect.map(consentDecision(parts, call), (decision) => secretJson(200, tellDecision(decision)))
+)
+
+const present: Endpoint["present"] = ({ pages }) => pages.consentAt !== undefined
+
+export const consentModelEndpoint: Endpoint = {
+  ...pageEndpoint(`${consentPath}/model`, { GET: page(model) }),
+  present
+}
+
+export const consentAnswerEndpoint: Endpoint = {
+  ...pageEndpoint(`${consentPath}/answer`, { POST: page(answer) }),
+  present
 }

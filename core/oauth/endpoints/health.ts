@@ -1,12 +1,12 @@
 import { Effect, Schema } from "effect"
 import { makeReadiness } from "../../engine/Readiness.ts"
 import { json, noStore } from "../../http/answer.ts"
-import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 
 const says = <Word extends string>(word: Word) => Schema.Struct({ status: Schema.Literal(word) })
 
-export const livenessContract = {
+const livenessContract = {
   id: "liveness",
   heading: "Health",
   summary: "Whether the process runs",
@@ -15,7 +15,7 @@ export const livenessContract = {
   faults: []
 } as const satisfies Contract
 
-export const readinessContract = {
+const readinessContract = {
   id: "readiness",
   heading: "Health",
   summary: "Whether the process can do its work",
@@ -31,14 +31,29 @@ export const readinessContract = {
 } as const satisfies Contract
 
 /** The process runs and answers. */
-export const livenessEndpoint: EndpointOf<typeof livenessContract> = () =>
-  Effect.succeed(json(200, { status: "ok" }, noStore))
+const livenessHandler: HandlerOf<typeof livenessContract> = () => Effect.succeed(json(200, { status: "ok" }, noStore))
 
 /** The process can do its work: the storage answers, and takes what is written. */
-export const readinessEndpoint = (parts: Parts): EndpointOf<typeof readinessContract> => {
+const readinessHandler = (parts: Parts): HandlerOf<typeof readinessContract> => {
   const ready = makeReadiness(parts.storage)
   return Effect.fnUntraced(function* (call) {
     yield* ready(call.workspace.id)
     return json(200, { status: "ready" }, noStore)
   })
+}
+
+export const livenessEndpoint: Endpoint = {
+  path: "/healthz",
+  match: "exact",
+  methods: { GET: bound(livenessContract, () => livenessHandler) },
+  errors: "oauth",
+  cors: false
+}
+
+export const readinessEndpoint: Endpoint = {
+  path: "/readyz",
+  match: "exact",
+  methods: { GET: bound(readinessContract, readinessHandler) },
+  errors: "oauth",
+  cors: false
 }

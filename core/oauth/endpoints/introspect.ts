@@ -1,10 +1,20 @@
 import { Effect, Result, Schema } from "effect"
+import { authMethods } from "../../client/Client.ts"
 import type { Known } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
 import { readerOf, type Sent, sentForm } from "../../http/form.ts"
-import type { Call, Contract, EndpointOf, FaultOf, Parts } from "../../http/Route.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type FaultOf,
+  type HandlerOf,
+  names,
+  type Parts
+} from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
@@ -170,14 +180,14 @@ const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
   reason === "client_gone" || reason === "client_disabled" || reason === "unknown"
 
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
-export const introspectEndpoint =
-  (parts: Parts): EndpointOf<typeof introspectContract> =>
+const introspectHandler =
+  (parts: Parts): HandlerOf<typeof introspectContract> =>
   (call) => {
     const sent = sentForm(call.request)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     return Effect.flatMapEager(
       asker(parts, call, sent.success),
-      (who): ReturnType<EndpointOf<typeof introspectContract>> => {
+      (who): ReturnType<HandlerOf<typeof introspectContract>> => {
         const form = read(sent.success)
         if (Result.isFailure(form)) return Effect.fail(form.failure)
         const answered = Effect.mapEager(
@@ -203,3 +213,15 @@ export const introspectEndpoint =
       }
     )
   }
+
+export const introspectEndpoint: Endpoint = {
+  path: "/oauth/introspect",
+  match: "exact",
+  methods: { POST: bound(introspectContract, introspectHandler) },
+  errors: "oauth",
+  cors: false,
+  metadata: {
+    name: "introspection_endpoint",
+    members: { introspection_endpoint_auth_methods_supported: names(() => authMethods) }
+  }
+}

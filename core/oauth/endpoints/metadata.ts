@@ -1,35 +1,39 @@
 import { Effect, Schema } from "effect"
-import { authMethods } from "../../client/Client.ts"
 import { forAWhile, json } from "../../http/answer.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import { type Call, type Contract, type EndpointOf, isOffered, type Parts, type Route } from "../../http/Route.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type HandlerOf,
+  type MetadataMember,
+  offeredEndpoints,
+  type Parts
+} from "../../http/Route.ts"
 import { allScopes } from "../../rules/Scope.ts"
 import { endpointUrl, type Workspace } from "../../workspace/Workspace.ts"
 
 const Address = Schema.String.annotate({ format: "uri" })
-export const endpoint = Schema.optionalKey(Address)
 const Words = Schema.Array(Schema.String)
 
-/** RFC 8414 §2. */
-const ServerMetadata = Schema.Struct({
+/** RFC 8414 §2, as far as it does not depend on the endpoints at work. */
+const common = {
   issuer: Address,
-  authorization_endpoint: endpoint,
-  token_endpoint: endpoint,
-  registration_endpoint: endpoint,
-  revocation_endpoint: endpoint,
-  introspection_endpoint: endpoint,
-  userinfo_endpoint: endpoint,
-  scopes_supported: Words,
-  response_types_supported: Words,
-  response_modes_supported: Words,
-  grant_types_supported: Words,
-  token_endpoint_auth_methods_supported: Words,
-  revocation_endpoint_auth_methods_supported: Words,
-  introspection_endpoint_auth_methods_supported: Words,
-  code_challenge_methods_supported: Words,
-  authorization_response_iss_parameter_supported: Schema.Boolean,
-  protected_resources: Schema.Array(Address)
-}).annotate({ identifier: "AuthorizationServerMetadata" })
+  scopes_supported: Words
+}
+
+/** RFC 8414 §2: what the endpoints at work add, by name. */
+const membersOf = (parts: Parts): ReadonlyArray<readonly [name: string, MetadataMember]> =>
+  offeredEndpoints(parts).flatMap(({ metadata, path }) => [
+    ...(metadata?.name === undefined ? [] : [[metadata.name, addressMember(path)] as const]),
+    ...Object.entries(metadata?.members ?? {})
+  ])
+
+const addressMember = (path: string): MetadataMember => ({
+  schema: Address,
+  value: (_, workspace) => endpointUrl(workspace, path)
+})
 
 /** RFC 9728 §2. */
 const ResourceMetadata = Schema.Struct({
@@ -41,33 +45,32 @@ const ResourceMetadata = Schema.Struct({
 }).annotate({ identifier: "ProtectedResourceMetadata" })
 type ResourceMetadata = typeof ResourceMetadata.Type
 
-const Members = Schema.Record(Schema.String, Schema.Unknown)
-
-const OpenApi = Schema.Struct({
-  openapi: Schema.String.check(Schema.isPattern(/^3\.1\.\d+$/)),
-  info: Members,
-  servers: Schema.Array(Members),
-  tags: Schema.Array(Members),
-  paths: Members,
-  components: Members
-}).annotate({ identifier: "OpenApi" })
-
 const shared = { heading: "Discovery", callers: [{ shows: "nothing" }], faults: [] } as const
 
-export const serverMetadataContract = {
-  id: "authorizationServerMetadata",
-  summary: "What this authorization server can do",
-  description: "RFC 8414.",
-  below: {
-    name: "resource_path",
-    schema: Schema.String,
-    description: "Clients may put the path of the resource here, with its slashes. The answer is the same."
-  },
-  answers: [{ description: "The metadata.", like: () => json(200, {}, forAWhile), body: ServerMetadata }],
-  ...shared
-} as const satisfies Contract
+const serverMetadataContract = (parts: Parts) =>
+  ({
+    id: "authorizationServerMetadata",
+    summary: "What this authorization server can do",
+    description: "RFC 8414.",
+    below: {
+      name: "resource_path",
+      schema: Schema.String,
+      description: "Clients may put the path of the resource here, with its slashes. The answer is the same."
+    },
+    answers: [
+      {
+        description: "The metadata.",
+        like: () => json(200, {}, forAWhile),
+        body: Schema.Struct({
+          ...common,
+          ...Object.fromEntries(membersOf(parts).map(([name, { schema }]) => [name, schema]))
+        }).annotate({ identifier: "AuthorizationServerMetadata" })
+      }
+    ],
+    ...shared
+  }) as const satisfies Contract
 
-export const resourceMetadataContract = {
+const resourceMetadataContract = {
   id: "protectedResourceMetadata",
   summary: "Where a token for a resource comes from",
   description: "RFC 9728. Without more, the resource is the whole of the issuer.",
@@ -77,19 +80,6 @@ export const resourceMetadataContract = {
     description: "The path of the resource, with its slashes."
   },
   answers: [{ description: "The metadata.", like: () => json(200, {}, forAWhile), body: ResourceMetadata }],
-  ...shared
-} as const satisfies Contract
-
-export const openApiContract = {
-  id: "openApi",
-  summary: "This document",
-  answers: [
-    {
-      description: "An OpenAPI 3.1 document.",
-      like: () => json(200, {}, forAWhile),
-      body: OpenApi
-    }
-  ],
   ...shared
 } as const satisfies Contract
 
@@ -105,44 +95,28 @@ export const remembered = (write: (workspace: Workspace) => HttpResponse): ((wor
   }
 }
 
-/** RFC 8414 §2: derived from the routes and rules at work, so that nothing is promised that is not there. */
-const authorizationServerMetadata = (
-  parts: Parts,
-  routes: ReadonlyArray<Route>,
-  workspace: Workspace
-): Record<string, unknown> => {
-  const grantTypes = [...new Set(routes.flatMap((route) => route.grantTypes ?? []))]
-  const endpoints = routes
-    .filter((route) => isOffered(parts, route))
-    .flatMap(({ metadata, path }) => (metadata === undefined ? [] : [[metadata, endpointUrl(workspace, path)]]))
-  return {
-    issuer: workspace.issuer,
-    ...Object.fromEntries(endpoints),
-    scopes_supported: allScopes(parts.policy.scopes),
-    response_types_supported: ["code"],
-    response_modes_supported: ["query"],
-    grant_types_supported: grantTypes,
-    token_endpoint_auth_methods_supported: authMethods,
-    revocation_endpoint_auth_methods_supported: authMethods,
-    introspection_endpoint_auth_methods_supported: authMethods,
-    code_challenge_methods_supported: ["S256"],
-    authorization_response_iss_parameter_supported: true,
-    protected_resources: [workspace.issuer]
-  }
-}
+/** RFC 8414 §2: computed from the endpoints and rows at work, so that nothing is promised that is not there. */
+const authorizationServerMetadata = (parts: Parts, workspace: Workspace): Readonly<Record<string, unknown>> => ({
+  issuer: workspace.issuer,
+  ...Object.fromEntries(membersOf(parts).map(([name, { value }]) => [name, value(parts, workspace)])),
+  scopes_supported: allScopes(parts.policy.scopes)
+})
 
-/** RFC 8414 §3, with any path suffix: clients put the address of the resource that they want behind it. */
-export const authorizationServerEndpoint = (
-  parts: Parts,
-  routes: () => ReadonlyArray<Route>
-): EndpointOf<typeof serverMetadataContract> => {
-  const document = remembered((workspace) =>
-    json(200, authorizationServerMetadata(parts, routes(), workspace), forAWhile)
-  )
+const authorizationServerHandler = (parts: Parts): HandlerOf<ReturnType<typeof serverMetadataContract>> => {
+  const document = remembered((workspace) => json(200, authorizationServerMetadata(parts, workspace), forAWhile))
   return (call) => Effect.succeed(document(call.workspace))
 }
 
-export const protectedResourcePath = "/.well-known/oauth-protected-resource"
+/** RFC 8414 §3, with any path suffix: clients put the address of the resource that they want behind it. */
+export const serverMetadataEndpoint: Endpoint = {
+  path: "/.well-known/oauth-authorization-server",
+  match: "suffix",
+  methods: { GET: bound(serverMetadataContract, authorizationServerHandler) },
+  errors: "oauth",
+  cors: true
+}
+
+const protectedResourcePath = "/.well-known/oauth-protected-resource"
 
 /** RFC 9728 §2. */
 const protectedResource = (parts: Parts, workspace: Workspace, resource: string): HttpResponse =>
@@ -159,7 +133,7 @@ const protectedResource = (parts: Parts, workspace: Workspace, resource: string)
   )
 
 /** RFC 9728 §3.1: what follows the well-known path is the path of the resource; nothing is the whole workspace. */
-export const protectedResourceEndpoint = (parts: Parts): EndpointOf<typeof resourceMetadataContract> => {
+const protectedResourceHandler = (parts: Parts): HandlerOf<typeof resourceMetadataContract> => {
   const whole = remembered((workspace) => protectedResource(parts, workspace, workspace.issuer))
   return (call: Call) => {
     const suffix = call.path.slice(protectedResourcePath.length)
@@ -168,5 +142,19 @@ export const protectedResourceEndpoint = (parts: Parts): EndpointOf<typeof resou
         ? whole(call.workspace)
         : protectedResource(parts, call.workspace, call.workspace.issuer + suffix)
     )
+  }
+}
+
+export const resourceMetadataEndpoint: Endpoint = {
+  path: protectedResourcePath,
+  match: "suffix",
+  methods: { GET: bound(resourceMetadataContract, protectedResourceHandler) },
+  errors: "oauth",
+  cors: true,
+  metadata: {
+    members: {
+      // RFC 9728 §4.
+      protected_resources: { schema: Schema.Array(Address), value: (_, { issuer }) => [issuer] }
+    }
   }
 }

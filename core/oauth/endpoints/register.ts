@@ -8,7 +8,7 @@ import { empty, noStore, secretJson } from "../../http/answer.ts"
 import { noteOf, occasionOf } from "../../http/audit.ts"
 import { isJson } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Call, Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { ClientId, readClientId } from "../../rules/Id.ts"
@@ -79,7 +79,7 @@ const own = {
   callers: [{ shows: "registrationToken" }]
 } as const
 
-export const readRegistrationContract = {
+const readRegistrationContract = {
   id: "readClient",
   summary: "Read a registration",
   description: "RFC 7592 §2.1.",
@@ -107,7 +107,7 @@ export const updateRegistrationContract = {
   ...own
 } as const satisfies Contract
 
-export const deleteRegistrationContract = {
+const deleteRegistrationContract = {
   id: "deleteClient",
   summary: "Delete a registration",
   description: "RFC 7592 §2.3. Everything that was granted to the client ends with it.",
@@ -151,7 +151,7 @@ const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
   )
 
 /** RFC 7591 §3. */
-export const registerEndpoint = (parts: Parts): EndpointOf<typeof registerContract> =>
+const registerHandler = (parts: Parts): HandlerOf<typeof registerContract> =>
   Effect.fnUntraced(function* (call) {
     yield* takeOfAddress(parts.limiter, call, allowances.register)
     yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
@@ -175,13 +175,13 @@ const ownClient = Effect.fnUntraced(function* (parts: Parts, call: Call) {
   return { client, token: token.value }
 })
 
-export const readRegistrationEndpoint = (parts: Parts): EndpointOf<typeof readRegistrationContract> =>
+const readRegistrationHandler = (parts: Parts): HandlerOf<typeof readRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(parts, call)
     return information(200, call, client, token, Option.none())
   })
 
-export const updateRegistrationEndpoint = (parts: Parts): EndpointOf<typeof updateRegistrationContract> =>
+const updateRegistrationHandler = (parts: Parts): HandlerOf<typeof updateRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(parts, call)
     const request = yield* readBody(call)
@@ -218,9 +218,34 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
     : fault("The member client_secret is not this client's.")
 }
 
-export const deleteRegistrationEndpoint = (parts: Parts): EndpointOf<typeof deleteRegistrationContract> =>
+const deleteRegistrationHandler = (parts: Parts): HandlerOf<typeof deleteRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client } = yield* ownClient(parts, call)
     yield* deleteClient(parts, occasionOf(call), client.id)
     return empty(204, noStore)
   })
+
+const isOpen: Endpoint["offered"] = ({ registration }) => registration.offered
+
+export const registerEndpoint: Endpoint = {
+  path: registerPath,
+  match: "exact",
+  methods: { POST: bound(registerContract, registerHandler) },
+  errors: "oauth",
+  cors: true,
+  metadata: { name: "registration_endpoint" },
+  offered: isOpen
+}
+
+/** RFC 7592: a client looks after its own registration. */
+export const registrationEndpoint: Endpoint = {
+  path: registerPath,
+  match: "below",
+  methods: {
+    GET: bound(readRegistrationContract, readRegistrationHandler),
+    PUT: bound(updateRegistrationContract, updateRegistrationHandler),
+    DELETE: bound(deleteRegistrationContract, deleteRegistrationHandler)
+  },
+  errors: "bearer",
+  cors: true
+}

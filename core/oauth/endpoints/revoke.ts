@@ -1,8 +1,9 @@
 import { Effect, Schema } from "effect"
+import { authMethods } from "../../client/Client.ts"
 import { secretJson } from "../../http/answer.ts"
 import { noteOf } from "../../http/audit.ts"
 import { readerOf, sentForm } from "../../http/form.ts"
-import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, names, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { grantMark } from "../../rules/Id.ts"
 import { Contended, InvalidClient, InvalidRequest, TooManyRequests } from "../../rules/Refusal.ts"
@@ -34,7 +35,7 @@ export const revokeContract = {
 const read = readerOf(besidesClient(revokeContract.form.fields))
 
 /** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
-export const revokeEndpoint = (parts: Parts): EndpointOf<typeof revokeContract> =>
+const revokeHandler = (parts: Parts): HandlerOf<typeof revokeContract> =>
   Effect.fnUntracedEager(function* (call) {
     const sent = yield* Effect.fromResult(sentForm(call.request))
     const by = yield* authenticateClient(parts, call, sent)
@@ -45,3 +46,15 @@ export const revokeEndpoint = (parts: Parts): EndpointOf<typeof revokeContract> 
     }
     return secretJson(200, {})
   })
+
+export const revokeEndpoint: Endpoint = {
+  path: "/oauth/revoke",
+  match: "exact",
+  methods: { POST: bound(revokeContract, revokeHandler) },
+  errors: "oauth",
+  cors: true,
+  metadata: {
+    name: "revocation_endpoint",
+    members: { revocation_endpoint_auth_methods_supported: names(() => authMethods) }
+  }
+}

@@ -1,11 +1,20 @@
 import { Effect, Result, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { mayUse } from "../../client/Client.ts"
+import { authMethods, mayUse } from "../../client/Client.ts"
 import type { Issued } from "../../engine/Grants.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { readerOf, refusedAs, type Sent, sentForm, variantsOf } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import type { Call, Contract, EndpointOf, FaultOf, Parts } from "../../http/Route.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type FaultOf,
+  type HandlerOf,
+  names,
+  type Parts
+} from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { grantMark } from "../../rules/Id.ts"
 import { CodeVerifier } from "../../rules/Pkce.ts"
@@ -200,8 +209,8 @@ const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: str
 const readGrantType = readerOf({ grant_type: Schema.String })
 
 /** RFC 6749 §3.2. */
-export const tokenEndpoint =
-  (parts: Parts): EndpointOf<typeof tokenContract> =>
+const tokenHandler =
+  (parts: Parts): HandlerOf<typeof tokenContract> =>
   (call) => {
     const form = sentForm(call.request)
     if (Result.isFailure(form)) return Effect.fail(form.failure)
@@ -212,3 +221,18 @@ export const tokenEndpoint =
       issue(parts, call, by, asked.success.grant_type, sent)
     )
   }
+
+export const tokenEndpoint: Endpoint = {
+  path: "/oauth/token",
+  match: "exact",
+  methods: { POST: bound(tokenContract, tokenHandler) },
+  errors: "oauth",
+  cors: true,
+  metadata: {
+    name: "token_endpoint",
+    members: {
+      grant_types_supported: names(() => Object.keys(forms)),
+      token_endpoint_auth_methods_supported: names(() => authMethods)
+    }
+  }
+}

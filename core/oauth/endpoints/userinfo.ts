@@ -1,6 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { secretJson } from "../../http/answer.ts"
-import type { Contract, EndpointOf, Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
 import { guard } from "../presented/guard.ts"
@@ -25,13 +25,13 @@ const userinfo = {
   faults: [TokenRequired, InvalidToken, InsufficientScope, StorageUnavailable]
 } as const
 
-export const userinfoContract = { id: "userinfo", ...userinfo } as const satisfies Contract
-export const userinfoByPostContract = { id: "userinfoByPost", ...userinfo } as const satisfies Contract
+const userinfoContract = { id: "userinfo", ...userinfo } as const satisfies Contract
+const userinfoByPostContract = { id: "userinfoByPost", ...userinfo } as const satisfies Contract
 
 const needs = { scopes: profileScopes }
 
 /** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
-export const userinfoEndpoint = (parts: Parts): EndpointOf<typeof userinfoContract> =>
+const userinfoHandler = (parts: Parts): HandlerOf<typeof userinfoContract> =>
   Effect.fnUntracedEager(function* (call) {
     const principal = yield* guard(parts.grants, call.workspace, call.request, needs, call.now)
     if (principal._tag !== "User") return yield* new InsufficientScope({ needed: needs.scopes })
@@ -39,3 +39,12 @@ export const userinfoEndpoint = (parts: Parts): EndpointOf<typeof userinfoContra
     if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
     return secretJson(200, profile.value satisfies Person)
   })
+
+export const userinfoEndpoint: Endpoint = {
+  path: "/oauth/userinfo",
+  match: "exact",
+  methods: { GET: bound(userinfoContract, userinfoHandler), POST: bound(userinfoByPostContract, userinfoHandler) },
+  errors: "bearer",
+  cors: true,
+  metadata: { name: "userinfo_endpoint" }
+}

@@ -1,7 +1,8 @@
 import { Clock, Effect, Layer, Logger, ManagedRuntime, Option } from "effect"
 import * as Memory from "../../../adapters/memory/Memory.ts"
 import { json } from "../../../core/http/answer.ts"
-import type { Endpoint, Route } from "../../../core/http/Route.ts"
+import { type Endpoint, type Handler, page } from "../../../core/http/Route.ts"
+import { endpoints } from "../../../core/oauth/endpoints/table.ts"
 import { Audit } from "../../../core/ports/Audit.ts"
 import { Entropy } from "../../../core/ports/Entropy.ts"
 import { Limiter } from "../../../core/ports/Limiter.ts"
@@ -18,7 +19,7 @@ import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
 import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 
 /** Says what reached the core, so that a runtime which changes anything on the way is found out. */
-const echo: Endpoint = ({ request }) =>
+const echo: Handler = ({ request }) =>
   Effect.sync(() =>
     json(200, {
       method: request.method,
@@ -32,7 +33,7 @@ const echo: Endpoint = ({ request }) =>
     })
   )
 
-const cookies: Endpoint = () =>
+const cookies: Handler = () =>
   Effect.succeed({
     status: 303,
     headers: [
@@ -44,17 +45,22 @@ const cookies: Endpoint = () =>
   })
 
 /** Answers in a later turn, as everything does that has to ask a store. */
-const later: Endpoint = (call) => Effect.andThen(Effect.yieldNow, echo(call))
+const later: Handler = (call) => Effect.andThen(Effect.yieldNow, echo(call))
 
-const empty: Endpoint = () => Effect.succeed({ status: 204, headers: [], body: "" })
+const empty: Handler = () => Effect.succeed({ status: 204, headers: [], body: "" })
 
-const unicode: Endpoint = () =>
+const unicode: Handler = () =>
   Effect.succeed({ status: 200, headers: [["content-type", "text/plain; charset=utf-8"]], body: "Zoë €\u{1f511}" })
 
-const route = (path: string, endpoint: Endpoint, match: Route["match"] = "exact"): Route => ({
+const route = (path: string, handler: Handler, match: Endpoint["match"] = "exact"): Endpoint => ({
   path,
   match,
-  methods: { GET: endpoint, POST: endpoint, PUT: endpoint, DELETE: endpoint },
+  methods: {
+    GET: page(() => handler),
+    POST: page(() => handler),
+    PUT: page(() => handler),
+    DELETE: page(() => handler)
+  },
   errors: "oauth",
   cors: false
 })
@@ -102,7 +108,7 @@ export const app = (issuer: string) => {
     draw = drawFrom(seed)
   })
   return ManagedRuntime.make(
-    Tessera.layer({ policy: standardPolicy, routes: () => routes }).pipe(
+    Tessera.layer({ policy: standardPolicy, endpoints: [...routes, ...endpoints] }).pipe(
       Layer.provide([
         Memory.layer,
         Layer.succeed(Entropy, { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }),
