@@ -39,6 +39,7 @@ import { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "./ports/ResourceOwner.ts"
 import { Storage, type StorageUnavailable } from "./ports/Storage.ts"
 import { Workspaces } from "./ports/Workspaces.ts"
+import { requestKind } from "./request/AuthorizationRequest.ts"
 import { instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
 import { NoSuchRoute, type Refusal } from "./rules/Refusal.ts"
@@ -128,6 +129,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     registration,
     pages,
     grantRecords,
+    requests: recordsOf(storage, requestKind),
     clients,
     grants,
     usage,

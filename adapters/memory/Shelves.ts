@@ -1,5 +1,14 @@
 import { Schema } from "effect"
-import type { Json, Kind, Listing, NewRecord, Page, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
+import {
+  forEachKind,
+  type Json,
+  type Kind,
+  type Listing,
+  type NewRecord,
+  type Page,
+  type RecordKey,
+  type StoredRecord
+} from "../../core/ports/Storage.ts"
 import { type Expiring, ExpiryHeap } from "./ExpiryHeap.ts"
 import { SortedList } from "./SortedList.ts"
 
@@ -44,16 +53,7 @@ class Shelf {
 
 type Workspace = { readonly [kind in Kind]: Shelf }
 
-const emptyWorkspace = (id: string): Workspace => ({
-  client: new Shelf(id),
-  grant: new Shelf(id),
-  usage: new Shelf(id),
-  account: new Shelf(id),
-  login: new Shelf(id),
-  session: new Shelf(id),
-  link: new Shelf(id),
-  limit: new Shelf(id)
-})
+const emptyWorkspace = (id: string): Workspace => forEachKind(() => new Shelf(id))
 
 const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Schema.String]))
 /** Throws where the text never was a `next` of a page: that is the caller's mistake, not a state of the store. */

@@ -1,6 +1,7 @@
 import { Context, Duration, Effect, Layer, type Scope } from "effect"
 import {
   type Conflict,
+  forEachKind,
   type NewRecord,
   type RecordKey,
   Storage,
@@ -14,7 +15,7 @@ import { connectionSettings, connectTimeoutOf, type PostgresOptions, readPostgre
 import { makePool } from "./Pool.ts"
 import { makeSession } from "./Session.ts"
 import { type Found, type Replacement, singly } from "./single.ts"
-import { forEachKind, statementsOf } from "./statements.ts"
+import { statementsOf } from "./statements.ts"
 
 /** A larger batch adds little speed and makes each of its calls wait for more rows. */
 const batchSize = 128

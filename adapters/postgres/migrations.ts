@@ -1,3 +1,4 @@
+import type { Kind } from "../../core/ports/Storage.ts"
 import { identifier, tableOf } from "./statements.ts"
 
 /**
@@ -22,12 +23,18 @@ const created = generated(
   "CASE WHEN jsonb_typeof(body -> 'createdAt') = 'number' THEN (body ->> 'createdAt')::numeric END"
 )
 
+/** The columns that a kind's table has of its own. A step names its kinds: one that comes later needs another step. */
+type Columns = { readonly [kind in Kind]?: ReadonlyArray<string> }
+
+const state = generated("state", "text", "body ->> '_tag'")
+const client = generated("client", "text", "body ->> 'client'")
+
 /** What people who run it look for. Read out of the body by the database, so no release can forget to fill them. */
-const columnsOf = {
+const firstKinds = {
   client: [generated("name", "text", "body -> 'about' ->> 'client_name'"), created],
   grant: [
-    generated("state", "text", "body ->> '_tag'"),
-    generated("client", "text", "body ->> 'client'"),
+    state,
+    client,
     generated("subject_kind", "text", "body -> 'subject' ->> '_tag'"),
     generated("subject", "text", "body -> 'subject' ->> 'id'"),
     created
@@ -38,37 +45,48 @@ const columnsOf = {
   session: [created],
   link: [created],
   limit: []
-}
+} satisfies Columns
 
-/** As they were when this step was written: a kind that comes later needs a step of its own. */
-const firstKinds = ["client", "grant", "usage", "account", "login", "session", "link", "limit"] as const
+const requestKinds = {
+  request: [state, client, generated("subject", "text", "body ->> 'user'")],
+  once: [generated("purpose", "text", "body ->> 'purpose'")]
+} satisfies Columns
 
 /** Ids sort by code unit whatever the database's language is. Room in each page lets an update stay on its page. */
-const createTables = (schema: string): ReadonlyArray<string> =>
-  firstKinds.flatMap((kind) => {
-    const table = tableOf(schema, kind)
-    const columns = [
-      `  workspace text COLLATE "C" NOT NULL`,
-      `  id text COLLATE "C" NOT NULL`,
-      `  owner text COLLATE "C" NOT NULL`,
-      `  version bigint NOT NULL`,
-      `  expires bigint`,
-      `  body jsonb NOT NULL`,
-      // Only the day is indexed, so that moving an expiry by less leaves the indexes alone.
-      generated("sweep_day", "int", "(expires / 86400000)::int"),
-      ...columnsOf[kind],
-      "  PRIMARY KEY (workspace, id)"
-    ]
-    const name = table.slice(table.lastIndexOf(".") + 1)
-    return [
-      `CREATE TABLE IF NOT EXISTS ${table} (\n${columns.join(",\n")}\n) WITH (fillfactor = 80)`,
-      `CREATE INDEX IF NOT EXISTS ${name}_of_owner ON ${table} (workspace, owner, id)`,
-      `CREATE INDEX IF NOT EXISTS ${name}_to_sweep ON ${table} (sweep_day) WHERE sweep_day IS NOT NULL`
-    ]
-  })
+const createTables =
+  (kinds: Columns) =>
+  (schema: string): ReadonlyArray<string> =>
+    Object.entries(kinds).flatMap(([kind, own]) => {
+      // `Columns` has no other keys.
+      const table = tableOf(schema, kind as Kind)
+      const columns = [
+        `  workspace text COLLATE "C" NOT NULL`,
+        `  id text COLLATE "C" NOT NULL`,
+        `  owner text COLLATE "C" NOT NULL`,
+        `  version bigint NOT NULL`,
+        `  expires bigint`,
+        `  body jsonb NOT NULL`,
+        // Only the day is indexed, so that moving an expiry by less leaves the indexes alone.
+        generated("sweep_day", "int", "(expires / 86400000)::int"),
+        ...own,
+        "  PRIMARY KEY (workspace, id)"
+      ]
+      const name = table.slice(table.lastIndexOf(".") + 1)
+      return [
+        `CREATE TABLE IF NOT EXISTS ${table} (\n${columns.join(",\n")}\n) WITH (fillfactor = 80)`,
+        `CREATE INDEX IF NOT EXISTS ${name}_of_owner ON ${table} (workspace, owner, id)`,
+        `CREATE INDEX IF NOT EXISTS ${name}_to_sweep ON ${table} (sweep_day) WHERE sweep_day IS NOT NULL`
+      ]
+    })
 
 export const migrations: ReadonlyArray<Migration> = [
-  { number: 1, name: "a table for each kind of record", readableFrom: 1, statements: createTables }
+  { number: 1, name: "a table for each kind of record", readableFrom: 1, statements: createTables(firstKinds) },
+  {
+    number: 2,
+    name: "tables for requests, and for what is good once",
+    readableFrom: 1,
+    statements: createTables(requestKinds)
+  }
 ]
 
 const ledger = (schema: string) => `${identifier(schema)}.migrations`

@@ -1,18 +1,15 @@
-import type { Json, Kind, Listing, NewRecord, Page, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
+import {
+  type Json,
+  type Kind,
+  type Listing,
+  type NewRecord,
+  type Page,
+  type RecordKey,
+  recordKinds,
+  type StoredRecord
+} from "../../core/ports/Storage.ts"
 import { fromKeyText, toKeyText } from "../records/KeyText.ts"
 import type { Connection, Statement } from "./Connection.ts"
-
-/** A table for each kind keeps the records of one kind together on their pages. */
-const tables: { readonly [kind in Kind]: string } = {
-  client: "clients",
-  grant: "grants",
-  usage: "usages",
-  account: "accounts",
-  login: "logins",
-  session: "sessions",
-  link: "links",
-  limit: "limits"
-}
 
 /** What SQLite holds of a record whose key is known. */
 interface Content {
@@ -42,7 +39,7 @@ export interface Found {
   readonly text: string
 }
 
-/** The statements of one kind. All of it is synchronous, and throws what the driver throws. */
+/** The statements of one kind, whose table keeps its records together on their pages. All of it is synchronous, and throws what the driver throws. */
 export class RecordTable {
   private readonly kind: Kind
   private readonly selectOne: Statement
@@ -58,7 +55,7 @@ export class RecordTable {
   private readonly nextOfAll: Statement
 
   constructor(connection: Connection, kind: Kind) {
-    const table = tables[kind]
+    const { table } = recordKinds[kind]
     const select = `SELECT workspace, id, ${content} FROM ${table}`
     const update = (also: string) => `UPDATE ${table} SET version = version + 1, expires_at = ?1, body = ?2${also}
        WHERE workspace = ?3 AND id = ?4 AND version = ?5`

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import {
   Conflict,
-  type Kind,
+  forEachKind,
   kinds,
   type RecordKey,
   Storage,
@@ -14,17 +14,6 @@ import { groupCommit } from "./commit.ts"
 import { connect, type Migrations } from "./connect.ts"
 import { RecordTable, type Write } from "./RecordTable.ts"
 import { KnownRecords, shareReads } from "./reads.ts"
-
-const tablesOf = (connection: Connection): { readonly [kind in Kind]: RecordTable } => ({
-  client: new RecordTable(connection, "client"),
-  grant: new RecordTable(connection, "grant"),
-  usage: new RecordTable(connection, "usage"),
-  account: new RecordTable(connection, "account"),
-  login: new RecordTable(connection, "login"),
-  session: new RecordTable(connection, "session"),
-  link: new RecordTable(connection, "link"),
-  limit: new RecordTable(connection, "limit")
-})
 
 /** Reads and swaps when the effect runs, or when it is asked. */
 type When = <A, E>(work: () => Effect.Effect<A, E>) => Effect.Effect<A, E>
@@ -41,7 +30,10 @@ const attempt = <A>(read: () => A): Effect.Effect<A, StorageUnavailable> => {
 
 /** Records over a connection that is ready for use, and that nobody else uses. */
 export const storageOver = Effect.fnUntraced(function* (connection: Connection, when: When = Effect.suspend) {
-  const tables = yield* Effect.try({ try: () => tablesOf(connection), catch: notDone })
+  const tables = yield* Effect.try({
+    try: () => forEachKind((kind) => new RecordTable(connection, kind)),
+    catch: notDone
+  })
   const known = yield* Effect.try({ try: () => new KnownRecords(connection), catch: notDone })
   const sharing = yield* Effect.try({ try: () => shareReads(connection), catch: notDone })
   const commit = yield* groupCommit(connection)

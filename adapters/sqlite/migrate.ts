@@ -39,7 +39,11 @@ const first = ["clients", "grants", "usages", "accounts", "logins", "sessions", 
  * What to run, in this order, on an empty file. A file's `user_version` is how many it has seen. Only ever add at the
  * end; what has been released stays as it is, so nothing here may follow a list that grows elsewhere.
  */
-export const migrations: ReadonlyArray<string> = [first.map(recordTable).join("\n"), first.map(sweepLazily).join("\n")]
+export const migrations: ReadonlyArray<string> = [
+  first.map(recordTable).join("\n"),
+  first.map(sweepLazily).join("\n"),
+  ["requests", "onces"].map((name) => recordTable(name) + sweepLazily(name)).join("\n")
+]
 
 /** What `file` shows for the database, and what tells it from another program's: "Tess". */
 const ourApplication = 0x54657373

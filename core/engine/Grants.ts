@@ -3,7 +3,7 @@ import type { AuthenticatedClient } from "../client/authenticate.ts"
 import type { Client } from "../client/Client.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { apiKeySecretLength, isKeyText, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
-import { type Approved, begin, codeOf } from "../grant/begin.ts"
+import { type Approved, begin, codeOf, withdraw } from "../grant/begin.ts"
 import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
@@ -60,6 +60,8 @@ export type Approval =
   | { readonly _tag: "None" }
   | { readonly _tag: "Waiting"; readonly code: string }
   | { readonly _tag: "Used" }
+  /** The person took it back. */
+  | { readonly _tag: "Denied" }
   | { readonly _tag: "Expired" }
 
 type Storing = StorageUnavailable | Contended
@@ -70,6 +72,12 @@ export interface Grants {
   readonly begin: (workspace: WorkspaceId, approved: Approved, id: GrantId) => Effect.Effect<string, Conflict | Storing>
   /** What became of an approval, or that there was none. */
   readonly approvalOf: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<Approval, StorageUnavailable>
+  /** Ends what an approval began or is about to begin, but for one whose client has its tokens. */
+  readonly withdraw: (
+    workspace: WorkspaceId,
+    approved: Approved,
+    id: GrantId
+  ) => Effect.Effect<"withdrawn" | "was_over" | "used", Storing>
   readonly redeem: (
     workspace: WorkspaceId,
     by: AuthenticatedClient,
@@ -258,12 +266,18 @@ export const makeGrants = ({
     approvalOf: Effect.fnUntracedEager(function* (workspace, id) {
       const grant = yield* get(workspace, id)
       if (grant === undefined) return { _tag: "None" }
+      if (grant._tag === "Revoked" && grant.why === "by_user") return { _tag: "Denied" }
       if (grant._tag !== "Pending") return { _tag: "Used" }
       const now = instantOf(clock)
       return hasPassed(grant.codeExpiresAt, now)
         ? { _tag: "Expired" }
         : { _tag: "Waiting", code: seal(keys.current(), workspace, codeOf(grant)) }
     }),
+    withdraw: (workspace, approved, id) => {
+      const now = instantOf(clock)
+      const decided = decide(workspace, id, (found) => withdraw(found, approved, id, policy, now))
+      return Effect.flatMap(decided, Effect.fromResult)
+    },
     redeem: (workspace, by, code, command) => {
       const now = instantOf(clock)
       const sealer = keys.current()

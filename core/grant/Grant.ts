@@ -112,9 +112,10 @@ export const endOf = (grant: Grant, accessTtl: Millis): Instant | null => {
   }
 }
 
-const margin: Millis = 24 * 60 * 60 * 1000
+/** How much longer than it counts a record is kept, so that what comes late is still told apart. */
+export const margin: Millis = 24 * 60 * 60 * 1000
 
-/** Kept a little longer than anything that it issued, so that what comes late is still told apart in the log. */
+/** Kept by a margin longer than anything that it issued. */
 export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null => {
   const end = endOf(grant, accessTtl)
   return end === null ? null : later(end, margin)

@@ -6,7 +6,9 @@ import type { RedirectTarget } from "../rules/RedirectUri.ts"
 import type { Resource } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import type { CodeToken } from "../token/Token.ts"
-import type { Pending } from "./Grant.ts"
+import { answer, answerAndKeep, type Decision } from "./Decision.ts"
+import type { Grant, Pending } from "./Grant.ts"
+import { revoked } from "./revoke.ts"
 
 /** An authorization request that a person said yes to. */
 export interface Approved {
@@ -37,3 +39,21 @@ export const codeOf = (grant: Pending): CodeToken => ({
   grant: grant.id,
   expiresAt: grant.codeExpiresAt
 })
+
+/**
+ * The person takes an approval back: its grant ends, if no client has its tokens yet. A grant that is not there is about
+ * to begin at best, and is kept as one that ended, so that it does not.
+ */
+export const withdraw = (
+  found: Grant | undefined,
+  approved: Approved,
+  id: GrantId,
+  policy: Policy,
+  now: Instant
+): Decision<"withdrawn" | "was_over" | "used", never> => {
+  if (found === undefined) {
+    return answerAndKeep(revoked(begin(approved, id, policy, now), "by_user", policy, now), "was_over")
+  }
+  if (found._tag === "Revoked") return answer("was_over")
+  return found._tag === "Pending" ? answerAndKeep(revoked(found, "by_user", policy, now), "withdrawn") : answer("used")
+}

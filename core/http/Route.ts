@@ -11,6 +11,7 @@ import type { Pages } from "../ports/Pages.ts"
 import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { ResourceOwner } from "../ports/ResourceOwner.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { AuthorizationRequest } from "../request/AuthorizationRequest.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Refusal } from "../rules/Refusal.ts"
@@ -46,6 +47,7 @@ export interface Parts {
   readonly registration: RegistrationPolicy["Service"]
   readonly pages: Pages["Service"]
   readonly grantRecords: Records<Grant>
+  readonly requests: Records<AuthorizationRequest>
   readonly clients: Clients
   readonly grants: Grants
   readonly usage: Usage

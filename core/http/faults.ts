@@ -4,10 +4,9 @@ import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { Refusal, TooManyRequests, UntrustedRequest } from "../rules/Refusal.ts"
-import { authorizeAt, basePath, consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
+import type { ForgedForm, Refusal, TooManyRequests, UntrustedRequest } from "../rules/Refusal.ts"
+import { basePath, consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
 import { empty, json, noStore, secretJson } from "./answer.ts"
-import { readForm } from "./form.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 import type { Call, ErrorForm } from "./Route.ts"
 
@@ -153,12 +152,8 @@ const unreadable = (fault: Refusal): Errors.CommonError => {
 }
 
 /** The page of a form is at the form's own path, but for consent: that one opens from the request that it answers. */
-const startAgainAt = (call: Call): string | undefined => {
-  if (call.path !== consentPath) return basePath(call.workspace.issuer) + call.path
-  const form = readForm(call.request)
-  const asked = form._tag === "Success" ? form.success.get("request") : undefined
-  return asked === undefined ? undefined : `${authorizeAt(call.workspace)}?${asked}`
-}
+const startAgainAt = (fault: ForgedForm, call: Call): string | undefined =>
+  fault.startAgainAt ?? (call.path === consentPath ? undefined : basePath(call.workspace.issuer) + call.path)
 
 /** What a person reads about a refusal. */
 const faultWords = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, call: Call): Errors.CommonError => {
@@ -169,7 +164,7 @@ const faultWords = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests
     case "InvalidRequest":
       return fault.reason === "request_too_long" ? Errors.requestTooLong(fault.message) : unreadable(fault)
     case "ForgedForm":
-      return Errors.formExpired(startAgainAt(call))
+      return Errors.formExpired(startAgainAt(fault, call))
     case "OwnersOnly":
       return Errors.ownersOnly(`${base}/settings`)
     case "NoSuchRoute":

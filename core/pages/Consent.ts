@@ -43,7 +43,7 @@ export interface ScopeInWords {
   readonly words: string
 }
 
-/** Posts `decision` (`approve` or `deny`), `csrf`, `ticket` and `request` to `{base}/consent`. */
+/** Posts `decision` (`approve` or `deny`), `csrf` and `ticket` to `{base}/consent`. */
 export interface ConsentPage {
   readonly client: {
     readonly id: string
@@ -64,9 +64,8 @@ export interface ConsentPage {
   /** Where "Not you?" leads: `ResourceOwner.signInAt(workspace, <this request>)`. */
   readonly switchAccount: string
   readonly csrf: string
+  /** The authorization request, as this page was drawn for it. */
   readonly ticket: string
-  /** The authorization request as a query string: percent-encoded, since browsers rewrite line ends in a form. */
-  readonly request: string
   readonly now: Instant
 }
 
@@ -122,7 +121,7 @@ ${origin(place, model)}
 ${model.scopes.map(permission)}
 </ul>
 <form method="post" action="${place.base}/consent" class="decide">
-${hidden({ csrf: model.csrf, ticket: model.ticket, request: model.request })}
+${hidden({ csrf: model.csrf, ticket: model.ticket })}
 <button class="button" type="submit" name="decision" value="deny">Deny</button>
 <button class="button primary" type="submit" name="decision" value="approve">Approve</button>
 </form>

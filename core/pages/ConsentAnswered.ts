@@ -8,6 +8,8 @@ export type ConsentState =
   | { readonly state: "waiting"; readonly continueTo: string }
   /** Approved, and the application has what it needs. */
   | { readonly state: "used" }
+  /** Denied, before or after it was approved. */
+  | { readonly state: "denied" }
   /** Nobody answered in time, or the code ran out before the application fetched it. */
   | { readonly state: "expired" }
 
@@ -35,6 +37,11 @@ const words = (name: Html, answer: ConsentState): Words => {
       return {
         title: "You already approved this",
         text: html`<p>${name} is connected. There is nothing left to do here: close this page and go back to it.</p>`
+      }
+    case "denied":
+      return {
+        title: "You denied this",
+        text: html`<p>${name} got no access. If you changed your mind, go back to it and connect again.</p>`
       }
     case "expired":
       return {

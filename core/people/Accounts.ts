@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { makeOnce, type Once } from "../engine/Once.ts"
 import { tidyUp } from "../engine/transact.ts"
 import type { HttpRequest } from "../http/Http.ts"
 import { Entropy } from "../ports/Entropy.ts"
@@ -59,17 +60,19 @@ export class Accounts extends Context.Service<
     readonly book: AccountBook
     readonly sessions: Sessions
     readonly links: Links
+    readonly once: Once
     readonly passwords: Passwords
     readonly signIn: SignIn
     readonly here: (
       workspace: Workspace,
       request: HttpRequest
     ) => Effect.Effect<Option.Option<Here>, StorageUnavailable>
-    /** `id`: the account that a link may open, where one led here. */
+    /** `id`: the account that a link may open, where one led here. `claim`: what a draft that is fit needs besides. */
     readonly open: (
       workspace: WorkspaceId,
       draft: Draft,
-      id?: UserId
+      id?: UserId,
+      claim?: Effect.Effect<void, AccountRefusal | StorageUnavailable>
     ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
     /** Whether somebody who is signed in knows their password; `device` is what is slowed down if not. */
     readonly confirm: (
@@ -151,14 +154,16 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     book,
     sessions,
     links: makeLinks(storage, entropy),
+    once: makeOnce(storage),
     passwords,
     signIn: makeSignIn(book, passwords, sessions, throttle),
     here,
-    open: Effect.fnUntraced(function* (workspace, draft, id = book.newId()) {
+    open: Effect.fnUntraced(function* (workspace, draft, id = book.newId(), claim = Effect.void) {
       const email = yield* readEmail(draft.email)
       const name = yield* readName(draft.name)
       const fit = yield* Effect.fromResult(fitPassword(draft.password, email, policy.passwordLength))
       const password = yield* passwords.hash(fit)
+      yield* claim
       const now = yield* currentInstant
       const signedInAt = draft.signsIn === true ? now : null
       return yield* book.open(workspace, { id, email, name, role: draft.role, password, signedInAt }, now)

@@ -79,6 +79,14 @@ export const newcomerPage = (parts: Parts, accounts: Accounts["Service"], tag: L
     return arrival === undefined ? spent(parts, call) : draw(parts, accounts, call, 200, arrival, {})
   })
 
+/** Each start prints a set-up link while there is no account, so that several may be out: one of them sets up. */
+const claimOf = ({ once }: Accounts["Service"], { workspace }: Call, link: Link) =>
+  link._tag === "SetUp"
+    ? Effect.flatMap(once.take(workspace.id, "set-up", "", link.account, link.expiresAt), (taken) =>
+        taken ? Effect.void : Effect.fail(new AccountRefusal({ reason: "link_spent" }))
+      )
+    : Effect.void
+
 const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: Call, link: Link, form: Parameters) {
   const email = form.get("email") ?? ""
   const typed = normaliseEmail(email)
@@ -92,7 +100,7 @@ const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: C
     password: Redacted.make(form.get("password") ?? "", { label: "password" }),
     signsIn: true
   } as const
-  return yield* accounts.open(call.workspace.id, draft, link.account)
+  return yield* accounts.open(call.workspace.id, draft, link.account, claimOf(accounts, call, link))
 })
 
 /** Its form: the account is opened, the link is used up, and the person is signed in. */

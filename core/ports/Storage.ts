@@ -1,8 +1,27 @@
 import { Context, type Effect, type Option, Schema } from "effect"
 
-/** The kinds of record that Tessera keeps. An adapter may give each a table; it knows nothing else about them. */
-export const kinds = ["client", "grant", "usage", "account", "login", "session", "link", "limit"] as const
-export type Kind = (typeof kinds)[number]
+/** A row for each kind of record. A store knows no more of a kind; `table` is its name where each kind has a table. */
+export const recordKinds = {
+  client: { table: "clients" },
+  grant: { table: "grants" },
+  usage: { table: "usages" },
+  account: { table: "accounts" },
+  login: { table: "logins" },
+  session: { table: "sessions" },
+  link: { table: "links" },
+  limit: { table: "limits" },
+  request: { table: "requests" },
+  once: { table: "onces" }
+} as const satisfies { readonly [kind: string]: { readonly table: string } }
+export type Kind = keyof typeof recordKinds
+
+/** Makes something for each kind of record. */
+export const forEachKind = <A>(make: (kind: Kind) => A): { readonly [kind in Kind]: A } =>
+  // `kinds` holds every key of the table, which is what `Kind` is made of.
+  Object.fromEntries(kinds.map((kind) => [kind, make(kind)])) as { readonly [kind in Kind]: A }
+
+// The table is a literal without further keys.
+export const kinds = Object.keys(recordKinds) as ReadonlyArray<Kind>
 
 /** A JSON value: what every store can hold and give back unchanged. Treat one as immutable. */
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | { readonly [key: string]: Json }

@@ -1,265 +1,188 @@
-import { Effect, Result, Schema, Struct } from "effect"
-import { type Client, isKnown, mayUse } from "../client/Client.ts"
-import { seeOther } from "../http/answer.ts"
-import { toWire } from "../http/faults.ts"
-import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery } from "../http/form.ts"
-import type { Call, Contract, Parts, Sample } from "../http/Route.ts"
-import { StorageUnavailable } from "../ports/Storage.ts"
-import { ClientId } from "../rules/Id.ts"
-import { Instant } from "../rules/Instant.ts"
+import { Result, Schema } from "effect"
+import { type Client, ClientMaker, isKnown, mayUse } from "../client/Client.ts"
+import type { RecordKind } from "../engine/Records.ts"
+import type { Approved as ApprovedTerms } from "../grant/begin.ts"
+import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
+import { margin } from "../grant/Grant.ts"
+import { AuthorizationRequestId, ClientId, GrantId, UserId } from "../rules/Id.ts"
+import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
-import { matchRedirectUri, type RedirectTarget, withQuery } from "../rules/RedirectUri.ts"
-import {
-  InvalidRequest,
-  type InvalidScope,
-  type InvalidTarget,
-  type Refusal,
-  TooManyRequests,
-  UnauthorizedClient,
-  UnsupportedResponseType,
-  UntrustedRequest
-} from "../rules/Refusal.ts"
-import { type Resource, readResource } from "../rules/Resource.ts"
-import { grantScopes, type Scopes } from "../rules/Scope.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { matchRedirectUri, RedirectTarget } from "../rules/RedirectUri.ts"
+import { ForgedForm, InvalidRequest, UnauthorizedClient, UntrustedRequest } from "../rules/Refusal.ts"
+import { Resource } from "../rules/Resource.ts"
+import { allScopes, isWithin, Scopes } from "../rules/Scope.ts"
 
-const challengeMalformed = new InvalidRequest({
-  reason: "challenge_malformed",
-  message: "The code_challenge has to be 43 to 128 unreserved characters."
+// Approving writes the request first: a crash before its grant leaves the name of a grant that is not there, which the
+// next click on Approve makes. Denying after that ends the grant first, and marks the request then: a crash between
+// leaves a grant that is dead. So no order leaves a grant alive that its person did not approve, or has denied.
+
+const born = {
+  id: AuthorizationRequestId,
+  client: ClientId,
+  /** From then on nobody can answer it. */
+  expiresAt: Instant
+}
+
+const answered = { ...born, user: UserId, answeredAt: Instant }
+
+/**
+ * RFC 6749 §4.1.1: what a client asks a person for. A request that a browser brought waits in the ticket of its consent
+ * page, and is a record from its answer on; one that was pushed (RFC 9126) is to be a record while it waits.
+ */
+export const AuthorizationRequest = Schema.TaggedUnion({
+  Waiting: {
+    ...born,
+    target: RedirectTarget,
+    /** As it came, still encoded. */
+    state: Schema.NullOr(Schema.String),
+    scope: Scopes,
+    /** The client named no scope, so these are what it gets without asking. */
+    scopeByDefault: Schema.Boolean,
+    resource: Schema.NullOr(Resource),
+    challenge: Schema.NullOr(CodeChallenge)
+  },
+  /** `grant`: drawn with the approval, so that approving twice makes one. */
+  Approved: { ...answered, grant: GrantId },
+  Denied: answered
+})
+export type AuthorizationRequest = typeof AuthorizationRequest.Type
+export type Waiting = typeof AuthorizationRequest.cases.Waiting.Type
+
+export const requestKind: RecordKind<AuthorizationRequest> = {
+  kind: "request",
+  schema: AuthorizationRequest,
+  version: 1,
+  upcast: [],
+  id: (request) => request.id,
+  // The client's, since an owner never changes and a request that was pushed has no person yet.
+  owner: (request) => `client:${request.client}`,
+  expiresAt: (request) => later(request.expiresAt, margin)
+}
+
+/** What a consent page says of a client beyond what it asks for. */
+export const ShownClient = Schema.Struct({ name: Schema.NullOr(Schema.String), madeBy: ClientMaker })
+export type ShownClient = typeof ShownClient.Type
+
+export const shownOf = ({ about, madeBy }: Client): ShownClient => ({ name: about.client_name ?? null, madeBy })
+
+/** All that deciding on a request looks at. */
+export interface Answering {
+  readonly waiting: Waiting
+  /** On the page that the person answers. */
+  readonly shown: ShownClient
+  /** As it is now. */
+  readonly client: Client | undefined
+  readonly person: UserId
+  readonly policy: Policy
+  readonly now: Instant
+}
+
+/** What an answer comes to, for a client that may still be told of it. */
+export type Outcome =
+  | { readonly _tag: "Approved"; readonly client: Client; readonly grant: GrantId }
+  /** `anew`: by this answer. */
+  | { readonly _tag: "Denied"; readonly client: Client; readonly anew: boolean }
+  | { readonly _tag: "Expired"; readonly client: Client }
+  /** RFC 6749 §4.1.2.1: the client may not have it any more, and is told so. */
+  | { readonly _tag: "Returned"; readonly refusal: InvalidRequest | UnauthorizedClient }
+
+type Decided = Decision<Outcome, UntrustedRequest | ForgedForm, AuthorizationRequest>
+
+/** RFC 7636 §4.3, RFC 9700 §2.1.1: a client that cannot prove itself otherwise needs a challenge. */
+export const needsChallenge = (client: Client, policy: Policy): boolean =>
+  policy.requirePkce || client.credential._tag === "Public"
+
+export const challengeRequired = new InvalidRequest({
+  reason: "challenge_required",
+  message: "A code_challenge is needed (PKCE, S256)."
 })
 
-/** RFC 7636 §4.3: left out it would mean `plain`, which is not to be had. */
-const challengeMethod = new InvalidRequest({
-  reason: "challenge_method",
-  message: "The code_challenge_method has to be S256."
+/** RFC 9700 §4.11.2: without a client that has this redirect URI now, no browser is sent anywhere. */
+const reachable = ({ client, now, waiting }: Answering): Result.Result<Client, UntrustedRequest> => {
+  const refused = (reason: UntrustedRequest["reason"]) =>
+    Result.fail(new UntrustedRequest({ reason, clientId: waiting.client, redirectUri: waiting.target }))
+  if (client === undefined || !isKnown(client, now)) return refused("client_unknown")
+  if (client.disabled) return refused("client_disabled")
+  return matchRedirectUri(client.redirectUris, waiting.target) === undefined
+    ? refused("redirect_uri_not_registered")
+    : Result.succeed(client)
+}
+
+/** What both answers have in common: who gives it, to which client, and in time. */
+const answering = (
+  found: AuthorizationRequest | undefined,
+  step: Answering,
+  decide: (client: Client) => Decided
+): Decided => {
+  const client = reachable(step)
+  if (Result.isFailure(client)) return refuse(client.failure)
+  const stranger = found !== undefined && found._tag !== "Waiting" && found.user !== step.person
+  if (stranger) return refuse(new ForgedForm({ reason: "ticket" }))
+  return hasPassed(step.waiting.expiresAt, step.now)
+    ? answer({ _tag: "Expired", client: client.success })
+    : decide(client.success)
+}
+
+const answeredBy = ({ now, person, waiting: { client, expiresAt, id } }: Answering) => ({
+  id,
+  client,
+  expiresAt,
+  user: person,
+  answeredAt: now
 })
 
-const responseMode = new InvalidRequest({ reason: "response_mode", message: "The response_mode has to be query." })
-
-/** RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2. */
-const AuthorizationQuery = Schema.Struct({
-  response_type: Schema.Literal("code"),
-  client_id: ClientId,
-  redirect_uri: Schema.String.annotate({
-    description: "One that the client registered, letter for letter; only the port of a loopback address may differ."
-  }),
-  scope: Schema.optionalKey(
-    Schema.String.annotate({ description: "Scopes, with a space between them; without any, the server's default." })
-  ),
-  state: Schema.optionalKey(Schema.String.annotate({ description: "Comes back as it is." })),
-  code_challenge: Schema.optionalKey(
-    CodeChallenge.annotate({
-      description: "RFC 7636. A public client needs it; the server may ask it of all.",
-      ...refusedAs(challengeMalformed)
-    })
-  ),
-  code_challenge_method: Schema.optionalKey(
-    Schema.Literal("S256").annotate({ description: "Needed beside a code_challenge.", ...refusedAs(challengeMethod) })
-  ),
-  resource: Schema.optionalKey(
-    Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the grant is to be for." })
-  ),
-  response_mode: Schema.optionalKey(Schema.Literal("query").annotate(refusedAs(responseMode)))
-})
-
-const nobody = { id: "", name: undefined, redirectUri: "https://client.example/", registeredItself: true }
-
-/** The consent page of a client that there is not: what counts is how the host's pages are answered. */
-const consentPage: Sample = ({ pages, workspace }) =>
-  pages.consent(workspace, {
-    client: nobody,
-    scopes: [],
-    account: "",
-    switchAccount: "/",
-    csrf: "",
-    ticket: "",
-    request: "",
-    now: Instant.make(0)
-  })
-
-export const authorizeContract = {
-  id: "authorize",
-  heading: "OAuth",
-  summary: "Ask a person",
-  description:
-    "RFC 6749 §3.1: for a browser, which brings the session of whoever sits before it. What is wrong with a request of a known client goes back to its redirect URI as `error`; every answer there has `iss` (RFC 9207).",
-  query: AuthorizationQuery,
-  callers: [{ shows: "nothing" }],
-  answers: [
-    { description: "The consent page.", like: consentPage },
-    { description: "To the sign-in, or back to the client with an error.", like: () => seeOther("/") }
-  ],
-  faults: [UntrustedRequest, InvalidRequest, TooManyRequests, StorageUnavailable]
-} as const satisfies Contract
-
-const { fields } = authorizeContract.query
-
-// What is wrong is told in an order that the protocol has: who asks and where the answer goes before all else.
-const readClient = readerOf(Struct.pick(fields, ["client_id"]))
-const readPlace = readerOf(Struct.pick(fields, ["redirect_uri"]))
-const readState = readerOf(Struct.pick(fields, ["state"]))
-const readType = readerOf(Struct.pick(fields, ["response_type"]))
-const readMode = readerOf(Struct.pick(fields, ["response_mode"]))
-const readChallenge = readerOf(Struct.pick(fields, ["code_challenge"]))
-const readMethod = readerOf(Struct.pick(fields, ["code_challenge_method"]))
-const readRest = readerOf(
-  Struct.omit(fields, [
-    "client_id",
-    "redirect_uri",
-    "response_type",
-    "response_mode",
-    "code_challenge",
-    "code_challenge_method"
-  ])
-)
-
-/** A client at one of its own redirect URIs: from here on errors may be sent to it. */
-interface ReturnPath {
-  readonly client: Client
-  readonly target: RedirectTarget
-  /** As it came, still encoded. */
-  readonly state: string | undefined
-}
-
-/** RFC 6749 §4.1.1, checked through. */
-export interface AuthorizationRequest extends ReturnPath {
-  readonly scope: Scopes
-  /** The client named no scope, so these are what it gets without asking. */
-  readonly scopeByDefault: boolean
-  readonly resource: Resource | null
-  readonly challenge: CodeChallenge | null
-}
-
-/** A request that cannot go on, and whose client may be told so. */
-export interface Returned {
-  readonly path: ReturnPath
-  readonly refusal: Refusal
-}
-
-/** RFC 6749 §4.1.2: `state` goes back byte for byte, so it is not decoded on the way where it need not be. */
-const rawState = (query: string, sent: Sent): string | undefined => {
-  const read = readState(sent)
-  const state = Result.isSuccess(read) ? read.success.state : undefined
-  if (state === undefined) return undefined
-  const raw = query
-    .split("&")
-    .find((pair) => pair.startsWith("state="))
-    ?.slice("state=".length)
-  return raw !== undefined && /^[\x21\x22\x24-\x7e]+$/.test(raw) ? raw : encodeURIComponent(state)
-}
-
-/** RFC 6749 §4.1.2 and RFC 9207 §2: what goes back to a client. */
-export const returnTo = (
-  path: Pick<ReturnPath, "target" | "state">,
-  issuer: string,
-  parameters: ReadonlyArray<readonly [name: string, value: string]>
-): string =>
-  withQuery(
-    path.target,
-    [
-      ...parameters.map(([name, value]) => `${name}=${encodeURIComponent(value)}`),
-      ...(path.state === undefined ? [] : [`state=${path.state}`]),
-      `iss=${encodeURIComponent(issuer)}`
-    ].join("&")
-  )
-
-export const returnRefusal = (returned: Returned, issuer: string): string => {
-  const wire = toWire(returned.refusal)
-  return returnTo(returned.path, issuer, [
-    ["error", wire.error],
-    ["error_description", wire.description]
-  ])
-}
-
-const isMissing = (fault: InvalidRequest): boolean => fault.reason === "missing_parameter"
-
-/** Who asks, and where the answer goes. Until both hold, nobody is sent anywhere (RFC 9700 §4.11.2). */
-const readReturnPath = Effect.fnUntraced(function* (
-  parts: Parts,
-  call: Call,
-  query: string,
-  sent: Sent,
-  repeated: ReadonlySet<string>
-): Effect.fn.Return<ReturnPath, UntrustedRequest | StorageUnavailable> {
-  const clientId = asItCame(sent, "client_id")
-  const redirectUri = asItCame(sent, "redirect_uri")
-  const refuse = (reason: UntrustedRequest["reason"]) =>
-    new UntrustedRequest({
-      reason,
-      ...(clientId === undefined ? {} : { clientId }),
-      ...(redirectUri === undefined ? {} : { redirectUri })
-    })
-  if (repeated.has("client_id")) return yield* refuse("client_repeated")
-  const asking = readClient(sent)
-  if (Result.isFailure(asking)) return yield* refuse(isMissing(asking.failure) ? "client_missing" : "client_unknown")
-  const client = yield* parts.clients.find(call.workspace.id, asking.success.client_id)
-  if (client === undefined || !isKnown(client, call.now)) return yield* refuse("client_unknown")
-  if (client.disabled) return yield* refuse("client_disabled")
-  if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
-  const place = readPlace(sent)
-  if (Result.isFailure(place))
-    return yield* refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered")
-  const target = matchRedirectUri(client.redirectUris, place.success.redirect_uri)
-  if (target === undefined) return yield* refuse("redirect_uri_not_registered")
-  return { client, target, state: repeated.has("state") ? undefined : rawState(query, sent) }
-})
-
-const challengeRequired = (message: string) =>
-  Result.fail(new InvalidRequest({ reason: "challenge_required", message }))
-
-/** RFC 7636 §4.3, S256 only; required where the client cannot prove itself otherwise (RFC 9700 §2.1.1). */
-const challengeOf = (
-  client: Client,
-  sent: Sent,
-  requirePkce: boolean
-): Result.Result<CodeChallenge | null, InvalidRequest> => {
-  const challenge = readChallenge(sent)
-  const method = readMethod(sent)
-  const noMethod = Result.isSuccess(method) && method.success.code_challenge_method === undefined
-  if (Result.isSuccess(challenge) && challenge.success.code_challenge === undefined) {
-    if (!noMethod) return challengeRequired("A code_challenge_method came without code_challenge.")
-    return requirePkce || client.credential._tag === "Public"
-      ? challengeRequired("A code_challenge is needed (PKCE, S256).")
-      : Result.succeed(null)
-  }
-  if (noMethod) return Result.fail(challengeMethod)
-  return Result.flatMap(method, () => Result.map(challenge, (read) => read.code_challenge ?? null))
-}
-
-const checkedTerms = (
-  parts: Parts,
-  issuer: string,
-  path: ReturnPath,
-  sent: Sent,
-  repeated: ReadonlySet<string>
-): Result.Result<
-  Omit<AuthorizationRequest, keyof ReturnPath>,
-  InvalidRequest | UnsupportedResponseType | UnauthorizedClient | InvalidScope | InvalidTarget
-> =>
-  Result.gen(function* () {
-    if (repeated.size > 0) return yield* Result.fail(repeatedParameter(repeated))
-    // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
-    yield* Result.mapError(readType(sent), (fault) => (isMissing(fault) ? fault : new UnsupportedResponseType()))
-    yield* readMode(sent)
-    if (!mayUse(path.client, "authorization_code")) {
-      return yield* Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+/** RFC 6749 §4.1.2. A request that was denied stays denied, and one that was approved keeps its grant. */
+export const approve = (found: AuthorizationRequest | undefined, step: Answering, fresh: GrantId): Decided =>
+  answering(found, step, (client) => {
+    if (found?._tag === "Approved") return answer({ _tag: "Approved", client, grant: found.grant })
+    if (found?._tag === "Denied") return answer({ _tag: "Denied", client, anew: false })
+    const { policy, shown, waiting } = step
+    if (!mayUse(client, "authorization_code")) {
+      return answer({ _tag: "Returned", refusal: new UnauthorizedClient({ reason: "grant_type_not_registered" }) })
     }
-    const challenge = yield* challengeOf(path.client, sent, parts.policy.requirePkce)
-    const asked = yield* readRest(sent)
-    const scope = yield* grantScopes(parts.policy.scopes, path.client.scope, asked.scope)
-    const resource = asked.resource === undefined ? null : yield* readResource(issuer, asked.resource)
-    return { scope, scopeByDefault: asked.scope === undefined, resource, challenge }
+    if (waiting.challenge === null && needsChallenge(client, policy)) {
+      return answer({ _tag: "Returned", refusal: challengeRequired })
+    }
+    // RFC 7592: the client may have changed itself while its page was read.
+    const now = shownOf(client)
+    const isAsShown = now.name === shown.name && now.madeBy === shown.madeBy
+    if (!isAsShown || !isWithin(waiting.scope, client.scope) || !isWithin(waiting.scope, allScopes(policy.scopes))) {
+      return refuse(new ForgedForm({ reason: "ticket" }))
+    }
+    return answerAndKeep(
+      { _tag: "Approved", ...answeredBy(step), grant: fresh },
+      { _tag: "Approved", client, grant: fresh }
+    )
   })
 
-/** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
-export const readAuthorizationRequest = Effect.fnUntraced(function* (
-  parts: Parts,
-  call: Call,
-  query: string
-): Effect.fn.Return<Result.Result<AuthorizationRequest, Returned>, UntrustedRequest | StorageUnavailable> {
-  const { sent, repeated } = sentQuery(query)
-  const path = yield* readReturnPath(parts, call, query, sent, repeated)
-  const terms = checkedTerms(parts, call.workspace.issuer, path, sent, repeated)
-  return Result.isSuccess(terms)
-    ? Result.succeed({ ...path, ...terms.success })
-    : Result.fail({ path, refusal: terms.failure })
+/** RFC 6749 §4.1.2.1. `ended`: the grant of an approval that is dead by now, without which an approval stands. */
+export const deny = (found: AuthorizationRequest | undefined, step: Answering, ended?: GrantId): Decided =>
+  answering(found, step, (client) => {
+    if (found?._tag === "Denied") return answer({ _tag: "Denied", client, anew: false })
+    return found?._tag === "Approved" && found.grant !== ended
+      ? answer({ _tag: "Approved", client, grant: found.grant })
+      : answerAndKeep({ _tag: "Denied", ...answeredBy(step) }, { _tag: "Denied", client, anew: true })
+  })
+
+/** The terms on which the grant of an approval begins. */
+export const termsOf = ({ challenge, client, resource, scope, target }: Waiting, user: UserId): ApprovedTerms => ({
+  client,
+  user,
+  redirectUri: target,
+  challenge,
+  scope,
+  resource
 })
+
+/** RFC 6749 §4.1.1: the request as a browser would bring it again. */
+export const queryOf = ({ challenge, client, resource, scope, scopeByDefault, state, target }: Waiting): string =>
+  [
+    "response_type=code",
+    `client_id=${client}`,
+    `redirect_uri=${encodeURIComponent(target)}`,
+    ...(scopeByDefault ? [] : [`scope=${encodeURIComponent(scope.join(" "))}`]),
+    ...(state === null ? [] : [`state=${state}`]),
+    ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
+    ...(resource === null ? [] : [`resource=${encodeURIComponent(resource)}`])
+  ].join("&")

@@ -1,100 +1,48 @@
-import { Result } from "effect"
+import { Option, Schema } from "effect"
 import { base64Url, hexOf, readBase64Url } from "../codec/Base64Url.ts"
-import { endsIn, macLength, sha256Of } from "../codec/Sha256.ts"
-import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
-import { hasPassed, type Instant } from "../rules/Instant.ts"
-import { type Digest, digestOf, sameDigest } from "../rules/Secret.ts"
-import { instantLength, readInstant, writeNumber } from "../token/bytes.ts"
-import { keyIdLength, type Sealer, type SealKey } from "../token/KeyRing.ts"
+import { macLength } from "../codec/Sha256.ts"
+import type { SignedIn } from "../ports/ResourceOwner.ts"
+import { Digest, digestOf } from "../rules/Secret.ts"
+import { keyIdLength, type Sealer } from "../token/KeyRing.ts"
+import { AuthorizationRequest, ShownClient } from "./AuthorizationRequest.ts"
 
-/** What a consent page was drawn for: this session, this person, this very request. */
-export interface TicketBinding {
-  readonly session: string
-  readonly user: string
-  readonly request: string
-}
+/** What a consent page brings back: the request as it was read and checked, and what the page said of its client. */
+export const Ticket = Schema.Struct({
+  /** Of the person and the session that the page was drawn for. */
+  reader: Digest,
+  request: AuthorizationRequest.cases.Waiting,
+  shown: ShownClient
+})
+export type Ticket = typeof Ticket.Type
 
-/** What a ticket brings back. */
-export interface Ticket {
-  /** The grant that approving makes. */
-  readonly grant: GrantId
-  /** Of the terms that the page showed. */
-  readonly shown: Digest
-}
+export const readerOf = ({ session, user }: Pick<SignedIn, "session" | "user">): Digest =>
+  digestOf(JSON.stringify([session, user]))
 
-const version = 2
-const shownLength = 32
-const at = {
-  key: 1,
-  grant: 1 + keyIdLength,
-  expiry: 1 + keyIdLength + idLength,
-  shown: 1 + keyIdLength + idLength + instantLength
-} as const
-const headLength = at.shown + shownLength
+const version = 3
+const headLength = 1 + keyIdLength
 const utf8 = new TextEncoder()
-
-const bindingDigest = (binding: TicketBinding): Uint8Array =>
-  sha256Of(utf8.encode(JSON.stringify([binding.session, binding.user, binding.request])))
-
-const macOf = (
-  sealer: Sealer,
-  key: SealKey,
-  workspace: string,
-  head: Uint8Array,
-  binding: TicketBinding
-): Uint8Array => {
-  const data = new Uint8Array(headLength + macLength)
-  data.set(head)
-  data.set(bindingDigest(binding), headLength)
-  return sealer.mac(key, workspace, "ticket", data)
-}
+const utf8Reader = new TextDecoder()
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Ticket))
 
 /**
- * A consent page's ticket: the id of the grant that approving it makes, so that approving twice meets the first time,
- * sealed together with everything that the person was shown the page for. What the page said of the request can be known
- * only by reading it again, so the ticket brings the digest of that along: it opens, or not, before anything is read.
+ * Version, key id, the ticket as JSON, and a MAC over these: a consent page is answered by what this server read, and
+ * nothing else that comes with the answer is believed.
  */
-export const sealTicket = (
-  sealer: Sealer,
-  workspace: string,
-  grant: GrantId,
-  expiresAt: Instant,
-  binding: TicketBinding,
-  terms: string
-): string => {
-  const head = new Uint8Array(headLength)
-  head[0] = version
-  head.set(sealer.first.idBytes, at.key)
-  head.set(grantIdBytes(grant), at.grant)
-  writeNumber(head, at.expiry, instantLength, expiresAt)
-  head.set(sha256Of(utf8.encode(terms)), at.shown)
-  const bytes = new Uint8Array(headLength + macLength)
-  bytes.set(head)
-  bytes.set(macOf(sealer, sealer.first, workspace, head, binding), headLength)
+export const sealTicket = (sealer: Sealer, workspace: string, ticket: Ticket): string => {
+  const body = utf8.encode(JSON.stringify(ticket))
+  const bytes = new Uint8Array(headLength + body.length + macLength)
+  bytes[0] = version
+  bytes.set(sealer.first.idBytes, 1)
+  bytes.set(body, headLength)
+  sealer.under(sealer.first, workspace, "ticket").seal(bytes)
   return base64Url(bytes)
 }
 
-export const openTicket = (
-  sealer: Sealer,
-  workspace: string,
-  text: string,
-  binding: TicketBinding,
-  now: Instant
-): Result.Result<Ticket, "ticket" | "expired"> => {
+/** Nothing where this server did not seal it, in this form and for this workspace. */
+export const openTicket = (sealer: Sealer, workspace: string, text: string): Ticket | undefined => {
   const bytes = readBase64Url(text)
-  if (bytes === undefined || bytes.length !== headLength + macLength || bytes[0] !== version)
-    return Result.fail("ticket")
-  const key = sealer.find(hexOf(bytes, at.key, at.grant))
-  if (key === undefined) return Result.fail("ticket")
-  if (!endsIn(bytes, macOf(sealer, key, workspace, bytes.slice(0, headLength), binding))) return Result.fail("ticket")
-  return hasPassed(readInstant(bytes, at.expiry), now)
-    ? Result.fail("expired")
-    : Result.succeed({
-        grant: grantIdOf(bytes.slice(at.grant, at.expiry)),
-        // 32 bytes are 43 characters of base64url.
-        shown: base64Url(bytes.slice(at.shown, headLength)) as Digest
-      })
+  if (bytes === undefined || bytes.length < headLength + macLength || bytes[0] !== version) return undefined
+  const key = sealer.find(hexOf(bytes, 1, headLength))
+  if (key === undefined || !sealer.under(key, workspace, "ticket").holds(bytes)) return undefined
+  return Option.getOrUndefined(decode(utf8Reader.decode(bytes.subarray(headLength, bytes.length - macLength))))
 }
-
-/** Whether the page that the ticket came from said this. */
-export const wasShown = (ticket: Ticket, terms: string): boolean => sameDigest(ticket.shown, digestOf(terms))

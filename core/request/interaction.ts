@@ -3,73 +3,60 @@ import { fieldFor } from "../http/csrf.ts"
 import type { Call, Parts } from "../http/Route.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import { grantIdOf, idLength } from "../rules/Id.ts"
+import { authorizationRequestIdOf, idLength } from "../rules/Id.ts"
 import { later } from "../rules/Instant.ts"
 import type { UntrustedRequest } from "../rules/Refusal.ts"
-import { formatScopes } from "../rules/Scope.ts"
-import { type AuthorizationRequest, type Returned, readAuthorizationRequest } from "./AuthorizationRequest.ts"
-import { sealTicket, type TicketBinding } from "./Ticket.ts"
+import { shownOf, type Waiting } from "./AuthorizationRequest.ts"
+import { type CheckedRequest, type Returned, readAuthorizationRequest } from "./readRequest.ts"
+import { readerOf, sealTicket } from "./Ticket.ts"
 
-/** What a consent page's ticket opens for: this person in this session, and this request as it was sent. */
-export const ticketBinding = ({ session, user }: SignedIn, query: string): TicketBinding => ({
-  session,
-  user,
-  request: query
-})
-
-/**
- * What the page said of the request. A client can change itself (RFC 7592) while the page is read, so the same request
- * may have come to ask for more by the time of the answer.
- */
-export const shownTerms = ({ client, scope }: AuthorizationRequest): string =>
-  JSON.stringify([formatScopes(scope), client.about.client_name ?? null, client.madeBy])
-
-/** What has to happen next for an authorization request: data, for whoever draws it. */
+/** What has to happen next for an authorization request: data, for the endpoint that draws it. */
 export type Interaction =
-  | { readonly _tag: "NeedsLogin"; readonly request: AuthorizationRequest }
+  | { readonly _tag: "NeedsLogin"; readonly request: CheckedRequest }
   | {
       readonly _tag: "NeedsConsent"
-      readonly request: AuthorizationRequest
+      readonly request: CheckedRequest
       readonly signedIn: SignedIn
       /** What the answer has to bring back, with `decision`. */
-      readonly form: { readonly csrf: string; readonly ticket: string; readonly request: string }
+      readonly form: { readonly csrf: string; readonly ticket: string }
     }
   | { readonly _tag: "Redirect"; readonly returned: Returned }
   | { readonly _tag: "Page"; readonly refusal: UntrustedRequest }
 
-/** RFC 6749 §4.1.1: what an authorization request comes to. Who asks is checked before anybody is asked to sign in. */
+const waitingOf = (parts: Parts, call: Call, { client, ...asked }: CheckedRequest): Waiting => ({
+  _tag: "Waiting",
+  id: authorizationRequestIdOf(parts.entropy.bytes(idLength)),
+  client: client.id,
+  expiresAt: later(call.now, parts.policy.consentTtl),
+  ...asked
+})
+
+/** RFC 6749 §4.1.1: what an authorization request comes to. The client is checked before a person is asked to sign in. */
 export const interaction = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call
 ): Effect.fn.Return<Interaction, StorageUnavailable> {
-  const query = call.request.query
-  const read = yield* Effect.result(readAuthorizationRequest(parts, call, query))
+  const read = yield* Effect.result(readAuthorizationRequest(parts, call, call.request.query))
   if (Result.isFailure(read)) {
     if (read.failure._tag === "StorageUnavailable") return yield* read.failure
     return { _tag: "Page", refusal: read.failure }
   }
   if (Result.isFailure(read.success)) return { _tag: "Redirect", returned: read.success.failure }
   const request = read.success.success
-  const signedIn = yield* parts.owner.current(call.workspace, call.request)
-  if (Option.isNone(signedIn)) return { _tag: "NeedsLogin", request }
-
-  const grant = grantIdOf(parts.entropy.bytes(idLength))
-  const expiresAt = later(call.now, parts.policy.consentTtl)
+  const signedIn = Option.getOrUndefined(yield* parts.owner.current(call.workspace, call.request))
+  if (signedIn === undefined) return { _tag: "NeedsLogin", request }
+  const ticket = {
+    reader: readerOf(signedIn),
+    request: waitingOf(parts, call, request),
+    shown: shownOf(request.client)
+  }
   return {
     _tag: "NeedsConsent",
     request,
-    signedIn: signedIn.value,
+    signedIn,
     form: {
-      csrf: fieldFor(parts, call, signedIn.value.session),
-      ticket: sealTicket(
-        parts.keys.current(),
-        call.workspace.id,
-        grant,
-        expiresAt,
-        ticketBinding(signedIn.value, query),
-        shownTerms(request)
-      ),
-      request: query
+      csrf: fieldFor(parts, call, signedIn.session),
+      ticket: sealTicket(parts.keys.current(), call.workspace.id, ticket)
     }
   }
 })

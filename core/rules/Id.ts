@@ -14,6 +14,10 @@ export type GrantId = typeof GrantId.Type
 export const ClientId = Random128.pipe(Schema.brand("ClientId"))
 export type ClientId = typeof ClientId.Type
 
+/** An authorization request's, drawn when it is read. It is in the page that asks a person, and opens nothing. */
+export const AuthorizationRequestId = Random128.pipe(Schema.brand("AuthorizationRequestId"))
+export type AuthorizationRequestId = typeof AuthorizationRequestId.Type
+
 /** Who a person is within a workspace: the `sub` that clients see. It never names somebody else later. */
 export const UserId = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)).pipe(Schema.brand("UserId"))
 export type UserId = typeof UserId.Type
@@ -21,6 +25,8 @@ export type UserId = typeof UserId.Type
 // Sixteen bytes are 22 characters of base64url: both brands say no more than that.
 export const grantIdOf = (bytes: Uint8Array): GrantId => base64Url(bytes) as GrantId
 export const clientIdOf = (bytes: Uint8Array): ClientId => base64Url(bytes) as ClientId
+// And so does this one.
+export const authorizationRequestIdOf = (bytes: Uint8Array) => base64Url(bytes) as AuthorizationRequestId
 
 export const markLength = 8
 

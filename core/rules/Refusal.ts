@@ -92,7 +92,9 @@ export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("Un
 
 /** A page's form came from somewhere else, from another session, too late, or not whole. */
 export class ForgedForm extends Schema.TaggedError<ForgedForm>()("ForgedForm", {
-  reason: Schema.Literals(["csrf", "ticket", "expired", "field_missing"])
+  reason: Schema.Literals(["csrf", "ticket", "expired", "field_missing"]),
+  /** Where the form can be had anew, where its page is not at its own path. */
+  startAgainAt: Schema.optionalKey(Schema.String)
 }) {}
 
 /** A member asked for what the owners of the workspace look after. */

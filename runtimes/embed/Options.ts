@@ -124,8 +124,8 @@ export interface CreateOptions {
 
   /**
    * Your own consent page. A function draws it from the core's model, as HTML or as a whole answer: a form that posts
-   * `csrf`, `ticket`, `request` and `decision` (`approve` or `deny`) to `/consent`. A path or a URL is where it is: it is
-   * opened with `?request=…`, reads `/consent/model` with that same query, and posts to `/consent/answer`.
+   * `csrf`, `ticket` and `decision` (`approve` or `deny`) to `/consent`. A path or a URL is where it is: it
+   * is opened with `?request=…`, reads `/consent/model` with that same query, and posts to `/consent/answer`.
    * Default: Tessera's own, in your theme.
    */
   readonly consentPage?: string | ((model: ConsentPage) => string | HttpResponse)

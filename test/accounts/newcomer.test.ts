@@ -66,6 +66,27 @@ describe("the set-up link", () => {
       })
     ))
 
+  test(`makes one owner, however many were printed and are used at once (seed ${seed})`, async () => {
+    for (let run = 0; run < 40; run++) {
+      await inHouse(
+        Effect.fnUntraced(function* (house) {
+          const links = [yield* setUpLink(house), yield* setUpLink(house)]
+          const answers = yield* atOnce(
+            links.map((link, index) =>
+              Effect.map(
+                new Browser(house).submit(link, { ...person, email: `p${index}@example.com` }),
+                ({ status }) => status
+              )
+            )
+          )
+          expect({ seed, run, answers: answers.sort() }).toEqual({ seed, run, answers: [303, 410] })
+          expect(yield* members(house)).toHaveLength(1)
+        }),
+        { storage: jostling(`set up ${seed} ${run}`), seed: `set up ${seed} ${run}` }
+      )
+    }
+  })
+
   test("makes the account, and lets them in, though it could not be removed itself", () => {
     const away: Away = new Set()
     return inHouse(

@@ -4,7 +4,7 @@ import { Effect, Fiber, Option, Redacted } from "effect"
 import { migrate as migrateTo, plan as planTo } from "../../adapters/postgres/migrate.ts"
 import { type Migration, migrations } from "../../adapters/postgres/migrations.ts"
 import { migrate, type PostgresOptions, plan } from "../../adapters/postgres/Postgres.ts"
-import { kinds } from "../../core/ports/Storage.ts"
+import { recordKinds } from "../../core/ports/Storage.ts"
 import { postgresUrl } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { runProgram } from "../harness/runProgram.ts"
@@ -47,7 +47,9 @@ describe("migrations", () => {
         const names = migrations.map(({ name }) => name)
         expect(yield* migrate(optionsFor(url))).toEqual(names)
         expect(yield* migrate(optionsFor(url))).toEqual([])
-        expect(yield* tables(url)).toEqual([...kinds.map((kind) => `${kind}s`), "migration_lock", "migrations"].sort())
+        expect(yield* tables(url)).toEqual(
+          [...Object.values(recordKinds).map(({ table }) => table), "migration_lock", "migrations"].sort()
+        )
       })
     )
   )
@@ -185,6 +187,33 @@ describe("migrations", () => {
 })
 
 describe("an old and a new release on one database", () => {
+  test(
+    "a database of an earlier release keeps what it holds, and takes the kinds that came since",
+    onFreshDatabase((url) =>
+      Effect.gen(function* () {
+        const [first, ...later] = migrations
+        yield* migrateTo(optionsFor(url), first === undefined ? [] : [first])
+        yield* tell(
+          url,
+          `INSERT INTO tessera.grants (workspace, id, owner, version, body) VALUES ('w', 'a', 'somebody', 1, '{"n": 1}')`
+        )
+        expect((yield* plan(optionsFor(url))).pending).toEqual(later.map(({ name }) => name))
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const store = yield* openStore(url)
+            expect(Option.getOrThrow(yield* store.get(key("a"))).body).toEqual({ n: 1 })
+            yield* store.insert({ ...record("b"), kind: "request", body: { _tag: "Denied", user: "ada" } })
+            yield* store.insert({ ...record("c"), kind: "once", body: { purpose: "set-up" } })
+          })
+        )
+        expect(yield* tell(url, "SELECT state, subject FROM tessera.requests")).toEqual([
+          { state: "Denied", subject: "ada" }
+        ])
+        expect(yield* tell(url, "SELECT purpose FROM tessera.onces")).toEqual([{ purpose: "set-up" }])
+      })
+    )
+  )
+
   test(
     "the old one goes on while a column is added under it, and starts again afterwards",
     onFreshDatabase((url) =>

@@ -50,7 +50,7 @@ const arranged = async (): Promise<ReadonlyArray<Shot>> => {
     post("/oauth/introspect", `${credentials}&token=x`),
     { ...get("/oauth/userinfo"), headers: { authorization: "Bearer x" } },
     { ...get("/rest/companies"), headers: { authorization: "Bearer x" } },
-    post("/consent", "csrf=x&ticket=x&request=x&decision=approve"),
+    post("/consent", "csrf=x&ticket=x&decision=approve"),
     get("/login?return_to=%2Fsettings"),
     get("/settings/apps?after=x"),
     get("/settings/clients?q=x"),

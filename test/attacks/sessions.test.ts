@@ -159,12 +159,15 @@ describe("the ticket of a consent page", () => {
   test("answers for its own request alone", async () => {
     const [app, greedy] = [await application(), await application()]
     const visitor = await signedIn()
-    const modest = await consentForm(visitor, app.authorizationUrl(redirectUri, { scope: "profile" }))
-    const wide = await consentForm(visitor, app.authorizationUrl(redirectUri, { scope: "api profile" }))
-    const others = await consentForm(visitor, greedy.authorizationUrl(redirectUri))
-    for (const request of [wide.request, others.request, `${modest.request}&scope=api`, ""]) {
-      const answer = await visitor.post("/consent", { ...modest, request: request ?? "", decision: "approve" })
-      expect([answer.status >= 400 && answer.status < 500, answer.headers.get("location")]).toEqual([true, null])
+    const wider = app.authorizationUrl(redirectUri, { scope: "api profile", redirect_uri: "https://evil.example/" })
+    const others = greedy.authorizationUrl(redirectUri)
+    for (const beside of [wider, others].map((url) => new URL(url))) {
+      const modest = await consentForm(visitor, app.authorizationUrl(redirectUri, { scope: "profile" }))
+      const fields = { ...Object.fromEntries(beside.searchParams), request: beside.search.slice(1) }
+      const answer = await visitor.post("/consent", { ...fields, ...modest, decision: "approve" })
+      expect(locationOf(answer).href).toStartWith(redirectUri)
+      const tokens = await app.redeem(locationOf(answer), redirectUri)
+      expect(await tokens.json()).toMatchObject({ scope: "profile" })
     }
   })
 

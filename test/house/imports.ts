@@ -21,7 +21,8 @@ const ports = [...grant, ...pages, "core/ports"]
 const grants = [...grant, "core/oauth/grants"]
 const engine = [...ports, ...grants, "core/engine"]
 const limits = [...engine, "core/limits"]
-const http = [...limits, "core/http"]
+const aggregate = [...engine, "core/request/AuthorizationRequest.ts"]
+const http = [...limits, ...aggregate, "core/http"]
 const request = [...http, "core/request"]
 const clients = [...request, "core/oauth/clients"]
 const presented = [...request, "core/oauth/presented"]
@@ -43,6 +44,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/engine": engine,
   "core/limits": limits,
   "core/http": http,
+  "core/request/AuthorizationRequest.ts": aggregate,
   "core/request": request,
   "core/openapi": openapi,
   "core/oauth/grants": grants,

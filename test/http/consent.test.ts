@@ -6,14 +6,18 @@ import { readClientId } from "../../core/rules/Id.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
 import {
   authorizeTarget,
+  companies,
   decide,
   form,
   formHeaders,
   header,
   hiddenFields,
+  redeem,
   registerClient,
   returned,
-  type TestClient
+  type TestClient,
+  text,
+  tokensOf
 } from "../given/flow.ts"
 import { inWorld, t0, type World } from "../given/World.ts"
 
@@ -22,6 +26,14 @@ const ask = (world: World, client: TestClient, fields: Readonly<Record<string, s
 
 const change = (world: World, client: TestClient, by: (stored: Client) => Client) =>
   world.parts.clients.change(world.workspace.id, Option.getOrThrow(readClientId(client.id)), by)
+
+const ofClient = ({ id }: TestClient) => ({ workspace: "home", owner: `client:${id}`, after: undefined, limit: 10 })
+
+const grantsOf = (world: World, user: string) =>
+  Effect.map(
+    world.storage.list({ workspace: "home", kind: "grant", owner: `user:${user}`, after: undefined, limit: 10 }),
+    ({ records }) => records.map(({ body }) => body)
+  )
 
 const events = (world: World) => world.audit.map(({ event }) => event)
 
@@ -68,15 +80,106 @@ describe("an answer to the consent page", () => {
       })
     ))
 
-  test("of no, at once, looks for an approval and writes nothing", () =>
+  test("writes what became of the request, and a page that is drawn or refused writes nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const written = () => [...world.calls.insert.splice(0), ...world.calls.replace.splice(0)]
+        written()
+        const page = yield* ask(world, client)
+        const { ticket = "", ...rest } = hiddenFields(page.body)
+        const answer = { ...rest, ticket, decision: "approve" }
+        const posts = [
+          { ...answer, csrf: "x" },
+          { ...answer, ticket: `${ticket}AAAA` },
+          { ...answer, decision: "maybe" }
+        ]
+        for (const fields of posts) {
+          yield* world.send("POST", "/consent", { as: "alice", headers: formHeaders, body: form(fields) })
+        }
+        yield* decide(world, page, "approve", "bob")
+        expect(written()).toEqual([])
+        yield* decide(world, page, "deny")
+        expect(written()).toEqual(["request"])
+        yield* decide(world, page, "deny")
+        expect(written()).toEqual([])
+        yield* decide(world, yield* ask(world, client), "approve")
+        expect(written()).toEqual(["request", "grant"])
+      })
+    ))
+
+  test("of yes, after a no, says so and gives nothing", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
         const page = yield* ask(world, client)
-        world.calls.get.length = 0
         yield* decide(world, page, "deny")
-        expect(world.calls.get.filter((kind) => kind === "grant")).toEqual(["grant"])
-        expect([world.calls.insert, world.calls.replace]).toEqual([["client"], []])
+        const late = yield* decide(world, page, "approve")
+        expect([late.status, header(late, "location")]).toEqual([200, undefined])
+        expect(late.body).not.toContain("code=")
+        expect(yield* grantsOf(world, "alice")).toEqual([])
+        expect(returned(yield* decide(world, page, "deny")).get("error")).toBe("access_denied")
+        expect(events(world).map(({ _tag }) => _tag)).toEqual(["ClientRegistered", "ConsentDenied"])
+      })
+    ))
+
+  test("of no, after the client has its tokens, says that and ends nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        const code = text(returned(yield* decide(world, page, "approve")).get("code"))
+        const tokens = tokensOf(yield* redeem(world, client, code))
+        const late = yield* decide(world, page, "deny")
+        expect([late.status, header(late, "location")]).toEqual([200, undefined])
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+        expect(events(world).map(({ _tag }) => _tag)).not.toContain("ConsentDenied")
+      })
+    ))
+
+  test("of yes, whose grant could not be written, is given by the next click", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        world.away.add("insert grant")
+        expect((yield* decide(world, page, "approve")).status).toBe(503)
+        world.away.clear()
+        const code = text(returned(yield* decide(world, page, "approve")).get("code"))
+        expect((yield* redeem(world, client, code)).status).toBe(200)
+        expect(events(world).filter(({ _tag }) => _tag === "ConsentGiven")).toHaveLength(1)
+      })
+    ))
+
+  test("of no, after a yes whose grant is only about to be written, leaves none alive", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        world.away.add("insert grant")
+        yield* decide(world, page, "approve")
+        world.away.clear()
+        expect(returned(yield* decide(world, page, "deny")).get("error")).toBe("access_denied")
+        expect(yield* grantsOf(world, "alice")).toMatchObject([{ _tag: "Revoked" }])
+        const { records } = yield* world.storage.list({ ...ofClient(client), kind: "request" })
+        expect(records.map(({ body }) => body)).toMatchObject([{ _tag: "Denied" }])
+        expect(events(world).map(({ _tag }) => _tag)).not.toContain("GrantRevoked")
+      })
+    ))
+
+  test("of no, after a yes, that is cut off between its writes, leaves a dead grant, and the next click finishes", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client)
+        const code = text(returned(yield* decide(world, page, "approve")).get("code"))
+        world.away.add("replace request")
+        expect((yield* decide(world, page, "deny")).status).toBe(503)
+        expect((yield* redeem(world, client, code)).status).toBe(400)
+        world.away.clear()
+        expect((yield* decide(world, page, "approve")).body).not.toContain("code=")
+        expect(returned(yield* decide(world, page, "deny")).get("error")).toBe("access_denied")
+        expect(events(world).filter(({ _tag }) => _tag === "GrantRevoked")).toHaveLength(1)
       })
     ))
 
@@ -90,14 +193,7 @@ describe("an answer to the consent page", () => {
         const [given, revoked, denied] = events(world).slice(-3)
         expect([given?._tag, denied?._tag]).toEqual(["ConsentGiven", "ConsentDenied"])
         expect(revoked).toMatchObject({ _tag: "GrantRevoked", why: "by_user", by: "alice" })
-        const grants = yield* world.storage.list({
-          workspace: "home",
-          kind: "grant",
-          owner: "user:alice",
-          after: undefined,
-          limit: 10
-        })
-        expect(grants.records.map(({ body }) => body)).toMatchObject([{ _tag: "Revoked", why: "by_user" }])
+        expect(yield* grantsOf(world, "alice")).toMatchObject([{ _tag: "Revoked", why: "by_user" }])
       })
     ))
 
@@ -151,7 +247,7 @@ describe("an answer to the consent page", () => {
       Effect.gen(function* () {
         const client = yield* registerClient(world)
         const mine = { ...hiddenFields((yield* ask(world, client)).body), decision: "approve" }
-        for (const name of ["request", "ticket", "decision", "csrf"]) {
+        for (const name of ["ticket", "decision", "csrf"]) {
           const body = form({ ...mine, [name]: undefined })
           for (const sent of [{ as: "alice" }, {}]) {
             if (name === "csrf" && !("as" in sent)) continue
@@ -163,6 +259,37 @@ describe("an answer to the consent page", () => {
         }
         const untyped = yield* world.send("POST", "/consent", { as: "alice", body: form(mine) })
         expect(untyped.status).toBe(400)
+      })
+    ))
+
+  test("of a page that is out of date leads back to the request that was sealed, and to no other", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* ask(world, client, { state: "a b", scope: "profile" })
+        const fields = { ...hiddenFields(page.body), request: "client_id=evil", decision: "approve" }
+        const again = new URLSearchParams({
+          ...Object.fromEntries(
+            new URL(authorizeTarget(client, { scope: "profile" }), world.workspace.issuer).searchParams
+          ),
+          state: "a b"
+        })
+        again.sort()
+        const sentTo = (address: string) => {
+          const query = new URL(address, world.workspace.issuer).searchParams
+          query.sort()
+          return String(query)
+        }
+        const stale = yield* world.send("POST", "/consent", {
+          as: "alice",
+          headers: formHeaders,
+          body: form({ ...fields, csrf: "stale" })
+        })
+        const link = /href="(\/oauth\/authorize[^"]*)"/.exec(stale.body)?.[1] ?? "no link"
+        expect(sentTo(link.replaceAll("&amp;", "&"))).toBe(String(again))
+        const signedOut = yield* world.send("POST", "/consent", { headers: formHeaders, body: form(fields) })
+        const signIn = new URL(text(header(signedOut, "location")), world.workspace.issuer)
+        expect(sentTo(signIn.searchParams.get("return_to") ?? "")).toBe(String(again))
       })
     ))
 

@@ -32,7 +32,8 @@ const partings = {
   "a client that got its tokens, and could not be noted as proven, may be swept as if it never had": 4_252_362_543,
   "and the tokens that it got with it": 125_739_311,
   "a successor that reached nobody counts as handed out when the retry brings it": 1_914_795_554,
-  "a client that is deleted with its own grant while it asks after its token proves nothing": 1_227_726_066
+  "a client that is deleted with its own grant while it asks after its token proves nothing": 1_227_726_066,
+  "a late no ends nothing that a client has its tokens for": 1_204_537_814
 }
 
 test.each(Object.entries(partings))("%s", async (_what, seed) => {

@@ -116,15 +116,20 @@ law(
 
           const form = shown.status === 200 ? readConsentForm(shown.body) : null
           if (form === null) continue
-          // The request travels through the page: nothing of it may be changed there.
+          // The request travels through the page, under seal: what comes beside it says nothing, and a change breaks it.
           const elsewhere = twisted(dice, presented, others)
-          const fields = {
-            ...form.fields,
-            request: (form.fields.request ?? "").replace(encodeURIComponent(presented), encodeURIComponent(elsewhere))
-          }
-          const wasChanged = fields.request !== form.fields.request
+          const beside = { redirect_uri: elsewhere, request: `redirect_uri=${encodeURIComponent(elsewhere)}` }
+          const sealed = form.fields.ticket ?? ""
+          const at = dice.under(sealed.length)
+          const wasChanged = dice.chance(50)
+          const changed = `${sealed.slice(0, at)}${sealed[at] === "A" ? "B" : "A"}${sealed.slice(at + 1)}`
           const answer = yield* cast.ask("POST", form.action, {
-            form: { ...fields, decision: dice.pick(["approve", "deny"]) },
+            form: {
+              ...beside,
+              ...form.fields,
+              ticket: wasChanged ? changed : sealed,
+              decision: dice.pick(["approve", "deny"])
+            },
             headers
           })
           const target = locationOf(answer)?.text ?? null

@@ -59,7 +59,7 @@ const misplaced = (dice: Dice, secret: string): ReadonlyArray<HttpRequest> => {
     request("POST", "/oauth/register", { body: JSON.stringify({ redirect_uris: [secret] }) }),
     request("GET", "/rest/companies", { bearer: `Bearer ${secret}x` }),
     request("POST", "/consent", {
-      body: new URLSearchParams({ csrf: secret, ticket: secret, request: "x=y", decision: "approve" }).toString()
+      body: new URLSearchParams({ csrf: secret, ticket: secret, decision: "approve" }).toString()
     }),
     request("GET", `/${secret}`)
   ]

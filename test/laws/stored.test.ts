@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Result, Schema } from "effect"
+import { onceKind } from "../../core/engine/Once.ts"
 import { clientKind, decodeBody, encodeBody, grantKind, type RecordKind } from "../../core/engine/Records.ts"
 import { usageKind } from "../../core/engine/Usage.ts"
 import { limitKind } from "../../core/limits/SharedLimiter.ts"
@@ -7,6 +8,7 @@ import { accountKind, loginKind } from "../../core/people/Account.ts"
 import { linkKind } from "../../core/people/Links.ts"
 import { sessionKind } from "../../core/people/Sessions.ts"
 import { type Json, kinds } from "../../core/ports/Storage.ts"
+import { requestKind } from "../../core/request/AuthorizationRequest.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import { client } from "../../core/testing/Arbitraries.ts"
 import { type Arbitrary, all, ofSchema } from "../../core/testing/forAll.ts"
@@ -49,6 +51,8 @@ holdsFor(accountKind)
 holdsFor(loginKind)
 holdsFor(linkKind)
 holdsFor(sessionKind)
+holdsFor(requestKind)
+holdsFor(onceKind)
 
 test("every kind of record is looked at here", () => {
   expect([...readers.keys()].sort()).toEqual([...kinds].sort())

@@ -8,7 +8,7 @@ import { introspectContract } from "../../core/oauth/endpoints/introspect.ts"
 import { registerContract, updateRegistrationContract } from "../../core/oauth/endpoints/register.ts"
 import { revokeContract } from "../../core/oauth/endpoints/revoke.ts"
 import { tokenContract } from "../../core/oauth/endpoints/token.ts"
-import { authorizeContract } from "../../core/request/AuthorizationRequest.ts"
+import { authorizeContract } from "../../core/request/readRequest.ts"
 import { inWorld } from "../given/World.ts"
 
 const forms = [...tokenContract.form.members, introspectContract.form, revokeContract.form]

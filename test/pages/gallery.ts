@@ -49,7 +49,6 @@ const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): Consent
   switchAccount: say("/t/northwind/login?return_to=%2Foauth%2Fauthorize"),
   csrf: say("csrf-value"),
   ticket: say("ticket-value"),
-  request: say("client_id=x7Kq&state=a%20b"),
   now
 })
 
@@ -182,6 +181,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       })
     ],
     ["consent-answered-used", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "used" } })],
+    ["consent-answered-denied", consentAnsweredPage(place, { client: say("Claude"), answer: { state: "denied" } })],
     ["consent-answered-expired", consentAnsweredPage(place, { client: undefined, answer: { state: "expired" } })],
     ["error-unknown-client", error(Errors.unknownClient(say("x7Kq")))],
     ["error-redirect-uri", error(Errors.redirectUriMismatch(say("x7Kq"), say("https://evil.example/cb\u202e")))],

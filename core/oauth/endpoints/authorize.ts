@@ -8,8 +8,8 @@ import { bound, type Call, type Endpoint, type HandlerOf, names, type Parts } fr
 import { comeBackTo, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
 import type { ConsentPage } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
-import { authorizeContract, returnRefusal } from "../../request/AuthorizationRequest.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
+import { authorizeContract, returnRefusal } from "../../request/readRequest.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
 import { authorizePath } from "../../workspace/Workspace.ts"
 

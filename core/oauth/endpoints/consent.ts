@@ -1,8 +1,10 @@
 import { Effect, Option, Result } from "effect"
-import { endGrant } from "../../engine/administration.ts"
+import type { Client } from "../../client/Client.ts"
 import type { Approval } from "../../engine/Grants.ts"
+import { transact } from "../../engine/transact.ts"
+import type { Decision } from "../../grant/Decision.ts"
 import { seeOther } from "../../http/answer.ts"
-import { noteOf, occasionBy, refused } from "../../http/audit.ts"
+import { noteOf, refused } from "../../http/audit.ts"
 import { requireOwn } from "../../http/csrf.ts"
 import { commonErrorPage } from "../../http/faults.ts"
 import { readForm } from "../../http/form.ts"
@@ -12,18 +14,20 @@ import { addressOf } from "../../http/returnUrl.ts"
 import { nothingToApprove } from "../../pages/CommonErrors.ts"
 import type { ConsentAnsweredPage } from "../../pages/ConsentAnswered.ts"
 import { allowances } from "../../ports/Limiter.ts"
-import type { SignedIn } from "../../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
 import {
+  type Answering,
   type AuthorizationRequest,
-  readAuthorizationRequest,
-  returnRefusal,
-  returnTo
+  approve,
+  deny,
+  type Outcome,
+  queryOf,
+  termsOf
 } from "../../request/AuthorizationRequest.ts"
-import { shownTerms, ticketBinding } from "../../request/interaction.ts"
-import { openTicket, wasShown } from "../../request/Ticket.ts"
-import { type GrantId, grantMark } from "../../rules/Id.ts"
-import { AccessDenied, ForgedForm, type Refusal } from "../../rules/Refusal.ts"
+import { returnRefusal, returnTo } from "../../request/readRequest.ts"
+import { openTicket, readerOf } from "../../request/Ticket.ts"
+import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
+import { AccessDenied, Contended, ForgedForm, type Refusal } from "../../rules/Refusal.ts"
 import { formatScopes } from "../../rules/Scope.ts"
 import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
 
@@ -35,112 +39,137 @@ export type ConsentDecision =
 
 const back = (to: string): ConsentDecision => ({ _tag: "Return", to })
 
-const answered = (request: AuthorizationRequest, answer: ConsentAnsweredPage["answer"]): ConsentDecision => ({
+const answered = (client: Client, answer: ConsentAnsweredPage["answer"]): ConsentDecision => ({
   _tag: "Answered",
-  page: { client: request.client.about.client_name, answer }
+  page: { client: client.about.client_name, answer }
 })
 
-const withCode = (call: Call, request: AuthorizationRequest, code: string): string =>
-  returnTo(request, call.workspace.issuer, [["code", code]])
-
-/** A second click, the back button, a reload: what the first answer came to, and never a second grant. */
-const again = (
-  call: Call,
-  request: AuthorizationRequest,
-  approval: Exclude<Approval, { readonly _tag: "None" }>
-): ConsentDecision => {
-  switch (approval._tag) {
+/** A page that is answered again: a second click, the back button, a reload, another tab. */
+const again = (step: Answering, client: Client, to: Approval | { readonly _tag: "Denied" }, issuer: string) => {
+  switch (to._tag) {
     case "Waiting":
-      return answered(request, { state: "waiting", continueTo: withCode(call, request, approval.code) })
+      return answered(client, { state: "waiting", continueTo: withCode(step, to.code, issuer) })
     case "Used":
-      return answered(request, { state: "used" })
+      return answered(client, { state: "used" })
+    case "Denied":
+      return answered(client, { state: "denied" })
+    case "None":
     case "Expired":
-      return answered(request, { state: "expired" })
+      return answered(client, { state: "expired" })
   }
 }
 
-const approve = Effect.fnUntraced(function* (
+const withCode = ({ waiting }: Answering, code: string, issuer: string): string =>
+  returnTo(waiting, issuer, [["code", code]])
+
+const refusedTo = ({ waiting }: Answering, refusal: Refusal, issuer: string): ConsentDecision =>
+  back(returnRefusal({ path: waiting, refusal }, issuer))
+
+/** What comes of an answer that changes nothing, and what the operator may know of it. */
+const unchanged = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call,
-  request: AuthorizationRequest,
-  signedIn: SignedIn,
-  grant: GrantId
+  step: Answering,
+  outcome: Exclude<Outcome, { readonly _tag: "Approved" }>
 ) {
-  const approved = {
-    client: request.client.id,
-    user: signedIn.user,
-    redirectUri: request.target,
-    challenge: request.challenge,
-    scope: request.scope,
-    resource: request.resource
+  const { issuer } = call.workspace
+  switch (outcome._tag) {
+    case "Denied":
+      return again(step, outcome.client, outcome, issuer)
+    case "Expired":
+      yield* refused(parts.audit, call, new ForgedForm({ reason: "expired" }))
+      return again(step, outcome.client, outcome, issuer)
+    case "Returned":
+      yield* refused(parts.audit, call, outcome.refusal)
+      return refusedTo(step, outcome.refusal, issuer)
   }
-  const begun = yield* Effect.result(parts.grants.begin(call.workspace.id, approved, grant))
+})
+
+const decideOn = <A, E>(
+  parts: Parts,
+  call: Call,
+  { waiting }: Answering,
+  decide: (found: AuthorizationRequest | undefined) => Decision<A, E, AuthorizationRequest>
+) => Effect.flatMap(transact(parts.requests, parts.entropy, call.workspace.id, waiting.id, decide), Effect.fromResult)
+
+const approved = Effect.fnUntraced(function* (parts: Parts, call: Call, step: Answering) {
+  const fresh = grantIdOf(parts.entropy.bytes(idLength))
+  const outcome = yield* decideOn(parts, call, step, (found) => approve(found, step, fresh))
+  if (outcome._tag !== "Approved") return yield* unchanged(parts, call, step, outcome)
+  const { id, issuer } = call.workspace
+  const begun = yield* Effect.result(parts.grants.begin(id, termsOf(step.waiting, step.person), outcome.grant))
   if (Result.isSuccess(begun)) {
     yield* noteOf(parts, call, {
       _tag: "ConsentGiven",
-      client: request.client.id,
-      user: signedIn.user,
-      scope: formatScopes(request.scope),
-      grant: grantMark(grant)
+      client: outcome.client.id,
+      user: step.person,
+      scope: formatScopes(step.waiting.scope),
+      grant: grantMark(outcome.grant)
     })
-    return back(withCode(call, request, begun.success))
+    return back(withCode(step, begun.success, issuer))
   }
   if (begun.failure._tag !== "Conflict") return yield* begun.failure
-  const approval = yield* parts.grants.approvalOf(call.workspace.id, grant)
-  return again(call, request, approval._tag === "None" ? { _tag: "Expired" } : approval)
+  return again(step, outcome.client, yield* parts.grants.approvalOf(id, outcome.grant), issuer)
 })
 
-const deny = Effect.fnUntraced(function* (
-  parts: Parts,
-  call: Call,
-  request: AuthorizationRequest,
-  signedIn: SignedIn,
-  grant: GrantId
-) {
-  const approval = yield* parts.grants.approvalOf(call.workspace.id, grant)
-  if (approval._tag === "Used") return again(call, request, approval)
-  // No, after a yes that nobody has made use of yet.
-  if (approval._tag !== "None") {
-    yield* endGrant(parts, occasionBy(call, signedIn.user), grant)
+/** No, after a yes, ends what the yes began; but where the client has its tokens by now, the person is told that. */
+const takenBack = Effect.fnUntraced(function* (parts: Parts, call: Call, step: Answering, grant: GrantId) {
+  const ended = yield* parts.grants.withdraw(call.workspace.id, termsOf(step.waiting, step.person), grant)
+  if (ended === "withdrawn") {
+    const by = step.person
+    yield* noteOf(parts, call, { _tag: "GrantRevoked", grant: grantMark(grant), why: "by_user", by })
   }
-  yield* noteOf(parts, call, { _tag: "ConsentDenied", client: request.client.id, user: signedIn.user })
-  return back(returnRefusal({ path: request, refusal: new AccessDenied() }, call.workspace.issuer))
+  return ended !== "used"
 })
 
-/** The answer to a consent page. The request is read anew: nothing in the form is believed but what the ticket seals. */
+const denied = Effect.fnUntraced(function* (parts: Parts, call: Call, step: Answering) {
+  let outcome = yield* decideOn(parts, call, step, (found) => deny(found, step))
+  if (outcome._tag === "Approved") {
+    const { client, grant } = outcome
+    if (!(yield* takenBack(parts, call, step, grant))) return answered(client, { state: "used" })
+    outcome = yield* decideOn(parts, call, step, (found) => deny(found, step, grant))
+  }
+  // An approval names one grant for good, and that one has ended.
+  if (outcome._tag === "Approved") return yield* new Contended()
+  if (outcome._tag !== "Denied") return yield* unchanged(parts, call, step, outcome)
+  if (outcome.anew) {
+    yield* noteOf(parts, call, { _tag: "ConsentDenied", client: outcome.client.id, user: step.person })
+  }
+  return refusedTo(step, new AccessDenied(), call.workspace.issuer)
+})
+
+/** The answer to a consent page. Nothing in the form is believed but the ticket, which holds what the page was drawn for. */
 export const consentDecision = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call
 ): Effect.fn.Return<ConsentDecision, Refusal | StorageUnavailable> {
+  const { workspace } = call
   const form = yield* Effect.fromResult(readForm(call.request))
-  const query = form.get("request")
-  const ticket = form.get("ticket")
+  const sealed = form.get("ticket")
   const decision = form.get("decision")
-  if (query === undefined || ticket === undefined || (decision !== "approve" && decision !== "deny")) {
+  if (sealed === undefined || (decision !== "approve" && decision !== "deny")) {
     return yield* new ForgedForm({ reason: "field_missing" })
   }
-  const here = yield* parts.owner.current(call.workspace, call.request)
-  if (Option.isNone(here)) {
-    const authorize = addressOf(authorizeAt(call.workspace), query)
-    return { _tag: "SignIn", at: parts.owner.signInAt(call.workspace, authorize) }
+  const ticket = openTicket(parts.keys.current(), workspace.id, sealed)
+  const startAgainAt = ticket && addressOf(authorizeAt(workspace), queryOf(ticket.request))
+  const forged = (reason: ForgedForm["reason"]) =>
+    new ForgedForm({ reason, ...(startAgainAt === undefined ? {} : { startAgainAt }) })
+  const here = Option.getOrUndefined(yield* parts.owner.current(workspace, call.request))
+  if (here === undefined) {
+    return startAgainAt === undefined
+      ? yield* forged("ticket")
+      : { _tag: "SignIn", at: parts.owner.signInAt(workspace, startAgainAt) }
   }
-  const { session, user } = here.value
-  yield* parts.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: user })
-  yield* requireOwn(parts, call, session, form)
-  const opened = openTicket(parts.keys.current(), call.workspace.id, ticket, ticketBinding(here.value, query), call.now)
-  if (Result.isFailure(opened) && opened.failure === "ticket") return yield* new ForgedForm({ reason: "ticket" })
-  const read = yield* readAuthorizationRequest(parts, call, query)
-  if (Result.isFailure(read)) {
-    yield* refused(parts.audit, call, read.failure.refusal)
-    return back(returnRefusal(read.failure, call.workspace.issuer))
-  }
-  const request = read.success
-  if (Result.isFailure(opened)) {
-    yield* refused(parts.audit, call, new ForgedForm({ reason: "expired" }))
-    return answered(request, { state: "expired" })
-  }
-  if (!wasShown(opened.success, shownTerms(request))) return yield* new ForgedForm({ reason: "ticket" })
-  return yield* (decision === "approve" ? approve : deny)(parts, call, request, here.value, opened.success.grant)
+  const { session, user: person } = here
+  yield* parts.limiter.take({ allowance: allowances.account, workspace: workspace.id, of: person })
+  yield* Effect.mapError(requireOwn(parts, call, session, form), ({ reason }) => forged(reason))
+  if (ticket === undefined || ticket.reader !== readerOf(here)) return yield* forged("ticket")
+  const { request: waiting, shown } = ticket
+  const client = yield* parts.clients.find(workspace.id, waiting.client)
+  const step: Answering = { waiting, shown, client, person, policy: parts.policy, now: call.now }
+  return yield* (decision === "approve" ? approved : denied)(parts, call, step).pipe(
+    Effect.catchTag("ForgedForm", ({ reason }) => forged(reason))
+  )
 })
 
 const draw = (parts: Parts, call: Call, decision: ConsentDecision): HttpResponse => {

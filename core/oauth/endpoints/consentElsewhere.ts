@@ -7,8 +7,8 @@ import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../../http/Route.ts"
 import { comeBackTo } from "../../http/returnUrl.ts"
 import { clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
-import { returnRefusal } from "../../request/AuthorizationRequest.ts"
 import type { Interaction } from "../../request/interaction.ts"
+import { returnRefusal } from "../../request/readRequest.ts"
 import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
 import { asked, consentModel } from "./authorize.ts"
 import { type ConsentDecision, consentDecision } from "./consent.ts"
@@ -33,14 +33,14 @@ export type ConsentAsked =
       /** For "Not you?". */
       readonly switchAccount: string
       /** To be posted to `{issuer}/consent/answer`, with `decision` (`approve` or `deny`). */
-      readonly form: { readonly csrf: string; readonly ticket: string; readonly request: string }
+      readonly form: { readonly csrf: string; readonly ticket: string }
     }
   | { readonly state: "sign_in" | "refused"; readonly continueTo: string }
 
 /** What the answer came to. Where there is a `continueTo`, the browser has to go there. */
 export type ConsentTold =
   | { readonly state: "sign_in" | "done" | "waiting"; readonly continueTo: string }
-  | { readonly state: "used" | "expired"; readonly continueTo?: never }
+  | { readonly state: "used" | "denied" | "expired"; readonly continueTo?: never }
 
 /** The authorization request as the browser would make it, by itself. */
 const authorizing = (call: Call, query: string): Call => {
@@ -56,13 +56,13 @@ const tellAsked = (parts: Parts, call: Call, next: Exclude<Interaction, { _tag: 
     case "Redirect":
       return { state: "refused", continueTo: returnRefusal(next.returned, call.workspace.issuer) }
     case "NeedsConsent": {
-      const { client, csrf, now: _, request, ticket, ...page } = consentModel(parts, call, next, comeBackTo(call))
+      const { client, csrf, now: _, ticket, ...page } = consentModel(parts, call, next, comeBackTo(call))
       const { name, redirectUri, ...known } = client
       return {
         state: "consent",
         client: { ...known, name: clientName(name), returnsTo: returnAddress(redirectUri) },
         ...page,
-        form: { csrf, ticket, request }
+        form: { csrf, ticket }
       }
     }
   }

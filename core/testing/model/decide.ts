@@ -41,11 +41,14 @@ const approved = ({ state, page, command, world, client }: DecideFacts): Readonl
   ]
 }
 
-/** No, after a yes that nobody has made use of yet, takes the yes back. */
-const takenBack = (state: State, page: Page): State =>
-  [...state.grants.values()]
-    .filter((grant) => grant.page === page.ref && grant.generation === 0 && grant.death === null)
-    .reduce((before, grant) => dead(before, grant, "taken back"), state)
+const grantOf = (state: State, page: Page | undefined): Grant | undefined =>
+  [...state.grants.values()].find((grant) => page !== undefined && grant.page === page.ref)
+
+/** No, after a yes that no client has made use of yet, takes the yes back. */
+const takenBack = (state: State, page: Page): State => {
+  const grant = grantOf(state, page)
+  return grant === undefined || grant.death !== null ? state : dead(state, grant, "taken back")
+}
 
 const denied = ({ state, page, world, client }: DecideFacts): ReadonlyArray<Outcome> =>
   page === undefined || client === undefined
@@ -59,12 +62,9 @@ const denied = ({ state, page, world, client }: DecideFacts): ReadonlyArray<Outc
             issuer: world.issuers[client.workspace],
             error: ["access_denied"]
           },
-          next: withPage(takenBack(state, page), { ...page, decided: page.decided ?? "deny" })
+          next: withPage(takenBack(state, page), { ...page, decided: "deny" })
         }
       ]
-
-const decided = (facts: DecideFacts): ReadonlyArray<Outcome> =>
-  facts.command.decision === "approve" ? approved(facts) : denied(facts)
 
 export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
   {
@@ -93,9 +93,17 @@ export const decideRules: ReadonlyArray<Rule<DecideFacts>> = [
     gives: readablePage
   },
   {
-    name: "a page that was decided upon may be decided otherwise, or be spent",
-    when: ({ page }) => page?.decided !== null,
-    gives: (facts) => [...decided(facts), ...readablePage(facts)]
+    name: "a request that was denied stays denied",
+    when: ({ page, command }) => page?.decided === "deny" && command.decision === "approve",
+    gives: readablePage
+  },
+  {
+    name: "denying what the client has tokens for ends nothing",
+    when: ({ page, state, command }) => {
+      const grant = grantOf(state, page)
+      return command.decision === "deny" && grant !== undefined && grant.generation > 0 && grant.death === null
+    },
+    gives: readablePage
   },
   {
     name: "denying sends back access_denied and grants nothing (RFC 6749 §4.1.2.1)",

@@ -35,8 +35,8 @@ export const framed = (body: string | Uint8Array, inChunks: boolean): Framed => 
   return inChunks ? chunked(bytes) : plain(bytes)
 }
 
-/** What a consent page sends, with the authorization request last: that one a sign-in leads back to. */
-const before = Buffer.from("ticket=none&decision=deny&request=")
+/** What a sign-in page sends, with the email last: that one is shown again where the form is out of date. */
+const before = Buffer.from("password=none&email=")
 const mark = Buffer.from("\ufeff")
 
 /** What separates and escapes in a form, as what it is. */
@@ -46,26 +46,38 @@ const escaped = (bytes: Buffer): Buffer =>
     "latin1"
   )
 
-/** What no address holds as it is, as the way back from a sign-in has it. */
-const addressed = (text: string): string => text.replace(/[^\x21\x22\x24-\x7e]+/g, encodeURIComponent)
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+  "`": "&#96;"
+}
+
+/** A text as a page shows it in a field. */
+const shown = (text: string): string =>
+  text
+    .replace(/[&<>"'`]/g, (sign) => entities[sign] ?? sign)
+    .replace(/[^\t\n\r\P{Cc}]|\p{Cs}|\p{Noncharacter_Code_Point}/gu, "\ufffd")
 
 /** Longer ones are compared by their length, as the transcript's own echo tells them. */
 const wholeUpTo = 200
 
 export interface Carried {
   readonly content: Buffer
-  /** What the server says that the request was, as what it must have read. */
-  readonly readBack: (request: string) => string | { readonly length: number }
+  /** What the server shows of the email, as what it must have read. */
+  readonly readBack: (email: string) => string | { readonly length: number }
 }
 
 /**
- * A body as the answer to a consent page. A short one is the request in it, byte for byte; a long one gives up as many
+ * A body as the form of a sign-in. A short one is the email in it, byte for byte; a long one gives up as many
  * bytes at its beginning as the rest of the form takes, so that it is as long as it was.
  */
 export const carried = (body: Buffer): Carried => {
   if (body.length > wholeUpTo) {
     const content = Buffer.concat([before, Buffer.alloc(body.length - before.length, "a")])
-    return { content, readBack: (request) => ({ length: before.length + request.length }) }
+    return { content, readBack: (email) => ({ length: before.length + email.length }) }
   }
   // A byte-order mark is one at the very beginning, and nowhere else.
   const [begin, rest] = body.subarray(0, mark.length).equals(mark)
@@ -74,6 +86,6 @@ export const carried = (body: Buffer): Carried => {
   const text = rest.toString()
   return {
     content: Buffer.concat([begin, before, escaped(rest)]),
-    readBack: (request) => (request === addressed(text) ? text : request)
+    readBack: (email) => (email === shown(text) ? text : email)
   }
 }

@@ -83,22 +83,21 @@ const inRegistration = async ({ prefix, send }: Shipped, { body = "", method }: 
   return read(answer.body).client_name ?? answer.body
 }
 
-/** A form: the request that a consent page was about. Nothing is what has no decision in it. */
-const inConsent = async ({ prefix, send }: Shipped, { body = "", headers = [] }: Sent) => {
+/** A form: the email of a sign-in whose page is out of date. Nothing is what has no email in it. */
+const inSignIn = async ({ prefix, send }: Shipped, { body = "", headers = [] }: Sent) => {
   const { content, frame } = framed(
     body,
     headers.some(([name]) => name === "transfer-encoding")
   )
-  const target = `${prefix}/consent`
+  const target = `${prefix}/login`
   if (content.length === 0) {
     const { status } = await send({ method: "POST", target, headers, body: frame(content) })
     return status === 403 ? "" : String(status)
   }
   const form = carried(content)
   const answer = await send({ method: "POST", target, headers, body: frame(form.content) })
-  const back = returnTo(answer)
-  const asked = `${prefix}/oauth/authorize?`
-  return back.startsWith(asked) ? form.readBack(back.slice(asked.length)) : back
+  const email = /<input id="email"[^>]* value="([^"]*)"/.exec(answer.body)?.[1]
+  return email === undefined ? String(answer.status) : form.readBack(email)
 }
 
 /**
@@ -124,7 +123,7 @@ const bodyAt = (shipped: Shipped, sent: Sent) => {
   const { body, headers = [], method } = sent
   if (body === undefined) return ""
   if (method === "GET" || method === "DELETE") return behindIt(shipped, sent)
-  return find({ headers }, "content-type") === json[1] ? inRegistration(shipped, sent) : inConsent(shipped, sent)
+  return find({ headers }, "content-type") === json[1] ? inRegistration(shipped, sent) : inSignIn(shipped, sent)
 }
 
 /** The request goes out as it is, to an address that nobody has; then each part of it to a page that tells it again. */

@@ -1,0 +1,269 @@
+import { Effect, Result, Schema, Struct } from "effect"
+import { type Client, isKnown, mayUse } from "../client/Client.ts"
+import { seeOther } from "../http/answer.ts"
+import { toWire } from "../http/faults.ts"
+import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery } from "../http/form.ts"
+import type { Call, Contract, Parts, Sample } from "../http/Route.ts"
+import { StorageUnavailable } from "../ports/Storage.ts"
+import { ClientId } from "../rules/Id.ts"
+import { Instant } from "../rules/Instant.ts"
+import { CodeChallenge } from "../rules/Pkce.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { matchRedirectUri, type RedirectTarget, withQuery } from "../rules/RedirectUri.ts"
+import {
+  InvalidRequest,
+  type InvalidScope,
+  type InvalidTarget,
+  type Refusal,
+  TooManyRequests,
+  UnauthorizedClient,
+  UnsupportedResponseType,
+  UntrustedRequest
+} from "../rules/Refusal.ts"
+import { type Resource, readResource } from "../rules/Resource.ts"
+import { grantScopes, type Scopes } from "../rules/Scope.ts"
+import { challengeRequired, needsChallenge } from "./AuthorizationRequest.ts"
+
+const challengeMalformed = new InvalidRequest({
+  reason: "challenge_malformed",
+  message: "The code_challenge has to be 43 to 128 unreserved characters."
+})
+
+/** RFC 7636 §4.3: left out it would mean `plain`, which is not to be had. */
+const challengeMethod = new InvalidRequest({
+  reason: "challenge_method",
+  message: "The code_challenge_method has to be S256."
+})
+
+const responseMode = new InvalidRequest({ reason: "response_mode", message: "The response_mode has to be query." })
+
+/** RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2. */
+const AuthorizationQuery = Schema.Struct({
+  response_type: Schema.Literal("code"),
+  client_id: ClientId,
+  redirect_uri: Schema.String.annotate({
+    description: "One that the client registered, letter for letter; only the port of a loopback address may differ."
+  }),
+  scope: Schema.optionalKey(
+    Schema.String.annotate({ description: "Scopes, with a space between them; without any, the server's default." })
+  ),
+  state: Schema.optionalKey(Schema.String.annotate({ description: "Comes back as it is." })),
+  code_challenge: Schema.optionalKey(
+    CodeChallenge.annotate({
+      description: "RFC 7636. A public client needs it; the server may ask it of all.",
+      ...refusedAs(challengeMalformed)
+    })
+  ),
+  code_challenge_method: Schema.optionalKey(
+    Schema.Literal("S256").annotate({ description: "Needed beside a code_challenge.", ...refusedAs(challengeMethod) })
+  ),
+  resource: Schema.optionalKey(
+    Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the grant is to be for." })
+  ),
+  response_mode: Schema.optionalKey(Schema.Literal("query").annotate(refusedAs(responseMode)))
+})
+
+const nobody = { id: "", name: undefined, redirectUri: "https://client.example/", registeredItself: true }
+
+/** The consent page of a client that there is not: what counts is how the host's pages are answered. */
+const consentPage: Sample = ({ pages, workspace }) =>
+  pages.consent(workspace, {
+    client: nobody,
+    scopes: [],
+    account: "",
+    switchAccount: "/",
+    csrf: "",
+    ticket: "",
+    now: Instant.make(0)
+  })
+
+export const authorizeContract = {
+  id: "authorize",
+  heading: "OAuth",
+  summary: "Ask a person",
+  description:
+    "RFC 6749 §3.1: for a browser, which brings the session of whoever sits before it. What is wrong with a request of a known client goes back to its redirect URI as `error`; every answer there has `iss` (RFC 9207).",
+  query: AuthorizationQuery,
+  callers: [{ shows: "nothing" }],
+  answers: [
+    { description: "The consent page.", like: consentPage },
+    { description: "To the sign-in, or back to the client with an error.", like: () => seeOther("/") }
+  ],
+  faults: [UntrustedRequest, InvalidRequest, TooManyRequests, StorageUnavailable]
+} as const satisfies Contract
+
+const { fields } = authorizeContract.query
+
+// What is wrong is told in an order that the protocol has: who asks and where the answer goes before all else.
+const readClient = readerOf(Struct.pick(fields, ["client_id"]))
+const readPlace = readerOf(Struct.pick(fields, ["redirect_uri"]))
+const readState = readerOf(Struct.pick(fields, ["state"]))
+const readType = readerOf(Struct.pick(fields, ["response_type"]))
+const readMode = readerOf(Struct.pick(fields, ["response_mode"]))
+const readChallenge = readerOf(Struct.pick(fields, ["code_challenge"]))
+const readMethod = readerOf(Struct.pick(fields, ["code_challenge_method"]))
+const readRest = readerOf(
+  Struct.omit(fields, [
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "response_mode",
+    "code_challenge",
+    "code_challenge_method"
+  ])
+)
+
+/** A client at one of its own redirect URIs: from here on errors may be sent to it. */
+interface ReturnPath {
+  readonly client: Client
+  readonly target: RedirectTarget
+  /** As it came, still encoded. */
+  readonly state: string | null
+}
+
+/** RFC 6749 §4.1.1: an authorization request, checked, with its client as it is now. */
+export interface CheckedRequest extends ReturnPath {
+  readonly scope: Scopes
+  /** The client named no scope, so these are what it gets without asking. */
+  readonly scopeByDefault: boolean
+  readonly resource: Resource | null
+  readonly challenge: CodeChallenge | null
+}
+
+/** A request that cannot go on, and whose client may be told so. */
+export interface Returned {
+  readonly path: ReturnPath
+  readonly refusal: Refusal
+}
+
+/** RFC 6749 §4.1.2: `state` goes back byte for byte, so it is not decoded on the way where it need not be. */
+const rawState = (query: string, sent: Sent): string | null => {
+  const read = readState(sent)
+  const state = Result.isSuccess(read) ? read.success.state : undefined
+  if (state === undefined) return null
+  const raw = query
+    .split("&")
+    .find((pair) => pair.startsWith("state="))
+    ?.slice("state=".length)
+  return raw !== undefined && /^[\x21\x22\x24-\x7e]+$/.test(raw) ? raw : encodeURIComponent(state)
+}
+
+/** RFC 6749 §4.1.2 and RFC 9207 §2: what goes back to a client. */
+export const returnTo = (
+  path: Pick<ReturnPath, "target" | "state">,
+  issuer: string,
+  parameters: ReadonlyArray<readonly [name: string, value: string]>
+): string =>
+  withQuery(
+    path.target,
+    [
+      ...parameters.map(([name, value]) => `${name}=${encodeURIComponent(value)}`),
+      ...(path.state === null ? [] : [`state=${path.state}`]),
+      `iss=${encodeURIComponent(issuer)}`
+    ].join("&")
+  )
+
+export const returnRefusal = (
+  { path, refusal }: { readonly path: Pick<ReturnPath, "target" | "state">; readonly refusal: Refusal },
+  issuer: string
+): string => {
+  const wire = toWire(refusal)
+  return returnTo(path, issuer, [
+    ["error", wire.error],
+    ["error_description", wire.description]
+  ])
+}
+
+const isMissing = (fault: InvalidRequest): boolean => fault.reason === "missing_parameter"
+
+/** Who asks, and where the answer goes. Until both hold, nobody is sent anywhere (RFC 9700 §4.11.2). */
+const readReturnPath = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  query: string,
+  sent: Sent,
+  repeated: ReadonlySet<string>
+): Effect.fn.Return<ReturnPath, UntrustedRequest | StorageUnavailable> {
+  const clientId = asItCame(sent, "client_id")
+  const redirectUri = asItCame(sent, "redirect_uri")
+  const refuse = (reason: UntrustedRequest["reason"]) =>
+    new UntrustedRequest({
+      reason,
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(redirectUri === undefined ? {} : { redirectUri })
+    })
+  if (repeated.has("client_id")) return yield* refuse("client_repeated")
+  const asking = readClient(sent)
+  if (Result.isFailure(asking)) return yield* refuse(isMissing(asking.failure) ? "client_missing" : "client_unknown")
+  const client = yield* parts.clients.find(call.workspace.id, asking.success.client_id)
+  if (client === undefined || !isKnown(client, call.now)) return yield* refuse("client_unknown")
+  if (client.disabled) return yield* refuse("client_disabled")
+  if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
+  const place = readPlace(sent)
+  if (Result.isFailure(place))
+    return yield* refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered")
+  const target = matchRedirectUri(client.redirectUris, place.success.redirect_uri)
+  if (target === undefined) return yield* refuse("redirect_uri_not_registered")
+  return { client, target, state: repeated.has("state") ? null : rawState(query, sent) }
+})
+
+const challengeMissing = new InvalidRequest({
+  reason: "challenge_required",
+  message: "A code_challenge_method came without code_challenge."
+})
+
+/** RFC 7636 §4.3, S256 only; required where the client cannot prove itself otherwise (RFC 9700 §2.1.1). */
+const challengeOf = (
+  client: Client,
+  sent: Sent,
+  policy: Policy
+): Result.Result<CodeChallenge | null, InvalidRequest> => {
+  const challenge = readChallenge(sent)
+  const method = readMethod(sent)
+  const noMethod = Result.isSuccess(method) && method.success.code_challenge_method === undefined
+  if (Result.isSuccess(challenge) && challenge.success.code_challenge === undefined) {
+    if (!noMethod) return Result.fail(challengeMissing)
+    return needsChallenge(client, policy) ? Result.fail(challengeRequired) : Result.succeed(null)
+  }
+  if (noMethod) return Result.fail(challengeMethod)
+  return Result.flatMap(method, () => Result.map(challenge, (read) => read.code_challenge ?? null))
+}
+
+const checkedTerms = (
+  parts: Parts,
+  issuer: string,
+  path: ReturnPath,
+  sent: Sent,
+  repeated: ReadonlySet<string>
+): Result.Result<
+  Omit<CheckedRequest, keyof ReturnPath>,
+  InvalidRequest | UnsupportedResponseType | UnauthorizedClient | InvalidScope | InvalidTarget
+> =>
+  Result.gen(function* () {
+    if (repeated.size > 0) return yield* Result.fail(repeatedParameter(repeated))
+    // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
+    yield* Result.mapError(readType(sent), (fault) => (isMissing(fault) ? fault : new UnsupportedResponseType()))
+    yield* readMode(sent)
+    if (!mayUse(path.client, "authorization_code")) {
+      return yield* Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+    }
+    const challenge = yield* challengeOf(path.client, sent, parts.policy)
+    const asked = yield* readRest(sent)
+    const scope = yield* grantScopes(parts.policy.scopes, path.client.scope, asked.scope)
+    const resource = asked.resource === undefined ? null : yield* readResource(issuer, asked.resource)
+    return { scope, scopeByDefault: asked.scope === undefined, resource, challenge }
+  })
+
+/** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
+export const readAuthorizationRequest = Effect.fnUntraced(function* (
+  parts: Parts,
+  call: Call,
+  query: string
+): Effect.fn.Return<Result.Result<CheckedRequest, Returned>, UntrustedRequest | StorageUnavailable> {
+  const { sent, repeated } = sentQuery(query)
+  const path = yield* readReturnPath(parts, call, query, sent, repeated)
+  const terms = checkedTerms(parts, call.workspace.issuer, path, sent, repeated)
+  return Result.isSuccess(terms)
+    ? Result.succeed({ ...path, ...terms.success })
+    : Result.fail({ path, refusal: terms.failure })
+})
