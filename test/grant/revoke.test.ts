@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
+import { withdraw } from "../../core/grant/begin.ts"
 import type { Active } from "../../core/grant/Grant.ts"
 import { recordExpiry } from "../../core/grant/Grant.ts"
 import { isDead, revoked, revokedSerialsKept, revokeGrant, revokeToken } from "../../core/grant/revoke.ts"
 import type { Instant } from "../../core/rules/Instant.ts"
 import type { AccessToken } from "../../core/token/Token.ts"
-import { active, after, me, pending, policy, presenting, standing, stranger, t0 } from "./given.ts"
+import { active, after, approved, grantId, me, pending, policy, presenting, standing, stranger, t0 } from "./given.ts"
 
 const token = (index: number, over: Partial<AccessToken> = {}): AccessToken => ({
   kind: "access",
@@ -112,5 +113,28 @@ describe("the record of a grant", () => {
   test("of a client's workspace grant stays for good, alive or not", () => {
     expect(recordExpiry(standing(), policy.accessTtl)).toBeNull()
     expect(recordExpiry(revoked(standing(), "by_owner", policy, t0), policy.accessTtl)).toBeNull()
+  })
+})
+
+describe("taking an approval back", () => {
+  const takeBack = (grant: Parameters<typeof withdraw>[0]) => withdraw(grant, approved(), grantId, policy, after(3))
+
+  test("ends a grant whose code no client has used", () => {
+    expect(takeBack(pending())).toEqual({
+      next: revoked(pending(), "by_user", policy, after(3)),
+      outcome: Result.succeed("withdrawn")
+    })
+  })
+
+  test("leaves alone what has ended, and what a client has tokens of", () => {
+    const over = revoked(active(), "code_replayed", policy, t0)
+    expect(takeBack(over)).toEqual({ next: undefined, outcome: Result.succeed("was_over") })
+    expect(takeBack(active())).toEqual({ next: undefined, outcome: Result.succeed("used") })
+  })
+
+  test("keeps a grant that is only about to begin from beginning", () => {
+    const { next, outcome } = takeBack(undefined)
+    expect(next).toMatchObject({ _tag: "Revoked", id: grantId, client: me.client.id, why: "by_user" })
+    expect(outcome).toEqual(Result.succeed("was_over"))
   })
 })
