@@ -20,7 +20,7 @@ import { allScopes, isWithin, Scopes } from "../rules/Scope.ts"
 const born = {
   id: AuthorizationRequestId,
   client: ClientId,
-  /** From then on nobody can answer it. */
+  /** From then on no answer counts. */
   expiresAt: Instant
 }
 

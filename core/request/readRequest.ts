@@ -63,12 +63,12 @@ const AuthorizationQuery = Schema.Struct({
   response_mode: Schema.optionalKey(Schema.Literal("query").annotate(refusedAs(responseMode)))
 })
 
-const nobody = { id: "", name: undefined, redirectUri: "https://client.example/", registeredItself: true }
+const noClient = { id: "", name: undefined, redirectUri: "https://client.example/", registeredItself: true }
 
-/** The consent page of a client that there is not: what counts is how the host's pages are answered. */
+/** A consent page without a client, to see how the host's pages are answered. */
 const consentPage: Sample = ({ pages, workspace }) =>
   pages.consent(workspace, {
-    client: nobody,
+    client: noClient,
     scopes: [],
     account: "",
     switchAccount: "/",
@@ -82,7 +82,7 @@ export const authorizeContract = {
   heading: "OAuth",
   summary: "Ask a person",
   description:
-    "RFC 6749 §3.1: for a browser, which brings the session of whoever sits before it. What is wrong with a request of a known client goes back to its redirect URI as `error`; every answer there has `iss` (RFC 9207).",
+    "RFC 6749 §3.1: for a browser, which brings its person's session. What is wrong with a request of a known client goes back to its redirect URI as `error`; every answer there has `iss` (RFC 9207).",
   query: AuthorizationQuery,
   callers: [{ shows: "nothing" }],
   answers: [
@@ -94,7 +94,7 @@ export const authorizeContract = {
 
 const { fields } = authorizeContract.query
 
-// What is wrong is told in an order that the protocol has: who asks and where the answer goes before all else.
+// The protocol has an order: the client and its redirect URI are checked before all else.
 const readClient = readerOf(Struct.pick(fields, ["client_id"]))
 const readPlace = readerOf(Struct.pick(fields, ["redirect_uri"]))
 const readState = readerOf(Struct.pick(fields, ["state"]))
@@ -176,7 +176,7 @@ export const returnRefusal = (
 
 const isMissing = (fault: InvalidRequest): boolean => fault.reason === "missing_parameter"
 
-/** Who asks, and where the answer goes. Until both hold, nobody is sent anywhere (RFC 9700 §4.11.2). */
+/** RFC 9700 §4.11.2: the client and where its answer goes. Until both hold, no browser is sent anywhere. */
 const readReturnPath = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call,

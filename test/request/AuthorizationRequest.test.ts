@@ -138,7 +138,7 @@ describe("an authorization request", () => {
     }
   })
 
-  test("stands in its client's list in every state, and goes a day after nobody can answer it", () => {
+  test("stands in its client's list in every state, and goes a day after its last answer could count", () => {
     for (const request of [waiting, yes, no]) {
       expect(requestKind.owner(request)).toBe(`client:${ClientId.make("c".repeat(22))}`)
       expect<number | null>(requestKind.expiresAt(request)).toBe(waiting.expiresAt + 24 * 60 * 60 * 1000)

@@ -55,7 +55,7 @@ describe("what is good once", () => {
       })
     ))
 
-  test("is taken by nobody where the store does not answer", () =>
+  test("is not taken where the store does not answer", () =>
     inStore((_, once, away) =>
       Effect.gen(function* () {
         away.add("insert once")

@@ -61,8 +61,8 @@ const refusalOf = (next: Interaction) =>
   next._tag === "Page" ? next.refusal : next._tag === "Redirect" ? next.returned.refusal : undefined
 
 /**
- * Signed in or not: whoever reads the consent page may be somebody else, or take so long that the session ends, and a
- * request that depended on it would fail at some and not at others.
+ * Signed in or not: the person may change the account on the consent page, or lose the session, and sign in with the
+ * request in the address then.
  */
 const tooLong = new InvalidRequest({
   reason: "request_too_long",

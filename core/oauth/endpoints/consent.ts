@@ -31,7 +31,7 @@ import { AccessDenied, Contended, ForgedForm, type Refusal } from "../../rules/R
 import { formatScopes } from "../../rules/Scope.ts"
 import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
 
-/** What the answer to a consent page came to: data, for whoever tells the person. */
+/** What the answer to a consent page came to: data, for the endpoint that tells the person. */
 export type ConsentDecision =
   | { readonly _tag: "SignIn"; readonly at: string }
   | { readonly _tag: "Return"; readonly to: string }
@@ -45,7 +45,7 @@ const answered = (client: Client, answer: ConsentAnsweredPage["answer"]): Consen
 })
 
 /** A page that is answered again: a second click, the back button, a reload, another tab. */
-const again = (step: Answering, client: Client, to: Approval | { readonly _tag: "Denied" }, issuer: string) => {
+const again = (step: Answering, client: Client, to: Approval, issuer: string) => {
   switch (to._tag) {
     case "Waiting":
       return answered(client, { state: "waiting", continueTo: withCode(step, to.code, issuer) })
@@ -189,7 +189,7 @@ const consentHandler =
   (call) =>
     Effect.map(consentDecision(parts, call), (decision) => draw(parts, call, decision))
 
-/** The page itself is only ever an answer to an authorization request; whoever comes here by hand is told so. */
+/** The page only ever answers an authorization request; a person who opens it by hand is told so. */
 const consentMissingHandler =
   (parts: Parts): Handler =>
   (call) =>
