@@ -16,7 +16,7 @@ import {
   withRequestId
 } from "./http/answer.ts"
 import { refused } from "./http/audit.ts"
-import { answerFault, bearerError, broken, faultPage, oauthError } from "./http/faults.ts"
+import { answerFault, broken, faultPage, oauthError, resourceError } from "./http/faults.ts"
 import type { HttpRequest, HttpResponse } from "./http/Http.ts"
 import {
   type Call,
@@ -28,15 +28,22 @@ import {
   type Route,
   routeTable
 } from "./http/Route.ts"
+import type { ClientAuth } from "./oauth/clients/ClientAuth.ts"
+import { clientAuths } from "./oauth/clients/table.ts"
 import { endpoints } from "./oauth/endpoints/table.ts"
 import { faultOfNeeds, guard, type Needs } from "./oauth/presented/guard.ts"
+import { type Presentation, tokenTypeOf } from "./oauth/presented/Presentation.ts"
+import { presentations } from "./oauth/presented/table.ts"
 import { rowsByName } from "./oauth/rowsByName.ts"
 import { Audit } from "./ports/Audit.ts"
+import { ClientKeys } from "./ports/ClientKeys.ts"
+import { Documents } from "./ports/Documents.ts"
 import { Entropy } from "./ports/Entropy.ts"
 import { Limiter } from "./ports/Limiter.ts"
 import { Pages } from "./ports/Pages.ts"
 import { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "./ports/ResourceOwner.ts"
+import { Signatures } from "./ports/Signatures.ts"
 import { Storage, type StorageUnavailable } from "./ports/Storage.ts"
 import { Workspaces } from "./ports/Workspaces.ts"
 import { requestKind } from "./request/AuthorizationRequest.ts"
@@ -68,6 +75,10 @@ export interface TesseraOptions {
   readonly atHand?: AtHand
   /** Every path that is answered. Without it, the protocol's own; a host adds to that list, or takes from it. */
   readonly endpoints?: ReadonlyArray<Endpoint>
+  /** How clients authenticate: the whole list. Without it, that of `core/oauth/clients/table.ts`. */
+  readonly clientAuths?: ReadonlyArray<ClientAuth>
+  /** How tokens and keys are shown: the whole list, in order. Without it, that of `core/oauth/presented/table.ts`. */
+  readonly presentations?: ReadonlyArray<Presentation>
 }
 
 /** A guarded call: who it is, or the answer that sends them for a token. */
@@ -101,7 +112,12 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const pages = yield* Pages
   const limiter = yield* Limiter
   const workspaces = yield* Workspaces
+  // A host whose rows sign and fetch nothing has no adapter, and is not asked for one.
+  const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
+  const clientKeys = Option.getOrElse(yield* Effect.serviceOption(ClientKeys), () => ClientKeys.none)
+  const documents = Option.getOrElse(yield* Effect.serviceOption(Documents), () => Documents.none)
   const policy = options.policy
+  const rows = composeRows(options)
   const usage = makeUsage(recordsOf(storage, usageKind), entropy)
   const clock = yield* Clock.Clock
   const clients = makeClients(recordsOf(storage, clientKind), entropy, policy, clock)
@@ -133,7 +149,12 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     clients,
     grants,
     usage,
-    limiter
+    limiter,
+    clientAuths: rows.clientAuths,
+    presentations: rows.presentations,
+    signatures,
+    clientKeys,
+    documents
   }
   const parts: Parts = {
     ...described,
@@ -196,18 +217,19 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       wholeAnswer
     )
 
-  const admit = Effect.fnUntraced(function* (
+  const guardRequest = Effect.fnUntraced(function* (
     requestId: string,
     request: HttpRequest,
     needs: Needs
   ): Effect.fn.Return<Guarded> {
     const workspace = workspaces.resolve(request)
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
-    const admitted = yield* Effect.result(guard(grants, workspace, request, needs))
-    if (admitted._tag === "Success") return { _tag: "Admitted", principal: admitted.success, workspace }
-    const call: Call = { request, workspace, path: request.path, endpoint: "guard", now: instantOf(clock), requestId }
-    yield* refused(audit, call, admitted.failure)
-    const response = bearerError(workspace, admitted.failure, needs.resource)
+    const now = instantOf(clock)
+    const guarded = yield* Effect.result(guard(parts, workspace, request, needs, now))
+    if (guarded._tag === "Success") return { _tag: "Admitted", principal: guarded.success, workspace }
+    const call: Call = { request, workspace, path: request.path, endpoint: "guard", now, requestId }
+    yield* refused(audit, call, guarded.failure)
+    const response = resourceError(parts.presentations, workspace, guarded.failure, needs.resource)
     return { _tag: "Refused", response: withRequestId(requestId, response) }
   })
 
@@ -216,11 +238,11 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       const wrong = faultOfNeeds(needs)
       if (wrong !== undefined) return Effect.die(new TypeError(`guard: ${wrong.option} ${wrong.why}`))
       let requestId = ""
-      const admitted = Effect.suspend(() => {
+      const guarded = Effect.suspend(() => {
         requestId = newRequestId()
-        return admit(requestId, request, needs)
+        return guardRequest(requestId, request, needs)
       })
-      return Effect.catchDefect(admitted, (defect) =>
+      return Effect.catchDefect(guarded, (defect) =>
         Effect.map(answerThrown(requestId, request, defect), (answer) => ({
           _tag: "Refused",
           response: wholeAnswer(answer)
@@ -230,6 +252,15 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
   return { handle, begin, guard: guardCall, routes, parts }
 })
+
+/** The tables that the server is composed of. Throws where one cannot be: rows that share a name, or none for its tokens. */
+const composeRows = (options: Pick<TesseraOptions, "clientAuths" | "presentations">) => {
+  const auths = rowsByName("clientAuths", options.clientAuths ?? clientAuths, ({ name }) => name)
+  const shown = rowsByName("presentations", options.presentations ?? presentations, ({ name }) => name)
+  const rows = { clientAuths: Result.getOrThrow(auths), presentations: [...Result.getOrThrow(shown).values()] }
+  tokenTypeOf(rows.presentations, null)
+  return rows
+}
 
 /** An endpoint may do its work at once, so what it throws is caught here and is a defect like any other. */
 const attempt = (endpoint: Handler, call: Call): ReturnType<Handler> => {
@@ -294,7 +325,7 @@ const answerFailure = Effect.fnUntraced(function* (
   const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (fault !== undefined) {
     yield* refused(parts.audit, call, fault)
-    return answerFault(parts.pages, call, route.errors, fault)
+    return answerFault(parts, call, route.errors, fault)
   }
   if (Cause.hasInterrupts(cause)) return shuttingDown
   yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.endpoint }, cause)

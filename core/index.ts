@@ -19,9 +19,21 @@ export type {
 } from "./http/Route.ts"
 export { bound, names, page, pageEndpoint } from "./http/Route.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
+export {
+  type AuthPorts,
+  type AuthRequest,
+  type ClientAuth,
+  type ClientAuthRow,
+  clientAuth,
+  type ProofFault,
+  type Shown
+} from "./oauth/clients/ClientAuth.ts"
+export { clientAuths } from "./oauth/clients/table.ts"
 export type { ConsentAsked, ConsentTold } from "./oauth/endpoints/consentElsewhere.ts"
 export { endpoints } from "./oauth/endpoints/table.ts"
 export type { Needs } from "./oauth/presented/guard.ts"
+export type { Presentation, Presented } from "./oauth/presented/Presentation.ts"
+export { presentations } from "./oauth/presented/table.ts"
 export { DuplicateRow } from "./oauth/rowsByName.ts"
 export { safeReturnTo } from "./people/returnTo.ts"
 export type { AuthorizationRequest } from "./request/AuthorizationRequest.ts"
@@ -34,11 +46,14 @@ export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./Tesse
 // The ports: what a host provides
 
 export { Audit, type AuditEntry, type AuditEvent } from "./ports/Audit.ts"
+export { ClientKeys, type KeySource, KeysFault } from "./ports/ClientKeys.ts"
+export { type Document, DocumentFault, type DocumentLimits, Documents } from "./ports/Documents.ts"
 export { Entropy } from "./ports/Entropy.ts"
 export { type Allowance, Limiter, type LimitKey } from "./ports/Limiter.ts"
 export { type OwnPages, Pages } from "./ports/Pages.ts"
 export { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 export { type Profile, ResourceOwner, type SignedIn } from "./ports/ResourceOwner.ts"
+export { type Algorithm, type PublicKey, SignatureFault, Signatures, type Verified } from "./ports/Signatures.ts"
 export {
   Conflict,
   type Json,
@@ -63,8 +78,8 @@ export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
 
 // The decisions: functions, for whoever proves a policy of their own
 
-export { type AuthenticatedClient, authenticate, type Presented } from "./client/authenticate.ts"
-export { type AuthMethod, Client, type GrantType } from "./client/Client.ts"
+export { type AuthenticatedClient, authenticate } from "./client/authenticate.ts"
+export { Client, type GrantType } from "./client/Client.ts"
 export { makeKey, readKey } from "./grant/apiKey.ts"
 export { type Approved, begin } from "./grant/begin.ts"
 export { checkAccess, checkKey, checkRefresh } from "./grant/check.ts"

@@ -6,11 +6,6 @@ import { RedirectUri } from "../rules/RedirectUri.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 
-const secretMethods = ["client_secret_basic", "client_secret_post"] as const
-export const authMethods = [...secretMethods, "none"] as const
-export const AuthMethod = Schema.Literals(authMethods)
-export type AuthMethod = typeof AuthMethod.Type
-
 export const grantTypes = ["authorization_code", "refresh_token", "client_credentials"] as const
 export const GrantType = Schema.Literals(grantTypes)
 export type GrantType = typeof GrantType.Type
@@ -29,12 +24,20 @@ export const About = Schema.Struct({
 })
 export type About = typeof About.Type
 
-/** How a client proves that it is itself: a public one cannot (RFC 6749 §2.1). */
-export const ClientCredential = Schema.TaggedUnion({
-  Public: {},
-  Secret: { digest: Digest, method: Schema.Literals(secretMethods) }
-})
-export type ClientCredential = typeof ClientCredential.Type
+/**
+ * What the record keeps of how a client proves itself. The row of client authentications that registered the client
+ * reads and writes it; a release without that row still lists and deletes the client.
+ */
+export const StoredCredential = Schema.StructWithRest(
+  Schema.Struct({
+    /** RFC 6749 §2.1: `Public` for a client that proves nothing. */
+    _tag: Schema.String,
+    /** The client's `token_endpoint_auth_method`; a public client's is `none`, and not written. */
+    method: Schema.optionalKey(Schema.String)
+  }),
+  [Schema.Record(Schema.String, Schema.Unknown)]
+)
+export type StoredCredential = typeof StoredCredential.Type
 
 /** Who made a client: itself, by registering, or an owner of the workspace, who then answers for it. */
 export const ClientMaker = Schema.Literals(["itself", "owner"])
@@ -43,7 +46,7 @@ export type ClientMaker = typeof ClientMaker.Type
 export const Client = Schema.Struct({
   id: ClientId,
   about: About,
-  credential: ClientCredential,
+  credential: StoredCredential,
   /** Opens the client's own registration (RFC 7592). */
   registration: Digest,
   redirectUris: Schema.Array(RedirectUri),
@@ -60,6 +63,12 @@ export const Client = Schema.Struct({
   disabled: Schema.Boolean
 })
 export type Client = typeof Client.Type
+
+/** RFC 6749 §2.1. */
+export const isPublic = ({ credential }: Client): boolean => credential._tag === "Public"
+
+/** RFC 7591 §2: the client's `token_endpoint_auth_method`. */
+export const authMethodOf = ({ credential }: Client): string => credential.method ?? "none"
 
 /** A client that is there: known, and not forgotten meanwhile. */
 export const isKnown = (client: Client, now: Instant): boolean =>
@@ -85,7 +94,7 @@ export const ClientInformation = Schema.Struct({
   redirect_uris: Schema.Array(Schema.String),
   grant_types: Schema.Array(GrantType),
   response_types: Schema.Array(Schema.Literal("code")),
-  token_endpoint_auth_method: AuthMethod,
+  token_endpoint_auth_method: Schema.String,
   scope: Schema.String.annotate({ description: "The most that it may be granted." })
 })
 export type ClientInformation = typeof ClientInformation.Type

@@ -1,6 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { InvalidClientMetadata } from "../rules/Refusal.ts"
-import { AuthMethod, authMethods } from "./Client.ts"
 
 /** Whole Unicode without control characters: every store can keep it and every log can hold it. */
 const plain = Schema.isPattern(/^[^\p{Cc}\p{Cs}]*$/u)
@@ -18,7 +17,7 @@ const names = (most: number) =>
 /** RFC 7591 §2: what a client sends to register. Members that are not named here are ignored. */
 export const RegistrationRequest = Schema.Struct({
   redirect_uris: Schema.optionalKey(names(50)),
-  token_endpoint_auth_method: Schema.optionalKey(AuthMethod),
+  token_endpoint_auth_method: Schema.optionalKey(Schema.String),
   grant_types: Schema.optionalKey(names(20)),
   response_types: Schema.optionalKey(names(20)),
   scope: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(2048))),
@@ -34,7 +33,37 @@ export const RegistrationRequest = Schema.Struct({
 })
 export type RegistrationRequest = typeof RegistrationRequest.Type
 
-const decode = Schema.decodeUnknownResult(RegistrationRequest)
+/** What of a server's tables decides which registrations it reads. */
+export interface RegistrationRows {
+  readonly clientAuths: ReadonlyMap<string, { readonly members?: Schema.Struct.Fields }>
+}
+
+/** The members that rows read beside those of every client. */
+export const rowMembers = ({ clientAuths }: RegistrationRows): Schema.Struct.Fields =>
+  Object.assign({}, ...[...clientAuths.values()].map(({ members }) => members))
+
+/** The members of a registration in a server with these rows. */
+export const registrationFields = (rows: RegistrationRows) => ({
+  ...rowMembers(rows),
+  ...RegistrationRequest.fields,
+  token_endpoint_auth_method: Schema.optionalKey(Schema.Literals([...rows.clientAuths.keys()]))
+})
+
+const decoderOf = (rows: RegistrationRows) =>
+  // A request with the members of the rows, which name no type here, and with a method that is one of the rows'.
+  Schema.decodeUnknownResult(Schema.Struct(registrationFields(rows)) as Schema.Decoder<RegistrationRequest>)
+
+const decoders = new WeakMap<RegistrationRows["clientAuths"], ReturnType<typeof decoderOf>>()
+
+/** Tables are there for good, and each is compiled once. */
+const decodeBy = (rows: RegistrationRows): ReturnType<typeof decoderOf> => {
+  const known = decoders.get(rows.clientAuths)
+  if (known !== undefined) return known
+  const made = decoderOf(rows)
+  decoders.set(rows.clientAuths, made)
+  return made
+}
+
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** JSON's null and the empty text say nothing, as an absent member does. */
@@ -42,24 +71,29 @@ const saysSomething = ([, value]: readonly [string, unknown]): boolean =>
   value !== undefined && value !== null && value !== ""
 
 /** A registration's body. */
-export const readRegistration = (body: string): Result.Result<RegistrationRequest, InvalidClientMetadata> =>
-  checkRegistration(parseJson(body))
+export const readRegistration = (
+  rows: RegistrationRows,
+  body: string
+): Result.Result<RegistrationRequest, InvalidClientMetadata> => checkRegistration(rows, parseJson(body))
 
 /** What is wrong is told by the member's name, never by its value. */
-export const checkRegistration = (parsed: unknown): Result.Result<RegistrationRequest, InvalidClientMetadata> => {
+export const checkRegistration = (
+  rows: RegistrationRows,
+  parsed: unknown
+): Result.Result<RegistrationRequest, InvalidClientMetadata> => {
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     return Result.fail(new InvalidClientMetadata({ message: "The body has to be a JSON object." }))
   }
-  const decoded = decode(Object.fromEntries(Object.entries(parsed).filter(saysSomething)))
+  const decoded = decodeBy(rows)(Object.fromEntries(Object.entries(parsed).filter(saysSomething)))
   if (Result.isSuccess(decoded)) return Result.succeed(decoded.success)
   const member = String(format(decoded.failure.issue).issues[0]?.path?.[0] ?? "")
-  return Result.fail(new InvalidClientMetadata({ message: faultIn(member) }))
+  return Result.fail(new InvalidClientMetadata({ message: faultIn(rows, member) }))
 }
 
 /** RFC 7591 lets a server take less than it names, so a value may be good elsewhere: what there is here is said. */
-const faultIn = (member: string): string =>
+const faultIn = (rows: RegistrationRows, member: string): string =>
   member === "token_endpoint_auth_method"
-    ? `The ${member} has to be one of these: ${authMethods.join(", ")}.`
+    ? `The ${member} has to be one of these: ${[...rows.clientAuths.keys()].join(", ")}.`
     : `The member ${member} has a value that is not taken here.`
 
 const parseJson = (text: string): unknown => {

@@ -1,16 +1,6 @@
 import { Result } from "effect"
-import type { ClientId } from "../rules/Id.ts"
 import { InvalidClient } from "../rules/Refusal.ts"
-import { type Digest, digestOf, isDigestOf } from "../rules/Secret.ts"
-import type { AuthMethod, Client } from "./Client.ts"
-
-/** What a request shows of its sender; whether it holds is for `authenticate` to say. */
-export interface Presented {
-  readonly id: ClientId
-  readonly method: AuthMethod
-  /** Of the secret that was shown. The text itself goes no further than where it was read. */
-  readonly hash: Uint8Array | undefined
-}
+import type { Client } from "./Client.ts"
 
 declare const proof: unique symbol
 
@@ -20,25 +10,20 @@ export interface AuthenticatedClient {
   readonly [proof]: true
 }
 
-/** Compared against where there is no client, so that an unknown id takes the same steps as a wrong secret. */
-const nobody: Digest = digestOf("")
-
-/** RFC 6749 §2.3 and §3.2.1. A confidential client may use either secret method, whichever it registered. */
-export const authenticate = (
-  presented: Presented,
-  client: Client | undefined
-): Result.Result<AuthenticatedClient, InvalidClient> => {
-  const triedHeader = presented.method === "client_secret_basic"
-  const refuse = (reason: InvalidClient["reason"]) => Result.fail(new InvalidClient({ reason, triedHeader }))
-
-  const expected = client?.credential._tag === "Secret" ? client.credential.digest : nobody
-  const shown = presented.hash
-  const matches = shown !== undefined && isDigestOf(shown, expected)
-
-  if (client === undefined) return refuse("unknown")
-  if ((client.credential._tag === "Secret") !== (shown !== undefined)) return refuse("wrong_method")
-  if (shown !== undefined && !matches) return refuse("bad_secret")
-  if (client.disabled) return refuse("disabled")
+/**
+ * RFC 6749 §2.3 and §3.2.1: a client, by what its method made of the request. `registered`: the method is one that the
+ * client may use. `proved` is asked for before it is known whether there is a client, so that both take the same steps.
+ */
+export const authenticate = <E>(
+  client: Client | undefined,
+  registered: boolean,
+  proved: Result.Result<void, E>,
+  triedHeader: boolean
+): Result.Result<AuthenticatedClient, E | InvalidClient> => {
+  if (client === undefined) return Result.fail(new InvalidClient({ reason: "unknown", triedHeader }))
+  if (!registered) return Result.fail(new InvalidClient({ reason: "wrong_method", triedHeader }))
+  if (Result.isFailure(proved)) return Result.fail(proved.failure)
+  if (client.disabled) return Result.fail(new InvalidClient({ reason: "disabled", triedHeader }))
   // The one place where the proof is made: everything above has been checked.
   return Result.succeed({ client } as AuthenticatedClient)
 }

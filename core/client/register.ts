@@ -1,4 +1,5 @@
 import { Option, type Redacted, Result } from "effect"
+import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
 import type { ClientId, GrantId } from "../rules/Id.ts"
 import { type Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -8,9 +9,8 @@ import { allScopes, formatScopes, grantScopes, isWithin, namesIn, type Scopes } 
 import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
 import {
   About,
-  type AuthMethod,
+  authMethodOf,
   type Client,
-  type ClientCredential,
   type ClientInformation,
   type ClientMaker,
   type GrantType,
@@ -18,12 +18,21 @@ import {
   mayActForWorkspace,
   mayUse
 } from "./Client.ts"
+import { secretDigest } from "./ClientSecret.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
+
+/** What of a server's tables decides what a client can register. */
+export interface Tables {
+  readonly clientAuths: ReadonlyMap<string, ClientAuth>
+}
+
+/** RFC 7591 §2: the method of a client that names none. */
+const usualMethod = "client_secret_basic"
 
 /** What a registration comes to, before it has an id. */
 interface Terms {
   readonly about: About
-  readonly method: AuthMethod
+  readonly method: ClientAuth
   readonly redirectUris: ReadonlyArray<RedirectUri>
   readonly grantTypes: ReadonlyArray<GrantType>
   readonly scope: Scopes
@@ -104,13 +113,18 @@ const readTerms = (
   request: RegistrationRequest,
   policy: Policy,
   available: ReadonlyArray<GrantType>,
-  madeBy: ClientMaker
+  madeBy: ClientMaker,
+  { clientAuths }: Tables
 ): Result.Result<Terms, RegistrationFault> =>
   Result.gen(function* () {
     const types = yield* readGrantTypes(request.grant_types ?? ["authorization_code"], available)
     const hasCode = types.includes("authorization_code")
-    const method = request.token_endpoint_auth_method ?? "client_secret_basic"
-    if (types.includes("client_credentials") && method === "none") {
+    const method = clientAuths.get(request.token_endpoint_auth_method ?? usualMethod)
+    if (method === undefined) {
+      const names = [...clientAuths.keys()].join(", ")
+      return yield* metadataFault(`The token_endpoint_auth_method has to be one of these: ${names}.`)
+    }
+    if (types.includes("client_credentials") && !method.proves) {
       return yield* metadataFault("The grant type client_credentials takes a client with a secret.")
     }
     if (hasCode && request.response_types !== undefined && request.response_types.length > 0) {
@@ -144,11 +158,9 @@ export interface Registered {
   readonly secret: Option.Option<Redacted.Redacted<string>>
 }
 
-const credentialOf = (method: AuthMethod, secret: Credential): ClientCredential =>
-  method === "none" ? { _tag: "Public" } : { _tag: "Secret", method, digest: secret.digest }
-
 /** RFC 7591 §3.1: a registration becomes a client. */
 export const register = (
+  tables: Tables,
   request: RegistrationRequest,
   policy: Policy,
   now: Instant,
@@ -156,13 +168,14 @@ export const register = (
   madeBy: ClientMaker
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
   const available = mayActForWorkspace(madeBy, policy) ? grantTypes : withoutWorkspaceAccess
-  return Result.map(readTerms(request, policy, available, madeBy), (terms) => {
+  return Result.gen(function* () {
+    const terms = yield* readTerms(request, policy, available, madeBy, tables)
     const secret = credential(clientSecretPrefix, fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
     const client: Client = {
       id: fresh.id,
       about: terms.about,
-      credential: credentialOf(terms.method, secret),
+      credential: yield* terms.method.register(request, secret, undefined),
       registration: registration.digest,
       redirectUris: terms.redirectUris,
       grantTypes: terms.grantTypes,
@@ -176,18 +189,19 @@ export const register = (
     }
     return {
       client,
-      secret: terms.method === "none" ? Option.none() : Option.some(secret.text),
+      secret: issuedAs(client, secret),
       registrationToken: registration.text
     }
   })
 }
 
 /** The secret that was drawn, if it came to be the client's: another update may have got in first. */
-export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<Redacted.Redacted<string>> => {
-  const drawn = credential(clientSecretPrefix, fresh.secret)
-  return client.credential._tag === "Secret" && sameDigest(client.credential.digest, drawn.digest)
-    ? Option.some(drawn.text)
-    : Option.none()
+export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<Redacted.Redacted<string>> =>
+  issuedAs(client, credential(clientSecretPrefix, fresh.secret))
+
+const issuedAs = (client: Client, drawn: Credential): Option.Option<Redacted.Redacted<string>> => {
+  const digest = secretDigest(client)
+  return digest !== undefined && sameDigest(digest, drawn.digest) ? Option.some(drawn.text) : Option.none()
 }
 
 /**
@@ -196,6 +210,7 @@ export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<
  * by this way who was not let in for it.
  */
 export const reregister = (
+  tables: Tables,
   client: Client,
   request: RegistrationRequest,
   policy: Policy,
@@ -204,33 +219,32 @@ export const reregister = (
 ): Result.Result<Registered, RegistrationFault> => {
   const mayActAlone = mayActForWorkspace("itself", policy) && (isOpen || mayUse(client, "client_credentials"))
   const available = mayActAlone ? grantTypes : withoutWorkspaceAccess
-  return Result.map(readTerms(request, policy, available, "itself"), (terms) => {
-    const kept: ClientCredential =
-      client.credential._tag === "Secret" && terms.method !== "none"
-        ? { ...client.credential, method: terms.method }
-        : credentialOf(terms.method, credential(clientSecretPrefix, fresh.secret))
+  return Result.gen(function* () {
+    const terms = yield* readTerms(request, policy, available, "itself", tables)
+    const drawn = credential(clientSecretPrefix, fresh.secret)
     const next: Client = {
       ...client,
       // What it says of itself from now on no owner has looked at.
       madeBy: "itself",
       about: terms.about,
-      credential: kept,
+      credential: yield* terms.method.register(request, drawn, client.credential),
       redirectUris: terms.redirectUris,
       grantTypes: terms.grantTypes,
       scope: terms.scope
     }
-    return { client: next, secret: issuedSecret(next, fresh) }
+    return { client: next, secret: issuedAs(next, drawn) }
   })
 }
 
 /** RFC 7591 §3.2.1: everything that was registered, as the server understood it. */
-export const clientInformation = (client: Client): ClientInformation => ({
+export const clientInformation = ({ clientAuths }: Tables, client: Client): ClientInformation => ({
+  ...clientAuths.get(authMethodOf(client))?.told(client.credential),
   client_id: client.id,
   client_id_issued_at: Math.floor(client.createdAt / 1000),
   ...client.about,
   redirect_uris: client.redirectUris,
   grant_types: client.grantTypes,
   response_types: client.grantTypes.includes("authorization_code") ? ["code"] : [],
-  token_endpoint_auth_method: client.credential._tag === "Public" ? "none" : client.credential.method,
+  token_endpoint_auth_method: authMethodOf(client),
   scope: formatScopes(client.scope)
 })

@@ -13,6 +13,7 @@ import { revokeGrant, revokeToken } from "../grant/revoke.ts"
 import { type Redeem, redeem } from "../oauth/grants/authorizationCode.ts"
 import { type ClientCredentials, clientCredentials } from "../oauth/grants/clientCredentials.ts"
 import { type Refresh, refresh } from "../oauth/grants/refreshToken.ts"
+import type { Presented } from "../oauth/presented/Presentation.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { allowances, type Limiter } from "../ports/Limiter.ts"
 import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
@@ -95,12 +96,11 @@ export interface Grants {
     by: AuthenticatedClient,
     command: ClientCredentials
   ) => Effect.Effect<Issued, InvalidClient | InvalidScope | InvalidTarget | UnauthorizedClient | Storing>
-  /** Whoever bears this token or key. */
+  /** Who shows this token or key. */
   readonly check: (
     workspace: WorkspaceId,
-    text: string,
-    /** Of whoever has asked the clock already. */
-    now?: Instant
+    presented: Presented,
+    now: Instant
   ) => Effect.Effect<Principal, InvalidToken | StorageUnavailable>
   /** What a token or key is, for introspection. */
   readonly examine: (
@@ -230,7 +230,7 @@ export const makeGrants = ({
     })
   }
 
-  const check: Grants["check"] = (workspace, text, now = instantOf(clock)) =>
+  const check: Grants["check"] = (workspace, { text }, now) =>
     isKeyText(text)
       ? Effect.mapEager(checkKeyText(workspace, text, now), (principal) => {
           usage.saw("grant", workspace, principal.grant, now)

@@ -6,7 +6,8 @@ import {
   type FreshClient,
   type Registered,
   type RegistrationFault,
-  register
+  register,
+  type Tables
 } from "../client/register.ts"
 import { type BadKeyTerms, type KeyTerms, type NewKey, readKeyTerms } from "../grant/apiKey.ts"
 import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
@@ -36,7 +37,7 @@ export const registerClient = Effect.fnUntraced(function* (
     readonly clients: Clients
     readonly entropy: Entropy["Service"]
     readonly policy: Policy
-  },
+  } & Tables,
   occasion: Occasion,
   request: RegistrationRequest
 ): Effect.fn.Return<
@@ -45,7 +46,7 @@ export const registerClient = Effect.fnUntraced(function* (
 > {
   const now = yield* currentInstant
   const madeBy = occasion.by === undefined ? "itself" : "owner"
-  const made = yield* Effect.fromResult(register(request, parts.policy, now, drawClient(parts.entropy), madeBy))
+  const made = yield* Effect.fromResult(register(parts, request, parts.policy, now, drawClient(parts.entropy), madeBy))
   yield* parts.clients.add(occasion.workspace, made.client).pipe(
     Effect.catchTag("Conflict", () =>
       // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.

@@ -4,12 +4,17 @@ import type { Grants } from "../engine/Grants.ts"
 import type { Records } from "../engine/Records.ts"
 import type { Usage } from "../engine/Usage.ts"
 import type { Grant } from "../grant/Grant.ts"
+import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
+import type { Presentation } from "../oauth/presented/Presentation.ts"
 import type { Audit } from "../ports/Audit.ts"
+import type { ClientKeys } from "../ports/ClientKeys.ts"
+import type { Documents } from "../ports/Documents.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Limiter } from "../ports/Limiter.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { ResourceOwner } from "../ports/ResourceOwner.ts"
+import type { Signatures } from "../ports/Signatures.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { AuthorizationRequest } from "../request/AuthorizationRequest.ts"
 import type { Instant } from "../rules/Instant.ts"
@@ -52,6 +57,13 @@ export interface Parts {
   readonly grants: Grants
   readonly usage: Usage
   readonly limiter: Limiter["Service"]
+  /** How clients authenticate, by name. */
+  readonly clientAuths: ReadonlyMap<string, ClientAuth>
+  /** How tokens and keys are shown, in order. */
+  readonly presentations: ReadonlyArray<Presentation>
+  readonly signatures: Signatures["Service"]
+  readonly clientKeys: ClientKeys["Service"]
+  readonly documents: Documents["Service"]
 }
 
 export type Fault = Refusal | StorageUnavailable
@@ -118,7 +130,19 @@ export interface Operation {
 export const bound = <C extends Contract>(
   contract: C | ((parts: Parts) => C),
   handler: (parts: Parts) => (call: Call) => Effect.Effect<HttpResponse, C["faults"][number]["Type"]>
-): Operation => ({ contract: typeof contract === "function" ? contract : () => contract, handler })
+): Operation => ({ contract: typeof contract === "function" ? once(contract) : () => contract, handler })
+
+/** A server's contract is one value, whose schemas the documents of all workspaces share. */
+const once = <C>(make: (parts: Parts) => C): ((parts: Parts) => C) => {
+  const made = new WeakMap<Parts, { readonly contract: C }>()
+  return (parts) => {
+    const known = made.get(parts)
+    if (known !== undefined) return known.contract
+    const contract = make(parts)
+    made.set(parts, { contract })
+    return contract
+  }
+}
 
 /** A handler that answers people, of which the OpenAPI document says nothing. */
 export const page = (handler: (parts: Parts) => Handler): Operation => ({ handler })
@@ -139,8 +163,10 @@ export const names = (value: (parts: Parts) => ReadonlyArray<string>): MetadataM
 export interface EndpointMetadata {
   /** The member that has the endpoint's address. */
   readonly name?: string
-  readonly members?: Readonly<Record<string, MetadataMember>>
+  readonly members?: MetadataMembers | ((parts: Parts) => MetadataMembers)
 }
+
+export type MetadataMembers = Readonly<Record<string, MetadataMember>>
 
 /** A row of the table of endpoints: contract, handler and route of one path. */
 export interface Endpoint {

@@ -1,4 +1,7 @@
 import { Match } from "effect"
+import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
+import { bearerScheme } from "../oauth/presented/bearer.ts"
+import type { Presentation } from "../oauth/presented/Presentation.ts"
 import type { CommonError } from "../pages/CommonErrors.ts"
 import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
@@ -28,13 +31,8 @@ const row = (status: number, error: string, description: string, headers?: Heade
 export const toWire = (refusal: Refusal): Wire =>
   Match.valueTags(refusal, {
     InvalidRequest: ({ message }) => row(400, "invalid_request", message),
-    InvalidClient: ({ triedHeader }) =>
-      row(
-        401,
-        "invalid_client",
-        "The client is not known, or did not show its own secret by its own method.",
-        triedHeader ? [["www-authenticate", 'Basic realm="oauth"']] : undefined
-      ),
+    InvalidClient: () =>
+      row(401, "invalid_client", "The client is not known, or did not show its own secret by its own method."),
     InvalidGrant: () =>
       row(
         400,
@@ -68,13 +66,13 @@ export const toWire = (refusal: Refusal): Wire =>
     RegistrationRefused: ({ reason }) =>
       reason === "closed"
         ? row(403, "access_denied", "Clients are registered by the owners of this workspace.")
-        : row(401, "invalid_token", "Registering here takes an initial access token.", [
-            ["www-authenticate", "Bearer"]
-          ]),
+        : row(401, "invalid_token", "Registering here takes an initial access token."),
     Contended: () =>
       row(503, "temporarily_unavailable", "Too many requests met on one record. Try again.", retryAfter(1)),
     TooManyRequests: ({ retryAfterSeconds }) =>
       row(429, "temporarily_unavailable", "Too many requests. Try again later.", retryAfter(retryAfterSeconds)),
+    PortUnavailable: () =>
+      row(503, "temporarily_unavailable", "What the server has to ask first is away. Try again.", retryAfter(2)),
     Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1))
   })
 
@@ -91,36 +89,63 @@ export const faultToWire = (fault: Refusal | StorageUnavailable): Wire =>
   fault._tag === "StorageUnavailable" ? storageAway : toWire(fault)
 
 /** Refused as OAuth's endpoints refuse. */
-export const oauthError = (fault: Refusal | StorageUnavailable): HttpResponse => {
-  const wire = faultToWire(fault)
-  return secretJson(wire.status, { error: wire.error, error_description: wire.description }, wire.headers)
+export const oauthError = (fault: Refusal | StorageUnavailable, challenges: HeaderPairs = []): HttpResponse => {
+  const { description, error, headers = [], status } = faultToWire(fault)
+  return secretJson(status, { error, error_description: description }, [...challenges, ...headers])
 }
 
 const quoted = (text: string): string => `"${text.replace(/["\\]/g, "")}"`
+
+/** The rows whose schemes a refusal names. */
+export interface Challengers {
+  readonly clientAuths: ReadonlyMap<string, Pick<ClientAuth, "scheme">>
+  readonly presentations: ReadonlyArray<Presentation>
+}
+
+/** RFC 9110 §11.6.1: how to authenticate where a client, or an initial access token, was not good. */
+const challengesOf = ({ clientAuths }: Challengers, fault: Refusal | StorageUnavailable): HeaderPairs => {
+  if (fault._tag === "RegistrationRefused" && fault.reason !== "closed") return [["www-authenticate", bearerScheme]]
+  if (fault._tag !== "InvalidClient" || !fault.triedHeader) return []
+  // RFC 6749 §5.2: a client that used the header is told its schemes.
+  return [...clientAuths.values()].flatMap(({ scheme }) =>
+    scheme === undefined ? [] : [["www-authenticate", `${scheme} realm="oauth"`] as const]
+  )
+}
 
 /**
  * RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. `resource`: its path
  * below the issuer, where it goes by a name of its own.
  */
-export const bearerError = (workspace: Workspace, fault: Refusal | StorageUnavailable, resource = ""): HttpResponse =>
-  bearerRefusal(endpointUrl(workspace, "/.well-known/oauth-protected-resource") + resource, fault)
+export const resourceError = (
+  presentations: ReadonlyArray<Presentation>,
+  workspace: Workspace,
+  fault: Refusal | StorageUnavailable,
+  resource = ""
+): HttpResponse =>
+  resourceRefusal(presentations, endpointUrl(workspace, "/.well-known/oauth-protected-resource") + resource, fault)
 
 /** The same for a resource server of its own, whose metadata stands elsewhere. */
-export const bearerRefusal = (metadataUrl: string, fault: Refusal | StorageUnavailable): HttpResponse => {
+export const resourceRefusal = (
+  presentations: ReadonlyArray<Presentation>,
+  metadataUrl: string,
+  fault: Refusal | StorageUnavailable
+): HttpResponse => {
+  const challenges = (parameters: ReadonlyArray<string>): HeaderPairs =>
+    presentations.flatMap(({ challenge }) =>
+      challenge === undefined ? [] : [["www-authenticate", challenge(parameters, fault)] as const]
+    )
   const metadata = `resource_metadata=${quoted(metadataUrl)}`
-  if (fault._tag === "TokenRequired") {
-    return empty(401, [["www-authenticate", `Bearer ${metadata}`], ...noStore])
-  }
+  if (fault._tag === "TokenRequired") return empty(401, [...challenges([metadata]), ...noStore])
   const wire = faultToWire(fault)
   const body = { error: wire.error, error_description: wire.description }
   if (wire.status !== 401 && wire.status !== 403) return json(wire.status, body, [...noStore, ...(wire.headers ?? [])])
-  const challenge = [
+  const parameters = [
     `error=${quoted(wire.error)}`,
     `error_description=${quoted(wire.description)}`,
     ...(fault._tag === "InsufficientScope" ? [`scope=${quoted(fault.needed.join(" "))}`] : []),
     metadata
   ]
-  return secretJson(wire.status, body, [["www-authenticate", `Bearer ${challenge.join(", ")}`]])
+  return secretJson(wire.status, body, challenges(parameters))
 }
 
 const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
@@ -171,6 +196,7 @@ const faultWords = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests
       return fault.reason === "method" ? Errors.openedDifferently(`${base}/`) : Errors.pageNotFound(`${base}/`)
     case "StorageUnavailable":
     case "Contended":
+    case "PortUnavailable":
     case "Overloaded":
       return Errors.unavailable
     default:
@@ -204,7 +230,7 @@ export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | 
 
 /** A fault in the form of the route that it came up on. */
 export const answerFault = (
-  pages: Pages["Service"],
+  parts: Challengers & { readonly pages: Pages["Service"] },
   call: Call,
   form: ErrorForm,
   fault: Refusal | StorageUnavailable
@@ -212,12 +238,12 @@ export const answerFault = (
   switch (form) {
     case "oauth":
       return fault._tag === "InvalidToken" || fault._tag === "TokenRequired"
-        ? bearerError(call.workspace, fault)
-        : oauthError(fault)
+        ? resourceError(parts.presentations, call.workspace, fault)
+        : oauthError(fault, challengesOf(parts, fault))
     case "bearer":
-      return bearerError(call.workspace, fault)
+      return resourceError(parts.presentations, call.workspace, fault)
     case "page":
-      return faultPage(pages, call, fault)
+      return faultPage(parts.pages, call, fault)
   }
 }
 

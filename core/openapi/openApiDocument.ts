@@ -2,35 +2,55 @@ import type { Schema } from "effect"
 import { grantTypes } from "../client/Client.ts"
 import { formType } from "../http/form.ts"
 import { type Caller, type Contract, type Endpoint, offeredEndpoints, type Parts } from "../http/Route.ts"
+import { bearerScheme } from "../oauth/presented/bearer.ts"
 import { scopesWithoutUser } from "../rules/Scope.ts"
 import { basePath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
 import { type Components, makeComponents } from "./Components.ts"
 import { errorSchema, responsesOf, type Surroundings, samplesOf } from "./responses.ts"
 
-const bearer = (description: string) => ({ type: "http", scheme: "bearer", description })
+const bearer = (description: string) => http(bearerScheme, description)
+
+const http = (scheme: string, description: string) => ({ type: "http", scheme: scheme.toLowerCase(), description })
+
+/** What a client shows beside its name, in words: OpenAPI has no scheme for what stands in a body. */
+const clientDescription = ({ clientAuths }: Parts): string =>
+  `The client, by one of these methods (RFC 6749 §2.3): ${[...clientAuths.keys()].join(", ")}. In the header its id and secret are form-encoded first; other methods stand in the body, where a public client has its id alone.`
+
+/** The row by which a client authenticates in the Authorization header. */
+const headerRow = ({ clientAuths }: Parts) => [...clientAuths.values()].find(({ scheme }) => scheme !== undefined)
+
+/** The rows of presentations that show a token by another scheme than OAuth's own. */
+const otherTokenRows = ({ presentations }: Parts) =>
+  presentations.filter(({ scheme, shows }) => shows === "token" && scheme !== bearerScheme)
 
 /** The schemes whose names a caller's `shows` is, but for `nothing` and `token`. */
-const schemes = {
-  clientSecret: {
-    type: "http",
-    scheme: "basic",
-    description:
-      "The client's id and secret, each form-encoded first (RFC 6749 §2.3.1). Both may stand in the body instead; a public client has its id there, and no secret."
-  },
-  apiKey: bearer("A key of the workspace: every scope, and no person."),
-  registrationToken: bearer("The registration_access_token that came with the registration (RFC 7592)."),
-  initialToken: bearer("An initial access token, where the server asks for one (RFC 7591 §3).")
-} as const
+const schemesOf = (parts: Parts) => {
+  const byHeader = headerRow(parts)
+  return {
+    ...(byHeader?.scheme === undefined ? {} : { clientSecret: http(byHeader.scheme, clientDescription(parts)) }),
+    apiKey: bearer("A key of the workspace: every scope, and no person."),
+    registrationToken: bearer("The registration_access_token that came with the registration (RFC 7592)."),
+    initialToken: bearer("An initial access token, where the server asks for one (RFC 7591 §3)."),
+    ...Object.fromEntries(
+      otherTokenRows(parts).map(({ name, scheme }) => [name, http(scheme, `A token of the type ${scheme}.`)])
+    )
+  }
+}
 
-/** One way to call an operation, as OpenAPI says it. */
-const requirementOf = (caller: Caller): Readonly<Record<string, ReadonlyArray<string>>> => {
+/** The ways to call an operation, as OpenAPI says them. */
+const requirementsOf = (
+  parts: Parts,
+  caller: Caller
+): ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>> => {
   switch (caller.shows) {
     case "nothing":
-      return {}
+      return [{}]
     case "token":
-      return { oauth2: caller.scopes }
+      return [{ oauth2: caller.scopes }, ...otherTokenRows(parts).map(({ name }) => ({ [name]: [] }))]
+    case "clientSecret":
+      return [headerRow(parts) === undefined ? {} : { clientSecret: [] }]
     default:
-      return { [caller.shows]: [] }
+      return [{ [caller.shows]: [] }]
   }
 }
 
@@ -70,8 +90,8 @@ const flowsOf = (parts: Parts, workspace: Workspace) => {
 }
 
 const securitySchemes = (parts: Parts, workspace: Workspace) => ({
-  oauth2: { type: "oauth2", description: "Bearer tokens (RFC 6750).", flows: flowsOf(parts, workspace) },
-  ...schemes
+  oauth2: { type: "oauth2", description: "Access tokens (RFC 6749, 6750).", flows: flowsOf(parts, workspace) },
+  ...schemesOf(parts)
 })
 
 const queryParameters = (components: Components, query: Schema.Top) =>
@@ -91,8 +111,13 @@ const requestBody = (components: Components, { form, json }: Contract) => {
   return Object.keys(content).length === 0 ? {} : { requestBody: { required: true, content } }
 }
 
-const operationOf = (surroundings: Surroundings, endpoint: Endpoint, contract: Contract, below: boolean) => {
-  const { components } = surroundings
+const operationOf = (
+  surroundings: Surroundings & { readonly parts: Parts },
+  endpoint: Endpoint,
+  contract: Contract,
+  below: boolean
+) => {
+  const { components, parts } = surroundings
   const segment = below ? contract.below : undefined
   const parameters = [
     ...(segment === undefined
@@ -115,7 +140,7 @@ const operationOf = (surroundings: Surroundings, endpoint: Endpoint, contract: C
     ...(contract.description === undefined ? {} : { description: contract.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(components, contract),
-    security: contract.callers.map(requirementOf),
+    security: contract.callers.flatMap((caller) => requirementsOf(parts, caller)),
     responses: responsesOf(components, samplesOf(surroundings, endpoint, contract))
   }
 }
@@ -134,7 +159,11 @@ const contractsOf = (parts: Parts, { methods }: Endpoint): ReadonlyArray<Documen
     contract === undefined ? [] : [[method, contract(parts)] as const]
   )
 
-const pathsOf = (surroundings: Surroundings, endpoint: Endpoint, contracts: ReadonlyArray<Documented>) => {
+const pathsOf = (
+  surroundings: Surroundings & { readonly parts: Parts },
+  endpoint: Endpoint,
+  contracts: ReadonlyArray<Documented>
+) => {
   const { key, servers } = placeOf(surroundings.workspace, endpoint.path)
   const item = (below: boolean) => ({
     ...servers,
@@ -155,7 +184,7 @@ const pathsOf = (surroundings: Surroundings, endpoint: Endpoint, contracts: Read
 /** OpenAPI 3.1: written from the endpoints and rules at work, as the metadata is, and from what types the handlers. */
 export const openApiDocument = (parts: Parts, workspace: Workspace) => {
   const components = makeComponents({ Error: errorSchema })
-  const surroundings = { pages: parts.pages, workspace, components }
+  const surroundings = { parts, workspace, components }
   const documented = offeredEndpoints(parts)
     .map((endpoint) => [endpoint, contractsOf(parts, endpoint)] as const)
     .filter(([, contracts]) => contracts.length > 0)

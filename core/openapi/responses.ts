@@ -2,8 +2,7 @@ import { Array as Arrays, type JsonSchema, Result, Schema, SchemaAST } from "eff
 import { corsHeaders, noSniffing, secretJson } from "../http/answer.ts"
 import { answerFault, broken, oauthError } from "../http/faults.ts"
 import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
-import type { Contract, Endpoint, Fault, FaultClass } from "../http/Route.ts"
-import type { Pages } from "../ports/Pages.ts"
+import type { Contract, Endpoint, Fault, FaultClass, Parts } from "../http/Route.ts"
 import { Instant } from "../rules/Instant.ts"
 import { Overloaded } from "../rules/Refusal.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -116,7 +115,7 @@ export const responsesOf = (components: Components, samples: ReadonlyArray<Sampl
 
 /** What a route's answers are made from. */
 export interface Surroundings {
-  readonly pages: Pages["Service"]
+  readonly parts: Pick<Parts, "pages" | "clientAuths" | "presentations">
   readonly workspace: Workspace
   readonly components: Components
 }
@@ -144,7 +143,7 @@ const finished = (endpoint: Endpoint, sampled: Sampled): Sampled => {
 
 /** Every answer that an operation may give, made as the server makes it. */
 export const samplesOf = (
-  { components, pages, workspace }: Surroundings,
+  { components, parts, workspace }: Surroundings,
   endpoint: Endpoint,
   contract: Contract
 ): ReadonlyArray<Sampled> => {
@@ -155,13 +154,13 @@ export const samplesOf = (
     .flatMap(everyFault)
     .filter((fault) => contract.spares?.(fault) !== true)
   const own = contract.answers.map(({ body, description, like }) => ({
-    response: like({ pages, workspace }),
+    response: like({ pages: parts.pages, workspace }),
     description,
     ...(body === undefined ? {} : { schema: components.use(body) })
   }))
   return [
     ...own.map((sampled) => finished(endpoint, sampled)),
-    ...faults.map((fault) => finished(endpoint, error(answerFault(pages, call, endpoint.errors, fault)))),
+    ...faults.map((fault) => finished(endpoint, error(answerFault(parts, call, endpoint.errors, fault)))),
     // What touches nothing that can fail does not break.
     ...(contract.faults.length === 0 ? [] : [finished(endpoint, error(broken))]),
     overloaded,

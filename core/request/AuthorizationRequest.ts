@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { type Client, ClientMaker, isKnown, mayUse } from "../client/Client.ts"
+import { type Client, ClientMaker, isKnown, isPublic, mayUse } from "../client/Client.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
@@ -91,7 +91,7 @@ type Decided = Decision<Outcome, UntrustedRequest | ForgedForm, AuthorizationReq
 
 /** RFC 7636 §4.3, RFC 9700 §2.1.1: a client that cannot prove itself otherwise needs a challenge. */
 export const needsChallenge = (client: Client, policy: Policy): boolean =>
-  policy.requirePkce || client.credential._tag === "Public"
+  policy.requirePkce || isPublic(client)
 
 export const challengeRequired = new InvalidRequest({
   reason: "challenge_required",

@@ -25,8 +25,16 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
 }) {}
 
 export class InvalidClient extends Schema.TaggedError<InvalidClient>()("InvalidClient", {
-  reason: Schema.Literals(["none_presented", "unknown", "disabled", "bad_secret", "wrong_method", "unreadable"]),
-  /** RFC 6749 §5.2: whoever tried the Authorization header is told which scheme it takes. */
+  reason: Schema.Literals([
+    "none_presented",
+    "unknown",
+    "disabled",
+    "bad_secret",
+    "bad_assertion",
+    "wrong_method",
+    "unreadable"
+  ]),
+  /** RFC 6749 §5.2: a client that used the Authorization header is told which schemes it takes. */
   triedHeader: Schema.Boolean
 }) {}
 
@@ -149,6 +157,13 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
   retryAfterSeconds: Schema.Int
 }) {}
 
+/** What has to be asked before the request can be judged is away, or the server has no adapter for it. */
+export class PortUnavailable extends Schema.TaggedError<PortUnavailable>()("PortUnavailable", {
+  port: Schema.Literals(["signatures", "client_keys", "documents"]),
+  /** As the port names it. */
+  reason: Schema.String
+}) {}
+
 /** The server has more to do than it can; this request was turned away before it was looked at. */
 export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", {}) {}
 
@@ -175,4 +190,5 @@ export type Refusal =
   | RegistrationRefused
   | Contended
   | TooManyRequests
+  | PortUnavailable
   | Overloaded

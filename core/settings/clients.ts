@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { type Client, isKnown } from "../client/Client.ts"
+import { type Client, isKnown, isPublic } from "../client/Client.ts"
 import { deleteClient, switchClient } from "../engine/administration.ts"
 import { gather } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
@@ -153,7 +153,7 @@ const rowOf = (client: Client) => ({
   row: {
     id: client.id,
     name: client.about.client_name,
-    kind: client.credential._tag === "Public" ? ("public" as const) : ("confidential" as const),
+    kind: isPublic(client) ? ("public" as const) : ("confidential" as const),
     registeredItself: client.madeBy === "itself",
     registeredAt: client.createdAt,
     redirectHosts: returnHosts(client.redirectUris),

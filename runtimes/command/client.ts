@@ -1,14 +1,17 @@
 import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { authMethods, type Client, displayName, grantTypes, isKnown } from "../../core/client/Client.ts"
+import { type Client, displayName, grantTypes, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
 import { wholeList } from "../../core/engine/lists.ts"
+import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Administration, administer } from "./administration.ts"
 import { facts, json, notFound, print, table, timeText } from "./output.ts"
+
+const authMethods = clientAuths.map(({ name }) => name)
 
 const id = Argument.String("client-id").pipe(Argument.withDescription("The client's client_id"))
 
@@ -20,8 +23,8 @@ const readId = (text: string): Effect.Effect<ClientId, typeof unknown> =>
 const lastUse = ({ parts, workspace }: Administration, client: Client) =>
   Effect.map(parts.usage.lastUse("client", workspace.id, client.id), Option.getOrNull)
 
-const described = (client: Client, usedAt: number | null) => ({
-  ...clientInformation(client),
+const described = ({ parts }: Administration, client: Client, usedAt: number | null) => ({
+  ...clientInformation(parts, client),
   made_by: client.madeBy,
   disabled: client.disabled,
   last_used_at: usedAt === null ? null : new Date(usedAt).toISOString()
@@ -51,7 +54,7 @@ const list = Command.make("list", { json }, (given) =>
       )
       yield* print(
         given.json,
-        used.map(({ client, at }) => described(client, at)),
+        used.map(({ client, at }) => described(administration, client, at)),
         table(
           ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE"],
           used.map(({ client, at }) => [
@@ -74,7 +77,7 @@ const show = Command.make("show", { id, json }, (given) =>
       const { parts, workspace } = administration
       const client = yield* parts.clients.find(workspace.id, yield* readId(given.id))
       if (client === undefined || !isKnown(client, yield* currentInstant)) return yield* unknown
-      const shown = described(client, yield* lastUse(administration, client))
+      const shown = described(administration, client, yield* lastUse(administration, client))
       yield* print(given.json, shown, inWords(shown))
     })
   )
@@ -113,11 +116,11 @@ const create = Command.make(
           ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
         }
         // Held to what is asked of a client that registers itself.
-        const registration = yield* Effect.fromResult(checkRegistration(request))
+        const registration = yield* Effect.fromResult(checkRegistration(parts, request))
         const made = yield* registerClient(parts, occasion, registration)
         const secret = Option.map(made.secret, Redacted.value)
         const shown = {
-          ...clientInformation(made.client),
+          ...clientInformation(parts, made.client),
           ...(Option.isSome(secret) ? { client_secret: secret.value } : {})
         }
         const lines = facts([

@@ -1,5 +1,5 @@
 import { Effect, Option, Redacted } from "effect"
-import { type AuthMethod, type Client, displayName, type GrantType, isKnown } from "../../core/client/Client.ts"
+import { authMethodOf, type Client, displayName, type GrantType, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
@@ -13,7 +13,8 @@ export interface RegisteredClient {
   readonly name: string
   readonly redirectUris: ReadonlyArray<string>
   readonly grantTypes: ReadonlyArray<GrantType>
-  readonly authMethod: AuthMethod
+  /** As RFC 7591 calls it: `client_secret_basic`, `client_secret_post`, `none` … */
+  readonly authMethod: string
   /** The most that it may be granted. */
   readonly scopes: ReadonlyArray<string>
   /** `itself`: by registering. `owner`: by somebody of yours, who answers for it. */
@@ -56,7 +57,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         name: displayName(client),
         redirectUris: [...client.redirectUris],
         grantTypes: [...client.grantTypes],
-        authMethod: client.credential._tag === "Public" ? "none" : client.credential.method,
+        authMethod: authMethodOf(client),
         scopes: [...client.scope],
         madeBy: client.madeBy,
         disabled: client.disabled,
@@ -77,7 +78,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       run(
         Effect.gen(function* () {
           // Held to what is asked of a client that registers itself.
-          const registration = yield* Effect.fromResult(checkRegistration(metadata))
+          const registration = yield* Effect.fromResult(checkRegistration(parts, metadata))
           const made = yield* registerClient(parts, occasion, registration)
           const secret = Option.getOrUndefined(Option.map(made.secret, Redacted.value))
           return { client: yield* told(made.client), secret }

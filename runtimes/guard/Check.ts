@@ -93,7 +93,7 @@ const callers = new WeakMap<object, Caller>()
 export const principalOf = (request: object): Caller | undefined => callers.get(request)
 
 /** Beside the request, and on it by the name that its framework's users look for. */
-export const admit = <R extends object>(request: R, principal: Caller): void => {
+export const attachCaller = <R extends object>(request: R, principal: Caller): void => {
   callers.set(request, principal)
   Object.assign(request, { principal })
 }

@@ -1,4 +1,6 @@
 import { Effect, Redacted, Schema } from "effect"
+import { apiKey } from "../../core/oauth/presented/apiKey.ts"
+import { presentations } from "../../core/oauth/presented/table.ts"
 import type { Caller } from "./Check.ts"
 import type { IntrospectionFailure, Read } from "./RemoteGuardOptions.ts"
 
@@ -29,9 +31,11 @@ const Inactive = Schema.Struct({ active: Schema.Literal(false) })
 
 const decode = Schema.decodeUnknownOption(Schema.Union([Inactive, Active]))
 
+const tokenTypes = presentations.map(({ scheme }) => scheme.toLowerCase())
+
 const callerOf = (issuer: string, active: Active): Caller | undefined => {
   // A refresh token is live, and not for bearing: it has no type. Somebody else's tokens are not ours to take.
-  if (active.token_type?.toLowerCase() !== "bearer") return undefined
+  if (!tokenTypes.includes(active.token_type?.toLowerCase() ?? "")) return undefined
   if (active.iss !== undefined && active.iss !== issuer) return undefined
   const audience = typeof active.aud === "string" ? [active.aud] : (active.aud ?? [])
   // Tessera binds a token to one resource, and one for several is none of its own.
@@ -72,7 +76,7 @@ export const introspect = (
         method: "POST",
         headers: {
           accept: "application/json",
-          authorization: `Bearer ${Redacted.value(options.apiKey)}`,
+          authorization: `${apiKey.scheme} ${Redacted.value(options.apiKey)}`,
           "content-type": "application/x-www-form-urlencoded"
         },
         body: new URLSearchParams({ token, token_type_hint: "access_token" }).toString(),

@@ -3,7 +3,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import type { Needs } from "../../core/oauth/presented/guard.ts"
 import { answerThrown } from "../serve/defect.ts"
 import { isWinding, nodeHeaders, readTarget } from "../serve/request.ts"
-import { admit, type Caller, type Guard, type GuardedCall, refuseBad } from "./Check.ts"
+import { attachCaller, type Caller, type Guard, type GuardedCall, refuseBad } from "./Check.ts"
 
 /** What Node's requests have, and those of the frameworks that stand on it. */
 export interface NodeCall {
@@ -65,7 +65,7 @@ export const expressGuard = (guard: Guard, needs: Needs) => {
       // The app has answered meanwhile, as one with a time limit does: nobody is left to let in.
       if (response.writableEnded === true) return
       if (checked._tag === "Refused") return send(request, response, checked.response)
-      admit(request, checked.principal)
+      attachCaller(request, checked.principal)
       next()
     }
     // Unhandled, it ends the process. And `next` is no place for it: on plain Node that takes no error, and lets in.
@@ -92,7 +92,7 @@ export const fastifyGuard = (guard: Guard, needs: Needs) => {
     const call = guardedCall({ method, headers, headersDistinct, originalUrl: request.originalUrl })
     const checked = await guard.check(call, needs)
     if (checked._tag === "Admitted") {
-      admit(request, checked.principal)
+      attachCaller(request, checked.principal)
       return undefined
     }
     reply.code(checked.response.status)

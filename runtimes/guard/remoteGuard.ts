@@ -1,13 +1,16 @@
-import { Clock, Effect, Result } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
 import { secretJson } from "../../core/http/answer.ts"
-import { bearerRefusal } from "../../core/http/faults.ts"
+import { resourceRefusal } from "../../core/http/faults.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { admit, type Needs, readBearer } from "../../core/oauth/presented/guard.ts"
+import { checkReach, type Needs, readPresented } from "../../core/oauth/presented/guard.ts"
+import { presentations } from "../../core/oauth/presented/table.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
+import { Signatures } from "../../core/ports/Signatures.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { AnswerCache } from "./AnswerCache.ts"
-import { type Caller, type Check, copyOf, type Guard, guardOf } from "./Check.ts"
+import { type Caller, type Check, copyOf, type Guard, type GuardedCall, guardOf } from "./Check.ts"
 import { type Answer, introspect } from "./introspect.ts"
 import { type IntrospectionFailure, type RemoteGuardOptions, readOptions } from "./RemoteGuardOptions.ts"
 
@@ -122,11 +125,24 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   const metadataFor = ({ resource }: Needs) =>
     resource === undefined ? read.resourceMetadata : read.issuerMetadata + resource
 
+  /** By the rows of the core. None of them has an adapter here, so each is done at once. */
+  const presentedBy = ({ headers, method, path }: GuardedCall) => {
+    const request = { method, path, query: "", headers, body: "" }
+    const now = Instant.make(clock.currentTimeMillisUnsafe())
+    return Effect.runSyncExit(
+      readPresented(presentations, request, read.resource, now, { signatures: Signatures.none })
+    )
+  }
+
   const check: Check = async (call, needs: Needs) => {
-    const refusal = (fault: Parameters<typeof bearerRefusal>[1]) => refuse(bearerRefusal(metadataFor(needs), fault))
-    const text = readBearer(call.headers.get("authorization"))
-    if (Result.isFailure(text)) return refusal(text.failure)
-    const token = text.success
+    const refusal = (fault: Parameters<typeof resourceRefusal>[2]) =>
+      refuse(resourceRefusal(presentations, metadataFor(needs), fault))
+    const shown = presentedBy(call)
+    if (Exit.isFailure(shown)) {
+      const fault = Cause.findErrorOption(shown.cause)
+      return Option.isSome(fault) ? refusal(fault.value) : refuse(notNow)
+    }
+    const token = shown.value.text
     if (token.length > longestToken) return refusal(new InvalidToken({ reason: "malformed" }))
     const name = digestOf(token)
     const now = clock.currentTimeMillisUnsafe()
@@ -138,10 +154,10 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     if (caller.expiresAt !== null && caller.expiresAt <= clock.currentTimeMillisUnsafe()) {
       return refusal(new InvalidToken({ reason: "expired" }))
     }
-    const admitted = admit(read.resource, call.path, needs, caller)
-    return Result.isSuccess(admitted)
-      ? { _tag: "Admitted", principal: copyOf(admitted.success) }
-      : refusal(admitted.failure)
+    const reached = checkReach(read.resource, call.path, needs, caller)
+    return Result.isSuccess(reached)
+      ? { _tag: "Admitted", principal: copyOf(reached.success) }
+      : refusal(reached.failure)
   }
 
   const forgetWhere = (revoked: (caller: Caller) => boolean) => {

@@ -1,17 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result, Schema } from "effect"
-import {
-  AuthMethod,
-  authMethods,
-  Client,
-  displayName,
-  GrantType,
-  isKnown,
-  mayUse,
-  proven as provenClient
-} from "../../core/client/Client.ts"
+import { Client, displayName, GrantType, isKnown, mayUse, proven as provenClient } from "../../core/client/Client.ts"
 import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation, type FreshClient, register, reregister } from "../../core/client/register.ts"
+import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { ClientId, GrantId } from "../../core/rules/Id.ts"
 import type { Policy } from "../../core/rules/Policy.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
@@ -20,13 +12,14 @@ import { digestOf } from "../../core/rules/Secret.ts"
 import { after, client, policy, scopes, t0 } from "../grant/given.ts"
 
 const uri = "https://app.example.org/cb"
+const tables = { clientAuths: new Map(clientAuths.map((row) => [row.name, row])) }
 const fresh: FreshClient = {
   id: ClientId.make("i".repeat(22)),
   workspaceGrant: GrantId.make("w".repeat(22)),
   secret: new Uint8Array(32).fill(1),
   registration: new Uint8Array(32).fill(2)
 }
-const ask = (request: RegistrationRequest) => register(request, policy, t0, fresh, "itself")
+const ask = (request: RegistrationRequest) => register(tables, request, policy, t0, fresh, "itself")
 const made = (request: RegistrationRequest) => Result.getOrThrow(ask(request))
 const textOf = (secret: Option.Option<Redacted.Redacted<string>>) => Option.map(secret, Redacted.value)
 
@@ -55,7 +48,9 @@ describe("a registration (RFC 7591)", () => {
   })
 
   test("by an owner of the workspace is for good, used or not", () => {
-    const { client: registered } = Result.getOrThrow(register({ redirect_uris: [uri] }, policy, t0, fresh, "owner"))
+    const { client: registered } = Result.getOrThrow(
+      register(tables, { redirect_uris: [uri] }, policy, t0, fresh, "owner")
+    )
     expect(registered).toMatchObject({ madeBy: "owner", expiresAt: null })
   })
 
@@ -63,7 +58,7 @@ describe("a registration (RFC 7591)", () => {
     const strict = { ...policy, workspaceAccess: "owner" as const }
     const by = (madeBy: "itself" | "owner", grant_types: ReadonlyArray<string>) =>
       Result.map(
-        register({ redirect_uris: [uri], grant_types }, strict, t0, fresh, madeBy),
+        register(tables, { redirect_uris: [uri], grant_types }, strict, t0, fresh, madeBy),
         ({ client }) => client.grantTypes
       )
     const both = ["authorization_code", "client_credentials"]
@@ -180,7 +175,7 @@ describe("registering anew (RFC 7592 §2.2)", () => {
   const redrawn: FreshClient = { ...fresh, secret: new Uint8Array(32).fill(3) }
   const before = made({ redirect_uris: [uri], client_name: "Old", grant_types: ["authorization_code"] }).client
   const again = (of: Client, request: RegistrationRequest) =>
-    Result.getOrThrow(reregister(of, request, policy, redrawn, true))
+    Result.getOrThrow(reregister(tables, of, request, policy, redrawn, true))
 
   test("replaces what was registered and keeps what the server gave: id, dates, token, secret", () => {
     const { client: after, secret } = again(before, {
@@ -224,7 +219,7 @@ describe("registering anew (RFC 7592 §2.2)", () => {
   test("brings the workspace's own access to nobody whom a first registration would not, but to who has it", () => {
     const both = { redirect_uris: [uri], grant_types: ["authorization_code", "client_credentials"] }
     const comesTo = (of: Client, rules: Policy, isOpen: boolean) =>
-      mayUse(Result.getOrThrow(reregister(of, both, rules, redrawn, isOpen)).client, "client_credentials")
+      mayUse(Result.getOrThrow(reregister(tables, of, both, rules, redrawn, isOpen)).client, "client_credentials")
     const has = made(both).client
     const strict: Policy = { ...policy, workspaceAccess: "owner" }
     expect([comesTo(before, policy, true), comesTo(before, policy, false), comesTo(has, policy, false)]).toEqual([
@@ -236,17 +231,17 @@ describe("registering anew (RFC 7592 §2.2)", () => {
       expect([comesTo(of, strict, true), comesTo(of, strict, false)]).toEqual([false, false])
     }
     const only = { grant_types: ["client_credentials"] }
-    expect(Result.isFailure(reregister(before, only, policy, redrawn, false))).toBe(true)
+    expect(Result.isFailure(reregister(tables, before, only, policy, redrawn, false))).toBe(true)
   })
 
   test("refuses what a first registration refuses", () => {
-    expect(Result.isFailure(reregister(before, {}, policy, redrawn, true))).toBe(true)
+    expect(Result.isFailure(reregister(tables, before, {}, policy, redrawn, true))).toBe(true)
   })
 })
 
 describe("what a client is told of itself (RFC 7591 §3.2.1)", () => {
   test("is everything that was registered, and no secret", () => {
-    expect(clientInformation({ ...before(), createdAt: after(999) })).toEqual({
+    expect(clientInformation(tables, { ...before(), createdAt: after(999) })).toEqual({
       client_id: fresh.id,
       client_id_issued_at: t0 / 1000,
       client_name: "An app",
@@ -257,19 +252,22 @@ describe("what a client is told of itself (RFC 7591 §3.2.1)", () => {
       scope: "api profile"
     })
     const machine = made({ grant_types: ["client_credentials"] }).client
-    expect(clientInformation(machine)).toMatchObject({ response_types: [], grant_types: ["client_credentials"] })
-    expect(clientInformation(client()).token_endpoint_auth_method).toBe("none")
+    expect(clientInformation(tables, machine)).toMatchObject({
+      response_types: [],
+      grant_types: ["client_credentials"]
+    })
+    expect(clientInformation(tables, client()).token_endpoint_auth_method).toBe("none")
   })
   const before = () => made({ redirect_uris: [uri], client_name: "An app" }).client
 })
 
 describe("a registration's body", () => {
-  const read = (members: Record<string, unknown>) => readRegistration(JSON.stringify(members))
+  const read = (members: Record<string, unknown>) => readRegistration(tables, JSON.stringify(members))
   const fault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
 
   test("is a JSON object", () => {
     for (const bad of ["", "{", "null", "[]", '"x"', "1"]) {
-      expect(readRegistration(bad)).toEqual(fault("The body has to be a JSON object."))
+      expect(readRegistration(tables, bad)).toEqual(fault("The body has to be a JSON object."))
     }
   })
 
@@ -312,7 +310,9 @@ describe("a registration's body", () => {
   }
 
   test("names the methods that there are to whoever asks for another", () => {
-    expect(authMethods.every((method) => Result.isSuccess(read({ token_endpoint_auth_method: method })))).toBe(true)
+    expect(
+      [...tables.clientAuths.keys()].every((method) => Result.isSuccess(read({ token_endpoint_auth_method: method })))
+    ).toBe(true)
     for (const method of ["private_key_jwt", "client_secret_jwt", 1]) {
       expect(read({ token_endpoint_auth_method: method })).toEqual(
         fault("The token_endpoint_auth_method has to be one of these: client_secret_basic, client_secret_post, none.")
@@ -356,9 +356,8 @@ describe("a client", () => {
         expect([name, Result.isFailure(read({ ...stored, [name]: 7.5 }))]).toEqual([name, true])
       }
       for (const [name, inner] of [
-        ["credential", { _tag: "Secret" }],
-        ["credential", { _tag: "Secret", digest: digestOf("x"), method: "none" }],
-        ["credential", { _tag: "Secret", digest: "x", method: "client_secret_post" }],
+        ["credential", {}],
+        ["credential", { _tag: "Secret", method: 1 }],
         ["about", { client_name: 1 }],
         ["about", { client_uri: 1 }],
         ["about", { logo_uri: 1 }],
@@ -376,11 +375,9 @@ describe("a client", () => {
     }
   })
 
-  test("has the methods and grant types that there are", () => {
-    const methods = ["client_secret_basic", "client_secret_post", "none"]
+  test("has the grant types that there are", () => {
     const types = ["authorization_code", "refresh_token", "client_credentials"]
-    expect(methods.every(Schema.is(AuthMethod))).toBe(true)
     expect(types.every(Schema.is(GrantType))).toBe(true)
-    expect([Schema.is(AuthMethod)(""), Schema.is(GrantType)("")]).toEqual([false, false])
+    expect(Schema.is(GrantType)("")).toBe(false)
   })
 })

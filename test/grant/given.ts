@@ -44,9 +44,7 @@ export const client = (over: Partial<Client> = {}): Client => ({
 })
 
 export const proven = (of: Client = client()): AuthenticatedClient =>
-  Result.getOrThrow(
-    authenticate({ id: of.id, method: "none", hash: undefined }, { ...of, credential: { _tag: "Public" } })
-  )
+  Result.getOrThrow(authenticate({ ...of, credential: { _tag: "Public" } }, true, Result.void, false))
 
 export const me = proven()
 export const stranger = proven(client({ id: ClientId.make(idOf("x")) }))

@@ -67,7 +67,8 @@ export const everyTestRuns: Rule = {
 const tellsBack = [
   "core/http/form.ts",
   "core/request/AuthorizationRequest.ts",
-  "core/oauth/clients/authenticateClient.ts"
+  "core/oauth/clients/secretBasic.ts",
+  "core/oauth/clients/secretPost.ts"
 ]
 
 export const readByContract: Rule = {

@@ -14,7 +14,13 @@ const cache = ["core/cache"]
 const rules = [...codec, "core/rules"]
 const workspace = [...rules, "core/workspace"]
 const token = [...workspace, ...cache, "core/token"]
-const client = [...token, "core/client"]
+// What a row of the tables is, which the rooms below the tables know as a type; and how a token is borne.
+const rows = [
+  "core/oauth/clients/ClientAuth.ts",
+  "core/oauth/presented/Presentation.ts",
+  "core/oauth/presented/bearer.ts"
+]
+const client = [...token, ...rows, "core/client"]
 const grant = [...client, "core/grant"]
 const pages = [...workspace, "core/http/Http.ts", "core/pages"]
 const ports = [...grant, ...pages, "core/ports"]
@@ -49,6 +55,9 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/openapi": openapi,
   "core/oauth/grants": grants,
   "core/oauth/clients": clients,
+  "core/oauth/clients/ClientAuth.ts": [...client, "core/http/form.ts", "core/http/Http.ts", "core/ports"],
+  "core/oauth/presented/Presentation.ts": [...grant, "core/http/Http.ts", "core/ports"],
+  "core/oauth/presented/bearer.ts": [...grant, "core/http/Http.ts", "core/ports"],
   "core/oauth/presented": presented,
   "core/oauth/endpoints": endpoints,
   "core/people": people,

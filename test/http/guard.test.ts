@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Cause, Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { readBearer } from "../../core/oauth/presented/guard.ts"
+import { readPresented } from "../../core/oauth/presented/guard.ts"
+import { presentations } from "../../core/oauth/presented/table.ts"
+import { Signatures } from "../../core/ports/Signatures.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken, TokenRequired } from "../../core/rules/Refusal.ts"
 import { Issuer } from "../../core/workspace/Workspace.ts"
 import {
@@ -21,23 +24,31 @@ import { inWorld, theWorkspace } from "../given/World.ts"
 
 const metadata = `resource_metadata="${theWorkspace.issuer}/.well-known/oauth-protected-resource"`
 
+/** What the rows read of a header. */
+const readHeader = (authorization: string | null | undefined) => {
+  const request = { method: "GET", path: "/", query: "", headers: { get: () => authorization }, body: "" }
+  const ports = { signatures: Signatures.none }
+  const read = readPresented(presentations, request, theWorkspace.issuer, Instant.make(0), ports)
+  return Effect.runSync(Effect.result(Effect.map(read, ({ text }) => text)))
+}
+
 describe("the Authorization header (RFC 6750 §2.1)", () => {
   test("bears a token after the word Bearer, in any case, and spaces", () => {
     for (const text of ["Bearer abc", "bearer abc", "BEARER abc", "Bearer   abc  "]) {
-      expect(readBearer(text)).toEqual(Result.succeed("abc"))
+      expect(readHeader(text)).toEqual(Result.succeed("abc"))
     }
-    expect(readBearer("Bearer aZ09-._~+/==")).toEqual(Result.succeed("aZ09-._~+/=="))
+    expect(readHeader("Bearer aZ09-._~+/==")).toEqual(Result.succeed("aZ09-._~+/=="))
   })
 
   test("bears none where it is absent or speaks of another scheme", () => {
     for (const none of [null, undefined, "", "Basic abc", "Bearerabc", "Bearer", "Bear er x"]) {
-      expect(readBearer(none)).toEqual(Result.fail(new TokenRequired()))
+      expect(readHeader(none)).toEqual(Result.fail(new TokenRequired()))
     }
   })
 
   test("bears nothing sound where the text is no token", () => {
     for (const odd of ["Bearer ", "Bearer a b", "Bearer a=b", "Bearer =", 'Bearer "a"', "Bearer a,b", "Bearer ä"]) {
-      expect(readBearer(odd)).toEqual(Result.fail(new InvalidToken({ reason: "malformed" })))
+      expect(readHeader(odd)).toEqual(Result.fail(new InvalidToken({ reason: "malformed" })))
     }
   })
 })

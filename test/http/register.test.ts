@@ -285,7 +285,7 @@ describe("acting for the workspace", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const request = yield* Effect.fromResult(readRegistration(JSON.stringify(both)))
+          const request = yield* Effect.fromResult(readRegistration(world.parts, JSON.stringify(both)))
           const before = { ...world.parts, policy: standardPolicy }
           const tokenFor = Effect.fnUntraced(function* (occasion: Occasion) {
             const { client, secret } = yield* registerByCore(before, occasion, request)

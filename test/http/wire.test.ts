@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import { bearerError, faultToWire, oauthError } from "../../core/http/faults.ts"
+import { faultToWire, oauthError, resourceError } from "../../core/http/faults.ts"
+import { presentations } from "../../core/oauth/presented/table.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import {
   AccessDenied,
@@ -227,10 +228,10 @@ describe("what a refusal looks like from outside", () => {
 
   test("as a protected resource is a challenge where a token would help, and no more than the words elsewhere", () => {
     const challenge = (fault: Refusal | StorageUnavailable) =>
-      header(bearerError(theWorkspace, fault), "www-authenticate")
+      header(resourceError(presentations, theWorkspace, fault), "www-authenticate")
     expect(challenge(new InsufficientScope({ needed: ["a", "b"] }))).toContain('scope="a b"')
     expect(challenge(new InvalidToken({ reason: "revoked" }))).not.toContain("scope=")
-    const away = bearerError(theWorkspace, new StorageUnavailable({ outcome: "not_done", message }))
+    const away = resourceError(presentations, theWorkspace, new StorageUnavailable({ outcome: "not_done", message }))
     expect([away.status, header(away, "www-authenticate"), header(away, "retry-after")]).toEqual([503, undefined, "2"])
     expect(header(away, "cache-control")).toBe("no-store")
   })

@@ -1,28 +1,39 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Struct } from "effect"
+import { Effect, Schema } from "effect"
 import { grantTypes } from "../../core/client/Client.ts"
-import { RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
+import { registrationFields } from "../../core/client/RegistrationRequest.ts"
 import { variantsOf } from "../../core/http/form.ts"
-import { clientFields } from "../../core/oauth/clients/authenticateClient.ts"
+import type { Contract } from "../../core/http/Route.ts"
+import { clientFields, withClientFields } from "../../core/oauth/clients/authenticateClient.ts"
+import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { introspectContract } from "../../core/oauth/endpoints/introspect.ts"
-import { registerContract, updateRegistrationContract } from "../../core/oauth/endpoints/register.ts"
 import { revokeContract } from "../../core/oauth/endpoints/revoke.ts"
 import { tokenContract } from "../../core/oauth/endpoints/token.ts"
 import { authorizeContract } from "../../core/request/readRequest.ts"
-import { inWorld } from "../given/World.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+const tables = { clientAuths: new Map(clientAuths.map((row) => [row.name, row])) }
 
 const forms = [...tokenContract.form.members, introspectContract.form, revokeContract.form]
 
+/** The contracts of a server's table. */
+const contractsOf = ({ parts }: World): ReadonlyArray<Contract> =>
+  parts.endpoints.flatMap(({ methods }) => Object.values(methods)).flatMap(({ contract }) => contract?.(parts) ?? [])
+
+const jsonIn = (schema: Schema.Top | undefined): string =>
+  schema === undefined ? "" : JSON.stringify(Schema.toJsonSchemaDocument(schema))
+
 describe("what readers are compiled from", () => {
-  test("is every form and query of the table of routes", () =>
+  test("is every form and query of the table of endpoints, with what clients show beside it", () =>
     inWorld((world) =>
       Effect.sync(() => {
-        const operations = world.parts.endpoints.flatMap(({ methods }) => Object.values(methods))
-        const contracts = operations.flatMap(({ contract }) => contract?.(world.parts) ?? [])
-        const taken = contracts.flatMap(({ form, query }) => [form, query]).filter((schema) => schema !== undefined)
-        const known = [authorizeContract.query, tokenContract.form, introspectContract.form, revokeContract.form]
-        expect(taken.length).toBe(known.length)
-        expect(taken.every((schema) => known.some((one) => one === schema))).toBe(true)
+        const taken = contractsOf(world).filter(({ form, query }) => form !== undefined || query !== undefined)
+        expect(taken.map(({ id }) => id).sort()).toEqual(["authorize", "introspect", "revoke", "token"])
+        const known = [tokenContract, introspectContract, revokeContract]
+        for (const contract of known) {
+          const form = taken.find(({ id }) => id === contract.id)?.form
+          expect(jsonIn(form)).toBe(jsonIn(withClientFields(world.parts, contract).form))
+        }
       })
     ))
 
@@ -33,23 +44,28 @@ describe("what readers are compiled from", () => {
     }
   })
 
-  // The client is read before anybody looks which form it is.
-  test("has the one pair of fields by which every client says who it is", () => {
-    for (const { fields } of forms) {
-      expect(fields.client_id).toBe(clientFields.client_id)
-      expect(fields.client_secret).toBe(clientFields.client_secret)
+  // The client is read before the form, by fields that no form has of its own.
+  test("has no field by which clients say who they are", () => {
+    for (const name of Object.keys(clientFields(tables.clientAuths))) {
+      for (const { fields } of forms) expect(Object.keys(fields)).not.toContain(name)
     }
   })
 
-  test("has, for a registration, the members of the Schema that reads one", () => {
-    const others = Struct.omit(updateRegistrationContract.json.fields, ["client_id", "client_secret"])
-    for (const fields of [registerContract.json.fields, others]) {
-      expect(Object.keys(fields)).toEqual(Object.keys(RegistrationRequest.fields))
-      expect(Object.values(fields).every((field) => Object.values(RegistrationRequest.fields).includes(field))).toBe(
-        true
-      )
-    }
-  })
+  test("has, for a registration, the members of the Schema that reads one", () =>
+    inWorld((world) =>
+      Effect.sync(() => {
+        const members = (id: string) =>
+          Object.keys(
+            contractsOf(world)
+              .flatMap((one) => (one.id === id ? [one.json] : []))
+              // A registration's Schema is a struct.
+              .map((json) => (json as Schema.Struct<Schema.Struct.Fields>).fields)[0] ?? {}
+          )
+        const read = Object.keys(registrationFields(tables))
+        expect(members("registerClient")).toEqual(read)
+        expect(members("updateClient")).toEqual([...read, "client_id", "client_secret"])
+      })
+    ))
 
   test("has a form for each grant type that a client may register for", () => {
     expect(Object.keys(variantsOf(tokenContract.form, "grant_type"))).toEqual([...grantTypes])

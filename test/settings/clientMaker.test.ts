@@ -27,7 +27,7 @@ const clientBy = Effect.fnUntraced(function* (world: World, madeBy: "itself" | "
     token_endpoint_auth_method: "client_secret_post",
     grant_types: ["authorization_code", "client_credentials"]
   }
-  const request = yield* Effect.fromResult(readRegistration(JSON.stringify(metadata)))
+  const request = yield* Effect.fromResult(readRegistration(world.parts, JSON.stringify(metadata)))
   const made = yield* registerClient(world.parts, madeBy === "owner" ? byOwner(world) : passing(world), request)
   const client: TestClient = {
     id: made.client.id,

@@ -19,9 +19,11 @@ const crowd = Effect.fnUntraced(function* (world: World, count: number, name: (n
   const ids: Array<string> = []
   for (let n = 0; n < count; n++) {
     const metadata = { client_name: name(n), redirect_uris: [`https://host-${n}.example/cb`] }
-    const request = Result.getOrThrow(readRegistration(JSON.stringify(metadata)))
+    const request = Result.getOrThrow(readRegistration(world.parts, JSON.stringify(metadata)))
     const fresh = drawClient(world.parts.entropy)
-    const made = Result.getOrThrow(register(request, world.parts.policy, yield* currentInstant, fresh, "itself"))
+    const made = Result.getOrThrow(
+      register(world.parts, request, world.parts.policy, yield* currentInstant, fresh, "itself")
+    )
     yield* world.parts.clients.add(world.workspace.id, made.client)
     ids.push(made.client.id)
   }
@@ -66,7 +68,7 @@ describe("registered clients", () => {
     inSettings((world) =>
       Effect.gen(function* () {
         const metadata = { redirect_uris: ["https://own.example/cb"], token_endpoint_auth_method: "none" }
-        const request = yield* Effect.fromResult(readRegistration(JSON.stringify(metadata)))
+        const request = yield* Effect.fromResult(readRegistration(world.parts, JSON.stringify(metadata)))
         yield* addClient(world.parts, byOwner(world), request)
         const page = yield* look(world, "owner", "clients")
         expect(page.body).toContain("Public, made by an owner")

@@ -1,11 +1,10 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Result } from "effect"
 import { type AuthenticatedClient, authenticate } from "../../../core/client/authenticate.ts"
 import type { Client } from "../../../core/client/Client.ts"
 import { credentialLength, register } from "../../../core/client/register.ts"
 import type { Parts } from "../../../core/http/Route.ts"
 import { clientIdOf, grantIdOf, idLength } from "../../../core/rules/Id.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
-import { hashOf } from "../../../core/rules/Secret.ts"
 import type { WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { redirectUri } from "../forms.ts"
 
@@ -36,12 +35,10 @@ export const makeClient = (parts: Parts, workspace: WorkspaceId, number = 0) =>
       grant_types: ["authorization_code", "refresh_token", "client_credentials"],
       token_endpoint_auth_method: "client_secret_post"
     } as const
-    const made = yield* Effect.fromResult(register(request, parts.policy, now, fresh, "owner"))
+    const made = yield* Effect.fromResult(register(parts, request, parts.policy, now, fresh, "owner"))
     // Another process of the same run may have put it there.
     yield* parts.clients.add(workspace, made.client).pipe(Effect.catchTag("Conflict", () => Effect.void))
     const secret = yield* Effect.fromOption(made.secret)
-    const hash = hashOf(Redacted.value(secret))
-    const presented = { id: made.client.id, method: "client_secret_post", hash } as const
-    const by = yield* Effect.fromResult(authenticate(presented, made.client))
+    const by = yield* Effect.fromResult(authenticate(made.client, true, Result.void, false))
     return { client: made.client, by, secret: Redacted.value(secret) } satisfies Registered
   })

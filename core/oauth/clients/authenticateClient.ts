@@ -1,119 +1,136 @@
-import { Effect, Option, Result, Schema, Struct } from "effect"
-import { Base64 } from "effect/encoding"
-import { type AuthenticatedClient, authenticate, type Presented } from "../../client/authenticate.ts"
+import { Effect, Result, Schema, SchemaAST } from "effect"
+import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isKnown } from "../../client/Client.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
-import { asItCame, formDecoded, readerOf, type Sent } from "../../http/form.ts"
-import type { Call, Parts } from "../../http/Route.ts"
+import { type Fields, readerOf, type Sent } from "../../http/form.ts"
+import { type Call, type Caller, type Contract, type MetadataMembers, names, type Parts } from "../../http/Route.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
-import { ClientId, readClientId } from "../../rules/Id.ts"
-import { InvalidClient, InvalidRequest, type TooManyRequests } from "../../rules/Refusal.ts"
-import { hashOf } from "../../rules/Secret.ts"
+import { ClientId } from "../../rules/Id.ts"
+import { InvalidClient, InvalidRequest, type PortUnavailable, type TooManyRequests } from "../../rules/Refusal.ts"
+import { keySchemes } from "../presented/Presentation.ts"
+import type { AuthRequest, Claim, ClientAuth, ProofFault } from "./ClientAuth.ts"
 
-/** RFC 6749 §2.3.1: how a client says who it is in the body. */
-export const clientFields = {
+/*
+ * RFC 6749 §2.3: a walk over the rows of client authentications. It is on the path of every token request, so a row that
+ * waits for nothing costs no fiber, no generator and no closure: the eager combinators below run at once.
+ */
+
+const named = {
   client_id: Schema.optionalKey(
     ClientId.annotate({ description: "The client, unless its id and secret come in the Authorization header." })
-  ),
-  client_secret: Schema.optionalKey(
-    Schema.String.annotate({
-      description: "Its secret; a public client has none. Never beside the Authorization header."
-    })
   )
 } as const
 
-const utf8 = new TextDecoder()
+const readName = readerOf(named)
 
-/** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
-const formDecode = (text: string): Option.Option<string> => {
-  try {
-    return Option.some(formDecoded(text))
-  } catch {
-    return Option.none()
-  }
-}
+/** RFC 6749 §2.3.1: the parameters by which clients say who they are, beside those of the endpoint. */
+export const clientFields = (clientAuths: ReadonlyMap<string, ClientAuth>): Fields =>
+  Object.assign({ ...named }, ...[...clientAuths.values()].map(({ fields }) => fields))
 
-const unreadable = new InvalidClient({ reason: "unreadable", triedHeader: true })
+type FormSchema = Schema.Struct<Schema.Struct.Fields> | Schema.Union<ReadonlyArray<Schema.Struct<Schema.Struct.Fields>>>
 
-const readBasic = (header: string): Result.Result<{ readonly id: string; readonly secret: string }, InvalidClient> => {
-  const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1]
-  if (encoded === undefined) return Result.fail(unreadable)
-  const decoded = Base64.decode(encoded)
-  if (Result.isFailure(decoded)) return Result.fail(unreadable)
-  const text = utf8.decode(decoded.success)
-  const colon = text.indexOf(":")
-  if (colon < 0) return Result.fail(unreadable)
-  const id = formDecode(text.slice(0, colon))
-  const secret = formDecode(text.slice(colon + 1))
-  return Option.isSome(id) && Option.isSome(secret)
-    ? Result.succeed({ id: id.value, secret: secret.value })
-    : Result.fail(unreadable)
-}
+const withFields = (form: FormSchema, more: Fields): Schema.Top =>
+  "members" in form
+    ? Schema.Union(form.members.map((member) => withFields(member, more)))
+    : Schema.Struct({ ...form.fields, ...more }).annotate(SchemaAST.resolve(form.ast) ?? {})
 
-const readClient = readerOf(clientFields)
-const readSecret = readerOf(Struct.pick(clientFields, ["client_secret"]))
-
-const presented = (id: ClientId, method: Presented["method"], secret: string | undefined): Presented => ({
-  id,
-  method,
-  hash: secret === undefined || secret === "" ? undefined : hashOf(secret)
+/** A contract as the documents have it: with the parameters by which clients authenticate in this server. */
+export const withClientFields = <C extends Contract & { readonly form: FormSchema }>(
+  { clientAuths }: Pick<Parts, "clientAuths">,
+  contract: C
+): Omit<C, "form"> & { readonly form: Schema.Top } => ({
+  ...contract,
+  form: withFields(contract.form, clientFields(clientAuths))
 })
 
-/** RFC 6749 §2.3: by one method only, so the body may name the same client and nothing more. */
-const presentedByHeader = (
-  authorization: string,
-  sent: Sent
-): Result.Result<Presented, InvalidClient | InvalidRequest> => {
-  const basic = readBasic(authorization)
-  if (Result.isFailure(basic)) return Result.fail(basic.failure)
-  const body = readSecret(sent)
-  if (Result.isFailure(body) || body.success.client_secret !== undefined) {
-    const message = "The client authenticates by the header or by the body, not by both."
-    return Result.fail(new InvalidRequest({ reason: "two_client_credentials", message }))
+/**
+ * RFC 8414 §2: what the metadata says of how an endpoint of this prefix is called, by the callers of its contract: clients
+ * that prove themselves, clients that name themselves, and who shows an API key, by its scheme.
+ */
+export const authMetadata = (
+  { clientAuths, presentations }: Pick<Parts, "clientAuths" | "presentations">,
+  { callers }: Contract,
+  prefix: string
+): MetadataMembers => {
+  const takes = (shown: Caller["shows"]): boolean => callers.some(({ shows }) => shows === shown)
+  const rows = [...clientAuths.values()].filter(({ proves }) => takes(proves ? "clientSecret" : "nothing"))
+  const methods = [...rows.map(({ name }) => name), ...(takes("apiKey") ? keySchemes(presentations) : [])]
+  const more = rows.flatMap(({ metadata = {} }) => Object.entries(metadata))
+  return {
+    [`${prefix}_auth_methods_supported`]: names(() => methods),
+    ...Object.fromEntries(more.map(([name, list]) => [`${prefix}_${name}`, names(() => list)]))
   }
-  const named = asItCame(sent, "client_id")
-  if (named !== undefined && named !== basic.success.id) {
-    const message = "The client_id of the body is not the one of the header."
-    return Result.fail(new InvalidRequest({ reason: "two_client_ids", message }))
-  }
-  const id = readClientId(basic.success.id)
-  return Option.isNone(id)
-    ? Result.fail(new InvalidClient({ reason: "unknown", triedHeader: true }))
-    : Result.succeed(presented(id.value, "client_secret_basic", basic.success.secret))
 }
 
-/** What the request says about its sender. */
-const readPresented = (
-  authorization: string | null | undefined,
-  sent: Sent
-): Result.Result<Presented, InvalidClient | InvalidRequest> => {
-  if (authorization !== null && authorization !== undefined && authorization !== "")
-    return presentedByHeader(authorization, sent)
-  const body = readClient(sent)
-  // What no client can be called is not known, like what none is called.
-  if (Result.isFailure(body)) return Result.fail(new InvalidClient({ reason: "unknown", triedHeader: false }))
-  const { client_id: id, client_secret: secret } = body.success
-  return id === undefined
-    ? Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
-    : Result.succeed(presented(id, secret === undefined ? "none" : "client_secret_post", secret))
+const unreadable = Result.fail(new InvalidClient({ reason: "unreadable", triedHeader: true }))
+const unknown = Result.fail(new InvalidClient({ reason: "unknown", triedHeader: false }))
+const nothingShown = Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
+const twoMethods = Result.fail(
+  new InvalidRequest({
+    reason: "two_client_credentials",
+    message: "The client authenticates by one method only: by the header or by the body, not by both."
+  })
+)
+
+type Read = Result.Result<Claim, InvalidClient | InvalidRequest>
+
+const isUnreadable = (read: Read): boolean =>
+  Result.isFailure(read) && read.failure._tag === "InvalidClient" && read.failure.reason === "unreadable"
+
+/** RFC 6749 §2.3: what the request says about its sender, by one method only. */
+const readClaim = (clientAuths: ReadonlyMap<string, ClientAuth>, request: AuthRequest): Read => {
+  let shown: Read | undefined
+  let byHeader = request.authorization === ""
+  let twice = false
+  for (const row of clientAuths.values()) {
+    const claim = row.proves ? row.claim(request) : undefined
+    if (claim === undefined) continue
+    if (shown !== undefined) twice = true
+    else shown = claim
+    if (row.scheme !== undefined) byHeader = true
+  }
+  // A header that no row reads is refused before anything that stands beside it.
+  if (!byHeader || (shown !== undefined && isUnreadable(shown))) return unreadable
+  if (twice) return twoMethods
+  return shown ?? onlyNamed(clientAuths, request)
 }
 
-/** What a form has beside its client, who is read before the rest of it. */
-export const besidesClient = <F extends typeof clientFields>(fields: F) =>
-  Struct.omit(fields, ["client_id", "client_secret"])
+/** RFC 6749 §2.1: a request that names its client and shows nothing more. */
+const onlyNamed = (clientAuths: ReadonlyMap<string, ClientAuth>, request: AuthRequest): Read => {
+  for (const row of clientAuths.values()) {
+    const claim = row.proves ? undefined : row.claim(request)
+    if (claim !== undefined) return claim
+  }
+  return nothingShown
+}
 
-type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | StorageUnavailable
+type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | PortUnavailable | StorageUnavailable
 
-/** What is presented, held against the client that it names as that stands now. */
-const proofOf = (
+const requestOf = (call: Call, sent: Sent): Result.Result<AuthRequest, InvalidClient> => {
+  const authorization = call.request.headers.get("authorization") ?? ""
+  const name = readName(sent)
+  // An id that no client can have is unknown, like one that none has. Beside a header it is compared as it came.
+  if (Result.isFailure(name) && authorization === "") return unknown
+  return Result.succeed({
+    call,
+    sent,
+    authorization,
+    named: Result.isFailure(name) ? undefined : name.success.client_id
+  })
+}
+
+/** What is shown, held against the client that it names as that stands now. */
+const prove = (
   parts: Parts,
-  call: Call,
-  presented: Presented
-): Effect.Effect<Result.Result<AuthenticatedClient, InvalidClient>, StorageUnavailable> =>
-  Effect.mapEager(parts.clients.find(call.workspace.id, presented.id, call.now), (client) =>
-    authenticate(presented, client !== undefined && isKnown(client, call.now) ? client : undefined)
+  request: AuthRequest,
+  claim: Claim
+): Effect.Effect<Result.Result<AuthenticatedClient, ProofFault>, StorageUnavailable> => {
+  const { now, workspace } = request.call
+  return Effect.flatMapEager(parts.clients.find(workspace.id, claim.id, now), (client) =>
+    claim.prove(client !== undefined && isKnown(client, now) ? client : undefined, request, parts)
   )
+}
 
 /** The client behind a request to the token, revocation or introspection endpoint. */
 export const authenticateClient = (
@@ -121,32 +138,36 @@ export const authenticateClient = (
   call: Call,
   sent: Sent
 ): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
-  const presented = readPresented(call.request.headers.get("authorization"), sent)
-  if (Result.isFailure(presented)) return Effect.fail(presented.failure)
+  const request = requestOf(call, sent)
+  if (Result.isFailure(request)) return Effect.fail(request.failure)
+  const claim = readClaim(parts.clientAuths, request.success)
+  if (Result.isFailure(claim)) return Effect.fail(claim.failure)
   const workspace = call.workspace.id
   return Effect.flatMapEager(
-    proofOf(parts, call, presented.success),
+    prove(parts, request.success, claim.success),
     (authenticated): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
       Result.isSuccess(authenticated)
         ? Effect.mapEager(
-            parts.limiter.take({ allowance: allowances.client, workspace, of: presented.success.id }),
+            parts.limiter.take({ allowance: allowances.client, workspace, of: claim.success.id }),
             () => authenticated.success
           )
-        : // Counted by address: by the client's name, anybody could use up somebody else's share.
+        : // Counted by address: by the client's name, a stranger could use up the client's share.
           Effect.flatMapEager(takeOfAddress(parts.limiter, call, allowances.failedClient), () =>
             Effect.fail(authenticated.failure)
           )
   )
 }
 
-/** The same for whoever was let in by this very request, and may have been deleted since: its share was taken then. */
+/** The same for a client that this very request authenticated, and that may be gone since: its share was taken then. */
 export const authenticateAgain = (
   parts: Parts,
   call: Call,
   sent: Sent
-): Effect.Effect<AuthenticatedClient, InvalidClient | InvalidRequest | StorageUnavailable> => {
-  const presented = readPresented(call.request.headers.get("authorization"), sent)
-  return Result.isFailure(presented)
-    ? Effect.fail(presented.failure)
-    : Effect.flatMapEager(proofOf(parts, call, presented.success), Effect.fromResult)
+): Effect.Effect<AuthenticatedClient, InvalidClient | InvalidRequest | PortUnavailable | StorageUnavailable> => {
+  const request = requestOf(call, sent)
+  if (Result.isFailure(request)) return Effect.fail(request.failure)
+  const claim = readClaim(parts.clientAuths, request.success)
+  return Result.isFailure(claim)
+    ? Effect.fail(claim.failure)
+    : Effect.flatMapEager(prove(parts, request.success, claim.success), Effect.fromResult)
 }

@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { json, noStore } from "../../http/answer.ts"
 import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
+import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired } from "../../rules/Refusal.ts"
 import { guard } from "../presented/guard.ts"
 
 const companyScopes = ["api"] as const
@@ -23,7 +23,7 @@ const companiesContract = {
   description: "What a product's own API looks like behind the guard.",
   callers: [{ shows: "token", scopes: companyScopes }, { shows: "apiKey" }],
   answers: [{ description: "Some companies.", like: () => json(200, {}, noStore), body: Companies }],
-  faults: [TokenRequired, InvalidToken, InsufficientScope, StorageUnavailable]
+  faults: [TokenRequired, InvalidToken, InsufficientScope, PortUnavailable, StorageUnavailable]
 } as const satisfies Contract
 
 const companies = [
@@ -37,7 +37,7 @@ const needed = { scopes: companyScopes }
 const companiesHandler =
   (parts: Parts): HandlerOf<typeof companiesContract> =>
   (call) =>
-    Effect.mapEager(guard(parts.grants, call.workspace, call.request, needed, call.now), (principal) => {
+    Effect.mapEager(guard(parts, call.workspace, call.request, needed, call.now), (principal) => {
       const as: Companies["as"] =
         principal._tag === "User"
           ? { kind: "user", user: principal.user }

@@ -1,5 +1,4 @@
 import { Effect, Result, Schema } from "effect"
-import { authMethods } from "../../client/Client.ts"
 import type { Known } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
@@ -12,24 +11,22 @@ import {
   type Endpoint,
   type FaultOf,
   type HandlerOf,
-  names,
   type Parts
 } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
-import { InvalidClient, InvalidRequest, InvalidToken, TokenRequired, TooManyRequests } from "../../rules/Refusal.ts"
+import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
 import type { Resource } from "../../rules/Resource.ts"
 import { formatScopes, type Scopes } from "../../rules/Scope.ts"
 import type { WorkspaceId } from "../../workspace/Workspace.ts"
-import { authenticateAgain, authenticateClient, besidesClient, clientFields } from "../clients/authenticateClient.ts"
-import { isBearer, readBearer } from "../presented/guard.ts"
+import { authenticateAgain, authenticateClient, authMetadata, withClientFields } from "../clients/authenticateClient.ts"
+import { keySchemes, type Presentation, type Presented, tokenTypeOf } from "../presented/Presentation.ts"
 
 /** RFC 7662 §2.1. The kind of a token stands in its text, so the hint is taken and not needed. */
 const IntrospectToken = Schema.Struct({
   token: Schema.String.annotate({ description: "An access token, a refresh token or an API key." }),
-  token_type_hint: Schema.optionalKey(Schema.String.annotate({ description: "Not needed." })),
-  ...clientFields
+  token_type_hint: Schema.optionalKey(Schema.String.annotate({ description: "Not needed." }))
 }).annotate({ identifier: "IntrospectToken" })
 
 /** RFC 7662 §2.2. */
@@ -39,7 +36,9 @@ const LiveToken = Schema.Struct({
   sub: Schema.String.annotate({ description: "The person; or the client, or the workspace, that acts for itself." }),
   client_id: Schema.optionalKey(Schema.String.annotate({ description: "An API key has none." })),
   scope: Schema.String,
-  token_type: Schema.optionalKey(Schema.Literal("Bearer").annotate({ description: "A refresh token has none." })),
+  token_type: Schema.optionalKey(
+    Schema.String.annotate({ description: "How it is shown (RFC 6749 §7.1). A refresh token has none." })
+  ),
   exp: Schema.optionalKey(
     Schema.Int.annotate({ description: "In seconds since 1970; left out where it never expires." })
   ),
@@ -67,35 +66,46 @@ export const introspectContract = {
   form: IntrospectToken,
   callers: [{ shows: "apiKey" }, { shows: "clientSecret" }, { shows: "nothing" }],
   answers: [{ description: "What the token is worth now.", like: () => secretJson(200, {}), body: Introspected }],
-  faults: [InvalidRequest, InvalidClient, TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable]
+  faults: [InvalidRequest, InvalidClient, InvalidToken, TooManyRequests, PortUnavailable, StorageUnavailable]
 } as const satisfies Contract
 
-const read = readerOf(besidesClient(introspectContract.form.fields))
+const read = readerOf(introspectContract.form.fields)
 
 /** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
 type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
 
+/** The rows that read a header in which an API key may stand. */
+const keyRows = ({ presentations }: Parts): ReadonlyArray<Presentation> => {
+  const schemes = keySchemes(presentations)
+  return presentations.filter(({ scheme }) => schemes.includes(scheme))
+}
+
 const resourceServer = (
   parts: Parts,
   call: Call,
-  authorization: string
-): Effect.Effect<Asker, TokenRequired | InvalidToken | StorageUnavailable> => {
-  const text = readBearer(authorization)
-  if (Result.isFailure(text)) return Effect.fail(text.failure)
-  return Effect.flatMapEager(
-    parts.grants.check(call.workspace.id, text.success, call.now),
+  presented: Presented
+): Effect.Effect<Asker, InvalidToken | StorageUnavailable> =>
+  Effect.flatMapEager(
+    parts.grants.check(call.workspace.id, presented, call.now),
     (principal): Effect.Effect<Asker, InvalidToken> =>
       principal._tag === "ApiKey"
         ? Effect.succeed({ _tag: "ResourceServer" })
         : Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
   )
-}
 
-const asker = (parts: Parts, call: Call, sent: Sent): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
-  const authorization = call.request.headers.get("authorization")
-  return authorization !== null && authorization !== undefined && isBearer(authorization)
-    ? resourceServer(parts, call, authorization)
-    : Effect.mapEager(authenticateClient(parts, call, sent), (by) => ({ _tag: "Client", client: by.client.id }))
+const askerOf = (
+  parts: Parts,
+  rows: ReadonlyArray<Presentation>,
+  call: Call,
+  sent: Sent
+): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
+  for (const row of rows) {
+    const presented = row.read(call.request, call.workspace.issuer, call.now, parts)
+    if (presented !== undefined) {
+      return Effect.flatMapEager(presented, (shown) => resourceServer(parts, call, shown))
+    }
+  }
+  return Effect.mapEager(authenticateClient(parts, call, sent), (by) => ({ _tag: "Client", client: by.client.id }))
 }
 
 const inactive = { active: false } as const
@@ -157,13 +167,17 @@ const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
  * RFC 7662 §2.2; and for guards in other processes `principal`, which of the three is calling, and `grant`, by which
  * they know it again in the audit stream.
  */
-const describe = (call: Call, facts: Facts): Written<Extract<Introspected, { readonly active: true }>> => ({
+const describe = (
+  call: Call,
+  facts: Facts,
+  tokenType: string
+): Written<Extract<Introspected, { readonly active: true }>> => ({
   active: true,
   iss: call.workspace.issuer,
   sub: facts.subject,
   client_id: facts.client,
   scope: formatScopes(facts.scope),
-  token_type: facts.bearer ? "Bearer" : undefined,
+  token_type: facts.bearer ? tokenType : undefined,
   exp: facts.expiresAt === null ? undefined : seconds(facts.expiresAt),
   aud: facts.resource ?? undefined,
   principal: facts.principal,
@@ -180,13 +194,14 @@ const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
   reason === "client_gone" || reason === "client_disabled" || reason === "unknown"
 
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
-const introspectHandler =
-  (parts: Parts): HandlerOf<typeof introspectContract> =>
-  (call) => {
+const introspectHandler = (parts: Parts): HandlerOf<typeof introspectContract> => {
+  const rows = keyRows(parts)
+  const tokenType = tokenTypeOf(parts.presentations, null)
+  return (call) => {
     const sent = sentForm(call.request)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     return Effect.flatMapEager(
-      asker(parts, call, sent.success),
+      askerOf(parts, rows, call, sent.success),
       (who): ReturnType<HandlerOf<typeof introspectContract>> => {
         const form = read(sent.success)
         if (Result.isFailure(form)) return Effect.fail(form.failure)
@@ -200,7 +215,7 @@ const introspectHandler =
             }
             return who._tag === "Client" && facts.client !== who.client
               ? inactiveAnswer
-              : secretJson(200, describe(call, facts))
+              : secretJson(200, describe(call, facts, tokenType))
           }
         )
         return Effect.catchEager(answered, (fault) => {
@@ -213,15 +228,16 @@ const introspectHandler =
       }
     )
   }
+}
 
 export const introspectEndpoint: Endpoint = {
   path: "/oauth/introspect",
   match: "exact",
-  methods: { POST: bound(introspectContract, introspectHandler) },
+  methods: { POST: bound((parts) => withClientFields(parts, introspectContract), introspectHandler) },
   errors: "oauth",
   cors: false,
   metadata: {
     name: "introspection_endpoint",
-    members: { introspection_endpoint_auth_methods_supported: names(() => authMethods) }
+    members: (parts) => authMetadata(parts, introspectContract, "introspection_endpoint")
   }
 }

@@ -27,7 +27,7 @@ const common = {
 const membersOf = (parts: Parts): ReadonlyArray<readonly [name: string, MetadataMember]> =>
   offeredEndpoints(parts).flatMap(({ metadata, path }) => [
     ...(metadata?.name === undefined ? [] : [[metadata.name, addressMember(path)] as const]),
-    ...Object.entries(metadata?.members ?? {})
+    ...Object.entries(typeof metadata?.members === "function" ? metadata.members(parts) : (metadata?.members ?? {}))
   ])
 
 const addressMember = (path: string): MetadataMember => ({

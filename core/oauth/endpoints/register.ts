@@ -1,6 +1,7 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { type Client, ClientInformation, isKnown } from "../../client/Client.ts"
-import { RegistrationRequest, readRegistration } from "../../client/RegistrationRequest.ts"
+import { secretDigest } from "../../client/ClientSecret.ts"
+import { readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, reregister } from "../../client/register.ts"
 import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
@@ -8,7 +9,15 @@ import { empty, noStore, secretJson } from "../../http/answer.ts"
 import { noteOf, occasionOf } from "../../http/audit.ts"
 import { isJson } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type Fault,
+  type HandlerOf,
+  type Parts
+} from "../../http/Route.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { ClientId, readClientId } from "../../rules/Id.ts"
@@ -24,54 +33,65 @@ import {
 } from "../../rules/Refusal.ts"
 import { digestOf, sameDigest } from "../../rules/Secret.ts"
 import { endpointUrl } from "../../workspace/Workspace.ts"
-import { readBearer } from "../presented/guard.ts"
+import { readBearer } from "../presented/bearer.ts"
 
-const RegisterClient = RegistrationRequest.annotate({
-  identifier: "RegisterClient",
-  description: "RFC 7591 §2. A member that is null or an empty text counts as one that was not sent."
-})
+const registerClientSchema = (parts: Parts) =>
+  Schema.Struct(registrationFields(parts)).annotate({
+    identifier: "RegisterClient",
+    description: "RFC 7591 §2. A member that is null or an empty text counts as one that was not sent."
+  })
 
-/** RFC 7592 §2.2: all of it anew, and whom it is about. */
-const UpdateClient = Schema.Struct({
-  ...RegistrationRequest.fields,
+const updateFields = {
   client_id: Schema.String.annotate({ description: "The one of the address." }),
   client_secret: Schema.optionalKey(Schema.String.annotate({ description: "If it is there, the client's own." }))
-}).annotate({ identifier: "UpdateClient", description: "RFC 7592 §2.2. What is left out is taken back." })
+} as const
+
+/** RFC 7592 §2.2: all of it anew, and whom it is about. */
+const updateClientSchema = (parts: Parts) =>
+  Schema.Struct({ ...registrationFields(parts), ...updateFields }).annotate({
+    identifier: "UpdateClient",
+    description: "RFC 7592 §2.2. What is left out is taken back."
+  })
 
 const Seconds = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** RFC 7591 §3.2.1 and RFC 7592 §3. */
-const RegisteredClient = Schema.Struct({
+const registeredFields = {
   ...ClientInformation.fields,
   client_secret: Schema.optionalKey(Schema.String.annotate({ description: "Shown where it is new, and never again." })),
   client_secret_expires_at: Schema.optionalKey(Seconds.annotate({ description: "0 is never." })),
   registration_client_uri: Schema.String.annotate({ format: "uri" }),
   registration_access_token: Schema.String
-}).annotate({ identifier: "RegisteredClient" })
-type RegisteredClient = typeof RegisteredClient.Type
+} as const
+type RegisteredClient = Schema.Struct<typeof registeredFields>["Type"]
 
-const registered = (status: number, description: string) =>
-  ({ description, like: () => secretJson(status, {}), body: RegisteredClient }) as const
+/** RFC 7591 §3.2.1 and RFC 7592 §3. */
+const registered = (parts: Parts, status: number, description: string) =>
+  ({
+    description,
+    like: () => secretJson(status, {}),
+    body: Schema.Struct({ ...rowMembers(parts), ...registeredFields }).annotate({ identifier: "RegisteredClient" })
+  }) as const
 
-export const registerContract = {
-  id: "registerClient",
-  heading: "Registration",
-  summary: "Register an application",
-  description: "RFC 7591. Whether it takes an initial access token is for the server to say.",
-  json: RegisterClient,
-  callers: [{ shows: "nothing" }, { shows: "initialToken" }],
-  answers: [registered(201, "The client, its secret, and the token that looks after it.")],
-  faults: [
-    InvalidRequest,
-    InvalidClientMetadata,
-    InvalidRedirectUri,
-    RegistrationRefused,
-    TooManyRequests,
-    StorageUnavailable
-  ],
-  // Where registration is closed, the document has no such operation.
-  spares: (fault) => fault._tag === "RegistrationRefused" && fault.reason === "closed"
-} as const satisfies Contract
+export const registerContract = (parts: Parts) =>
+  ({
+    id: "registerClient",
+    heading: "Registration",
+    summary: "Register an application",
+    description: "RFC 7591. Whether it takes an initial access token is for the server to say.",
+    json: registerClientSchema(parts),
+    callers: [{ shows: "nothing" }, { shows: "initialToken" }],
+    answers: [registered(parts, 201, "The client, its secret, and the token that looks after it.")],
+    faults: [
+      InvalidRequest,
+      InvalidClientMetadata,
+      InvalidRedirectUri,
+      RegistrationRefused,
+      TooManyRequests,
+      StorageUnavailable
+    ],
+    // Where registration is closed, the document has no such operation.
+    spares: (fault: Fault) => fault._tag === "RegistrationRefused" && fault.reason === "closed"
+  }) as const satisfies Contract
 
 const own = {
   heading: "Registration",
@@ -79,33 +99,35 @@ const own = {
   callers: [{ shows: "registrationToken" }]
 } as const
 
-const readRegistrationContract = {
-  id: "readClient",
-  summary: "Read a registration",
-  description: "RFC 7592 §2.1.",
-  answers: [registered(200, "The client, without its secret.")],
-  faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
-  ...own
-} as const satisfies Contract
+const readRegistrationContract = (parts: Parts) =>
+  ({
+    id: "readClient",
+    summary: "Read a registration",
+    description: "RFC 7592 §2.1.",
+    answers: [registered(parts, 200, "The client, without its secret.")],
+    faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
+    ...own
+  }) as const satisfies Contract
 
-export const updateRegistrationContract = {
-  id: "updateClient",
-  summary: "Change a registration",
-  description: "RFC 7592 §2.2.",
-  json: UpdateClient,
-  answers: [registered(200, "The client as it is now.")],
-  faults: [
-    TokenRequired,
-    InvalidToken,
-    InvalidRequest,
-    InvalidClientMetadata,
-    InvalidRedirectUri,
-    TooManyRequests,
-    Contended,
-    StorageUnavailable
-  ],
-  ...own
-} as const satisfies Contract
+export const updateRegistrationContract = (parts: Parts) =>
+  ({
+    id: "updateClient",
+    summary: "Change a registration",
+    description: "RFC 7592 §2.2.",
+    json: updateClientSchema(parts),
+    answers: [registered(parts, 200, "The client as it is now.")],
+    faults: [
+      TokenRequired,
+      InvalidToken,
+      InvalidRequest,
+      InvalidClientMetadata,
+      InvalidRedirectUri,
+      TooManyRequests,
+      Contended,
+      StorageUnavailable
+    ],
+    ...own
+  }) as const satisfies Contract
 
 const deleteRegistrationContract = {
   id: "deleteClient",
@@ -122,6 +144,7 @@ const registrationUri = (call: Call, client: Client): string =>
   `${endpointUrl(call.workspace, registerPath)}/${client.id}`
 
 const information = (
+  parts: Parts,
   status: number,
   call: Call,
   client: Client,
@@ -129,35 +152,33 @@ const information = (
   secret: Option.Option<Redacted.Redacted<string>>
 ): HttpResponse =>
   secretJson(status, {
-    ...clientInformation(client),
+    ...clientInformation(parts, client),
     ...(Option.isSome(secret) ? { client_secret: Redacted.value(secret.value) } : {}),
     // RFC 7591 §3.2.1: required where a secret is issued; 0 is never.
-    ...(client.credential._tag === "Secret" ? { client_secret_expires_at: 0 } : {}),
+    ...(secretDigest(client) !== undefined ? { client_secret_expires_at: 0 } : {}),
     registration_client_uri: registrationUri(call, client),
     registration_access_token: Redacted.value(registrationToken)
   } satisfies RegisteredClient)
 
-const readBody = Effect.fnUntraced(function* (call: Call) {
+const readBody = Effect.fnUntraced(function* (parts: Parts, call: Call) {
   if (!isJson(call.request)) {
     const message = "The body has to be application/json."
     return yield* new InvalidRequest({ reason: "wrong_content_type", message })
   }
-  return yield* Effect.fromResult(readRegistration(call.request.body))
+  return yield* Effect.fromResult(readRegistration(parts, call.request.body))
 })
 
 const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
-  Option.map(Result.getSuccess(readBearer(call.request.headers.get("authorization"))), (text) =>
-    Redacted.make(text, { label: "registration token" })
-  )
+  Option.map(readBearer(call.request), (text) => Redacted.make(text, { label: "registration token" }))
 
 /** RFC 7591 §3. */
-const registerHandler = (parts: Parts): HandlerOf<typeof registerContract> =>
+const registerHandler = (parts: Parts): HandlerOf<ReturnType<typeof registerContract>> =>
   Effect.fnUntraced(function* (call) {
     yield* takeOfAddress(parts.limiter, call, allowances.register)
     yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
-    const request = yield* readBody(call)
+    const request = yield* readBody(parts, call)
     const made = yield* registerClient(parts, occasionOf(call), request)
-    return information(201, call, made.client, made.registrationToken, made.secret)
+    return information(parts, 201, call, made.client, made.registrationToken, made.secret)
   })
 
 /** RFC 7592 §2: whoever holds the registration access token may look after the registration, nobody else. */
@@ -175,20 +196,20 @@ const ownClient = Effect.fnUntraced(function* (parts: Parts, call: Call) {
   return { client, token: token.value }
 })
 
-const readRegistrationHandler = (parts: Parts): HandlerOf<typeof readRegistrationContract> =>
+const readRegistrationHandler = (parts: Parts): HandlerOf<ReturnType<typeof readRegistrationContract>> =>
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(parts, call)
-    return information(200, call, client, token, Option.none())
+    return information(parts, 200, call, client, token, Option.none())
   })
 
-const updateRegistrationHandler = (parts: Parts): HandlerOf<typeof updateRegistrationContract> =>
+const updateRegistrationHandler = (parts: Parts): HandlerOf<ReturnType<typeof updateRegistrationContract>> =>
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(parts, call)
-    const request = yield* readBody(call)
+    const request = yield* readBody(parts, call)
     yield* claimsToBe(client, call.request.body)
     const fresh = drawClient(parts.entropy)
     const isOpen = yield* Effect.isSuccess(parts.registration.permit(call.workspace, undefined))
-    const again = (current: Client) => reregister(current, request, parts.policy, fresh, isOpen)
+    const again = (current: Client) => reregister(parts, current, request, parts.policy, fresh, isOpen)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
     yield* Effect.fromResult(again(client))
     const stored = yield* parts.clients.change(call.workspace.id, client.id, (current) =>
@@ -196,12 +217,11 @@ const updateRegistrationHandler = (parts: Parts): HandlerOf<typeof updateRegistr
     )
     if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
     yield* noteOf(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
-    return information(200, call, stored, token, issuedSecret(stored, fresh))
+    return information(parts, 200, call, stored, token, issuedSecret(stored, fresh))
   })
 
-const { client_id: OwnId, client_secret: OwnSecret } = updateRegistrationContract.json.fields
-const readOwnId = Schema.decodeUnknownOption(OwnId)
-const readOwnSecret = Schema.decodeUnknownOption(OwnSecret)
+const readOwnId = Schema.decodeUnknownOption(updateFields.client_id)
+const readOwnSecret = Schema.decodeUnknownOption(updateFields.client_secret)
 
 /** RFC 7592 §2.2: the body names the client that it is for, and a secret in it has to be the client's own. */
 const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidClientMetadata> => {
@@ -211,7 +231,7 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
   if (!Option.contains(readOwnId(members.client_id), client.id))
     return fault("The member client_id is not this client's.")
   if (members.client_secret === undefined || members.client_secret === null) return Effect.void
-  const digest = client.credential._tag === "Secret" ? client.credential.digest : ""
+  const digest = secretDigest(client) ?? ""
   const secret = readOwnSecret(members.client_secret)
   return Option.isSome(secret) && sameDigest(digestOf(secret.value), digest)
     ? Effect.void

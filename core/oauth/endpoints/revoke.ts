@@ -1,19 +1,17 @@
 import { Effect, Schema } from "effect"
-import { authMethods } from "../../client/Client.ts"
 import { secretJson } from "../../http/answer.ts"
 import { noteOf } from "../../http/audit.ts"
 import { readerOf, sentForm } from "../../http/form.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, names, type Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { grantMark } from "../../rules/Id.ts"
-import { Contended, InvalidClient, InvalidRequest, TooManyRequests } from "../../rules/Refusal.ts"
-import { authenticateClient, besidesClient, clientFields } from "../clients/authenticateClient.ts"
+import { Contended, InvalidClient, InvalidRequest, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
+import { authenticateClient, authMetadata, withClientFields } from "../clients/authenticateClient.ts"
 
 /** RFC 7009 §2.1. The kind of a token stands in its text, so the hint is taken and not needed. */
 const RevokeToken = Schema.Struct({
   token: Schema.String.annotate({ description: "A refresh token, which ends its whole grant, or an access token." }),
-  token_type_hint: Schema.optionalKey(Schema.String.annotate({ description: "Not needed." })),
-  ...clientFields
+  token_type_hint: Schema.optionalKey(Schema.String.annotate({ description: "Not needed." }))
 }).annotate({ identifier: "RevokeToken" })
 
 const Revoked = Schema.Record(Schema.String, Schema.Never).annotate({
@@ -29,10 +27,10 @@ export const revokeContract = {
   form: RevokeToken,
   callers: [{ shows: "clientSecret" }, { shows: "nothing" }],
   answers: [{ description: "It is not good any more, or never was.", like: () => secretJson(200, {}), body: Revoked }],
-  faults: [InvalidRequest, InvalidClient, TooManyRequests, Contended, StorageUnavailable]
+  faults: [InvalidRequest, InvalidClient, TooManyRequests, PortUnavailable, Contended, StorageUnavailable]
 } as const satisfies Contract
 
-const read = readerOf(besidesClient(revokeContract.form.fields))
+const read = readerOf(revokeContract.form.fields)
 
 /** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
 const revokeHandler = (parts: Parts): HandlerOf<typeof revokeContract> =>
@@ -50,11 +48,11 @@ const revokeHandler = (parts: Parts): HandlerOf<typeof revokeContract> =>
 export const revokeEndpoint: Endpoint = {
   path: "/oauth/revoke",
   match: "exact",
-  methods: { POST: bound(revokeContract, revokeHandler) },
+  methods: { POST: bound((parts) => withClientFields(parts, revokeContract), revokeHandler) },
   errors: "oauth",
   cors: true,
   metadata: {
     name: "revocation_endpoint",
-    members: { revocation_endpoint_auth_methods_supported: names(() => authMethods) }
+    members: (parts) => authMetadata(parts, revokeContract, "revocation_endpoint")
   }
 }

@@ -1,6 +1,6 @@
 import { Effect, Result, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { authMethods, mayUse } from "../../client/Client.ts"
+import { mayUse } from "../../client/Client.ts"
 import type { Issued } from "../../engine/Grants.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { readerOf, refusedAs, type Sent, sentForm, variantsOf } from "../../http/form.ts"
@@ -25,19 +25,20 @@ import {
   InvalidRequest,
   InvalidScope,
   InvalidTarget,
+  PortUnavailable,
   TooManyRequests,
   UnauthorizedClient,
   UnsupportedGrantType
 } from "../../rules/Refusal.ts"
 import { type Resource, readResource } from "../../rules/Resource.ts"
 import { formatScopes } from "../../rules/Scope.ts"
-import { authenticateClient, besidesClient, clientFields } from "../clients/authenticateClient.ts"
+import { authenticateClient, authMetadata, withClientFields } from "../clients/authenticateClient.ts"
+import { tokenTypeOf } from "../presented/Presentation.ts"
 
 const common = {
   resource: Schema.optionalKey(
     Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the token is to be for." })
-  ),
-  ...clientFields
+  )
 }
 
 const narrower = Schema.optionalKey(
@@ -81,7 +82,7 @@ const OwnAccess = Schema.Struct({
 /** RFC 6749 §5.1. */
 const TokenAnswer = Schema.Struct({
   access_token: Schema.String,
-  token_type: Schema.Literal("Bearer"),
+  token_type: Schema.String.annotate({ description: "How it is shown (RFC 6749 §7.1)." }),
   expires_in: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "Seconds from now." }),
   refresh_token: Schema.optionalKey(Schema.String),
   scope: Schema.String.annotate({ description: "What was granted, which may be less than was asked for." })
@@ -105,6 +106,7 @@ export const tokenContract = {
     UnauthorizedClient,
     UnsupportedGrantType,
     TooManyRequests,
+    PortUnavailable,
     Contended,
     StorageUnavailable
   ]
@@ -115,10 +117,10 @@ const forms = variantsOf(tokenContract.form, "grant_type")
 type GrantType = keyof typeof forms
 
 /** RFC 6749 §5.1: the scope is always told, whether or not it is what was asked for. */
-const tokenAnswer = (issued: Issued): HttpResponse =>
+const tokenAnswer = (parts: Parts, issued: Issued): HttpResponse =>
   secretJson(200, {
     access_token: issued.access,
-    token_type: "Bearer",
+    token_type: tokenTypeOf(parts.presentations, null),
     expires_in: issued.expiresInSeconds,
     refresh_token: issued.refresh,
     scope: formatScopes(issued.scope)
@@ -127,7 +129,7 @@ const tokenAnswer = (issued: Issued): HttpResponse =>
 const resourceOf = (call: Call, text: string | undefined): Result.Result<Resource | null, InvalidTarget> =>
   text === undefined ? Result.succeed(null) : readResource(call.workspace.issuer, text)
 
-const readCode = readerOf(Struct.omit(besidesClient(forms.authorization_code), ["code_verifier"]))
+const readCode = readerOf(Struct.omit(forms.authorization_code, ["code_verifier"]))
 const readVerifier = readerOf(Struct.pick(forms.authorization_code, ["code_verifier"]))
 
 /** RFC 6749 §4.1.3 and RFC 7636 §4.5. */
@@ -150,7 +152,7 @@ const termsOf = (
 ): Result.Result<{ readonly scope: string | undefined; readonly resource: Resource | null }, InvalidTarget> =>
   Result.map(resourceOf(call, form.resource), (resource) => ({ scope: form.scope, resource }))
 
-const readRefresh = readerOf(besidesClient(forms.refresh_token))
+const readRefresh = readerOf(forms.refresh_token)
 
 /** RFC 6749 §6. */
 const refresh = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
@@ -161,7 +163,7 @@ const refresh = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) 
   return parts.grants.refresh(call.workspace.id, by, form.success.refresh_token, terms.success)
 }
 
-const readOwnAccess = readerOf(besidesClient(forms.client_credentials))
+const readOwnAccess = readerOf(forms.client_credentials)
 
 /** RFC 6749 §4.4.2. */
 const clientCredentials = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
@@ -201,7 +203,7 @@ const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: str
       grant: grantMark(tokens.grant)
     } as const
     const entry = { at: call.now, workspace: call.workspace.id, requestId: call.requestId, event }
-    return Effect.mapEager(parts.audit.record(entry), () => tokenAnswer(tokens))
+    return Effect.mapEager(parts.audit.record(entry), () => tokenAnswer(parts, tokens))
   })
 }
 
@@ -225,14 +227,14 @@ const tokenHandler =
 export const tokenEndpoint: Endpoint = {
   path: "/oauth/token",
   match: "exact",
-  methods: { POST: bound(tokenContract, tokenHandler) },
+  methods: { POST: bound((parts) => withClientFields(parts, tokenContract), tokenHandler) },
   errors: "oauth",
   cors: true,
   metadata: {
     name: "token_endpoint",
-    members: {
+    members: (parts) => ({
       grant_types_supported: names(() => Object.keys(forms)),
-      token_endpoint_auth_methods_supported: names(() => authMethods)
-    }
+      ...authMetadata(parts, tokenContract, "token_endpoint")
+    })
   }
 }

@@ -2,7 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import { secretJson } from "../../http/answer.ts"
 import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
+import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired } from "../../rules/Refusal.ts"
 import { guard } from "../presented/guard.ts"
 
 const profileScopes = ["profile"] as const
@@ -22,7 +22,7 @@ const userinfo = {
   description: "The profile of the person; a token without one has none to show.",
   callers: [{ shows: "token", scopes: profileScopes }],
   answers: [{ description: "The person.", like: () => secretJson(200, {}), body: Person }],
-  faults: [TokenRequired, InvalidToken, InsufficientScope, StorageUnavailable]
+  faults: [TokenRequired, InvalidToken, InsufficientScope, PortUnavailable, StorageUnavailable]
 } as const
 
 const userinfoContract = { id: "userinfo", ...userinfo } as const satisfies Contract
@@ -33,7 +33,7 @@ const needs = { scopes: profileScopes }
 /** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
 const userinfoHandler = (parts: Parts): HandlerOf<typeof userinfoContract> =>
   Effect.fnUntracedEager(function* (call) {
-    const principal = yield* guard(parts.grants, call.workspace, call.request, needs, call.now)
+    const principal = yield* guard(parts, call.workspace, call.request, needs, call.now)
     if (principal._tag !== "User") return yield* new InsufficientScope({ needed: needs.scopes })
     const profile = yield* parts.owner.profile(call.workspace, principal.user)
     if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })

@@ -2,13 +2,12 @@ import { Effect, Result } from "effect"
 import type { Grants } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import type { HttpRequest } from "../../http/Http.ts"
-import type { StorageUnavailable } from "../../ports/Storage.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
 import { covers, isResourcePath } from "../../rules/Resource.ts"
 import { isScopeName, isWithin } from "../../rules/Scope.ts"
-import { isBearerToken } from "../../rules/Secret.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
+import type { Presentation, PresentationFault, PresentationPorts, Presented } from "./Presentation.ts"
 
 /** What a protected resource asks of whoever calls it. */
 export interface Needs {
@@ -40,34 +39,27 @@ export const faultOfNeeds = (needs: Needs | null | undefined): NeedsFault | unde
   return resource === undefined || isResourcePath(resource) ? undefined : badResource
 }
 
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x09
-
-/** Most have none, and `trim` looks for every kind of space that there is. */
-const withoutSpaces = (text: string): string =>
-  isSpace(text.charCodeAt(0)) || isSpace(text.charCodeAt(text.length - 1)) ? text.trim() : text
-
-/** RFC 9110 §11.1: the scheme's name is the same in whatever case. */
-export const isBearer = (authorization: string): boolean =>
-  authorization.startsWith("Bearer ") || authorization.slice(0, 7).toLowerCase() === "bearer "
-
-/** RFC 6750 §2.1: the token comes in the header, and nowhere else. */
-export const readBearer = (
-  authorization: string | null | undefined
-): Result.Result<string, TokenRequired | InvalidToken> => {
-  if (authorization === null || authorization === undefined || authorization === "") {
-    return Result.fail(new TokenRequired())
+/** RFC 6750 §2, RFC 9449 §7: what a request shows, by the first row that reads it. */
+export const readPresented = (
+  presentations: ReadonlyArray<Presentation>,
+  request: HttpRequest,
+  base: string,
+  now: Instant,
+  ports: PresentationPorts
+): Effect.Effect<Presented, TokenRequired | PresentationFault> => {
+  for (const row of presentations) {
+    const presented = row.read(request, base, now, ports)
+    if (presented !== undefined) return presented
   }
-  if (!isBearer(authorization)) return Result.fail(new TokenRequired())
-  const text = withoutSpaces(authorization.slice(7))
-  return isBearerToken(text) ? Result.succeed(text) : Result.fail(new InvalidToken({ reason: "malformed" }))
+  return Effect.fail(new TokenRequired())
 }
 
 /** The path is put behind the origin, never resolved against it: two slashes at its start are no other host. */
 const isFor = (resource: string | null, path: string, base: string): boolean =>
   resource === null || covers(resource, new URL(new URL(base).origin + path).href)
 
-/** `base`: an address on the host where the path is. */
-export const admit = <P extends { readonly resource: string | null; readonly scope: ReadonlyArray<string> }>(
+/** Whether a caller's token is for this place and reaches as far as is needed. `base`: an address on the path's host. */
+export const checkReach = <P extends { readonly resource: string | null; readonly scope: ReadonlyArray<string> }>(
   base: string,
   path: string,
   needs: Needs,
@@ -81,19 +73,25 @@ export const admit = <P extends { readonly resource: string | null; readonly sco
     : Result.fail(new InsufficientScope({ needed: needs.scopes }))
 }
 
-/** RFC 6750: whoever calls, if what they bear is good for this place and these scopes. */
+/** What a guard is made of. */
+export interface GuardParts extends PresentationPorts {
+  readonly grants: Grants
+  readonly presentations: ReadonlyArray<Presentation>
+}
+
+/** RFC 6750 §3: the caller, if what it shows is good for this place and these scopes. */
 export const guard = (
-  grants: Grants,
+  parts: GuardParts,
   workspace: Workspace,
   request: HttpRequest,
   needs: Needs,
-  now?: Instant
-): Effect.Effect<Principal, TokenRequired | InvalidToken | InsufficientScope | StorageUnavailable> => {
-  const text = readBearer(request.headers.get("authorization"))
-  return Result.isFailure(text)
-    ? Effect.fail(text.failure)
-    : Effect.flatMapEager(grants.check(workspace.id, text.success, now), (principal) => {
-        const admitted = admit(workspace.issuer, request.path, needs, principal)
-        return Result.isSuccess(admitted) ? Effect.succeed(admitted.success) : Effect.fail(admitted.failure)
+  now: Instant
+): Effect.Effect<Principal, TokenRequired | InsufficientScope | PresentationFault> =>
+  Effect.flatMapEager(
+    readPresented(parts.presentations, request, workspace.issuer, now, parts),
+    (presented): Effect.Effect<Principal, InsufficientScope | PresentationFault> =>
+      Effect.flatMapEager(parts.grants.check(workspace.id, presented, now), (principal) => {
+        const reached = checkReach(workspace.issuer, request.path, needs, principal)
+        return Result.isSuccess(reached) ? Effect.succeed(reached.success) : Effect.fail(reached.failure)
       })
-}
+  )

@@ -1,0 +1,190 @@
+import { Effect, Option, Result, Schema } from "effect"
+import { type AuthenticatedClient, authenticate } from "../../client/authenticate.ts"
+import type { Client, StoredCredential } from "../../client/Client.ts"
+import type { RegistrationRequest } from "../../client/RegistrationRequest.ts"
+import type { Fields, Sent } from "../../http/form.ts"
+import type { HttpRequest } from "../../http/Http.ts"
+import type { ClientKeys } from "../../ports/ClientKeys.ts"
+import type { Documents } from "../../ports/Documents.ts"
+import type { Signatures } from "../../ports/Signatures.ts"
+import type { StorageUnavailable } from "../../ports/Storage.ts"
+import type { ClientId } from "../../rules/Id.ts"
+import type { Instant } from "../../rules/Instant.ts"
+import type { InvalidClient, InvalidClientMetadata, InvalidRequest, PortUnavailable } from "../../rules/Refusal.ts"
+import type { Credential } from "../../rules/Secret.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
+
+/** A request to an endpoint that clients authenticate at. */
+export interface AuthRequest {
+  readonly call: {
+    readonly request: HttpRequest
+    readonly workspace: Workspace
+    /** The endpoint's path below the issuer. */
+    readonly endpoint: string
+    readonly now: Instant
+  }
+  readonly sent: Sent
+  /** The Authorization header; empty where there is none. */
+  readonly authorization: string
+  /** RFC 6749 §2.3.1: the body's `client_id`. */
+  readonly named: ClientId | undefined
+}
+
+/** What a row may ask beyond the request. Where the host composed no adapter, each answers that there is none. */
+export interface AuthPorts {
+  readonly signatures: Signatures["Service"]
+  readonly clientKeys: ClientKeys["Service"]
+  readonly documents: Documents["Service"]
+}
+
+/** What a request shows of one method; at the least, whose it says that it is. */
+export interface Shown {
+  readonly id: ClientId
+}
+
+type Read<S> = Result.Result<S, InvalidClient | InvalidRequest>
+
+/** Why a proof failed, or could not be checked, which says nothing about the client. */
+export type ProofFault = InvalidClient | PortUnavailable | StorageUnavailable
+
+type Members = Readonly<Record<string, unknown>>
+
+/** One method of client authentication (RFC 6749 §2.3), as a file of this folder writes it. */
+export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential> {
+  /** Its `token_endpoint_auth_method` (RFC 7591 §2). */
+  readonly name: string
+  /** `false`: a request only names its client, which counts where it shows nothing of a method that proves. */
+  readonly proves: boolean
+  /** The scheme of the Authorization header that it owns. */
+  readonly scheme?: string
+  /** The parameters of the body that it owns, beside `client_id`. */
+  readonly fields: Fields
+  /** `undefined`: the request shows nothing of this method. Two rows that are shown at once are `invalid_request`. */
+  readonly shown: (request: AuthRequest) => Read<S> | undefined
+  /** What the client's record keeps: plain JSON. Rows may share it, and then a client may use either. */
+  readonly stored: Schema.Decoder<Stored>
+  /** The members of a registration that it reads, beside those of every client. */
+  readonly members?: Schema.Struct.Fields
+  /** `drawn`: a fresh secret, which it may hand out. `kept`: what a registration that is changed had by then. */
+  readonly register: (
+    request: RegistrationRequest & Members,
+    drawn: Credential,
+    kept: Stored | undefined
+  ) => Result.Result<Stored, InvalidClientMetadata>
+  /** RFC 7591 §3.2.1: what of it the client is told as registered. */
+  readonly told?: (stored: Stored) => Members
+  /**
+   * Succeeds where what was shown holds. `stored` is undefined where no such client may use the method: the same steps
+   * are taken then, and what comes of them is not told. A row that waits for nothing answers with a finished effect.
+   */
+  readonly prove: (
+    shown: S,
+    stored: Stored | undefined,
+    request: AuthRequest,
+    ports: AuthPorts
+  ) => Effect.Effect<void, ProofFault>
+  /** RFC 8414 §2: more lists, each without its endpoint's prefix: `auth_signing_alg_values_supported`. */
+  readonly metadata?: Readonly<Record<string, ReadonlyArray<string>>>
+}
+
+/** What a request shows of one row. */
+export interface Claim {
+  readonly id: ClientId
+  /** Held against the client as it stands; never fails with what is for the client to know. */
+  readonly prove: (
+    client: Client | undefined,
+    request: AuthRequest,
+    ports: AuthPorts
+  ) => Effect.Effect<Result.Result<AuthenticatedClient, ProofFault>>
+}
+
+/** A row of the table of client authentications. What it shows and stores is its own affair. */
+export interface ClientAuth
+  extends Pick<
+    ClientAuthRow<Shown, StoredCredential>,
+    "name" | "proves" | "scheme" | "fields" | "members" | "metadata"
+  > {
+  readonly claim: (request: AuthRequest) => Read<Claim> | undefined
+  /** `kept`: the client's credential so far. */
+  readonly register: (
+    request: RegistrationRequest & Members,
+    drawn: Credential,
+    kept: StoredCredential | undefined
+  ) => Result.Result<StoredCredential, InvalidClientMetadata>
+  readonly told: (credential: StoredCredential) => Members
+}
+
+type StoredReader<Stored> = (credential: StoredCredential) => Stored | undefined
+
+/** Credentials are immutable and stay with their client, so each is decoded once. */
+const readerOf = <Stored>(schema: Schema.Decoder<Stored>): StoredReader<Stored> => {
+  const decode = Schema.decodeUnknownOption(schema)
+  const known = new WeakMap<StoredCredential, Option.Option<Stored>>()
+  return (credential) => {
+    const before = known.get(credential)
+    if (before !== undefined) return Option.getOrUndefined(before)
+    const read = decode(credential)
+    known.set(credential, read)
+    return Option.getOrUndefined(read)
+  }
+}
+
+/** A class, so that no request makes closures. */
+class ShownClaim<S extends Shown, Stored extends StoredCredential> implements Claim {
+  readonly row: ClientAuthRow<S, Stored>
+  readonly read: StoredReader<Stored>
+  readonly shown: S
+
+  constructor(row: ClientAuthRow<S, Stored>, read: StoredReader<Stored>, shown: S) {
+    this.row = row
+    this.read = read
+    this.shown = shown
+  }
+
+  get id(): ClientId {
+    return this.shown.id
+  }
+
+  prove(client: Client | undefined, request: AuthRequest, ports: AuthPorts) {
+    const stored = client === undefined ? undefined : this.read(client.credential)
+    const triedHeader = request.authorization !== ""
+    return Effect.mapEager(
+      Effect.matchEager(this.row.prove(this.shown, stored, request, ports), held),
+      (proved): Result.Result<AuthenticatedClient, ProofFault> =>
+        authenticate(client, stored !== undefined, proved, triedHeader)
+    )
+  }
+}
+
+const held = {
+  onSuccess: (): Result.Result<void, ProofFault> => Result.void,
+  onFailure: (fault: ProofFault): Result.Result<void, ProofFault> => Result.fail(fault)
+}
+
+/** Makes a row of the table, which has rows of all kinds, out of one that says what it shows and stores. */
+export const clientAuth = <S extends Shown, Stored extends StoredCredential>(
+  row: ClientAuthRow<S, Stored>
+): ClientAuth => {
+  const read = readerOf(row.stored)
+  const { fields, members, metadata, name, proves, scheme, told } = row
+  return {
+    name,
+    proves,
+    fields,
+    ...(scheme === undefined ? {} : { scheme }),
+    ...(members === undefined ? {} : { members }),
+    ...(metadata === undefined ? {} : { metadata }),
+    claim: (request) => {
+      const shown = row.shown(request)
+      if (shown === undefined) return undefined
+      return Result.isFailure(shown)
+        ? Result.fail(shown.failure)
+        : Result.succeed(new ShownClaim(row, read, shown.success))
+    },
+    register: (request, drawn, kept) => row.register(request, drawn, kept === undefined ? undefined : read(kept)),
+    told: (credential) => {
+      const stored = read(credential)
+      return stored === undefined || told === undefined ? {} : told(stored)
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import { Effect, Option, Result, Schema } from "effect"
+import { Base64 } from "effect/encoding"
+import { registerSecret, StoredSecret } from "../../client/ClientSecret.ts"
+import { asItCame, formDecoded } from "../../http/form.ts"
+import { readClientId } from "../../rules/Id.ts"
+import { InvalidClient, InvalidRequest } from "../../rules/Refusal.ts"
+import { type Digest, digestOf, hashOf, isDigestOf } from "../../rules/Secret.ts"
+import { clientAuth, type ProofFault, type Shown } from "./ClientAuth.ts"
+import { StoredPublic } from "./none.ts"
+
+/** What the header shows. A secret's text goes no further than where it was read. */
+interface ShownBasic extends Shown {
+  /** `undefined`: the empty one, by which a public client names itself. */
+  readonly hash: Uint8Array | undefined
+}
+
+/** Compared against where there is no client, so that an unknown id takes the same steps as a wrong secret. */
+const nobody: Digest = digestOf("")
+
+const holds: Effect.Effect<void, ProofFault> = Effect.void
+
+/** RFC 6749 §2.3.1, whichever way the secret came. */
+export const proveSecret = (
+  hash: Uint8Array,
+  stored: StoredSecret | undefined,
+  triedHeader: boolean
+): Effect.Effect<void, ProofFault> =>
+  isDigestOf(hash, stored?.digest ?? nobody)
+    ? holds
+    : Effect.fail(new InvalidClient({ reason: "bad_secret", triedHeader }))
+
+const wrongMethod = Effect.fail(new InvalidClient({ reason: "wrong_method", triedHeader: true }))
+
+const utf8 = new TextDecoder()
+
+/** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
+const formDecode = (text: string): Option.Option<string> => {
+  try {
+    return Option.some(formDecoded(text))
+  } catch {
+    return Option.none()
+  }
+}
+
+const unreadable = Result.fail(new InvalidClient({ reason: "unreadable", triedHeader: true }))
+
+const readBasic = (header: string): Result.Result<{ readonly id: string; readonly secret: string }, InvalidClient> => {
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1]
+  if (encoded === undefined) return unreadable
+  const decoded = Base64.decode(encoded)
+  if (Result.isFailure(decoded)) return unreadable
+  const text = utf8.decode(decoded.success)
+  const colon = text.indexOf(":")
+  if (colon < 0) return unreadable
+  const id = formDecode(text.slice(0, colon))
+  const secret = formDecode(text.slice(colon + 1))
+  return Option.isSome(id) && Option.isSome(secret)
+    ? Result.succeed({ id: id.value, secret: secret.value })
+    : unreadable
+}
+
+const isBasic = (authorization: string): boolean => /^basic(?: |$)/i.test(authorization)
+
+/**
+ * RFC 6749 §2.3.1: id and secret by HTTP Basic. The body may name the same client. A client without a secret may send an
+ * empty one.
+ */
+export const secretBasic = clientAuth<ShownBasic, StoredSecret | StoredPublic>({
+  name: "client_secret_basic",
+  proves: true,
+  scheme: "Basic",
+  fields: {},
+  shown: ({ authorization, sent }) => {
+    if (authorization === "" || !isBasic(authorization)) return undefined
+    const basic = readBasic(authorization)
+    if (Result.isFailure(basic)) return Result.fail(basic.failure)
+    const named = asItCame(sent, "client_id")
+    if (named !== undefined && named !== basic.success.id) {
+      const message = "The client_id of the body is not the one of the header."
+      return Result.fail(new InvalidRequest({ reason: "two_client_ids", message }))
+    }
+    const id = readClientId(basic.success.id)
+    return Option.isNone(id)
+      ? Result.fail(new InvalidClient({ reason: "unknown", triedHeader: true }))
+      : Result.succeed({ id: id.value, hash: basic.success.secret === "" ? undefined : hashOf(basic.success.secret) })
+  },
+  stored: Schema.Union([StoredSecret, StoredPublic]),
+  register: (_, drawn, kept) =>
+    Result.succeed(registerSecret("client_secret_basic", drawn, kept?._tag === "Secret" ? kept : undefined)),
+  prove: ({ hash }, stored) => {
+    if (hash === undefined) return stored?._tag === "Public" ? holds : wrongMethod
+    return stored?._tag === "Public" ? wrongMethod : proveSecret(hash, stored, true)
+  }
+})

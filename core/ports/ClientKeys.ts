@@ -1,0 +1,41 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import type { ClientId } from "../rules/Id.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { PublicKey } from "./Signatures.ts"
+
+/**
+ * The public keys that a client signs with: registered with it (`jwks`), or at an address that it registered
+ * (`jwks_uri`). A server whose clients sign nothing has no adapter: composing one is not asked of its host. A row of
+ * client authentications finds the port as `ports.clientKeys`, beside the request that it judges.
+ */
+
+/** RFC 7591 §2: one of the two, never both. */
+export type KeySource =
+  | { readonly _tag: "Registered"; readonly keys: ReadonlyArray<PublicKey> }
+  | { readonly _tag: "Fetched"; readonly jwksUri: string }
+
+export class KeysFault extends Schema.TaggedError<KeysFault>()("KeysFault", {
+  /** `unreachable`: nothing is known about the client, so it is no failed authentication. */
+  reason: Schema.Literals(["no_adapter", "unreachable", "malformed"])
+}) {}
+
+export class ClientKeys extends Context.Service<
+  ClientKeys,
+  {
+    /**
+     * The keys that may have made a signature: that of this `kid`, or all where the signature names none. A `kid` that is
+     * not known makes an adapter fetch the keys again, once in a while.
+     */
+    readonly find: (
+      of: { readonly workspace: WorkspaceId; readonly client: ClientId },
+      source: KeySource,
+      kid: string | undefined
+    ) => Effect.Effect<ReadonlyArray<PublicKey>, KeysFault>
+  }
+>()("tessera/core/ports/ClientKeys") {
+  /** A server without an adapter. */
+  static readonly none: ClientKeys["Service"] = {
+    find: () => Effect.fail(new KeysFault({ reason: "no_adapter" }))
+  }
+  static readonly layerNone = Layer.succeed(ClientKeys, ClientKeys.none)
+}

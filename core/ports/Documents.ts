@@ -1,0 +1,54 @@
+import { Context, Effect, Layer, Schema } from "effect"
+import type { Instant, Millis } from "../rules/Instant.ts"
+
+/**
+ * The one way out to the network: documents at addresses that strangers name, so an adapter refuses every address of a
+ * private network, follows no redirect and sends no credentials. A server that fetches nothing has no adapter: composing
+ * one is not asked of its host. A row of client authentications finds the port as `ports.documents`.
+ */
+
+export interface DocumentLimits {
+  /** Bytes: a longer body is not read to its end. */
+  readonly longest: number
+  /** For name, connection, answer and body together. */
+  readonly within: Millis
+  /** The bounds of an answer's own `Cache-Control`. */
+  readonly freshFor: { readonly least: Millis; readonly most: Millis }
+}
+
+export interface Document {
+  readonly body: string
+  readonly fetchedAt: Instant
+  /** By its own `Cache-Control`, within the limits. A failure is never kept. */
+  readonly freshUntil: Instant
+}
+
+export class DocumentFault extends Schema.TaggedError<DocumentFault>()("DocumentFault", {
+  /** `busy`: the host, or the server, has as many fetches under way as there may be. */
+  reason: Schema.Literals([
+    "no_adapter",
+    "bad_address",
+    "address_refused",
+    "unreachable",
+    "timed_out",
+    "status",
+    "redirected",
+    "not_json",
+    "too_long",
+    "busy"
+  ])
+}) {}
+
+export class Documents extends Context.Service<
+  Documents,
+  {
+    /** One fetch for all who wait for the same address; a kept document that is fresh needs none. */
+    readonly fetch: (address: string, limits: DocumentLimits) => Effect.Effect<Document, DocumentFault>
+  }
+>()("tessera/core/ports/Documents") {
+  /** A server without an adapter. */
+  static readonly none: Documents["Service"] = {
+    fetch: () => Effect.fail(new DocumentFault({ reason: "no_adapter" }))
+  }
+  static readonly layerNone = Layer.succeed(Documents, Documents.none)
+}

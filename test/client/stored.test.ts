@@ -1,0 +1,75 @@
+import { describe, expect, test } from "bun:test"
+import { Result } from "effect"
+import { authMethodOf, type Client, isPublic } from "../../core/client/Client.ts"
+import { register, reregister } from "../../core/client/register.ts"
+import { clientKind, decodeBody, encodeBody } from "../../core/engine/Records.ts"
+import { clientAuths } from "../../core/oauth/clients/table.ts"
+import type { Json } from "../../core/ports/Storage.ts"
+import { ClientId, GrantId } from "../../core/rules/Id.ts"
+import { client, policy, t0 } from "../grant/given.ts"
+
+const tables = { clientAuths: new Map(clientAuths.map((row) => [row.name, row])) }
+const fresh = {
+  id: ClientId.make("i".repeat(22)),
+  workspaceGrant: GrantId.make("w".repeat(22)),
+  secret: new Uint8Array(30).fill(1),
+  registration: new Uint8Array(30).fill(2)
+}
+const asked = { redirect_uris: ["https://app.example/cb"], client_name: "App" }
+
+/** What stands in the store. */
+const written = (of: Client) => JSON.stringify(encodeBody(clientKind, of, "add"))
+const readBack = (body: string) => Result.getOrThrow(decodeBody(clientKind)(JSON.parse(body) as Json)).value
+const credentialIn = (body: string) => /"credential":(\{[^}]*\})/.exec(body)?.[1]
+
+const digest = "OShF4PS1qb4nnjCL-MNfT-qTsF4cJOxDb5lLNY5iEmk"
+const basic = `{"_tag":"Secret","method":"client_secret_basic","digest":"${digest}"}`
+const post = `{"_tag":"Secret","method":"client_secret_post","digest":"${digest}"}`
+const open = '{"_tag":"Public"}'
+
+/** As releases before the tables wrote them: an older one reads what this one writes, in a rolling upgrade. */
+const before = [
+  ["client_secret_basic", basic],
+  ["client_secret_post", post],
+  ["none", open]
+] as const
+
+describe("the credential in a client's record", () => {
+  test("is written as it always was", () => {
+    for (const [token_endpoint_auth_method, credential] of before) {
+      const request = { ...asked, token_endpoint_auth_method }
+      const made = Result.getOrThrow(register(tables, request, policy, t0, fresh, "itself")).client
+      expect(credentialIn(written(made))).toBe(credential)
+      expect(written(made)).toEndWith(`"disabled":false,"_v":1,"_by":"add"}`)
+      expect(written(readBack(written(made)))).toBe(written(made))
+      expect(authMethodOf(made)).toBe(token_endpoint_auth_method)
+      expect(isPublic(made)).toBe(token_endpoint_auth_method === "none")
+    }
+  })
+
+  test("keeps its secret where the client is registered anew, and gets one where it had none", () => {
+    const later = { ...fresh, secret: new Uint8Array(30).fill(3) }
+    for (const [from] of before) {
+      const made = Result.getOrThrow(
+        register(tables, { ...asked, token_endpoint_auth_method: from }, policy, t0, fresh, "itself")
+      ).client
+      for (const [to, credential] of before) {
+        const request = { ...asked, token_endpoint_auth_method: to }
+        const drawn = from === "none" ? fresh : later
+        const again = Result.getOrThrow(reregister(tables, made, request, policy, drawn, true)).client
+        // JSON's members have no order that a reader knows.
+        expect(JSON.parse(credentialIn(written(again)) ?? "")).toEqual(JSON.parse(credential))
+      }
+    }
+  })
+
+  test("of a method that this release does not know stays as it is", () => {
+    const later = client({
+      credential: { _tag: "Keys", method: "later_method", keys: [{ kty: "OKP", x: ["y", null] }] }
+    })
+    const kept = readBack(written(later))
+    expect(kept).toEqual(later)
+    expect(written({ ...kept, disabled: true })).toBe(written({ ...later, disabled: true }))
+    expect([authMethodOf(kept), isPublic(kept)]).toEqual(["later_method", false])
+  })
+})
