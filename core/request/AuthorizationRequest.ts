@@ -90,8 +90,7 @@ export type Outcome =
 type Decided = Decision<Outcome, UntrustedRequest | ForgedForm, AuthorizationRequest>
 
 /** RFC 7636 §4.3, RFC 9700 §2.1.1: a client that cannot prove itself otherwise needs a challenge. */
-export const needsChallenge = (client: Client, policy: Policy): boolean =>
-  policy.requirePkce || isPublic(client)
+export const needsChallenge = (client: Client, policy: Policy): boolean => policy.requirePkce || isPublic(client)
 
 export const challengeRequired = new InvalidRequest({
   reason: "challenge_required",

@@ -1,8 +1,11 @@
 import { Schema } from "effect"
-import { Client as ClientSchema } from "../client/Client.ts"
+import { Client as ClientSchema, type StoredCredential } from "../client/Client.ts"
+import { StoredSecret } from "../client/ClientSecret.ts"
 import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
 import { Grant as GrantSchema } from "../grant/Grant.ts"
 import type { Principal } from "../grant/Principal.ts"
+import { StoredPublic } from "../oauth/clients/none.ts"
+import { clientAuths } from "../oauth/clients/table.ts"
 import { ClientId, GrantId, UserId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import { type CodeChallenge, CodeVerifier } from "../rules/Pkce.ts"
@@ -139,7 +142,7 @@ export const malformedVerifier: Arbitrary<string> = oneOf(
 export const clientMetadata: Arbitrary<RegistrationRequest> = map(
   all([
     array(redirectUri, { minLength: 1, maxLength: 3 }),
-    ofSchema(Schema.Literals(["none", "client_secret_post", "client_secret_basic"])),
+    ofSchema(Schema.Literals(clientAuths.map(({ name }) => name))),
     ofSchema(Schema.Literals([0, 1, 2])),
     word(/^[A-Za-z0-9 ]{1,30}$/)
   ]),
@@ -174,10 +177,17 @@ export const hostileClientMetadata: Arbitrary<string> = oneOf(
   map(label, () => "")
 )
 
+/** What a client's record keeps of its method; of one that no row knows too. */
+const credential: Arbitrary<StoredCredential> = oneOf<StoredCredential>(
+  ofSchema(StoredPublic),
+  ofSchema(StoredSecret),
+  map(all([label, word(/^[a-z_]{1,20}$/)]), ([keys, method]) => ({ _tag: "Keys", method, keys: [{ kid: keys }] }))
+)
+
 /** A record of a registered client. */
 export const client: Arbitrary<typeof ClientSchema.Type> = map(
-  all([ofSchema(ClientSchema), array(redirectUri, { maxLength: 3 })]),
-  ([value, redirectUris]) => ({ ...value, redirectUris })
+  all([ofSchema(ClientSchema), array(redirectUri, { maxLength: 3 }), credential]),
+  ([value, redirectUris, kept]) => ({ ...value, redirectUris, credential: kept })
 )
 
 /** A grant in any phase. */

@@ -3,14 +3,19 @@ import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Endpoint } from "../../core/http/Route.ts"
+import type { ClientAuth } from "../../core/oauth/clients/ClientAuth.ts"
+import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import type { Needs } from "../../core/oauth/presented/guard.ts"
+import type { Presentation } from "../../core/oauth/presented/Presentation.ts"
+import { presentations } from "../../core/oauth/presented/table.ts"
 import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { type Profile, ResourceOwner, type SignedIn } from "../../core/ports/ResourceOwner.ts"
+import { Signatures } from "../../core/ports/Signatures.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { UserId } from "../../core/rules/Id.ts"
@@ -38,6 +43,9 @@ export interface WorldOptions {
   readonly registration?: Layer.Layer<RegistrationPolicy>
   /** A host's own endpoints, before the protocol's. */
   readonly endpoints?: ReadonlyArray<Endpoint>
+  readonly clientAuths?: ReadonlyArray<ClientAuth>
+  readonly presentations?: ReadonlyArray<Presentation>
+  readonly signatures?: Signatures["Service"]
   readonly limiter?: Layer.Layer<Limiter>
   readonly pages?: Layer.Layer<Pages>
   readonly seed?: string
@@ -125,10 +133,16 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     options.registration ?? RegistrationPolicy.layerOpen,
     options.pages ?? Pages.layer(),
     options.limiter ?? Limiter.layerNone,
-    workspacesOf(options)
+    workspacesOf(options),
+    options.signatures === undefined ? Layer.empty : Layer.succeed(Signatures, options.signatures)
   )
   const policy = { ...standardPolicy, ...options.policy }
-  const tessera = Tessera.layer({ policy, endpoints: [...(options.endpoints ?? []), ...endpoints] })
+  const tessera = Tessera.layer({
+    policy,
+    endpoints: [...(options.endpoints ?? []), ...endpoints],
+    clientAuths: options.clientAuths ?? clientAuths,
+    presentations: options.presentations ?? presentations
+  })
 
   const program = Effect.gen(function* () {
     yield* TestClock.setTime(t0)

@@ -5,7 +5,7 @@ import type { Scope } from "./State.ts"
 export type Expectation =
   /** An OAuth error as JSON. */
   | { readonly _tag: "Refused"; readonly status: ReadonlyArray<number>; readonly error: ReadonlyArray<string> }
-  | { readonly _tag: "Registered"; readonly isPublic: boolean; readonly grants: ReadonlyArray<string> }
+  | { readonly _tag: "Registered"; readonly hasSecret: boolean; readonly grants: ReadonlyArray<string> }
   | { readonly _tag: "ConsentPage" }
   /** Something readable, and no redirect. */
   | { readonly _tag: "Page" }

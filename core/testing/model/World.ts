@@ -1,3 +1,5 @@
+import type { ClientMethod } from "../script/ClientMethod.ts"
+
 /** The settings that a system is started with, as far as its answers depend on them. Times are in milliseconds. */
 export interface World {
   /** What the system's own randomness and scheduling start from. */
@@ -15,6 +17,8 @@ export interface World {
   readonly requirePkce: boolean
   /** Which clients may act for the workspace itself. */
   readonly workspaceAccess: "registered" | "owner"
+  /** The methods of client authentication that the system has beside those with a secret, and `none`. */
+  readonly methods: ReadonlyArray<ClientMethod>
 }
 
 export type WorkspaceNumber = 0 | 1
@@ -35,7 +39,8 @@ export const defaultWorld: World = {
   refreshMaxTtl: 180 * day,
   refreshGrace: minute,
   requirePkce: false,
-  workspaceAccess: "registered"
+  workspaceAccess: "registered",
+  methods: []
 }
 
 /** Settings under which different boundaries lie near each other. */

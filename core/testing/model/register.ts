@@ -50,9 +50,11 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
     gives: ({ state, command, world }) => {
       const grants = grantsOf(command.kind, world)
       const isPublic = command.kind === "public"
+      const own = world.methods.find(({ name }) => command.kind === `by ${name}`)
+      const hasSecret = own?.issuesSecret ?? !isPublic
       return [
         {
-          expect: { _tag: "Registered", isPublic, grants },
+          expect: { _tag: "Registered", hasSecret, grants },
           next: withClient(state, {
             ref: command.id,
             workspace: command.workspace,

@@ -31,7 +31,7 @@ const html = (status: number, body: string): HttpResponse => ({
 const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse | null => {
   switch (expect._tag) {
     case "Registered": {
-      const secret = expect.isPublic ? {} : { client_secret: `secret-${step.id}` }
+      const secret = expect.hasSecret ? { client_secret: `secret-${step.id}` } : {}
       return json(201, {
         client_id: `client-${step.id}`,
         ...secret,

@@ -11,7 +11,7 @@ import { Storage } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
 import { UserId } from "../../rules/Id.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
-import { makeTessera } from "../../Tessera.ts"
+import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
 import { drawFrom } from "../Draw.ts"
@@ -78,7 +78,10 @@ const killed: HttpResponse = { status: 503, headers: [["retry-after", "1"]], bod
 const sweptAtOnce = 1000
 
 /** Starts the core over the store of the context, with its clock, chance, keys and people in the script's hand. */
-export const inProcess = Effect.fnUntraced(function* (world: World) {
+export const inProcess = Effect.fnUntraced(function* (
+  world: World,
+  rows: Pick<TesseraOptions, "clientAuths" | "presentations"> = {}
+) {
   const clock = manualClock(world.startsAt)
   const audit: Array<AuditEntry> = []
   const log: Array<string> = []
@@ -99,7 +102,9 @@ export const inProcess = Effect.fnUntraced(function* (world: World) {
   )
   const troubled = troubledStorage(yield* Storage, kill)
 
-  const start = makeTessera({ policy: policyOf(world) }).pipe(
+  // The ports that rows ask for, which a process that was killed has again when it starts.
+  const ambient = yield* Effect.context<never>()
+  const start = makeTessera({ policy: policyOf(world), ...rows }).pipe(
     Effect.provide(
       Layer.mergeAll(
         Layer.succeed(Storage, troubled.storage),
@@ -114,7 +119,8 @@ export const inProcess = Effect.fnUntraced(function* (world: World) {
       ),
       { local: true }
     ),
-    withClock(clock)
+    withClock(clock),
+    Effect.provideContext(ambient)
   )
   let server = yield* start
 

@@ -54,7 +54,7 @@ const registered = (comparing: Comparing, expect: Expectation & { readonly _tag:
     unless(fresh("client", "client_id"), "client_id is missing or not new"),
     unless(fresh("registration", "registration_access_token"), "registration_access_token is missing or not new"),
     unless(textField(body, "registration_client_uri") !== null, "registration_client_uri is missing"),
-    unless(expect.isPublic ? secret === null : fresh("secret", "client_secret"), "client_secret is wrong"),
+    unless(expect.hasSecret ? fresh("secret", "client_secret") : secret === null, "client_secret is wrong"),
     unless(
       Array.isArray(grants) && [...grants].sort().join(" ") === [...expect.grants].sort().join(" "),
       `grant_types are not ${expect.grants.join(" ")}`

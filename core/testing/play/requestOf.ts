@@ -1,8 +1,8 @@
-import { Base64 } from "effect/encoding"
 import type { HttpRequest } from "../../http/Http.ts"
 import { basePath, parseIssuer } from "../../workspace/Workspace.ts"
 import { resourceText } from "../model/resource.ts"
 import type { WorkspaceNumber, World } from "../model/World.ts"
+import { byBasic, byPost } from "../script/ClientMethod.ts"
 import type { Authorize, Decide, Proof, Redeem, Ref, Register, Step } from "../script/Command.ts"
 import { redirectText } from "../script/redirectText.ts"
 import { formOf, type Ledger, presentedText } from "./Ledger.ts"
@@ -58,32 +58,28 @@ const workspaceOf = ({ plot }: Scene, client: Ref): WorkspaceNumber => plot.regi
 
 /** RFC 6749 §2.3.1: what a client sends to prove itself. */
 const proven = (
-  { plot, ledger }: Scene,
+  { ledger, plot, world }: Scene,
   client: Ref,
   proof: Proof
 ): { readonly headers: Pairs; readonly body: Pairs } => {
   const id = ledger.get(`client#${client}`) ?? ""
-  if (plot.register(client)?.kind === "public") {
+  const kind = plot.register(client)?.kind
+  if (kind === "public") {
     return { headers: [], body: [["client_id", proof === "wrong" ? "nobody-registered-this" : id]] }
   }
-  const right = ledger.get(`secret#${client}`) ?? ""
-  const secret = proof === "wrong" ? `${right.slice(0, -1)}${right.endsWith("A") ? "B" : "A"}` : right
-  const basic: Pairs = [
-    ["authorization", `Basic ${Base64.encode(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`)}`]
-  ]
-  const post: Pairs = [
-    ["client_id", id],
-    ["client_secret", secret]
-  ]
+  const named = { id, secret: ledger.get(`secret#${client}`) ?? "" }
+  const own = world.methods.find(({ name }) => kind === `by ${name}`)
   switch (proof) {
     case "basic":
-      return { headers: basic, body: [] }
-    case "both":
-      return { headers: basic, body: post }
+      return (own ?? byBasic).show(named, true)
+    case "both": {
+      const { body, headers } = (own ?? byPost).show(named, true)
+      return { headers: [...headers, ...byBasic.show(named, true).headers], body }
+    }
     case "missing":
       return { headers: [], body: [["client_id", id]] }
     default:
-      return { headers: [], body: post }
+      return (own ?? byPost).show(named, proof !== "wrong")
   }
 }
 
@@ -119,15 +115,15 @@ const oddMetadata = (step: Register): object => {
   }
 }
 
-const metadataOf = (step: Register): object => {
+const metadataOf = ({ world }: Scene, step: Register): object => {
   const usual = { redirect_uris: step.redirects, client_name: `Client ${step.id}` }
   switch (step.kind) {
     case "public":
       return { ...usual, token_endpoint_auth_method: "none" }
     case "post":
-      return { ...usual, token_endpoint_auth_method: "client_secret_post" }
+      return { ...usual, token_endpoint_auth_method: byPost.name }
     case "basic":
-      return { ...usual, token_endpoint_auth_method: "client_secret_basic" }
+      return { ...usual, token_endpoint_auth_method: byBasic.name }
     case "unsaid":
       return usual
     case "service":
@@ -136,6 +132,10 @@ const metadataOf = (step: Register): object => {
         : { ...usual, grant_types: ["client_credentials"] }
     case "both":
       return { ...usual, grant_types: ["authorization_code", "refresh_token", "client_credentials"] }
+    default: {
+      const own = world.methods.find(({ name }) => step.kind === `by ${name}`)
+      return { ...usual, ...own?.metadata, token_endpoint_auth_method: own?.name }
+    }
   }
 }
 
@@ -145,7 +145,7 @@ const registering = (scene: Scene, step: Register): HttpRequest =>
     body:
       step.odd === "not json"
         ? "{redirect_uris"
-        : JSON.stringify(step.odd === null ? metadataOf(step) : oddMetadata(step))
+        : JSON.stringify(step.odd === null ? metadataOf(scene, step) : oddMetadata(step))
   })
 
 const authorizing = (scene: Scene, step: Authorize): HttpRequest => {

@@ -3,7 +3,10 @@ import type { WorkspaceNumber } from "../model/World.ts"
 /** Things are named after the command that made them, so a script keeps its meaning when other lines are taken out. */
 export type Ref = number
 
-/** How a confidential client proves itself. `wrong` is a wrong secret (an unknown id, for a public client). */
+/**
+ * How a confidential client proves itself. `wrong` is a wrong secret (an unknown id, for a public client). A client of one
+ * of the world's own methods uses that where `post` or `basic` stands.
+ */
 export type Proof = "post" | "basic" | "wrong" | "missing" | "both"
 
 /** What is presented where a token is asked for. */
@@ -12,7 +15,8 @@ export interface Presented {
   readonly ref: Ref
 }
 
-export type ClientKind = "public" | "post" | "basic" | "unsaid" | "service" | "both"
+/** `by …`: one of the world's own methods of client authentication. */
+export type ClientKind = "public" | "post" | "basic" | "unsaid" | "service" | "both" | `by ${string}`
 
 /** Registrations that must be refused. */
 export const oddRegistrations = [

@@ -48,8 +48,10 @@ const redirectPool: Some<string> = [
   "https://other.example:8443/deep/cb"
 ]
 
-const register = ({ dice, id }: Moment): Step => {
-  const kinds: Some<ClientKind> = ["public", "public", "post", "basic", "unsaid", "service", "both"]
+const ownKinds = ({ methods }: World): ReadonlyArray<ClientKind> => methods.map(({ name }) => `by ${name}` as const)
+
+const register = ({ dice, id, world }: Moment): Step => {
+  const kinds: Some<ClientKind> = ["public", "public", "post", "basic", "unsaid", "service", "both", ...ownKinds(world)]
   const kind = dice.pick(kinds)
   const odd = dice.chance(12) ? dice.pick(oddRegistrations) : null
   const redirects = new Set([dice.pick(redirectPool), ...(dice.chance(30) ? [dice.pick(redirectPool)] : [])])

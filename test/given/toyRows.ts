@@ -1,0 +1,106 @@
+import { Effect, Result, Schema } from "effect"
+import { asItCame } from "../../core/http/form.ts"
+import { clientAuth, type ProofFault, type Shown } from "../../core/oauth/clients/ClientAuth.ts"
+import { bearer } from "../../core/oauth/presented/bearer.ts"
+import type { Presentation } from "../../core/oauth/presented/Presentation.ts"
+import { type PublicKey, SignatureFault, type Signatures } from "../../core/ports/Signatures.ts"
+import { InvalidClient, InvalidClientMetadata, InvalidToken, PortUnavailable } from "../../core/rules/Refusal.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import type { ClientMethod } from "../../core/testing/script/ClientMethod.ts"
+
+/** A signature for tests: the digest of the key and of what is signed. It waits, as an adapter of the platform does. */
+export const toySignature = (key: string, claims: string): string => `${claims}.${digestOf(`${key} ${claims}`)}`
+
+const fault = (reason: SignatureFault["reason"]) => Effect.fail(new SignatureFault({ reason }))
+
+export const toySignatures: Signatures["Service"] = {
+  verify: (jws, keys) =>
+    Effect.flatMap(Effect.yieldNow, () => {
+      const [claims = ""] = jws.split(".")
+      const key = keys.find(({ x }) => typeof x === "string" && toySignature(x, claims) === jws)
+      return key === undefined ? fault("forged") : Effect.succeed({ header: {}, claims: { sub: claims }, key })
+    }),
+  sign: () => fault("failed")
+}
+
+const StoredKey = Schema.Struct({
+  _tag: Schema.Literal("Key"),
+  method: Schema.Literal("toy_note"),
+  toy_key: Schema.String
+})
+
+interface ShownNote extends Shown {
+  readonly note: string
+}
+
+const judge = ({ reason }: SignatureFault): Effect.Effect<never, ProofFault> =>
+  reason === "no_adapter"
+    ? Effect.fail(new PortUnavailable({ port: "signatures", reason }))
+    : Effect.fail(new InvalidClient({ reason: "bad_assertion", triedHeader: false }))
+
+/** A method of client authentication that no specification knows: the client signs its own id. */
+export const toyNote = clientAuth<ShownNote, typeof StoredKey.Type>({
+  name: "toy_note",
+  proves: true,
+  fields: { client_note: Schema.optionalKey(Schema.String.annotate({ description: "The client's id, signed." })) },
+  shown: ({ named, sent }) => {
+    const note = asItCame(sent, "client_note")
+    if (note === undefined) return undefined
+    return named === undefined
+      ? Result.fail(new InvalidClient({ reason: "none_presented", triedHeader: false }))
+      : Result.succeed({ id: named, note })
+  },
+  stored: StoredKey,
+  members: { toy_key: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))) },
+  register: ({ toy_key }) =>
+    typeof toy_key === "string"
+      ? Result.succeed({ _tag: "Key", method: "toy_note", toy_key })
+      : Result.fail(new InvalidClientMetadata({ message: "A client of the method toy_note needs a toy_key." })),
+  told: ({ toy_key }) => ({ toy_key }),
+  prove: ({ id, note }, stored, _, { signatures }) => {
+    const keys: ReadonlyArray<PublicKey> = stored === undefined ? [] : [{ x: stored.toy_key }]
+    return signatures.verify(note, keys, ["EdDSA"]).pipe(
+      Effect.catch(judge),
+      Effect.flatMap(({ claims }) =>
+        claims.sub === id
+          ? Effect.void
+          : Effect.fail(new InvalidClient({ reason: "bad_assertion", triedHeader: false }))
+      )
+    )
+  },
+  metadata: { auth_signing_alg_values_supported: ["EdDSA"] }
+})
+
+/** The same from outside, for scripts of the reference model. */
+export const byNote: ClientMethod = {
+  name: "toy_note",
+  metadata: { toy_key: "k" },
+  issuesSecret: false,
+  show: ({ id }, right) => ({
+    headers: [],
+    body: [
+      ["client_id", id],
+      ["client_note", toySignature(right ? "k" : "other", id)]
+    ]
+  })
+}
+
+/** A way to show a token that no specification knows: beside a stamp, which has to be the right one. */
+export const toyStamp: Presentation = {
+  name: "stamped",
+  scheme: "Stamped",
+  shows: "token",
+  carries: (binding) => binding !== null,
+  read: ({ headers }) => {
+    const authorization = headers.get("authorization")
+    const text = authorization?.startsWith("Stamped ") === true ? authorization.slice(8) : undefined
+    if (text === undefined) return undefined
+    return headers.get("stamp") === "right"
+      ? Effect.succeed({ text, binding: { thumbprint: digestOf("stamp") } })
+      : Effect.fail(new InvalidToken({ reason: "malformed" }))
+  },
+  challenge: (parameters) => `Stamped stamps="right", ${parameters.join(", ")}`
+}
+
+/** A row with the name of a built-in one. */
+export const secondBearer: Presentation = { ...toyStamp, name: bearer.name }
