@@ -18,6 +18,7 @@ export type {
   Route
 } from "./http/Route.ts"
 export { bound, names, page, pageEndpoint } from "./http/Route.ts"
+export { safeReturnTo } from "./http/returnUrl.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
 export {
   type AuthPorts,
@@ -35,12 +36,11 @@ export type { Needs } from "./oauth/presented/guard.ts"
 export type { Presentation, Presented } from "./oauth/presented/Presentation.ts"
 export { presentations } from "./oauth/presented/table.ts"
 export { DuplicateRow } from "./oauth/rowsByName.ts"
-export { safeReturnTo } from "./people/returnTo.ts"
 export type { AuthorizationRequest } from "./request/AuthorizationRequest.ts"
 export { type Interaction, interaction } from "./request/interaction.ts"
 export type { CheckedRequest } from "./request/readRequest.ts"
 export type { SettingsOptions } from "./settings/inside.ts"
-export { settingsEndpoints } from "./settings/routes.ts"
+export { settingsEndpoints } from "./settings/settingsRoutes.ts"
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./Tessera.ts"
 
 // The ports: what a host provides

@@ -68,7 +68,7 @@ export const allowances = {
   account: { name: "account", burst: 120, refill: perMinute(120) },
   /** Authorization requests from one address. */
   authorize: { name: "authorize", burst: 3000, refill: perMinute(3000) },
-  /** Sign-ins from one address, the right ones too. What slows down guessing is `accounts/SignInThrottle.ts`. */
+  /** Sign-ins from one address, the right ones too. What slows down guessing is `people/SignInThrottle.ts`. */
   signIn: { name: "sign_in", burst: 600, refill: perMinute(600) },
   /** Registrations from one address. */
   register: { name: "register", burst: 500, refill: perHour(5000) }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { safeReturnTo } from "../../core/people/returnTo.ts"
+import { safeReturnTo } from "../../core/http/returnUrl.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "../adapters/seed.ts"
 import {

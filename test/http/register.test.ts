@@ -6,6 +6,7 @@ import type { Occasion } from "../../core/engine/AuditContext.ts"
 import { registerClient as registerByCore } from "../../core/engine/administration.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
+import { byOwner, passing } from "../given/auditContext.ts"
 import {
   bearing,
   companies,
@@ -18,7 +19,6 @@ import {
   type TestClient,
   tokenRequest
 } from "../given/flow.ts"
-import { byOwner, passing } from "../given/occasion.ts"
 import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 

@@ -6,7 +6,7 @@ import { bound, type Contract, type Endpoint, type Handler, page } from "../../c
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
 import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
-import { settingsEndpoints } from "../../core/settings/routes.ts"
+import { settingsEndpoints } from "../../core/settings/settingsRoutes.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { header, jsonOf } from "../given/flow.ts"
 import { inWorld, theWorkspace, type World, type WorldOptions } from "../given/World.ts"

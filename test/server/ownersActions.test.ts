@@ -13,8 +13,8 @@ import { makeClients } from "../../core/engine/Clients.ts"
 import { clientKind, recordsOf } from "../../core/engine/Records.ts"
 import { readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"
+import { byOwner } from "../given/auditContext.ts"
 import { companies, jsonOf, registerClient, signInToApp, text, tokenRequest } from "../given/flow.ts"
-import { byOwner } from "../given/occasion.ts"
 import { inWorld, type World } from "../given/World.ts"
 
 const told = (world: World) =>

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
+import { byOwner, passing } from "../given/auditContext.ts"
 import {
   authorizeTarget,
   bearing,
@@ -15,7 +16,6 @@ import {
   text,
   tokenRequest
 } from "../given/flow.ts"
-import { byOwner, passing } from "../given/occasion.ts"
 import { inWorld, type World } from "../given/World.ts"
 
 const unverified = "This application registered itself"

@@ -7,8 +7,8 @@ import { registerClient as addClient, drawClient } from "../../core/engine/admin
 import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
+import { byOwner } from "../given/auditContext.ts"
 import { authorizeTarget, companies, header, registerClient, signInToApp } from "../given/flow.ts"
-import { byOwner } from "../given/occasion.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, nextOf, post, says } from "./given.ts"
 

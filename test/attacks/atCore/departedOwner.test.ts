@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { removeAccount } from "../../../core/people/removal.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
-import { addAccount, Browser, inHouse } from "../../accounts/House.ts"
+import { addAccount, Browser, inHouse } from "../../people/House.ts"
 
 describe("an owner who saw the removal coming", () => {
   test("comes back by no invitation of their own", () =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { safeReturnTo } from "../../../core/people/returnTo.ts"
+import { safeReturnTo } from "../../../core/http/returnUrl.ts"
 import { theWorkspace } from "../../given/World.ts"
 
 describe("an address to return to that was encoded again and again", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { neutralise, spellOut } from "../../core/rules/sanitizeName.ts"
-import { pick, seeded } from "./seeded.ts"
+import { pick, seeded } from "../pages/seeded.ts"
 
 type Range = readonly [low: number, high: number]
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
-import { safeReturnTo } from "../../core/people/returnTo.ts"
+import { safeReturnTo } from "../../core/http/returnUrl.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "../adapters/seed.ts"
 import { theWorkspace } from "../given/World.ts"
-import { httpWorkspace, nestedWorkspace } from "./House.ts"
+import { httpWorkspace, nestedWorkspace } from "../people/House.ts"
 
 const home = "/settings"
 

@@ -8,8 +8,8 @@ import { seed } from "../adapters/seed.ts"
 import { type Away, partlyAway } from "../given/countingStorage.ts"
 import { header, hiddenFields } from "../given/flow.ts"
 import { t0 } from "../given/World.ts"
-import { addAccount, Browser, type House, inHouse, password, secret } from "./House.ts"
-import { atOnce, jostling } from "./stores.ts"
+import { addAccount, Browser, type House, inHouse, password, secret } from "../people/House.ts"
+import { atOnce, jostling } from "../people/stores.ts"
 
 const fresh = "another long password"
 
