@@ -18,7 +18,7 @@ export type {
   Route
 } from "./http/Route.ts"
 export { bound, names, page, pageEndpoint } from "./http/Route.ts"
-export { safeReturnTo } from "./http/returnUrl.ts"
+export { safeReturnUrl } from "./http/returnUrl.ts"
 export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
 export {
   type AuthPorts,

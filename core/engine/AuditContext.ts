@@ -4,7 +4,7 @@ import { currentInstant } from "../rules/Instant.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
 /** Where something is done, by whom, and what led to it: what the audit stream tells beside the thing itself. */
-export interface Occasion {
+export interface AuditContext {
   readonly workspace: WorkspaceId
   /** Nobody, where a client does it to itself. */
   readonly by?: Actor
@@ -13,14 +13,14 @@ export interface Occasion {
 }
 
 /** The same where somebody is answerable for it. */
-export interface OwnersOccasion extends Occasion {
+export interface OwnerAuditContext extends AuditContext {
   readonly by: Actor
 }
 
 export const note = (
   audit: Audit["Service"],
-  { requestId, workspace }: Omit<Occasion, "by">,
+  { requestId, workspace }: Omit<AuditContext, "by">,
   event: AuditEvent
 ): Effect.Effect<void> => Effect.flatMap(currentInstant, (at) => audit.record({ at, workspace, requestId, event }))
 
-export const byOf = ({ by }: Occasion): { readonly by?: Actor } => (by === undefined ? {} : { by })
+export const byOf = ({ by }: AuditContext): { readonly by?: Actor } => (by === undefined ? {} : { by })

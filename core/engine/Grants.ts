@@ -38,7 +38,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import { type AtHand, OpenedTokens } from "./caches.ts"
 import type { Listed, Records } from "./Records.ts"
-import { deciding, tidyUp } from "./transact.ts"
+import { cleanUpOrWarn, deciding } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Tokens as they are handed out. They go into one answer and nowhere else. */
@@ -187,7 +187,7 @@ export const makeGrants = ({
    * noted of the client is left to its next request.
    */
   const proven = (workspace: WorkspaceId, client: Client, now: Instant) =>
-    tidyUp(
+    cleanUpOrWarn(
       workspace,
       clients.markProven(workspace, client, now),
       "a client that completed a flow could not be noted as proven",

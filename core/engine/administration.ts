@@ -18,10 +18,10 @@ import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength
 import { currentInstant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import { byOf, note, type Occasion, type OwnersOccasion } from "./AuditContext.ts"
+import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
-import { tidyUp } from "./transact.ts"
+import { cleanUpOrWarn } from "./transact.ts"
 
 export const drawClient = (entropy: Entropy["Service"]): FreshClient => ({
   id: clientIdOf(entropy.bytes(idLength)),
@@ -38,29 +38,29 @@ export const registerClient = Effect.fnUntraced(function* (
     readonly entropy: Entropy["Service"]
     readonly policy: Policy
   } & Tables,
-  occasion: Occasion,
+  auditContext: AuditContext,
   request: RegistrationRequest
 ): Effect.fn.Return<
   Registered & { readonly registrationToken: Redacted.Redacted<string> },
   RegistrationFault | StorageUnavailable
 > {
   const now = yield* currentInstant
-  const madeBy = occasion.by === undefined ? "itself" : "owner"
+  const madeBy = auditContext.by === undefined ? "itself" : "owner"
   const made = yield* Effect.fromResult(register(parts, request, parts.policy, now, drawClient(parts.entropy), madeBy))
-  yield* parts.clients.add(occasion.workspace, made.client).pipe(
+  yield* parts.clients.add(auditContext.workspace, made.client).pipe(
     Effect.catchTag("Conflict", () =>
       // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
       Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh client id was taken" }))
     )
   )
-  yield* note(parts.audit, occasion, { _tag: "ClientRegistered", client: made.client.id, ...byOf(occasion) })
+  yield* note(parts.audit, auditContext, { _tag: "ClientRegistered", client: made.client.id, ...byOf(auditContext) })
   return made
 })
 
 /** Nobody can connect a disabled client, and none of its tokens is accepted, until it is enabled again. */
-export const switchClient = Effect.fnUntraced(function* (
+export const setClientEnabled = Effect.fnUntraced(function* (
   parts: { readonly audit: Audit["Service"]; readonly clients: Clients },
-  occasion: OwnersOccasion,
+  auditContext: OwnerAuditContext,
   id: ClientId,
   change: "disabled" | "enabled"
 ): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
@@ -68,31 +68,31 @@ export const switchClient = Effect.fnUntraced(function* (
   const disabled = change === "disabled"
   // As the last look at what is stored found it.
   const found = { switches: false }
-  const client = yield* parts.clients.change(occasion.workspace, id, (stored) => {
+  const client = yield* parts.clients.change(auditContext.workspace, id, (stored) => {
     found.switches = isKnown(stored, now) && stored.disabled !== disabled
     return found.switches ? { ...stored, disabled } : stored
   })
   if (client === undefined || !isKnown(client, now)) return "unknown"
   if (!found.switches) return "was_so"
-  yield* note(parts.audit, occasion, { _tag: "ClientChanged", client: id, change, by: occasion.by })
+  yield* note(parts.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
   return "done"
 })
 
 /** The end of a client, whoever wants it: the client itself (RFC 7592 §2.3), an owner, the command line. */
 export const deleteClient = Effect.fnUntraced(function* (
   parts: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly grants: Grants },
-  occasion: Occasion,
+  auditContext: AuditContext,
   id: ClientId
 ): Effect.fn.Return<"deleted" | "unknown", StorageUnavailable> {
-  const { workspace } = occasion
+  const { workspace } = auditContext
   // As it is stored: another process may have deleted it a moment ago, and noted that.
   const client = yield* parts.clients.findStored(workspace, id)
   if (client === undefined || !isKnown(client, yield* currentInstant)) return "unknown"
   // The client first: without it nothing that its grants issued is accepted, even if the rest does not come about.
   yield* parts.clients.remove(workspace, id)
-  yield* note(parts.audit, occasion, { _tag: "ClientDeleted", client: id, ...byOf(occasion) })
+  yield* note(parts.audit, auditContext, { _tag: "ClientDeleted", client: id, ...byOf(auditContext) })
   const { workspaceGrant } = client
-  yield* tidyUp(
+  yield* cleanUpOrWarn(
     workspace,
     parts.grants.removeGrant(workspace, workspaceGrant),
     "the own grant of a deleted client could not be removed with it, and opens nothing",
@@ -104,26 +104,27 @@ export const deleteClient = Effect.fnUntraced(function* (
 /** What a person allowed is taken back, by them or on their behalf. It ends once, and that is noted once. */
 export const endGrant = Effect.fnUntraced(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
-  occasion: OwnersOccasion,
+  auditContext: OwnerAuditContext,
   id: GrantId
 ): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
-  const { by, workspace } = occasion
+  const { by, workspace } = auditContext
   const why = "by_user"
   const outcome = yield* parts.grants.revokeGrant(workspace, id, why)
-  if (outcome === "revoked") yield* note(parts.audit, occasion, { _tag: "GrantRevoked", grant: grantMark(id), why, by })
+  if (outcome === "revoked")
+    yield* note(parts.audit, auditContext, { _tag: "GrantRevoked", grant: grantMark(id), why, by })
   return outcome
 })
 
 /** Its text is in what this returns and nowhere else. */
 export const createKey = Effect.fnUntraced(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
-  occasion: OwnersOccasion,
+  auditContext: OwnerAuditContext,
   asked: KeyTerms
 ): Effect.fn.Return<NewKey, BadKeyTerms | StorageUnavailable | Contended> {
   const { lasts, name } = yield* Effect.fromResult(readKeyTerms(asked))
   const expiresAt = lasts === undefined ? null : later(yield* currentInstant, lasts)
-  const made = yield* parts.grants.createKey(occasion.workspace, { name, expiresAt })
-  yield* note(parts.audit, occasion, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by: occasion.by })
+  const made = yield* parts.grants.createKey(auditContext.workspace, { name, expiresAt })
+  yield* note(parts.audit, auditContext, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by: auditContext.by })
   return made
 })
 
@@ -134,28 +135,28 @@ export const createKey = Effect.fnUntraced(function* (
  */
 export const rotateKey = Effect.fnUntraced(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
-  occasion: OwnersOccasion,
+  auditContext: OwnerAuditContext,
   old: Key
 ): Effect.fn.Return<NewKey | undefined, StorageUnavailable | Contended> {
-  const { by, workspace } = occasion
+  const { by, workspace } = auditContext
   const now = yield* currentInstant
   const expiresAt = old.expiresAt === null ? null : later(now, old.expiresAt - old.createdAt)
   const made = yield* parts.grants.createKey(workspace, { name: old.name, expiresAt })
-  yield* note(parts.audit, occasion, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
-  if ((yield* revokeKey(parts, occasion, old.id)) === "revoked") return made
-  yield* revokeKey(parts, occasion, made.grant.id)
+  yield* note(parts.audit, auditContext, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
+  if ((yield* revokeKey(parts, auditContext, old.id)) === "revoked") return made
+  yield* revokeKey(parts, auditContext, made.grant.id)
   return undefined
 })
 
 /** The end of a key, at its next check. A key ends once, and that is noted once. */
 export const revokeKey = Effect.fnUntraced(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
-  occasion: OwnersOccasion,
+  auditContext: OwnerAuditContext,
   id: GrantId
 ): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
-  const { by, workspace } = occasion
+  const { by, workspace } = auditContext
   const isKeys = (grant: Grant) => ownerOf(grant) === keyGrants
   const outcome = yield* parts.grants.revokeGrant(workspace, id, "by_owner", isKeys)
-  if (outcome === "revoked") yield* note(parts.audit, occasion, { _tag: "KeyRevoked", grant: grantMark(id), by })
+  if (outcome === "revoked") yield* note(parts.audit, auditContext, { _tag: "KeyRevoked", grant: grantMark(id), by })
   return outcome
 })

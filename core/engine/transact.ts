@@ -144,7 +144,7 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
  * What comes after the write that decided. Whoever asked is answered by that one: to tell them that it failed would be
  * untrue, and a second try finds nothing left to do. So a failure goes to the log alone. Answers whether it is tidy.
  */
-export const tidyUp = (
+export const cleanUpOrWarn = (
   workspace: WorkspaceId,
   tidying: Effect.Effect<void, StorageUnavailable | Contended>,
   left: string,

@@ -5,7 +5,7 @@ import type { Instant, Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { allScopes } from "../rules/Scope.ts"
 import { checksumLength, credential, hasValidChecksum } from "../rules/Secret.ts"
-import { neutralise } from "../rules/sanitizeName.ts"
+import { sanitizeName } from "../rules/sanitizeName.ts"
 import type { Key } from "./Grant.ts"
 
 export const keyNameLength = 100
@@ -26,7 +26,7 @@ export interface KeyTerms {
 /** Held to what a list can show, whoever typed it and wherever; the name as it will be shown. */
 export const readKeyTerms = ({ lasts, name: typed }: KeyTerms): Result.Result<KeyTerms, BadKeyTerms> => {
   if (typed.length > keyNameLength) return Result.fail(new BadKeyTerms({ reason: "long_name" }))
-  const name = neutralise(typed, keyNameLength)
+  const name = sanitizeName(typed, keyNameLength)
   if (name === undefined) return Result.fail(new BadKeyTerms({ reason: "no_name" }))
   if (lasts === undefined) return Result.succeed({ name, lasts })
   return lasts >= 1 && lasts <= longestKeyLifetime

@@ -1,17 +1,17 @@
 import { Effect } from "effect"
-import { note, type Occasion, type OwnersOccasion } from "../engine/AuditContext.ts"
+import { type AuditContext, note, type OwnerAuditContext } from "../engine/AuditContext.ts"
 import type { Actor, Audit, AuditEvent } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { Call, Parts } from "./Route.ts"
 
 /** What a request leads to, by nobody but its client. */
-export const occasionOf = ({ requestId, workspace }: Call): Occasion => ({ requestId, workspace: workspace.id })
+export const auditContextOf = ({ requestId, workspace }: Call): AuditContext => ({ requestId, workspace: workspace.id })
 
-export const occasionBy = (call: Call, by: Actor): OwnersOccasion => ({ ...occasionOf(call), by })
+export const auditContextBy = (call: Call, by: Actor): OwnerAuditContext => ({ ...auditContextOf(call), by })
 
 export const noteOf = (parts: Pick<Parts, "audit">, call: Call, event: AuditEvent): Effect.Effect<void> =>
-  note(parts.audit, occasionOf(call), event)
+  note(parts.audit, auditContextOf(call), event)
 
 export const reasonOf = (fault: Refusal | StorageUnavailable): string | null => {
   if (fault._tag === "StorageUnavailable") return `${fault.outcome}: ${fault.message}`

@@ -16,7 +16,7 @@ export const addressOf = (path: string, query: string): string =>
   wellFormed(query === "" ? path : `${path}?${query}`).replace(unsendable, encodeURIComponent)
 
 /** Where the browser comes back to after a sign-in: this very request. */
-export const comeBackTo = ({ request: { path, query } }: Call): string => addressOf(path, query)
+export const returnUrlOf = ({ request: { path, query } }: Call): string => addressOf(path, query)
 
 /**
  * The way back stands, encoded once more, in the address of the sign-in page, and Node and Bun read 16 KiB of a request up
@@ -31,8 +31,8 @@ export const fitsSignIn = (address: string): boolean =>
 const code = "signed-out"
 
 /** Where somebody comes back to after a sign-in. A form is not sent again by that, so its page is to say so. */
-export const wayBack = (call: Call): string =>
-  call.request.method === "POST" ? addressOf(call.request.path, `done=${code}`) : comeBackTo(call)
+export const returnUrlOfPage = (call: Call): string =>
+  call.request.method === "POST" ? addressOf(call.request.path, `done=${code}`) : returnUrlOf(call)
 
 /** For the page that they come back to, and for the sign-in on the way. */
 export const lateFormNotice = (query: string): Notice | undefined =>
@@ -70,7 +70,7 @@ const isHonest = (path: string): boolean => {
 const circular = ["/login", "/logout"]
 
 /** Where a browser goes after sign-in: a path of this workspace as it was asked for, or the place that is named instead. */
-export const safeReturnTo = (
+export const safeReturnUrl = (
   workspace: Pick<Workspace, "issuer">,
   text: string | undefined,
   home = `${basePath(workspace.issuer)}/settings`

@@ -1,5 +1,5 @@
 import type { Instant } from "../rules/Instant.ts"
-import { neutralise, spellOut } from "../rules/sanitizeName.ts"
+import { sanitizeName, spellOut } from "../rules/sanitizeName.ts"
 import { isLoopbackHost } from "../workspace/Workspace.ts"
 import { hidden } from "./Field.ts"
 import { breakable, type Html, html } from "./Html.ts"
@@ -21,8 +21,8 @@ const appAddress = ({ host, protocol }: URL): ReturnAddress => {
   const shared = !protocol.includes(".") && host !== ""
   return {
     kind: "app",
-    scheme: neutralise(protocol.slice(0, -1), longest) ?? "",
-    opens: neutralise(shared ? `${protocol}//${host}` : protocol, longest) ?? ""
+    scheme: sanitizeName(protocol.slice(0, -1), longest) ?? "",
+    opens: sanitizeName(shared ? `${protocol}//${host}` : protocol, longest) ?? ""
   }
 }
 
@@ -69,7 +69,7 @@ export interface ConsentPage {
   readonly now: Instant
 }
 
-const named = (name: string | undefined, otherwise: string): string => neutralise(name ?? "", 60) ?? otherwise
+const named = (name: string | undefined, otherwise: string): string => sanitizeName(name ?? "", 60) ?? otherwise
 
 /** What a client is called within a sentence, and what where its name stands alone. */
 export const clientName = (name: string | undefined): string => named(name, "an unnamed application")

@@ -1,7 +1,7 @@
 import { Base64 } from "effect/encoding"
 import type { HeaderPairs } from "../http/Http.ts"
 import type { Instant } from "../rules/Instant.ts"
-import { neutralise } from "../rules/sanitizeName.ts"
+import { sanitizeName } from "../rules/sanitizeName.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
 import { type Html, html, stylesheetTag } from "./Html.ts"
 import { lightPalette } from "./Palette.ts"
@@ -19,7 +19,7 @@ export interface Place {
 }
 
 export const placeOf = (workspace: Workspace, theme: Theme = defaultTheme): Place => ({
-  name: neutralise(theme.name ?? workspace.name, 80) ?? "this server",
+  name: sanitizeName(theme.name ?? workspace.name, 80) ?? "this server",
   base: basePath(workspace.issuer),
   issuer: workspace.issuer,
   theme

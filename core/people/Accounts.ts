@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { makeOnce, type Once } from "../engine/Once.ts"
-import { tidyUp } from "../engine/transact.ts"
+import { cleanUpOrWarn } from "../engine/transact.ts"
 import type { HttpRequest } from "../http/Http.ts"
 import { Entropy } from "../ports/Entropy.ts"
 import { PasswordHasher } from "../ports/PasswordHasher.ts"
@@ -185,7 +185,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
         confirmed === undefined ? "unknown" : "wrong_password"
       )
       // They are over already, by their epoch.
-      yield* tidyUp(
+      yield* cleanUpOrWarn(
         workspace,
         sessions.endAll(workspace, id, next.epoch),
         "sessions that a new password ended could not be removed, and count for nothing",

@@ -4,7 +4,7 @@ import { noteOf, refused } from "../http/audit.ts"
 import { readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Call, Handler, Parts } from "../http/Route.ts"
-import { lateFormNotice, safeReturnTo } from "../http/returnUrl.ts"
+import { lateFormNotice, safeReturnUrl } from "../http/returnUrl.ts"
 import { clientName } from "../pages/Consent.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { breakable, type Html, html } from "../pages/Html.ts"
@@ -105,7 +105,7 @@ export const loginFormHandler = (parts: Parts, accounts: Accounts["Service"]): H
   Effect.fnUntraced(function* (call) {
     const asked = readParameters(call.request.query).parameters.get("return_to")
     const here = yield* accounts.here(call.workspace, call.request)
-    const returnTo = safeReturnTo(call.workspace, asked)
+    const returnTo = safeReturnUrl(call.workspace, asked)
     if (here._tag === "None") {
       const notice = lateFormNotice(partsOf(returnTo).query)
       return yield* draw(parts, call, 200, { returnTo, ...(notice === undefined ? {} : { notice }) })
@@ -122,7 +122,7 @@ const wrong = "The email or the password is not right."
 export const loginHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
   Effect.fnUntraced(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
-    const returnTo = safeReturnTo(call.workspace, form.get("return_to"))
+    const returnTo = safeReturnUrl(call.workspace, form.get("return_to"))
     const email = form.get("email") ?? ""
     if (!isOwnForm(parts, call, form)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))

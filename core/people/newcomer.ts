@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { tidyUp } from "../engine/transact.ts"
+import { cleanUpOrWarn } from "../engine/transact.ts"
 import { takeOfAddress } from "../http/addressLimit.ts"
 import { noteOf, refused } from "../http/audit.ts"
 import { commonErrorPage } from "../http/faults.ts"
@@ -132,7 +132,7 @@ export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: L
     const account = opened.success
     const { id, role } = account
     yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
-    yield* tidyUp(
+    yield* cleanUpOrWarn(
       call.workspace.id,
       accounts.links.remove(call.workspace.id, arrival.link.id),
       "a link that was used up could not be removed, and opens nothing",

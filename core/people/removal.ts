@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { Grants } from "../engine/Grants.ts"
 import { eachOf, wholeList } from "../engine/lists.ts"
-import { tidyUp } from "../engine/transact.ts"
+import { cleanUpOrWarn } from "../engine/transact.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark, type UserId } from "../rules/Id.ts"
 import { currentInstant, hasPassed, later } from "../rules/Instant.ts"
@@ -94,9 +94,14 @@ const shutOut = Effect.fnUntraced(function* (
   const takeBack = accounts.book.restore(workspace, left)
   // Whoever asked is told that nothing was done.
   const all = yield* Effect.tapError(everybody(accounts, workspace), () =>
-    tidyUp(workspace, takeBack, "an owner whose removal could not be decided waits for removals to be finished", {
-      account: id
-    })
+    cleanUpOrWarn(
+      workspace,
+      takeBack,
+      "an owner whose removal could not be decided waits for removals to be finished",
+      {
+        account: id
+      }
+    )
   )
   if (hasOtherOwner(all, id)) return left
   yield* takeBack
@@ -116,7 +121,7 @@ export const removeAccount = Effect.fnUntraced(function* (
 ): Effect.fn.Return<"removed" | "removing", AccountRefusal | Storing> {
   const person = yield* shutOut(accounts, workspace, id)
   yield* noted
-  const isTidy = yield* tidyUp(
+  const isTidy = yield* cleanUpOrWarn(
     workspace,
     clearUp(accounts, grants, workspace, person),
     "what somebody who was removed had left could not all be ended, and waits for removals to be finished",

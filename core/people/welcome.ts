@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { tidyUp } from "../engine/transact.ts"
+import { cleanUpOrWarn } from "../engine/transact.ts"
 import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import type { HttpResponse } from "../http/Http.ts"
@@ -48,7 +48,7 @@ export const welcome = Effect.fnUntraced(function* (
   yield* noteOf(parts, call, { _tag: "SignedIn", account: who.account.id })
   const before = readSessionCookie(call.workspace, call.request)
   if (Option.isSome(before)) {
-    yield* tidyUp(
+    yield* cleanUpOrWarn(
       call.workspace.id,
       accounts.sessions.end(call.workspace.id, before.value),
       "the session that a browser had before a sign-in could not be ended, and lasts until it expires",

@@ -7,7 +7,7 @@ const pileOfMarks = /(\p{M}{4})\p{M}+/gu
  * Somebody else's text, made fit to stand in our sentence: no control or direction characters, nothing
  * invisible, no towers of accents, at most `limit` characters. Nothing where nothing is left of it.
  */
-export const neutralise = (text: string, limit: number): string | undefined => {
+export const sanitizeName = (text: string, limit: number): string | undefined => {
   const clean = text.replace(invisible, " ").replace(pileOfMarks, "$1").replace(/\s+/gu, " ").trim()
   const characters = [...new Intl.Segmenter("en", { granularity: "grapheme" }).segment(clean)]
   if (!/[\p{L}\p{N}\p{P}\p{S}]/u.test(clean)) return undefined

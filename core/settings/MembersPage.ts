@@ -4,7 +4,7 @@ import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago, timestamp } from "../pages/Timestamp.ts"
 import { emailLength, personNameLength } from "../people/Account.ts"
 import type { Instant } from "../rules/Instant.ts"
-import { neutralise } from "../rules/sanitizeName.ts"
+import { sanitizeName } from "../rules/sanitizeName.ts"
 import { confirmed, empty, noRows, type Paging, pager, type Row, rows } from "./Rows.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
@@ -78,7 +78,7 @@ ${field({
 </form>
 </section>`
 
-const nameOf = (member: MemberRow): string => neutralise(member.name ?? "", personNameLength) ?? member.email
+const nameOf = (member: MemberRow): string => sanitizeName(member.name ?? "", personNameLength) ?? member.email
 
 const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${nameOf(member)}</bdi>${member.isVisitor && html` <span class="badge">You</span>`}`,

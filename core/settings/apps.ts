@@ -12,7 +12,7 @@ import { grantMark } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { backTo, type Inside, insideForm, insidePage, occasion, type SettingsOptions } from "./inside.ts"
+import { auditContext, backTo, type Inside, insideForm, insidePage, type SettingsOptions } from "./inside.ts"
 import {
   behindMark,
   confirmed,
@@ -151,7 +151,7 @@ export const changeAppsHandler = (parts: Parts, options: SettingsOptions): Handl
       if (form.get("action") !== "revoke") return yield* new ForgedForm({ reason: "field_missing" })
       const grant = yield* findMarked(ownGrants(parts, inside), form.get("id"))
       if (grant === undefined) return backTo(call, "apps", "app-gone")
-      const outcome = yield* endGrant(parts, occasion(inside), grant.id)
+      const outcome = yield* endGrant(parts, auditContext(inside), grant.id)
       return backTo(call, "apps", outcome === "unknown" ? "app-gone" : "app-revoked")
     })
   )

@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { type Client, isKnown, isPublic } from "../client/Client.ts"
-import { deleteClient, switchClient } from "../engine/administration.ts"
+import { deleteClient, setClientEnabled } from "../engine/administration.ts"
 import { gather } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Parts } from "../http/Route.ts"
@@ -11,7 +11,15 @@ import { ago } from "../pages/Timestamp.ts"
 import { type ClientId, readClientId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { backTo, type Inside, insideForm, insidePage, occasion, type SettingsOptions, takeOfAccount } from "./inside.ts"
+import {
+  auditContext,
+  backTo,
+  type Inside,
+  insideForm,
+  insidePage,
+  type SettingsOptions,
+  takeOfAccount
+} from "./inside.ts"
 import {
   actionButton,
   confirmed,
@@ -198,11 +206,11 @@ const change = Effect.fnUntraced(function* (
   client: ClientId
 ) {
   if (action === "delete") {
-    const outcome = yield* deleteClient(parts, occasion(inside), client)
+    const outcome = yield* deleteClient(parts, auditContext(inside), client)
     return outcome === "unknown" ? ("client-gone" as const) : ("client-deleted" as const)
   }
   const change = action === "disable" ? "disabled" : "enabled"
-  const outcome = yield* switchClient(parts, occasion(inside), client, change)
+  const outcome = yield* setClientEnabled(parts, auditContext(inside), client, change)
   return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
 })
 

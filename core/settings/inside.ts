@@ -1,12 +1,12 @@
 import { Effect, Option } from "effect"
-import type { OwnersOccasion } from "../engine/AuditContext.ts"
+import type { OwnerAuditContext } from "../engine/AuditContext.ts"
 import { seeOther } from "../http/answer.ts"
-import { occasionBy } from "../http/audit.ts"
+import { auditContextBy } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Call, Handler, Parts } from "../http/Route.ts"
-import { lateFormNotice, wayBack } from "../http/returnUrl.ts"
+import { lateFormNotice, returnUrlOfPage } from "../http/returnUrl.ts"
 import type { Notice, Visitor } from "../pages/Layout.ts"
 import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
@@ -75,7 +75,7 @@ export const insidePage = (
 ): Handler =>
   Effect.fnUntraced(function* (call) {
     const signedIn = Option.getOrUndefined(yield* parts.owner.current(call.workspace, call.request))
-    if (signedIn === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
+    if (signedIn === undefined) return seeOther(parts.owner.signInAt(call.workspace, returnUrlOfPage(call)))
     if (audience === "owners" && signedIn.role !== "owner") return yield* new OwnersOnly()
     const notice = readNotice(call) ?? lateFormNotice(call.request.query)
     const visitor: Visitor = {
@@ -116,4 +116,4 @@ export const backTo = (call: Call, section: Section, done: NoticeCode, search?: 
 }
 
 /** What whoever is signed in does here. */
-export const occasion = ({ call, signedIn }: Inside): OwnersOccasion => occasionBy(call, signedIn.user)
+export const auditContext = ({ call, signedIn }: Inside): OwnerAuditContext => auditContextBy(call, signedIn.user)

@@ -4,7 +4,7 @@ import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { type Parameters, readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Call, Handler, Parts } from "../http/Route.ts"
-import { lateFormNotice, wayBack } from "../http/returnUrl.ts"
+import { lateFormNotice, returnUrlOfPage } from "../http/returnUrl.ts"
 import type { Visitor } from "../pages/Layout.ts"
 import type { Accounts, Here } from "../people/Accounts.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -41,7 +41,7 @@ export const insidePage = (
 ): Handler =>
   Effect.fnUntraced(function* (call) {
     const here = Option.getOrUndefined(yield* accounts.here(call.workspace, call.request))
-    if (here === undefined) return seeOther(parts.owner.signInAt(call.workspace, wayBack(call)))
+    if (here === undefined) return seeOther(parts.owner.signInAt(call.workspace, returnUrlOfPage(call)))
     if (who === "owners" && here.account.role !== "owner") return yield* new OwnersOnly()
     return yield* answer({ call, here, csrf: fieldFor(parts, call, here.session.id) })
   })

@@ -13,7 +13,7 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { hasPassed, type Instant, type Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { backTo, type Inside, insideForm, insidePage, occasion, type SettingsOptions } from "./inside.ts"
+import { auditContext, backTo, type Inside, insideForm, insidePage, type SettingsOptions } from "./inside.ts"
 import {
   behindMark,
   confirmed,
@@ -248,7 +248,7 @@ const create = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: 
   const made = yield* Effect.result(
     chosen === undefined
       ? new BadKeyTerms({ reason: "lifetime" })
-      : createKey(parts, occasion(inside), { name, lasts: chosen.lasts })
+      : createKey(parts, auditContext(inside), { name, lasts: chosen.lasts })
   )
   if (Result.isSuccess(made)) return yield* drawMade(parts, inside, made.success)
   if (made.failure._tag !== "BadKeyTerms") return yield* made.failure
@@ -260,13 +260,13 @@ const create = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: 
 
 const revoke = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
   const grant = yield* findMarked(allKeys(parts, inside), form.get("id"))
-  const outcome = grant === undefined ? "unknown" : yield* revokeKey(parts, occasion(inside), grant.id)
+  const outcome = grant === undefined ? "unknown" : yield* revokeKey(parts, auditContext(inside), grant.id)
   return backTo(inside.call, "keys", outcome === "unknown" ? "key-gone" : "key-revoked")
 })
 
 const rotate = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
   const old = yield* findMarked(allKeys(parts, inside), form.get("id"))
-  const made = old?._tag === "Key" ? yield* rotateKey(parts, occasion(inside), old) : undefined
+  const made = old?._tag === "Key" ? yield* rotateKey(parts, auditContext(inside), old) : undefined
   return made === undefined ? backTo(inside.call, "keys", "key-gone") : yield* drawMade(parts, inside, made)
 })
 

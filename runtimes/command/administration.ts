@@ -1,6 +1,6 @@
 import { type Stats, statSync } from "node:fs"
 import { Effect, References, Schema } from "effect"
-import { note, type OwnersOccasion } from "../../core/engine/AuditContext.ts"
+import { note, type OwnerAuditContext } from "../../core/engine/AuditContext.ts"
 import type { Parts } from "../../core/http/Route.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
@@ -32,7 +32,7 @@ export interface Administration {
   readonly workspace: Workspace
   readonly parts: Parts
   readonly accounts: Accounts["Service"]
-  readonly occasion: OwnersOccasion
+  readonly auditContext: OwnerAuditContext
   readonly note: (event: AuditEvent) => Effect.Effect<void>
 }
 
@@ -41,14 +41,14 @@ export const by = "command line"
 const open = Effect.fnUntraced(function* (settings: Settings) {
   const { parts } = yield* Tessera
   const { workspace } = settings
-  const occasion: OwnersOccasion = { workspace: workspace.id, by, requestId: by }
+  const auditContext: OwnerAuditContext = { workspace: workspace.id, by, requestId: by }
   const administration: Administration = {
     settings,
     workspace,
     parts,
     accounts: yield* Accounts,
-    occasion,
-    note: (event) => note(parts.audit, occasion, event)
+    auditContext,
+    note: (event) => note(parts.audit, auditContext, event)
   }
   return administration
 })

@@ -3,7 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type Client, displayName, grantTypes, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
-import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
+import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
 import { wholeList } from "../../core/engine/lists.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
@@ -106,7 +106,7 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ occasion, parts }) =>
+    administer(({ auditContext, parts }) =>
       Effect.gen(function* () {
         const request = {
           client_name: given.name,
@@ -117,7 +117,7 @@ const create = Command.make(
         }
         // Held to what is asked of a client that registers itself.
         const registration = yield* Effect.fromResult(checkRegistration(parts, request))
-        const made = yield* registerClient(parts, occasion, registration)
+        const made = yield* registerClient(parts, auditContext, registration)
         const secret = Option.map(made.secret, Redacted.value)
         const shown = {
           ...clientInformation(parts, made.client),
@@ -147,10 +147,10 @@ const create = Command.make(
 
 const switched = (name: "disable" | "enable", description: string) =>
   Command.make(name, { id, json }, (given) =>
-    administer(({ occasion, parts }) =>
+    administer(({ auditContext, parts }) =>
       Effect.gen(function* () {
         const clientId = yield* readId(given.id)
-        if ((yield* switchClient(parts, occasion, clientId, `${name}d`)) === "unknown") return yield* unknown
+        if ((yield* setClientEnabled(parts, auditContext, clientId, `${name}d`)) === "unknown") return yield* unknown
         const seconds = parts.policy.clientStaleness / 1000
         yield* print(given.json, { client_id: clientId, disabled: name === "disable" }, [
           `${clientId} is ${name}d; a server that runs knows within ${seconds} seconds.`
@@ -160,10 +160,10 @@ const switched = (name: "disable" | "enable", description: string) =>
   ).pipe(Command.withDescription(description))
 
 const remove = Command.make("delete", { id, json }, (given) =>
-  administer(({ occasion, parts }) =>
+  administer(({ auditContext, parts }) =>
     Effect.gen(function* () {
       const clientId = yield* readId(given.id)
-      if ((yield* deleteClient(parts, occasion, clientId)) === "unknown") return yield* unknown
+      if ((yield* deleteClient(parts, auditContext, clientId)) === "unknown") return yield* unknown
       yield* print(given.json, { client_id: clientId, deleted: true }, [
         `${clientId} is deleted, and nothing that it was granted is accepted any more.`
       ])

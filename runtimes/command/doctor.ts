@@ -5,7 +5,7 @@ import { Cause, Clock, Context, Effect, Layer, Option, Result, Schema } from "ef
 import { Command } from "effect/cli"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { basePath } from "../../core/workspace/Workspace.ts"
-import { strangersActForWorkspace, strangersAdvice, strangersSay } from "../server/banner.ts"
+import { isOpenToAnyone, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
@@ -199,8 +199,8 @@ export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
 
 /** Who gets how far without an owner. */
 export const examineStrangers = (settings: Settings): Finding =>
-  strangersActForWorkspace(settings)
-    ? doubtful("strangers", strangersSay, strangersAdvice)
+  isOpenToAnyone(settings)
+    ? doubtful("strangers", openAccessWarning, openAccessAdvice)
     : good("strangers", "whoever calls the API as the workspace was let in by an owner, or comes from this machine")
 
 const readMetadata = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ issuer: Schema.String })))

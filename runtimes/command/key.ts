@@ -54,10 +54,10 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ occasion, parts }) =>
+    administer(({ auditContext, parts }) =>
       Effect.gen(function* () {
         const lasts = Option.getOrUndefined(Option.map(given.expires, Duration.toMillis))
-        yield* printOnce(given.json, yield* createKey(parts, occasion, { name: given.name, lasts }))
+        yield* printOnce(given.json, yield* createKey(parts, auditContext, { name: given.name, lasts }))
       })
     )
 ).pipe(
@@ -100,8 +100,8 @@ const id = Argument.String("id").pipe(Argument.withDescription("The id that `tes
 const rotate = Command.make("rotate", { id, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { occasion, parts } = administration
-      const made = yield* rotateKey(parts, occasion, yield* find(administration, given.id))
+      const { auditContext, parts } = administration
+      const made = yield* rotateKey(parts, auditContext, yield* find(administration, given.id))
       yield* made === undefined ? noSuchKey : printOnce(given.json, made)
     })
   )
@@ -113,9 +113,9 @@ const rotate = Command.make("rotate", { id, json }, (given) =>
 const revoke = Command.make("revoke", { id, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { occasion, parts } = administration
+      const { auditContext, parts } = administration
       const key = yield* find(administration, given.id)
-      if ((yield* revokeKey(parts, occasion, key.id)) !== "revoked") return yield* noSuchKey
+      if ((yield* revokeKey(parts, auditContext, key.id)) !== "revoked") return yield* noSuchKey
       yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
     })
   )

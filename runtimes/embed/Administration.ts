@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import type { OwnersOccasion } from "../../core/engine/AuditContext.ts"
+import type { OwnerAuditContext } from "../../core/engine/AuditContext.ts"
 import type { Parts } from "../../core/http/Route.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { type BadOption, badArgument } from "./Options.ts"
@@ -8,7 +8,7 @@ import { type BadOption, badArgument } from "./Options.ts"
 export interface Administration {
   readonly parts: Parts
   readonly workspace: Workspace
-  readonly occasion: OwnersOccasion
+  readonly auditContext: OwnerAuditContext
   /** Runs it where the server's own services are. Rejects with the tagged error that the effect fails with. */
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 }
@@ -16,7 +16,7 @@ export interface Administration {
 const by = "host program"
 
 /** The host's own code does it, in no request of Tessera's. */
-export const occasionAt = ({ id }: Workspace): OwnersOccasion => ({ workspace: id, by, requestId: by })
+export const occasionAt = ({ id }: Workspace): OwnerAuditContext => ({ workspace: id, by, requestId: by })
 
 /** One page of a list. */
 export interface PageOf<A> {

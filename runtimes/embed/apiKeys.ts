@@ -72,7 +72,7 @@ const shown = ({ grant, text }: NewKey): NewApiKey => ({ ...told(grant, undefine
 const isKey = (grant: Grant): grant is Key => grant._tag === "Key"
 
 export const apiKeysApi = (administration: Administration): ApiKeysApi => {
-  const { occasion, parts, run, workspace } = administration
+  const { auditContext, parts, run, workspace } = administration
   const keys: GrantList = (page) => parts.grants.keys(workspace.id, page)
 
   return {
@@ -81,7 +81,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
         Effect.gen(function* () {
           const name = yield* readName(asked.name)
           const lasts = yield* readLifetime(asked.expiresIn)
-          const made = yield* createKey(parts, occasion, { name, lasts })
+          const made = yield* createKey(parts, auditContext, { name, lasts })
           return shown(made)
         }).pipe(Effect.catchTag("BadKeyTerms", (bad) => Effect.fail(explain(bad))))
       ),
@@ -104,7 +104,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const old = yield* findMarked(keys, id)
-          const made = old !== undefined && isKey(old) ? yield* rotateKey(parts, occasion, old) : undefined
+          const made = old !== undefined && isKey(old) ? yield* rotateKey(parts, auditContext, old) : undefined
           return made && shown(made)
         })
       ),
@@ -112,7 +112,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const grant = yield* findMarked(keys, id)
-          return grant !== undefined && (yield* revokeKey(parts, occasion, grant.id)) === "revoked"
+          return grant !== undefined && (yield* revokeKey(parts, auditContext, grant.id)) === "revoked"
         })
       )
   }

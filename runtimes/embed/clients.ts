@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted } from "effect"
 import { authMethodOf, type Client, displayName, type GrantType, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
-import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
+import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
@@ -47,7 +47,7 @@ export interface ClientsApi {
 }
 
 export const clientsApi = (administration: Administration): ClientsApi => {
-  const { occasion, parts, run, workspace } = administration
+  const { auditContext, parts, run, workspace } = administration
 
   const told = (client: Client) =>
     Effect.map(parts.usage.lastUse("client", workspace.id, client.id), (lastUse): RegisteredClient => {
@@ -79,7 +79,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         Effect.gen(function* () {
           // Held to what is asked of a client that registers itself.
           const registration = yield* Effect.fromResult(checkRegistration(parts, metadata))
-          const made = yield* registerClient(parts, occasion, registration)
+          const made = yield* registerClient(parts, auditContext, registration)
           const secret = Option.getOrUndefined(Option.map(made.secret, Redacted.value))
           return { client: yield* told(made.client), secret }
         })
@@ -101,8 +101,8 @@ export const clientsApi = (administration: Administration): ClientsApi => {
           return client !== undefined && isKnown(client, yield* currentInstant) ? yield* told(client) : undefined
         })
       ),
-    disable: (id) => run(done(id, (client) => switchClient(parts, occasion, client, "disabled"))),
-    enable: (id) => run(done(id, (client) => switchClient(parts, occasion, client, "enabled"))),
-    delete: (id) => run(done(id, (client) => deleteClient(parts, occasion, client)))
+    disable: (id) => run(done(id, (client) => setClientEnabled(parts, auditContext, client, "disabled"))),
+    enable: (id) => run(done(id, (client) => setClientEnabled(parts, auditContext, client, "enabled"))),
+    delete: (id) => run(done(id, (client) => deleteClient(parts, auditContext, client)))
   }
 }

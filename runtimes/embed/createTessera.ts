@@ -1,7 +1,7 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, ManagedRuntime, References, Result } from "effect"
 import { littleAtHand, muchAtHand } from "../../core/engine/caches.ts"
 import { type Endpoint, endpointName, routeTable } from "../../core/http/Route.ts"
-import { safeReturnTo } from "../../core/http/returnUrl.ts"
+import { safeReturnUrl } from "../../core/http/returnUrl.ts"
 import { LimitSharing, noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { companiesEndpoint } from "../../core/oauth/endpoints/companies.ts"
 import { livenessEndpoint, readinessEndpoint } from "../../core/oauth/endpoints/health.ts"
@@ -177,7 +177,7 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     if (Exit.isSuccess(exit)) return exit.value
     throw Cause.hasInterruptsOnly(exit.cause) ? closedMeanwhile() : Cause.squash(exit.cause)
   }
-  const administration = { parts, workspace, occasion: occasionAt(workspace), run }
+  const administration = { parts, workspace, auditContext: occasionAt(workspace), run }
 
   const late = runtime.runSync(Late)
   const chores = choresOf({ parts, late, limits: runtime.runSync(LimitSharing) })
@@ -208,7 +208,7 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     clients: clientsApi(administration),
     apiKeys: apiKeysApi(administration),
     issuer: workspace.issuer,
-    returnTo: (asked, otherwise = "/") => safeReturnTo(workspace, asked ?? undefined, otherwise),
+    returnTo: (asked, otherwise = "/") => safeReturnUrl(workspace, asked ?? undefined, otherwise),
     ready: async () => {
       await run(late.open)
     },

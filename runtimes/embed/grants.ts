@@ -34,7 +34,7 @@ const readUser = Schema.decodeUnknownOption(UserId)
 const everybodys: GrantList = () => Effect.succeed({ values: [], next: undefined })
 
 export const grantsApi = (administration: Administration): GrantsApi => {
-  const { occasion, parts, run, workspace } = administration
+  const { auditContext, parts, run, workspace } = administration
 
   const grantsOf = (user: string): GrantList => {
     const id = readUser(user)
@@ -58,7 +58,8 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       return [shown]
     })
 
-  const revoke = (grant: Grant) => Effect.map(endGrant(parts, occasion, grant.id), (outcome) => outcome === "revoked")
+  const revoke = (grant: Grant) =>
+    Effect.map(endGrant(parts, auditContext, grant.id), (outcome) => outcome === "revoked")
 
   return {
     list: (user, paging = {}) =>

@@ -6,13 +6,14 @@ import type { Settings } from "./Settings.ts"
 import { describeDatabase } from "./StorageSettings.ts"
 
 /** Whether anybody who reaches this server may call the API as the workspace: whoever registers for it can. */
-export const strangersActForWorkspace = ({ policy, registration, workspace }: Settings): boolean =>
+export const isOpenToAnyone = ({ policy, registration, workspace }: Settings): boolean =>
   registration._tag === "Open" &&
   policy.workspaceAccess === "registered" &&
   !isLoopbackHost(new URL(workspace.issuer).hostname)
 
-export const strangersSay = "anybody may register an application that calls the API as the workspace, without a person"
-export const strangersAdvice =
+export const openAccessWarning =
+  "anybody may register an application that calls the API as the workspace, without a person"
+export const openAccessAdvice =
   "Set WORKSPACE_ACCESS=owner, so that only applications made by an owner may; or REGISTRATION to token or closed."
 
 const registering = (issuer: string): string =>

@@ -13,7 +13,7 @@ import { shed } from "../serve/limitConcurrency.ts"
 import { serveWith } from "../serve/Serve.ts"
 import { application, type Onlookers } from "./application.ts"
 import { auditOf } from "./auditLog.ts"
-import { banner, strangersActForWorkspace, strangersAdvice, strangersSay } from "./banner.ts"
+import { banner, isOpenToAnyone, openAccessAdvice, openAccessWarning } from "./banner.ts"
 import { firstAccount } from "./firstAccount.ts"
 import { housekeeping } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
@@ -72,8 +72,8 @@ const running = Effect.fnUntraced(function* (
   const services = yield* runtime.contextEffect
   const { parts, routes } = Context.get(services, Tessera)
   const accounts = Context.get(services, Accounts)
-  const occasion = { workspace: settings.workspace.id, requestId: "server" }
-  const noteHere = (event: AuditEvent) => note(parts.audit, occasion, event)
+  const auditContext = { workspace: settings.workspace.id, requestId: "server" }
+  const noteHere = (event: AuditEvent) => note(parts.audit, auditContext, event)
   const setUpLink = yield* firstAccount(settings, accounts, noteHere)
   // Before the storage is closed, and after the last request: what was used is noted.
   yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
@@ -90,7 +90,7 @@ const running = Effect.fnUntraced(function* (
         runtime.runFork(span === undefined ? line : Effect.withParentSpan(line, span))
       })
     : undefined
-  if (strangersActForWorkspace(settings)) yield* Effect.logWarning(`${strangersSay}. ${strangersAdvice}`)
+  if (isOpenToAnyone(settings)) yield* Effect.logWarning(`${openAccessWarning}. ${openAccessAdvice}`)
   // Before the public's listener, so that it ends after it: a shutdown can be watched, and begins where requests come in.
   if (metering !== undefined) yield* metering.expose(listen)
   const { port } = yield* listen({

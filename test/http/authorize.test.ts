@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { safeReturnTo } from "../../core/http/returnUrl.ts"
+import { safeReturnUrl } from "../../core/http/returnUrl.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "../adapters/seed.ts"
 import {
@@ -81,7 +81,7 @@ describe("the way back to an authorization request", () => {
           const asked = target.replace("state=st", `state=${state}`)
           const goOn = signInAt(yield* world.send("GET", asked))
           if (state !== "é %00") expect(goOn).toBe(asked)
-          expect(safeReturnTo(theWorkspace, goOn)).toBe(text(goOn))
+          expect(safeReturnUrl(theWorkspace, goOn)).toBe(text(goOn))
           const page = yield* world.send("GET", text(goOn), { as: "alice" })
           const back = header(yield* decide(world, page, "approve", "alice"), "location")
           const sent = state === "é %00" ? "%C3%A9%20%00" : state
@@ -102,7 +102,7 @@ describe("the way back to an authorization request", () => {
         ] as const) {
           const kept = target.replace("state=st", `state=st${longest}`)
           const goOn = signInAt(yield* world.send("GET", kept))
-          expect([goOn, safeReturnTo(theWorkspace, goOn)]).toEqual([kept, kept])
+          expect([goOn, safeReturnUrl(theWorkspace, goOn)]).toEqual([kept, kept])
           expect((yield* world.send("GET", kept, { as: "alice" })).status).toBe(200)
           for (const sent of [{}, { as: "alice" }]) {
             const refused = yield* world.send("GET", kept.replace("state=st", `state=st${over}`), sent)

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
-import type { Occasion } from "../../core/engine/AuditContext.ts"
+import type { AuditContext } from "../../core/engine/AuditContext.ts"
 import { registerClient as registerByCore } from "../../core/engine/administration.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
@@ -287,8 +287,8 @@ describe("acting for the workspace", () => {
         Effect.gen(function* () {
           const request = yield* Effect.fromResult(readRegistration(world.parts, JSON.stringify(both)))
           const before = { ...world.parts, policy: standardPolicy }
-          const tokenFor = Effect.fnUntraced(function* (occasion: Occasion) {
-            const { client, secret } = yield* registerByCore(before, occasion, request)
+          const tokenFor = Effect.fnUntraced(function* (auditContext: AuditContext) {
+            const { client, secret } = yield* registerByCore(before, auditContext, request)
             const presented = { id: client.id, secret: world.reveal(Option.getOrThrow(secret)) }
             return yield* tokenRequest(world, { ...nobody, ...presented }, { grant_type: "client_credentials" })
           })

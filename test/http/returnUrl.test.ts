@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { safeReturnTo } from "../../core/http/returnUrl.ts"
+import { safeReturnUrl } from "../../core/http/returnUrl.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { seed } from "../adapters/seed.ts"
 import { theWorkspace } from "../given/World.ts"
@@ -24,12 +24,12 @@ describe("where a browser goes after sign-in", () => {
       `/oauth/authorize?state=${"\\".repeat(4000)}`,
       "/login.html"
     ]
-    for (const path of asked) expect(safeReturnTo(theWorkspace, path)).toBe(path)
+    for (const path of asked) expect(safeReturnUrl(theWorkspace, path)).toBe(path)
   })
 
   test("is the settings, where nothing was asked for", () => {
-    expect(safeReturnTo(theWorkspace, undefined)).toBe(home)
-    expect(safeReturnTo(nestedWorkspace, undefined)).toBe("/nested/settings")
+    expect(safeReturnUrl(theWorkspace, undefined)).toBe(home)
+    expect(safeReturnUrl(nestedWorkspace, undefined)).toBe("/nested/settings")
   })
 
   const tricks = [
@@ -116,7 +116,7 @@ describe("where a browser goes after sign-in", () => {
   ]
   for (const trick of tricks) {
     test(`is never ${JSON.stringify(trick.slice(0, 60))}`, () => {
-      for (const workspace of [theWorkspace, httpWorkspace]) expect(safeReturnTo(workspace, trick)).toBe(home)
+      for (const workspace of [theWorkspace, httpWorkspace]) expect(safeReturnUrl(workspace, trick)).toBe(home)
     })
   }
 
@@ -130,8 +130,8 @@ describe("where a browser goes after sign-in", () => {
       "/nested/%2e%2e/other",
       "/nested//x"
     ]
-    for (const path of beside) expect(safeReturnTo(nestedWorkspace, path)).toBe("/nested/settings")
-    expect(safeReturnTo(nestedWorkspace, "/nested/settings/apps")).toBe("/nested/settings/apps")
+    for (const path of beside) expect(safeReturnUrl(nestedWorkspace, path)).toBe("/nested/settings")
+    expect(safeReturnUrl(nestedWorkspace, "/nested/settings/apps")).toBe("/nested/settings/apps")
   })
 
   test(`is on this server and a path of it, whatever was asked for (seed ${seed})`, () => {
@@ -165,7 +165,7 @@ describe("where a browser goes after sign-in", () => {
     for (let run = 0; run < 20_000; run++) {
       const text = Array.from({ length: 1 + draw.below(7) }, () => draw.oneOf(pieces)).join("")
       for (const workspace of [theWorkspace, nestedWorkspace]) {
-        const target = safeReturnTo(workspace, text)
+        const target = safeReturnUrl(workspace, text)
         const url = new URL(target, `${workspace.issuer}/login`)
         const base = workspace === nestedWorkspace ? "/nested/" : "/"
         const decoded = decodeAll(target.split("?")[0] ?? "")

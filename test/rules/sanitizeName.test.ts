@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
-import { neutralise, spellOut } from "../../core/rules/sanitizeName.ts"
+import { sanitizeName, spellOut } from "../../core/rules/sanitizeName.ts"
 import { pick, seeded } from "../pages/seeded.ts"
 
 type Range = readonly [low: number, high: number]
 
-describe("neutralise", () => {
+describe("sanitizeName", () => {
   test("keeps names of every script, and emoji", () => {
     for (const name of [
       "Claude",
@@ -17,31 +17,31 @@ describe("neutralise", () => {
       "می‌خواهم",
       "a/b"
     ]) {
-      expect(neutralise(name, 60)).toBe(name)
+      expect(sanitizeName(name, 60)).toBe(name)
     }
   })
 
   test("takes out what steers or hides text", () => {
-    expect(neutralise("abc\u202edef\u2066g\u200fh", 60)).toBe("abc def g h")
-    expect(neutralise("Northwind\u200b Admin\u00ad\ufeff\u{e0041}", 60)).toBe("Northwind Admin")
-    expect(neutralise("a\0\u0007\u001b[31mb\u2028c\n\n d", 60)).toBe("a [31mb c d")
-    expect(neutralise("a\ud800b", 60)).toBe("a b")
+    expect(sanitizeName("abc\u202edef\u2066g\u200fh", 60)).toBe("abc def g h")
+    expect(sanitizeName("Northwind\u200b Admin\u00ad\ufeff\u{e0041}", 60)).toBe("Northwind Admin")
+    expect(sanitizeName("a\0\u0007\u001b[31mb\u2028c\n\n d", 60)).toBe("a [31mb c d")
+    expect(sanitizeName("a\ud800b", 60)).toBe("a b")
   })
 
   test("keeps no tower of accents", () => {
-    expect(neutralise(`z${"\u0301".repeat(50)}`, 60)?.length).toBeLessThanOrEqual(5)
+    expect(sanitizeName(`z${"\u0301".repeat(50)}`, 60)?.length).toBeLessThanOrEqual(5)
   })
 
   test("is nothing where nothing is left to read", () => {
     for (const text of ["", "   ", "\u200b\u3164\u2800", "\u202e", "\u0301\u0301", "\u200d"]) {
-      expect(neutralise(text, 60)).toBeUndefined()
+      expect(sanitizeName(text, 60)).toBeUndefined()
     }
   })
 
   test("cuts between characters as people count them", () => {
-    expect(neutralise("👩‍🚀".repeat(5), 3)).toBe("👩‍🚀👩‍🚀…")
-    expect(neutralise("12345", 5)).toBe("12345")
-    expect(neutralise("123456", 5)).toBe("1234…")
+    expect(sanitizeName("👩‍🚀".repeat(5), 3)).toBe("👩‍🚀👩‍🚀…")
+    expect(sanitizeName("12345", 5)).toBe("12345")
+    expect(sanitizeName("123456", 5)).toBe("1234…")
   })
 
   test("is bounded, printable and stable whatever it is given", () => {
@@ -60,7 +60,7 @@ describe("neutralise", () => {
         const [low, high] = pick(random, ranges)
         return String.fromCodePoint(low + Math.floor(random() * (high - low)))
       }).join("")
-      const once = neutralise(text, 20)
+      const once = sanitizeName(text, 20)
       if (once === undefined) continue
       const told = `seed ${seed}, round ${round}, ${JSON.stringify(text)}`
       expect([...new Intl.Segmenter("en").segment(once)].length, told).toBeLessThanOrEqual(20)

@@ -7,7 +7,7 @@ import {
   endGrant,
   revokeKey,
   rotateKey,
-  switchClient
+  setClientEnabled
 } from "../../core/engine/administration.ts"
 import { makeClients } from "../../core/engine/Clients.ts"
 import { clientKind, recordsOf } from "../../core/engine/Records.ts"
@@ -50,7 +50,7 @@ describe("what was done once is noted once", () => {
       Effect.gen(function* () {
         const id = yield* clientOf(world)
         const outcomes = yield* Effect.forEach(["enabled", "disabled", "disabled", "enabled"] as const, (change) =>
-          switchClient(world.parts, byOwner(world), id, change)
+          setClientEnabled(world.parts, byOwner(world), id, change)
         )
         expect(outcomes).toEqual(["was_so", "done", "was_so", "done"])
         expect(world.calls.replace).toEqual(["client", "client"])
@@ -146,7 +146,7 @@ test("a client that was forgotten for never having been used is not there to be 
     Effect.gen(function* () {
       const id = yield* clientOf(world)
       yield* TestClock.adjust("31 days")
-      expect(yield* switchClient(world.parts, byOwner(world), id, "disabled")).toBe("unknown")
+      expect(yield* setClientEnabled(world.parts, byOwner(world), id, "disabled")).toBe("unknown")
       expect(yield* deleteClient(world.parts, byOwner(world), id)).toBe("unknown")
       expect(world.audit.map(({ event }) => event._tag)).toEqual(["ClientRegistered"])
     })

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
-import { deleteClient, registerClient, switchClient } from "../../core/engine/administration.ts"
+import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
 import { byOwner, passing } from "../given/auditContext.ts"
 import {
   authorizeTarget,
@@ -99,9 +99,9 @@ describe("a client", () => {
       Effect.gen(function* () {
         const { made, client } = yield* clientBy(world, "itself")
         const { access } = yield* signInToApp(world, client)
-        yield* switchClient(world.parts, byOwner(world), made.id, "disabled")
+        yield* setClientEnabled(world.parts, byOwner(world), made.id, "disabled")
         expect((yield* companies(world, access)).status).toBe(401)
-        yield* switchClient(world.parts, byOwner(world), made.id, "enabled")
+        yield* setClientEnabled(world.parts, byOwner(world), made.id, "enabled")
         expect((yield* companies(world, access)).status).toBe(200)
       })
     ))

@@ -5,7 +5,7 @@ import { refused } from "../../http/audit.ts"
 import { faultPage } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import { bound, type Call, type Endpoint, type HandlerOf, names, type Parts } from "../../http/Route.ts"
-import { comeBackTo, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
+import { fitsSignIn, returnUrlOf, wellFormed } from "../../http/returnUrl.ts"
 import type { ConsentPage } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
@@ -15,12 +15,12 @@ import { authorizePath } from "../../workspace/Workspace.ts"
 
 const isEverything = (resource: string, call: Call): boolean => resource === call.workspace.issuer
 
-/** All that a person has to know to say yes or no. `comeBackTo` is the authorization request, for who is somebody else. */
+/** All that a person has to know to say yes or no. `returnUrlOf` is the authorization request, for who is somebody else. */
 export const consentModel = (
   parts: Parts,
   call: Call,
   { form, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
-  comeBackTo: string
+  returnUrlOf: string
 ): ConsentPage => ({
   client: {
     id: request.client.id,
@@ -34,7 +34,7 @@ export const consentModel = (
     .map((scope) => ({ scope: scope.name, words: scope.meaning, byDefault: request.scopeByDefault })),
   ...(request.resource === null || isEverything(request.resource, call) ? {} : { resource: request.resource }),
   account: signedIn.label,
-  switchAccount: (parts.owner.switchAt ?? parts.owner.signInAt)(call.workspace, comeBackTo),
+  switchAccount: (parts.owner.switchAt ?? parts.owner.signInAt)(call.workspace, returnUrlOf),
   ...form,
   now: call.now
 })
@@ -49,10 +49,10 @@ const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
     case "Redirect":
       return seeOther(returnRefusal(next.returned, call.workspace.issuer))
     case "NeedsLogin":
-      return seeOther(parts.owner.signInAt(call.workspace, comeBackTo(call)))
+      return seeOther(parts.owner.signInAt(call.workspace, returnUrlOf(call)))
     case "NeedsConsent":
       return parts.pages.consentAt === undefined
-        ? parts.pages.consent(call.workspace, consentModel(parts, call, next, comeBackTo(call)))
+        ? parts.pages.consent(call.workspace, consentModel(parts, call, next, returnUrlOf(call)))
         : seeOther(consentPageFor(parts.pages.consentAt, call.request.query))
   }
 }
@@ -73,7 +73,7 @@ const tooLong = new InvalidRequest({
 export const asked = Effect.fnUntraced(function* (parts: Parts, call: Call) {
   yield* takeOfAddress(parts.limiter, call, allowances.authorize)
   const next = yield* interaction(parts, call)
-  if ((next._tag === "NeedsLogin" || next._tag === "NeedsConsent") && !fitsSignIn(comeBackTo(call))) {
+  if ((next._tag === "NeedsLogin" || next._tag === "NeedsConsent") && !fitsSignIn(returnUrlOf(call))) {
     return yield* tooLong
   }
   if (next._tag === "NeedsConsent") {

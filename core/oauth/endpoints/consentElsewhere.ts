@@ -5,7 +5,7 @@ import { oauthError } from "../../http/faults.ts"
 import { readParameters } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../../http/Route.ts"
-import { comeBackTo } from "../../http/returnUrl.ts"
+import { returnUrlOf } from "../../http/returnUrl.ts"
 import { clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
@@ -52,11 +52,11 @@ const authorizing = (call: Call, query: string): Call => {
 const tellAsked = (parts: Parts, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {
   switch (next._tag) {
     case "NeedsLogin":
-      return { state: "sign_in", continueTo: parts.owner.signInAt(call.workspace, comeBackTo(call)) }
+      return { state: "sign_in", continueTo: parts.owner.signInAt(call.workspace, returnUrlOf(call)) }
     case "Redirect":
       return { state: "refused", continueTo: returnRefusal(next.returned, call.workspace.issuer) }
     case "NeedsConsent": {
-      const { client, csrf, now: _, ticket, ...page } = consentModel(parts, call, next, comeBackTo(call))
+      const { client, csrf, now: _, ticket, ...page } = consentModel(parts, call, next, returnUrlOf(call))
       const { name, redirectUri, ...known } = client
       return {
         state: "consent",

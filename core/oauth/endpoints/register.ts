@@ -6,7 +6,7 @@ import { clientInformation, issuedSecret, reregister } from "../../client/regist
 import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { empty, noStore, secretJson } from "../../http/answer.ts"
-import { noteOf, occasionOf } from "../../http/audit.ts"
+import { auditContextOf, noteOf } from "../../http/audit.ts"
 import { isJson } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import {
@@ -177,7 +177,7 @@ const registerHandler = (parts: Parts): HandlerOf<ReturnType<typeof registerCont
     yield* takeOfAddress(parts.limiter, call, allowances.register)
     yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
     const request = yield* readBody(parts, call)
-    const made = yield* registerClient(parts, occasionOf(call), request)
+    const made = yield* registerClient(parts, auditContextOf(call), request)
     return information(parts, 201, call, made.client, made.registrationToken, made.secret)
   })
 
@@ -241,7 +241,7 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
 const deleteRegistrationHandler = (parts: Parts): HandlerOf<typeof deleteRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
     const { client } = yield* ownClient(parts, call)
-    yield* deleteClient(parts, occasionOf(call), client.id)
+    yield* deleteClient(parts, auditContextOf(call), client.id)
     return empty(204, noStore)
   })
 
