@@ -1,5 +1,7 @@
 import { Effect } from "effect"
+import type { Grant } from "../grant/Grant.ts"
 import type { Slice, StorageUnavailable } from "../ports/Storage.ts"
+import { grantMark, markLength } from "../rules/Id.ts"
 import type { Listed } from "./Records.ts"
 
 /** What one page of a list may show, and what may be looked at for it. */
@@ -99,3 +101,24 @@ export const writeAll = <A, E>(
       failure === undefined ? Effect.succeed(written) : failure
     )
   })
+
+/** A list of grants that the visitor may see. */
+export type GrantList = (slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
+
+export const isMark = (text: string | undefined): text is string =>
+  text !== undefined && text.length === markLength && /^[A-Za-z0-9_-]+$/.test(text)
+
+/** The grant of this list with this mark. A list is in the order of ids, so it is the first one after the mark. */
+export const findMarked = (
+  list: GrantList,
+  mark: string | undefined
+): Effect.Effect<Grant | undefined, StorageUnavailable> =>
+  isMark(mark)
+    ? Effect.map(list({ after: mark, limit: 1 }), ({ values }) => values.find((grant) => grantMark(grant.id) === mark))
+    : Effect.succeed(undefined)
+
+/** The mark of the last grant of a page, for the address of the next. */
+export const cursorOf = (last: string | undefined): string | undefined => last?.slice(0, markLength)
+
+/** The cursor behind a mark: `~` sorts after every character of an id. */
+export const behindMark = (mark: string | undefined): string | undefined => (isMark(mark) ? `${mark}~` : undefined)

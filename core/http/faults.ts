@@ -7,7 +7,7 @@ import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { ForgedForm, Refusal, TooManyRequests, UntrustedRequest } from "../rules/Refusal.ts"
+import type { ForgedForm, Refusal, TooManyRequests } from "../rules/Refusal.ts"
 import { basePath, consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
 import { empty, json, noStore, secretJson } from "./answer.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
@@ -148,44 +148,21 @@ export const resourceRefusal = (
   return secretJson(wire.status, body, challenges(parameters))
 }
 
-const untrusted = (refusal: UntrustedRequest): Errors.CommonError => {
-  const { clientId = "", redirectUri = "" } = refusal
-  switch (refusal.reason) {
-    case "client_unknown":
-      return Errors.unknownClient(clientId)
-    case "client_disabled":
-      return Errors.clientDisabled(clientId)
-    case "redirect_uri_not_registered":
-      return Errors.redirectUriMismatch(clientId, redirectUri)
-    case "client_missing":
-      return Errors.badRequest("The parameter client_id is missing.")
-    case "client_repeated":
-      return Errors.badRequest("The parameter client_id came more than once.")
-    case "redirect_uri_missing":
-      return Errors.badRequest(
-        "The parameter redirect_uri is missing. It is needed even where only one is registered.",
-        [["client_id", clientId]]
-      )
-    case "redirect_uri_repeated":
-      return Errors.badRequest("The parameter redirect_uri came more than once.", [["client_id", clientId]])
-  }
-}
-
 const unreadable = (fault: Refusal): Errors.CommonError => {
   const wire = faultToWire(fault)
   return Errors.notUnderstood(wire.status, wire.description)
 }
 
-/** The page of a form is at the form's own path, but for consent: that one opens from the request that it answers. */
+/** The page of a form is at the path of the form. The consent page opens from its authorization request. */
 const startAgainAt = (fault: ForgedForm, call: Call): string | undefined =>
   fault.startAgainAt ?? (call.path === consentPath ? undefined : basePath(call.workspace.issuer) + call.path)
 
-/** What a person reads about a refusal. */
-const faultWords = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, call: Call): Errors.CommonError => {
+/** The error page of a refusal. */
+const errorOf = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, call: Call): Errors.CommonError => {
   const base = basePath(call.workspace.issuer)
   switch (fault._tag) {
     case "UntrustedRequest":
-      return untrusted(fault)
+      return Errors.untrustedRequest(fault)
     case "InvalidRequest":
       return fault.reason === "request_too_long" ? Errors.requestTooLong(fault.message) : unreadable(fault)
     case "ForgedForm":
@@ -204,26 +181,23 @@ const faultWords = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests
   }
 }
 
-/** What slows down guessing has a limit for each thing that it counts: `sign_in_pair`, `sign_in_login` … */
-const isOfSignIn = (limit: string): boolean => limit === "sign_in" || limit.startsWith("sign_in_")
-
 const tooMany = (pages: Pages["Service"], call: Call, fault: TooManyRequests): HttpResponse =>
   pages.show(call.workspace, 429, (place) =>
     rateLimitedPage(place, {
       retryAfterSeconds: fault.retryAfterSeconds,
-      of: isOfSignIn(fault.limit) ? "attempts to sign in" : "requests",
+      of: Errors.limitInWords(fault.limit),
       requestId: call.requestId
     })
   )
 
-/** An error in words for people, under its own status, with the id by which an operator finds the request. */
+/** An error page under its status, with the id by which an operator finds the request. */
 export const commonErrorPage = (pages: Pages["Service"], call: Call, { status, ...words }: CommonError): HttpResponse =>
   pages.error(call.workspace, status, { ...words, requestId: call.requestId })
 
-/** A refusal as a person reads it. */
+/** A refusal as a page; `pages/CommonErrors.ts` has the words. */
 export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | StorageUnavailable): HttpResponse => {
   if (fault._tag === "TooManyRequests") return tooMany(pages, call, fault)
-  const response = commonErrorPage(pages, call, faultWords(fault, call))
+  const response = commonErrorPage(pages, call, errorOf(fault, call))
   const headers = faultToWire(fault).headers ?? []
   return { ...response, headers: [...response.headers, ...headers] }
 }

@@ -1,47 +1,54 @@
+import type { UntrustedRequest } from "../rules/Refusal.ts"
 import type { ErrorPage } from "./ErrorPage.ts"
+import type { Notice } from "./Layout.ts"
 
-/** The errors that more than one endpoint meets, in the words that people read. Each says its status. */
+/*
+ * The words for people of every error that more than one endpoint has. Their counterpart for clients, the
+ * `error_description`, stands in `http/faults.ts`, which also chooses the page for each refusal.
+ */
+
+/** An error page, and its status. */
 export interface CommonError extends Omit<ErrorPage, "requestId"> {
   readonly status: number
 }
 
-/** RFC 6749 §4.1.2.1: an unknown client is told to the person, never by a redirect. */
+/** RFC 6749 §4.1.2.1: the person is told about an unknown client, and not by a redirect. */
 export const unknownClient = (clientId: string): CommonError => ({
+  name: "unknown-client",
   status: 400,
   title: "We don't know this application",
-  happened:
-    "The application that sent you here is not registered with us, or no longer is. Nothing was shared with it.",
-  remedy: "Go back to the application and connect again. If it happens again, tell the people who make it.",
+  happened: "The application that sent you here is not registered here. Nothing was shared with it.",
+  remedy: "Go back to the application and connect again. If that does not help, tell its developer.",
   developer: {
     explanation:
-      "No client has this client_id. If the registration was deleted or swept, register again (RFC 7591) and store the new client_id; do not reuse the old one.",
+      "No client has this client_id. If the registration was deleted or has expired, register again (RFC 7591) and store the new client_id.",
     details: [["client_id", clientId]]
   }
 })
 
-/** An owner switched it off; whoever was sent here can't do anything about that. */
 export const clientDisabled = (clientId: string): CommonError => ({
+  name: "client-disabled",
   status: 400,
-  title: "This application is switched off",
-  happened: "An owner has switched off the application that sent you here. Nothing was shared with it.",
-  remedy: "If you need it, ask an owner to switch it on again.",
+  title: "This application is disabled",
+  happened: "An owner has disabled the application that sent you here. Nothing was shared with it.",
+  remedy: "If you need the application, ask an owner to enable it again.",
   developer: {
     explanation: "The client is disabled. Its registration and its grants are kept, but none of them works.",
     details: [["client_id", clientId]]
   }
 })
 
-/** The same section: where the redirect URI does not match, there is nowhere safe to send anybody. */
+/** RFC 6749 §4.1.2.1: a redirect URI that does not match must not be redirected to. */
 export const redirectUriMismatch = (clientId: string, redirectUri: string): CommonError => ({
+  name: "redirect-uri-mismatch",
   status: 400,
-  title: "The way back does not match",
+  title: "The return address does not match",
   happened:
-    "The application asked to send you to an address that it never registered. That can be a mistake or an attempt to trick you, so we stopped here. Nothing was shared.",
-  remedy:
-    "If you followed a link, don't use it again. If you started in the application itself, tell the people who make it.",
+    "The application asked us to send you to an address that it has not registered. That can be a mistake or an attempt to trick you, so we stopped here. Nothing was shared.",
+  remedy: "If you followed a link, do not use it again. If you started in the application itself, tell its developer.",
   developer: {
     explanation:
-      "redirect_uri must equal a registered one character for character: scheme, host, path, query and slash at the end. Only the port of a loopback address may differ.",
+      "redirect_uri must equal a registered one character for character: scheme, host, path, query and final slash. Only the port of a loopback address may differ.",
     details: [
       ["client_id", clientId],
       ["redirect_uri", redirectUri]
@@ -49,92 +56,133 @@ export const redirectUriMismatch = (clientId: string, redirectUri: string): Comm
   }
 })
 
-/** What can't even be answered by a redirect, in words for whoever builds the client. */
+/** A request that cannot be answered by a redirect. `explanation` is for the client's developer. */
 export const badRequest = (
   explanation: string,
   details: ReadonlyArray<readonly [string, string]> = []
 ): CommonError => ({
+  name: "bad-request",
   status: 400,
   title: "This link is incomplete",
-  happened: "The application sent you here with a request that we can't read. Nothing was shared with it.",
-  remedy: "Go back to the application and try again. If it happens again, tell the people who make it.",
+  happened: "The application sent you here with a request that we cannot read. Nothing was shared with it.",
+  remedy: "Go back to the application and try again. If that does not help, tell its developer.",
   developer: { explanation, details }
 })
 
-/** An authorization request that would not come through sign-in whole. */
+/** An authorization request without a client or redirect URI that it could be answered to. */
+export const untrustedRequest = ({ clientId = "", reason, redirectUri = "" }: UntrustedRequest): CommonError => {
+  switch (reason) {
+    case "client_unknown":
+      return unknownClient(clientId)
+    case "client_disabled":
+      return clientDisabled(clientId)
+    case "redirect_uri_not_registered":
+      return redirectUriMismatch(clientId, redirectUri)
+    case "client_missing":
+      return badRequest("The parameter client_id is missing.")
+    case "client_repeated":
+      return badRequest("The parameter client_id was sent more than once.")
+    case "redirect_uri_missing":
+      return badRequest("The parameter redirect_uri is missing. It is required even if only one is registered.", [
+        ["client_id", clientId]
+      ])
+    case "redirect_uri_repeated":
+      return badRequest("The parameter redirect_uri was sent more than once.", [["client_id", clientId]])
+  }
+}
+
+/** An authorization request that is too long for the address of the sign-in page. */
 export const requestTooLong = (explanation: string): CommonError => ({
+  name: "request-too-long",
   status: 400,
   title: "This request is too long",
-  happened: "The application sent you here with more than we can keep while you sign in. Nothing was shared with it.",
-  remedy: "Trying again won't help. Tell the people who make the application.",
+  happened: "The application's request is too long to keep while you sign in. Nothing was shared with it.",
+  remedy: "Trying again will not help. Tell the application's developer.",
   developer: { explanation }
 })
 
-/** A form without a csrf value that belongs to this session: an old tab, another account since, or a forgery. */
+/** A form whose csrf value is not of this session: an old tab, another account since, or a forgery. */
 export const formExpired = (startAgainAt?: string): CommonError => ({
+  name: "form-expired",
   status: 403,
   title: "This page is out of date",
-  happened: "You signed in or out since this page was opened, or it was open for very long. Nothing was changed.",
-  remedy: "Open it again and repeat what you were doing.",
+  happened: "You signed in or out after this page was opened, or it was open for too long. Nothing was changed.",
+  remedy: "Open the page again and repeat what you were doing.",
   ...(startAgainAt === undefined ? {} : { next: { label: "Start again", href: startAgainAt } })
 })
 
-/** The consent page opened by hand: it only ever answers an application. */
+/** The consent page, opened without an application's request. */
 export const nothingToApprove: CommonError = {
+  name: "nothing-to-approve",
   status: 400,
   title: "There is nothing to approve here",
   happened: "This page only opens from an application that asks to connect.",
   remedy: "Go back to the application and connect again."
 }
 
-/** What none of our own pages sends. */
+/** A request that no page of this server sends. */
 export const notUnderstood = (status: number, explanation: string): CommonError => ({
+  name: "not-understood",
   status,
   title: "This did not work",
-  happened: "What was sent here is not what this page expects. Nothing was changed.",
-  remedy: "Go back to where you came from and start again.",
+  happened: "The server cannot use what was sent to this page. Nothing was changed.",
+  remedy: "Go back to the previous page and start again.",
   developer: { explanation }
 })
 
-/** A set-up or invitation link that was used, has expired, or never was. */
+/** A set-up or invitation link that was used, was withdrawn, has expired or never existed. */
 export const linkSpent = (signInAt: string): CommonError => ({
+  name: "link-spent",
   status: 410,
   title: "This link no longer works",
-  happened:
-    "Links like this one work once and only for a while. This one was used already, was taken back, or is too old.",
-  remedy: "If you already made your account with it, sign in. If not, ask for a new link.",
+  happened: "The link was already used, was withdrawn or has expired. Links like this one work only once.",
+  remedy: "If you already created your account with it, sign in. Otherwise ask for a new link.",
   next: { label: "Sign in", href: signInAt }
 })
 
 export const pageNotFound = (home: string): CommonError => ({
+  name: "page-not-found",
   status: 404,
-  title: "There is nothing here",
-  happened: "No page has this address.",
-  remedy: "Check it for a typing mistake, or start from the first page.",
-  next: { label: "Go to the first page", href: home }
+  title: "Page not found",
+  happened: "There is no page at this address.",
+  remedy: "Check the address for a typing mistake, or go to the home page.",
+  next: { label: "Go to the home page", href: home }
 })
 
-/** The address is a page's, but it was asked for in another way than browsers do. */
+/** The address of a page, requested by a method that it does not have. */
 export const openedDifferently = (home: string): CommonError => ({
+  name: "wrong-method",
   status: 405,
-  title: "This page opens differently",
-  happened: "The address exists, but not for what was asked of it. Nothing was changed.",
-  remedy: "Go back to where you came from, or start from the first page.",
-  next: { label: "Go to the first page", href: home }
+  title: "This page cannot be opened like this",
+  happened: "The address exists, but does not take this kind of request. Nothing was changed.",
+  remedy: "Go back to the previous page, or go to the home page.",
+  next: { label: "Go to the home page", href: home }
 })
 
 export const ownersOnly = (settings: string): CommonError => ({
+  name: "owners-only",
   status: 403,
-  title: "Only owners can open this",
-  happened: "Your account is a member's. This page is for the owners of the workspace.",
-  remedy: "Ask an owner to do it for you, or to make you one.",
+  title: "Only owners can open this page",
+  happened: "This page is for owners of the workspace, and you are a member.",
+  remedy: "Ask an owner to do it for you, or to make you an owner.",
   next: { label: "Back to settings", href: settings }
 })
 
 /** The storage is away or the server is overloaded. Answer with `Retry-After`. */
 export const unavailable: CommonError = {
+  name: "unavailable",
   status: 503,
-  title: "We'll be right back",
-  happened: "The server can't answer just now. Nothing that you did is lost, and nothing was done twice.",
+  title: "The server is not available",
+  happened: "The server cannot answer at the moment. Nothing was lost, and nothing was done twice.",
   remedy: "Wait a few seconds and reload this page."
 }
+
+/** A form that was sent after its session had ended. */
+export const formAfterSignOut: Notice = {
+  kind: "problem",
+  text: "You were signed out before you sent the form. Nothing was changed."
+}
+
+/** What a rate limit counted, as a part of a sentence. Sign-in has a limit for each thing that it counts. */
+export const limitInWords = (limit: string): string =>
+  limit === "sign_in" || limit.startsWith("sign_in_") ? "attempts to sign in" : "requests"

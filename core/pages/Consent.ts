@@ -6,7 +6,7 @@ import { breakable, type Html, html } from "./Html.ts"
 import { card, type Document, type Place } from "./Layout.ts"
 import { ago } from "./Timestamp.ts"
 
-/** Where a redirect URI leads, as a person would call it. */
+/** The target of a redirect URI in the terms of a person. */
 export type ReturnAddress =
   | { readonly kind: "site"; readonly host: string }
   | { readonly kind: "thisDevice"; readonly host: string }
@@ -16,7 +16,7 @@ export type ReturnAddress =
 
 const longest = 120
 
-/** A scheme with a dot is one application's; one without is an editor's, and the host says which of its extensions. */
+/** A scheme with a dot belongs to one application; one without to an editor, whose extension is the host. */
 const appAddress = ({ host, protocol }: URL): ReturnAddress => {
   const shared = !protocol.includes(".") && host !== ""
   return {
@@ -47,17 +47,17 @@ export interface ScopeInWords {
 export interface ConsentPage {
   readonly client: {
     readonly id: string
-    /** As registered: chosen by who registered it, so it proves nothing. */
+    /** As registered: the client chose it, so it proves nothing. */
     readonly name: string | undefined
     /** The one that this request named. */
     readonly redirectUri: string
-    /** False where an owner of the workspace made it. */
+    /** False if an owner of the workspace registered it. */
     readonly registeredItself: boolean
     readonly registeredAt?: Instant
   }
   /** Each scope that approving grants. */
   readonly scopes: ReadonlyArray<ScopeInWords & { readonly byDefault: boolean }>
-  /** The resource that was asked for, where it is less than the whole workspace. */
+  /** The requested resource, if it is less than the whole workspace. */
   readonly resource?: string
   /** `SignedIn.label` */
   readonly account: string
@@ -71,7 +71,7 @@ export interface ConsentPage {
 
 const named = (name: string | undefined, otherwise: string): string => sanitizeName(name ?? "", 60) ?? otherwise
 
-/** What a client is called within a sentence, and what where its name stands alone. */
+/** The name of a client in a sentence, and at the beginning of one. */
 export const clientName = (name: string | undefined): string => named(name, "an unnamed application")
 export const clientTitle = (name: string | undefined): string => named(name, "An unnamed application")
 
@@ -92,18 +92,20 @@ const origin = (place: Place, model: ConsentPage): Html =>
   model.client.registeredItself
     ? html`<div class="notice notice-caution"><p>This application registered itself${
         model.client.registeredAt !== undefined && html` ${ago(model.client.registeredAt, model.now)}`
-      }; it has not been verified by <bdi>${place.name}</bdi>. Approve only if you started this and know where it returns you to.</p></div>`
+      }; <bdi>${place.name}</bdi> has not verified it. Approve only if you started this yourself and know the address that it returns you to.</p></div>`
     : html``
 
 const permission = (scope: ConsentPage["scopes"][number]): Html =>
   html`<li><span class="tick" aria-hidden="true"></span><span>${scope.words} <code class="scope">${scope.scope}</code>${
-    scope.byDefault && html` <span class="hint">Included because it did not ask for anything in particular.</span>`
+    scope.byDefault &&
+    html` <span class="hint">Included because the application did not ask for specific permissions.</span>`
   }</span></li>`
 
-/** `settings`: whether there are pages where people look after what they allowed. */
+/** `settings`: whether there are pages where people can revoke access. */
 export const consentPage = (place: Place, model: ConsentPage, settings = true): Document => {
   const name = clientName(model.client.name)
   return {
+    name: "consent",
     title: `Allow ${name}?`,
     formsEnd: "anywhere",
     opener: "kept",
@@ -125,7 +127,7 @@ ${hidden({ csrf: model.csrf, ticket: model.ticket })}
 <button class="button" type="submit" name="decision" value="deny">Deny</button>
 <button class="button primary" type="submit" name="decision" value="approve">Approve</button>
 </form>
-${settings && html`<p class="aside">You can take this back at any time in <bdi>${place.name}</bdi> under Settings, Connected apps.</p>`}`
+${settings && html`<p class="aside">You can revoke this at any time in <bdi>${place.name}</bdi>, under Settings, Connected apps.</p>`}`
     )
   }
 }

@@ -2,15 +2,15 @@ import { clientName } from "./Consent.ts"
 import { type Html, html } from "./Html.ts"
 import { card, type Document, type Place } from "./Layout.ts"
 
-/** What became of a consent page that is answered again: a second click, the back button, a reload, another tab. */
+/** The state of a consent that is answered again: a second click, the back button, a reload, another tab. */
 export type ConsentState =
-  /** Approved, and the code has not been exchanged: the way back still works. */
+  /** Approved, and the code has not been exchanged: the redirect still works. */
   | { readonly state: "waiting"; readonly continueTo: string }
-  /** Approved, and the application has what it needs. */
+  /** Approved, and the application has exchanged the code. */
   | { readonly state: "used" }
   /** Denied, or approved and then taken back. */
   | { readonly state: "denied" }
-  /** Nobody answered in time, or the code ran out before the application fetched it. */
+  /** Not answered in time, or the code expired before the application exchanged it. */
   | { readonly state: "expired" }
 
 export interface ConsentAnsweredPage {
@@ -30,13 +30,13 @@ const words = (name: Html, answer: ConsentState): Words => {
     case "waiting":
       return {
         title: "You already approved this",
-        text: html`<p>${name} has your permission. If it did not open by itself, continue here.</p>`,
+        text: html`<p>${name} has your permission. If it did not open, continue here.</p>`,
         continueTo: answer.continueTo
       }
     case "used":
       return {
         title: "You already approved this",
-        text: html`<p>${name} is connected. There is nothing left to do here: close this page and go back to it.</p>`
+        text: html`<p>${name} is connected. You can close this page and go back to it.</p>`
       }
     case "denied":
       return {
@@ -46,16 +46,17 @@ const words = (name: Html, answer: ConsentState): Words => {
     case "expired":
       return {
         title: "This page has expired",
-        text: html`<p>Nothing was shared. Go back to ${name} and connect again; it takes a few seconds.</p>`
+        text: html`<p>Nothing was shared. Go back to ${name} and connect again.</p>`
       }
   }
 }
 
-/** Answer with 200, or 400 where it has expired. `settings`: whether there are pages that tell what is connected. */
+/** Answer with 200, or 400 if it has expired. `settings`: whether there is a page of connected applications. */
 export const consentAnsweredPage = (place: Place, model: ConsentAnsweredPage, settings = true): Document => {
   const name = html`<bdi class="name">${clientName(model.client)}</bdi>`
   const { title, text, continueTo } = words(name, model.answer)
   return {
+    name: `consent-${model.answer.state}`,
     title,
     formsEnd: "here",
     opener: "kept",

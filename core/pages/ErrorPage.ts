@@ -3,20 +3,22 @@ import { type Html, html } from "./Html.ts"
 import { card, type Document, type Place } from "./Layout.ts"
 
 export interface ErrorPage {
+  /** Names the error, such as `unknown-client`; `CommonErrors.ts` has them all. */
+  readonly name: string
   readonly title: string
-  /** What happened, in a sentence or two for anybody. */
+  /** What happened, in one or two sentences. */
   readonly happened: string
   /** What the person can do about it. */
   readonly remedy: string
-  /** What whoever builds the application should know: folded away. */
+  /** For the application's developer, folded away. */
   readonly developer?: {
     readonly explanation: string
-    /** `error`, `client_id`, `redirect_uri` …: shown as they came. Never a secret. */
+    /** Such as `client_id`: as they were sent. Never a secret. */
     readonly details?: ReadonlyArray<readonly [name: string, value: string]>
   }
-  /** Where to go from here: a path of this server. */
+  /** A link to a path of this server. */
   readonly next?: { readonly label: string; readonly href: string }
-  /** As in the answer's header and the log. */
+  /** The same as in the answer's header and the log. */
   readonly requestId: string
 }
 
@@ -36,6 +38,7 @@ ${
 </details>`
 
 export const errorPage = (place: Place, model: ErrorPage): Document => ({
+  name: `error-${model.name}`,
   title: model.title,
   formsEnd: "here",
   opener: "kept",
@@ -56,7 +59,7 @@ ${model.developer !== undefined && forDevelopers(model.developer)}
 interface RateLimitedPage {
   /** Rounded up. */
   readonly retryAfterSeconds: number
-  /** What there was too much of, as the end of a sentence: "attempts to sign in". */
+  /** What was counted, as a part of a sentence: "attempts to sign in". */
   readonly of: string
   readonly requestId: string
 }
@@ -68,6 +71,7 @@ const inWords = (seconds: number): string => {
 }
 
 export const rateLimitedPage = (place: Place, model: RateLimitedPage): Document => ({
+  name: "rate-limited",
   title: "Please wait a moment",
   formsEnd: "here",
   opener: "kept",
@@ -76,7 +80,7 @@ export const rateLimitedPage = (place: Place, model: RateLimitedPage): Document 
     place,
     html`<h1>Please wait a moment</h1>
 <div class="prose">
-<p>There were too many ${model.of} in a short time. Nothing is wrong with your account, and nothing is locked.</p>
+<p>There were too many ${model.of} in a short time. Your account is not locked.</p>
 <p>Wait ${inWords(model.retryAfterSeconds)}, then reload this page or go back and try again.</p>
 </div>
 <p class="aside">Request <code>${model.requestId}</code></p>`

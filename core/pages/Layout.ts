@@ -8,11 +8,11 @@ import { lightPalette } from "./Palette.ts"
 import { stylesheetOf } from "./stylesheet.ts"
 import { defaultTheme, type Theme } from "./Theme.ts"
 
-/** Where a page stands: what all pages of one workspace share. */
+/** What all pages of one workspace share. */
 export interface Place {
-  /** How the workspace is called in sentences. */
+  /** The workspace's name in sentences. */
   readonly name: string
-  /** What every path starts with: empty, or `/` and more. */
+  /** The beginning of every path: empty, or `/` and more. */
   readonly base: string
   readonly issuer: string
   readonly theme: Theme
@@ -25,43 +25,45 @@ export const placeOf = (workspace: Workspace, theme: Theme = defaultTheme): Plac
   theme
 })
 
-/** A page before it is an answer. */
+/** A page before it becomes an answer. */
 export interface Document {
+  /** Names the page for tests and scripts, in `data-page`; its words may change, this may not. */
+  readonly name: string
   readonly title: string
   /** Everything inside `<body>`. */
   readonly body: Html
   /**
-   * Where its forms may end. Browsers hold `form-action` against every redirect that follows, so a form
-   * that leads to a client's redirect URI can have none: it would silently do nothing.
+   * Where its forms may lead. Browsers check `form-action` for each redirect too, so a page whose form ends at
+   * a client's redirect URI has none: the browser would stop silently.
    */
   readonly formsEnd: "here" | "anywhere"
-  /** Applications open sign-in and consent in a pop-up and listen to it; cut off from its opener, it can't report back. */
+  /** `kept` where an application may open the page in a pop-up that reports back to it. */
   readonly opener: "kept" | "cut"
-  /** What this page needs besides: `Retry-After`. */
+  /** Headers of this page only, such as `Retry-After`. */
   readonly headers?: HeaderPairs
 }
 
-/** Who looks at a page of settings, and what their forms need. */
+/** The signed-in person on a page of settings, and what the forms of the page need. */
 export interface Visitor {
   /** `SignedIn.label` */
   readonly account: string
   readonly role: "owner" | "member"
-  /** Bound to the session; every form of the page carries it. */
+  /** Bound to the session; in every form of the page. */
   readonly csrf: string
   readonly now: Instant
-  /** The accounts are the host's own: there is no profile, no list of members and no sign-out of ours to lead to. */
+  /** The host has its own accounts, so the page links to no profile, members or sign-out. */
   readonly accountsElsewhere?: boolean
-  /** What the form that led here did. */
+  /** The result of the form that redirected here. */
   readonly notice?: Notice
 }
 
-/** What just happened, said once at the top of the next page. */
+/** The result of a form, at the top of the next page. */
 export interface Notice {
   readonly kind: "done" | "problem"
   readonly text: string
 }
 
-/** Something went wrong and is said at once to who can't see it. */
+/** A problem; screen readers read an alert at once. */
 export const problemLine = (text: string): Html =>
   html`<div class="notice notice-problem" role="alert"><p>${text}</p></div>`
 
@@ -77,7 +79,7 @@ const drawn = (theme: Theme): string => {
 
 const made = new WeakMap<Theme, string>()
 
-/** The picture in the tab: the logo, or our four tiles in the accent. Drawn once for each theme. */
+/** The icon of the tab: the logo, or four tiles in the accent colour. Drawn once for each theme. */
 const iconOf = (theme: Theme): string => {
   if (theme.logo !== undefined) return theme.logo
   const icon = made.get(theme) ?? drawn(theme)
@@ -99,13 +101,13 @@ export const shell = (place: Place, document: Document): Html =>
 <link rel="icon" href="${iconOf(place.theme)}">
 ${stylesheetTag(stylesheetOf(place.theme).css)}
 </head>
-<body>
+<body data-page="${document.name}">
 ${document.body}
 </body>
 </html>
 `
 
-/** Four tiles: in the tab, and at the top where the theme has no logo. */
+/** Four tiles, at the top of pages whose theme has no logo. */
 const mark = html`<svg class="mark" viewBox="0 0 32 32" width="32" height="32" aria-hidden="true" focusable="false"><rect class="mark-tile" width="32" height="32" rx="7"/><g class="mark-dots"><rect x="7" y="7" width="8" height="8" rx="2"/><rect x="17" y="7" width="8" height="8" rx="2" opacity=".55"/><rect x="7" y="17" width="8" height="8" rx="2" opacity=".55"/><rect x="17" y="17" width="8" height="8" rx="2"/></g></svg>`
 
 const logo = ({ dark, logo }: Theme): Html => {
@@ -118,10 +120,10 @@ const logo = ({ dark, logo }: Theme): Html => {
 
 const name = (place: Place): Html => html`${logo(place.theme)}<bdi>${place.name}</bdi>`
 
-/** The workspace at the top, leading home. */
+/** The workspace's name, as a link to the home page. */
 export const brandLink = (place: Place): Html => html`<a class="brand" href="${place.base}/">${name(place)}</a>`
 
-/** The frame of a page that asks or tells one thing; nothing at its top leads away. */
+/** The frame of a page with one purpose; its head has no link. */
 export const card = (place: Place, main: Html): Html =>
   html`<div class="stage">
 <header class="stage-head"><span class="brand">${name(place)}</span></header>

@@ -5,43 +5,41 @@ import { UserId } from "../rules/Id.ts"
 import { Instant, later, type Millis } from "../rules/Instant.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 
-/** What a form lets people type, and what is accepted of it, wherever it comes from. */
-
 /** RFC 5321 §4.5.3.1.3: a path of 256 octets, less the brackets. */
 export const emailLength = 254
 
 export const personNameLength = 100
 
-/** In bytes. Longer than any passphrase, and short enough that hashing it costs what hashing a short one does. */
+/** In bytes: longer than any passphrase, and short enough that its length does not slow the hash. */
 export const passwordBytes = 1024
 
-/** An address in the one form in which it is compared. */
+/** An email address in the normal form in which it is stored and compared. */
 export const Email = Schema.String.pipe(Schema.brand("Email"))
 export type Email = typeof Email.Type
 
-/** Nothing that is not seen: it would tell addresses apart that look the same. */
+/** No invisible character: two addresses that look the same must be the same. */
 const form = /^[^\s@\p{C}\p{DI}]+@[^\s@\p{C}\p{DI}]+$/u
 
 /**
- * Trimmed, in Unicode's NFKC, in lower case: the same letters typed on another keyboard are the same address. Whether
- * mail arrives there is never asked. NFKC comes again because lower case can leave it.
+ * NFKC, lower case, NFKC again because lower case can undo it, and trimmed: the same letters from
+ * another keyboard are the same address. Whether mail arrives there is not checked.
  */
 export const normaliseEmail = (text: string): Option.Option<Email> => {
   const normal = text.normalize("NFKC").toLowerCase().normalize("NFKC").trim()
-  // This is where the brand is given.
+  // The check above is what the brand `Email` stands for.
   return normal.length <= emailLength && form.test(normal) ? Option.some(normal as Email) : Option.none()
 }
 
-/** What a login is found by, so that the store's keys name nobody. */
+/** The key of a login: a digest, so that keys in the store contain no email address. */
 export const loginIdOf = (email: Email): Digest => digestOf(email)
 
-/** What an installation decides about its accounts. */
+/** The settings of an installation about its accounts. */
 export interface AccountPolicy {
-  /** From sign-in to sign-in, however busy the session is. */
+  /** A session ends this long after sign-in, even if it is in use. */
   readonly sessionTtl: Millis
   readonly invitationTtl: Millis
   readonly setUpTtl: Millis
-  /** The shortest password, in characters; NIST SP 800-63B §3.1.1.2 asks for eight or more and no rules of composition. */
+  /** Least characters of a password. NIST SP 800-63B §3.1.1.2: at least eight, no composition rules. */
   readonly passwordLength: number
 }
 
@@ -55,7 +53,7 @@ export const standardAccountPolicy: AccountPolicy = {
   passwordLength: 10
 }
 
-/** Why something about an account was not done: for the page or the command line that asked. */
+/** The reason why a change of an account was refused. `accountProblems.ts` has the words for people. */
 export class AccountRefusal extends Schema.TaggedError<AccountRefusal>()("AccountRefusal", {
   reason: Schema.Literals([
     "email_malformed",
@@ -84,16 +82,15 @@ const person = {
   role: Role,
   /** A PHC string. */
   password: Schema.String,
-  /** One more with every change of the password: sessions of an earlier epoch are over. */
+  /** Grows by one with each change of the password: sessions of an earlier epoch have ended. */
   epoch: Schema.Int,
   createdAt: Instant,
   signedInAt: Schema.NullOr(Instant)
 }
 
 /**
- * Somebody who can sign in. `Reserved` → `Active` → `Leaving` → `Gone`: an id is reserved before its login is claimed,
- * so that of everybody who opens an account at once one wins; it stays taken after the person has left, so that it
- * never names somebody else.
+ * An account: `Reserved` → `Active` → `Leaving` → `Gone`. The id is reserved before the login is claimed, so that one
+ * of several simultaneous requests wins, and stays taken after `Gone`, so that it never names another person.
  */
 export const Account = Schema.TaggedUnion({
   Reserved: { id: UserId, attempt: Schema.String, until: Instant },
@@ -103,15 +100,16 @@ export const Account = Schema.TaggedUnion({
 })
 export type Account = typeof Account.Type
 export type Active = typeof Account.cases.Active.Type
+export const isActive = Account.guards.Active
 export type Leaving = typeof Account.cases.Leaving.Type
 
 const day = 24 * 60 * 60 * 1000
-/** Longer than any request to open an account could still be under way. */
+/** Longer than any request that opens an account can take. */
 export const reservedFor = day
-/** Longer than anything that was ever issued to somebody who left could live. */
+/** Longer than the life of any token that was issued to the account. */
 const goneKept = 400 * day
 
-/** All accounts stand in one list, the workspace's. */
+/** The owner of the one list in which all accounts of a workspace stand. */
 export const accountsOwner = "workspace"
 
 const expiryOf = (account: Account): Instant | null => {
@@ -135,7 +133,7 @@ export const accountKind: RecordKind<Account> = {
   expiresAt: expiryOf
 }
 
-/** Which account an email signs in to. It counts only while that account says the same of it. */
+/** The account that an email signs in to. Valid only while that account has this email. */
 const Login = Schema.Struct({ id: Digest, account: Schema.NullOr(UserId), vacatedAt: Schema.NullOr(Instant) })
 type Login = typeof Login.Type
 
@@ -149,5 +147,5 @@ export const loginKind: RecordKind<Login> = {
   expiresAt: (login) => (login.vacatedAt === null ? null : later(login.vacatedAt, day))
 }
 
-// Sixteen bytes are 22 characters of base64url: a UserId.
+// Holds: sixteen bytes are 22 characters of base64url, which is what `UserId` checks.
 export const userIdOf = (bytes: Uint8Array): UserId => base64Url(bytes) as UserId

@@ -1,4 +1,4 @@
-import { Effect, type Result } from "effect"
+import { Effect, Option, type Result } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, recordsOf } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
@@ -16,6 +16,7 @@ import {
   accountKind,
   accountsOwner,
   type Email,
+  isActive,
   type Leaving,
   loginIdOf,
   loginKind,
@@ -25,12 +26,12 @@ import {
 } from "./Account.ts"
 
 export interface Opening {
-  /** Drawn beforehand where a link is to open one account and no more. */
+  /** Drawn beforehand where a link may open only this account. */
   readonly id: UserId
   readonly email: Email
   readonly name: string | null
   readonly role: Role
-  /** The hash of it. */
+  /** Its hash. */
   readonly password: string
   readonly signedInAt: Instant | null
 }
@@ -40,26 +41,26 @@ type Storing = StorageUnavailable | Contended
 /** The accounts of a workspace, and the logins that lead to them. */
 export interface AccountBook {
   readonly newId: () => UserId
-  readonly find: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Account | undefined, StorageUnavailable>
-  readonly byEmail: (workspace: WorkspaceId, email: Email) => Effect.Effect<Active | undefined, StorageUnavailable>
-  /** `link_spent` where the id has been used, `email_taken` where the email signs in to another account. */
+  readonly find: (workspace: WorkspaceId, id: UserId) => Effect.Effect<Option.Option<Account>, StorageUnavailable>
+  readonly byEmail: (workspace: WorkspaceId, email: Email) => Effect.Effect<Option.Option<Active>, StorageUnavailable>
+  /** `link_spent` if the id is in use, `email_taken` if the email signs in to another account. */
   readonly open: (
     workspace: WorkspaceId,
     opening: Opening,
     now: Instant
   ) => Effect.Effect<Active, AccountRefusal | Storing>
-  /** Changes an account that is active; `undefined` where there is none, or where the change declines. */
+  /** Changes an active account; none if there is no such account or the change declines. */
   readonly change: (
     workspace: WorkspaceId,
     id: UserId,
-    change: (account: Active) => Account | undefined
-  ) => Effect.Effect<Account | undefined, Storing>
+    change: (account: Active) => Option.Option<Account>
+  ) => Effect.Effect<Option.Option<Account>, Storing>
   readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Account>, StorageUnavailable>
-  /** The id opens no account any more; `false` where it already did. */
+  /** Keeps the id from opening an account; `false` if it already did. */
   readonly block: (workspace: WorkspaceId, id: UserId, now: Instant) => Effect.Effect<boolean, Storing>
-  /** The way back out of `Leaving`: the person can sign in again. */
+  /** `Leaving` → `Active`: the person can sign in again. */
   readonly restore: (workspace: WorkspaceId, person: Leaving) => Effect.Effect<void, Storing>
-  /** The way on: nothing is left but the id, which stays taken. */
+  /** `Leaving` → `Gone`: only the id is kept, and stays taken. */
   readonly forget: (workspace: WorkspaceId, person: Leaving, now: Instant) => Effect.Effect<void, Storing>
 }
 
@@ -70,12 +71,13 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   const accounts = recordsOf(storage, accountKind)
   const logins = recordsOf(storage, loginKind)
 
-  const find = (workspace: WorkspaceId, id: UserId) => Effect.map(accounts.get(workspace, id), (kept) => kept?.value)
+  const find = (workspace: WorkspaceId, id: UserId) =>
+    Effect.map(accounts.get(workspace, id), (kept) => Option.fromUndefinedOr(kept?.value))
 
   const decided = <A, E>(outcome: Effect.Effect<Result.Result<A, E>, Storing>) =>
     Effect.flatMap(outcome, Effect.fromResult)
 
-  /** Whoever reserved the id before and got no further cannot get further now. */
+  /** A new attempt replaces the reservation of an earlier one, which then cannot become the account. */
   const reserve = (workspace: WorkspaceId, id: UserId, attempt: string, now: Instant) =>
     decided(
       transact(accounts, entropy, workspace, id, (account: Account | undefined) =>
@@ -88,14 +90,14 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       )
     )
 
-  /** Whether a login that leads to this account is free to lead elsewhere; from then on its opening cannot succeed. */
+  /** Whether the login of this account may move to another one; if so, an opening under way is made to fail. */
   const isFree = Effect.fnUntraced(function* (workspace: WorkspaceId, holder: UserId, email: Email) {
     const attempt = base64Url(entropy.bytes(attemptLength))
     return yield* decided(
       transact(accounts, entropy, workspace, holder, (account: Account | undefined) => {
         if (account === undefined || account._tag === "Gone") return answer(true)
         if (account._tag === "Reserved") return answerAndKeep<boolean, Account>({ ...account, attempt }, true)
-        // An owner may have to be taken back; a member never is.
+        // A leaving owner may be restored, and needs the login again; a leaving member is never restored.
         const isLeft = account._tag === "Leaving" && account.role === "member"
         return answer(isLeft || account.email !== email)
       })
@@ -132,7 +134,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       )
     )
 
-  /** Whether they were still leaving: another process may have let them back in, or forgotten them. */
+  /** Whether the account was still leaving: another process may have restored or forgotten it. */
   const leave = (workspace: WorkspaceId, id: UserId, next: (person: Leaving) => Account) =>
     decided(
       transact(accounts, entropy, workspace, id, (account) =>
@@ -140,7 +142,7 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       )
     )
 
-  /** Tidies up: a login whose account is gone is free in any case. */
+  /** Marks a login as unused; a login whose account is gone is free even without this. */
   const vacate = (workspace: WorkspaceId, email: Email, account: UserId, now: Instant) =>
     decided(
       transact(logins, entropy, workspace, loginIdOf(email), (login) =>
@@ -153,13 +155,13 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
   return {
     newId: () => userIdOf(entropy.bytes(idLength)),
     find,
-    byEmail: Effect.fnUntraced(function* (workspace, email) {
+    byEmail: Effect.fn("people.findByEmail")(function* (workspace, email) {
       const login = (yield* logins.get(workspace, loginIdOf(email)))?.value
-      // Looked for in any case: a stranger's email takes as many reads as a member's.
-      const account = yield* find(workspace, login?.account ?? nobody)
-      return account?._tag === "Active" && account.email === email ? account : undefined
+      // Two reads in any case: an unknown email must take as long as a known one.
+      const account = yield* find(workspace, login?.account ?? noAccount)
+      return Option.filter(account, (found): found is Active => isActive(found) && found.email === email)
     }),
-    open: Effect.fnUntraced(function* (workspace, opening, now) {
+    open: Effect.fn("people.openAccount")(function* (workspace, opening, now) {
       const attempt = base64Url(entropy.bytes(attemptLength))
       yield* reserve(workspace, opening.id, attempt, now)
       yield* claim(workspace, opening.email, opening.id)
@@ -169,8 +171,10 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
     change: (workspace, id, change) =>
       decided(
         transact(accounts, entropy, workspace, id, (account) => {
-          const next = account?._tag === "Active" ? change(account) : undefined
-          return next === undefined ? answer(undefined) : answerAndKeep(next, next)
+          const next = account?._tag === "Active" ? change(account) : Option.none<Account>()
+          return Option.isNone(next)
+            ? answer(Option.none<Account>())
+            : answerAndKeep<Option.Option<Account>, Account>(next.value, next)
         })
       ),
     list: (workspace, slice) => accounts.list(workspace, accountsOwner, slice),
@@ -184,12 +188,12 @@ export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["S
       ),
     restore: (workspace, person) =>
       Effect.asVoid(leave(workspace, person.id, ({ since: _, ...kept }) => ({ ...kept, _tag: "Active" }))),
-    forget: Effect.fnUntraced(function* (workspace, { id, email }, now) {
+    forget: Effect.fn("people.forgetAccount")(function* (workspace, { id, email }, now) {
       const gone = yield* leave(workspace, id, () => ({ _tag: "Gone", id, at: now }))
       if (gone) yield* vacate(workspace, email, id, now)
     })
   }
 }
 
-/** An id that is never drawn: it is shorter. */
-const nobody = userIdOf(new Uint8Array(1))
+/** An id that is never drawn, because it is shorter. */
+const noAccount = userIdOf(new Uint8Array(1))

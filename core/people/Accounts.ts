@@ -30,17 +30,17 @@ import { makeSignIn, type SignIn, throttled } from "./signIn.ts"
 
 type Storing = StorageUnavailable | Contended
 
-/** An account as somebody typed it. */
+/** A new account as its form was filled in. */
 export interface Draft {
   readonly email: string
   readonly name: string
   readonly role: Role
   readonly password: Password
-  /** Whoever types it here and now is signed in by it; an account that is made for somebody else is not. */
+  /** True if the person opens the account in the browser, and is signed in by that. */
   readonly signsIn?: boolean
 }
 
-/** Somebody at a browser: the session that its cookie opened, and whose it is. */
+/** The session that a browser's cookie opens, and its account. */
 export interface Here {
   readonly session: Session
   readonly account: Active
@@ -48,11 +48,11 @@ export interface Here {
 
 export interface AccountsOptions {
   readonly policy?: Partial<AccountPolicy>
-  /** `false` only where load is tested. */
+  /** `false` only in load tests. */
   readonly throttled?: boolean
 }
 
-/** The built-in accounts: who may sign in to a workspace, and who is signed in. */
+/** The built-in accounts of a workspace, their sessions and their links. */
 export class Accounts extends Context.Service<
   Accounts,
   {
@@ -63,18 +63,19 @@ export class Accounts extends Context.Service<
     readonly once: Once
     readonly passwords: Passwords
     readonly signIn: SignIn
+    /** The session of a request; none if its account was removed or changed its password. */
     readonly here: (
       workspace: Workspace,
       request: HttpRequest
     ) => Effect.Effect<Option.Option<Here>, StorageUnavailable>
-    /** `id`: the account that a link may open, where one led here. `claim`: what a draft that is fit needs besides. */
+    /** `id`: the account that the link may open, if a link led here. `claim` runs once the draft is accepted. */
     readonly open: (
       workspace: WorkspaceId,
       draft: Draft,
       id?: UserId,
       claim?: Effect.Effect<void, AccountRefusal | StorageUnavailable>
     ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
-    /** Whether somebody who is signed in knows their password; `device` is what is slowed down if not. */
+    /** Whether the signed-in person knows the password; wrong attempts slow down `device`. */
     readonly confirm: (
       workspace: WorkspaceId,
       account: Active,
@@ -83,8 +84,8 @@ export class Accounts extends Context.Service<
       now: Instant
     ) => Effect.Effect<boolean, TooManyRequests | Overloaded>
     /**
-     * Ends every session of the account; whoever goes on needs a new one. `confirmed`: the epoch of the password that was
-     * shown for it, where one was; that of another is a wrong one by now.
+     * Ends every session of the account. `confirmed`: the epoch of the current password, if it was asked for;
+     * `wrong_password` if another request has changed it since.
      */
     readonly changePassword: (
       workspace: WorkspaceId,
@@ -98,7 +99,7 @@ export class Accounts extends Context.Service<
       name: string
     ) => Effect.Effect<Active, AccountRefusal | Storing>
   }
->()("tessera/core/accounts/Accounts") {
+>()("tessera/core/people/Accounts") {
   static readonly layer = (options: AccountsOptions = {}) => Layer.effect(Accounts, makeAccounts(options))
 }
 
@@ -109,7 +110,7 @@ const readEmail = (text: string): Effect.Effect<Email, AccountRefusal> =>
   })
 
 const readName = (text: string): Effect.Effect<string | null, AccountRefusal> => {
-  // What no store keeps and no page shows: control characters, halves of characters, line ends.
+  // Control characters, lone surrogates and line ends cannot be stored or shown.
   const name = text
     .normalize("NFC")
     .replace(/[\s\p{Cc}\p{Cs}]+/gu, " ")
@@ -126,27 +127,31 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
   const book = makeAccountBook(storage, entropy)
   const sessions = makeSessions(storage, entropy, policy.sessionTtl)
   const passwords = makePasswords(yield* PasswordHasher)
-  const throttle = options.throttled === false ? undefined : new SignInThrottle()
+  const throttle = options.throttled === false ? Option.none() : Option.some(new SignInThrottle())
 
   const changed = (
     workspace: WorkspaceId,
     id: UserId,
-    change: (account: Active) => Active | undefined,
+    change: (account: Active) => Option.Option<Active>,
     otherwise: AccountRefusal["reason"] = "unknown"
   ) =>
     Effect.flatMap(book.change(workspace, id, change), (account) =>
-      account?._tag === "Active" ? Effect.succeed(account) : new AccountRefusal({ reason: otherwise })
+      Option.isSome(account) && account.value._tag === "Active"
+        ? Effect.succeed(account.value)
+        : new AccountRefusal({ reason: otherwise })
     )
 
-  const here = Effect.fnUntraced(function* (workspace: Workspace, request: HttpRequest) {
-    const secret = Option.getOrUndefined(readSessionCookie(workspace, request))
-    if (secret === undefined) return Option.none<Here>()
-    const session = Option.getOrUndefined(yield* sessions.find(workspace.id, secret, yield* currentInstant))
-    if (session === undefined) return Option.none<Here>()
-    const account = yield* book.find(workspace.id, session.account)
-    return account?._tag === "Active" && account.epoch === session.epoch
-      ? Option.some<Here>({ session, account })
-      : Option.none<Here>()
+  const here = Effect.fn("people.findSession")(function* (workspace: Workspace, request: HttpRequest) {
+    const secret = readSessionCookie(workspace, request)
+    if (Option.isNone(secret)) return Option.none<Here>()
+    const session = yield* sessions.find(workspace.id, secret.value, yield* currentInstant)
+    if (Option.isNone(session)) return Option.none<Here>()
+    const account = yield* book.find(workspace.id, session.value.account)
+    return Option.flatMap(account, (found) =>
+      found._tag === "Active" && found.epoch === session.value.epoch
+        ? Option.some<Here>({ session: session.value, account: found })
+        : Option.none()
+    )
   })
 
   return Accounts.of({
@@ -158,7 +163,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     passwords,
     signIn: makeSignIn(book, passwords, sessions, throttle),
     here,
-    open: Effect.fnUntraced(function* (workspace, draft, id = book.newId(), claim = Effect.void) {
+    open: Effect.fn("people.open")(function* (workspace, draft, id = book.newId(), claim = Effect.void) {
       const email = yield* readEmail(draft.email)
       const name = yield* readName(draft.name)
       const fit = yield* Effect.fromResult(fitPassword(draft.password, email, policy.passwordLength))
@@ -169,11 +174,21 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
       return yield* book.open(workspace, { id, email, name, role: draft.role, password, signedInAt }, now)
     }),
     confirm: (workspace, account, password, device, now) => {
-      const attempt = { login: `${workspace} ${loginIdOf(account.email)}`, network: undefined, device }
-      return throttled(throttle, attempt, now, passwords.verify(password, account.password), (fits) => fits)
+      const attempt = {
+        login: `${workspace} ${loginIdOf(account.email)}`,
+        network: undefined,
+        device
+      }
+      return throttled(
+        throttle,
+        attempt,
+        now,
+        passwords.verify(password, Option.some(account.password)),
+        (fits) => fits
+      )
     },
-    changePassword: Effect.fnUntraced(function* (workspace, id, typed, confirmed) {
-      const account = yield* book.find(workspace, id)
+    changePassword: Effect.fn("people.changePassword")(function* (workspace, id, typed, confirmed) {
+      const account = Option.getOrUndefined(yield* book.find(workspace, id))
       if (account?._tag !== "Active") return yield* new AccountRefusal({ reason: "unknown" })
       const fit = yield* Effect.fromResult(fitPassword(typed, account.email, policy.passwordLength))
       const password = yield* passwords.hash(fit)
@@ -181,21 +196,23 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
         workspace,
         id,
         (found) =>
-          found.epoch === (confirmed ?? found.epoch) ? { ...found, password, epoch: found.epoch + 1 } : undefined,
+          found.epoch === (confirmed ?? found.epoch)
+            ? Option.some({ ...found, password, epoch: found.epoch + 1 })
+            : Option.none(),
         confirmed === undefined ? "unknown" : "wrong_password"
       )
-      // They are over already, by their epoch.
+      // The sessions have already ended, by their epoch.
       yield* cleanUpOrWarn(
         workspace,
         sessions.endAll(workspace, id, next.epoch),
-        "sessions that a new password ended could not be removed, and count for nothing",
+        "the sessions that a new password ended could not be deleted; they are no longer accepted",
         { account: id }
       )
       return next
     }),
-    rename: Effect.fnUntraced(function* (workspace, id, typed) {
+    rename: Effect.fn("people.rename")(function* (workspace, id, typed) {
       const name = yield* readName(typed)
-      return yield* changed(workspace, id, (found) => ({ ...found, name }))
+      return yield* changed(workspace, id, (found) => Option.some({ ...found, name }))
     })
   })
 })

@@ -5,13 +5,13 @@ import { digestOf } from "../rules/Secret.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
 import type { SessionSecret } from "./Sessions.ts"
 
-/** A cookie of this server: what it is for, and what its values look like. */
+/** A cookie of this server: its purpose, and the form of its values. */
 export interface Cookie {
   readonly purpose: "session" | "form" | "device"
   readonly form: RegExp
 }
 
-/** More than any browser sends to one server. */
+/** Larger than any browser sends. */
 const headerMost = 16_384
 
 const isSecure = (workspace: Workspace): boolean => workspace.issuer.startsWith("https://")
@@ -19,18 +19,17 @@ const isSecure = (workspace: Workspace): boolean => workspace.issuer.startsWith(
 const pathDigestLength = 8
 
 /**
- * Cookies know no ports, and the `__Host-` prefix (RFC 6265bis §4.1.3.2) no path: two workspaces of one host, or two
- * servers on one machine, are told apart by the name. Their ids alone don't do that: a server's own workspace is called
- * the same on each.
+ * RFC 6265bis §4.1.3.2: `__Host-` cookies have no path, and no cookie has a port, so the name carries both.
+ * The workspace's id alone would not do: the default workspace has the same id on every server.
  */
 const cookieName = (workspace: Workspace, cookie: Cookie): string => {
   const { port } = new URL(workspace.issuer)
   const path = basePath(workspace.issuer)
-  const whose = path === "" ? "" : `_${workspace.id}_${digestOf(path).slice(0, pathDigestLength)}`
-  return `${isSecure(workspace) ? "__Host-" : ""}tessera_${cookie.purpose}${port === "" ? "" : `_${port}`}${whose}`
+  const suffix = path === "" ? "" : `_${workspace.id}_${digestOf(path).slice(0, pathDigestLength)}`
+  return `${isSecure(workspace) ? "__Host-" : ""}tessera_${cookie.purpose}${port === "" ? "" : `_${port}`}${suffix}`
 }
 
-/** The value, if there is one and no more than one: where two came, one may be somebody else's, and neither counts. */
+/** The value if there is exactly one: of two, one may have been planted by another site. */
 export const readCookie = (workspace: Workspace, request: HttpRequest, cookie: Cookie): Option.Option<string> => {
   const header = request.headers.get("cookie") ?? ""
   if (header.length > headerMost) return Option.none()
@@ -57,7 +56,7 @@ const written = (workspace: Workspace, cookie: Cookie, value: string, maxAgeSeco
   return ["set-cookie", attributes.join("; ")] as const
 }
 
-/** RFC 6265 §4.1; `Lax`, because people come here by links of other sites and are to be known when they do. */
+/** RFC 6265 §4.1. `Lax`: links from other sites have to arrive with the session. */
 export const setCookie = (workspace: Workspace, cookie: Cookie, value: string, lasts: Millis) =>
   written(workspace, cookie, value, Math.floor(lasts / 1000))
 

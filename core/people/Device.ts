@@ -9,8 +9,8 @@ import type { Workspace } from "../workspace/Workspace.ts"
 import { type Cookie, readCookie, setCookie } from "./Cookie.ts"
 
 /**
- * What stays in a browser in which somebody signed in: no right to anything, but a throttle of its own, so that whoever
- * guesses elsewhere keeps nobody out here (OWASP: Slow Down Online Guessing Attacks with Device Cookies).
+ * A cookie in each browser that signed in. It grants nothing but a throttle of its own, so that guessing elsewhere
+ * does not lock this browser out (OWASP: Slow Down Online Guessing Attacks with Device Cookies).
  */
 const deviceCookie: Cookie = {
   purpose: "device",
@@ -18,7 +18,7 @@ const deviceCookie: Cookie = {
 }
 
 const day = 24 * 60 * 60 * 1000
-/** What browsers keep a cookie at most (RFC 6265bis §5.5). */
+/** RFC 6265bis §5.5: the longest that browsers keep a cookie. */
 const deviceTtl = 400 * day
 const nonceLength = 16
 const utf8 = new TextEncoder()
@@ -39,7 +39,7 @@ export const rememberDevice = (
   return setCookie(workspace, deviceCookie, `${sealer.first.id}.${nonce}.${at}.${mac}`, deviceTtl)
 }
 
-/** The name of this browser, if this login was signed in to here before. */
+/** The name of this browser, if this login signed in here before. */
 export const knownDevice = (
   sealer: Sealer,
   workspace: Workspace,
@@ -51,7 +51,7 @@ export const knownDevice = (
     const [keyId = "", nonce = "", at = "", mac = ""] = value.split(".")
     const key = sealer.find(keyId)
     if (key === undefined || !sameDigest(mac, macOf(sealer, key, workspace, login, nonce, at))) return Option.none()
-    // We wrote the moment ourselves: the MAC says so.
+    // Holds: the MAC shows that this server wrote the number.
     const since = Number.parseInt(at, 36) as Instant
     return hasPassed(later(since, deviceTtl), now) ? Option.none() : Option.some(nonce)
   })

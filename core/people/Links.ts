@@ -1,4 +1,4 @@
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Option, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
 import { type Listed, type RecordKind, recordsOf } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
@@ -12,22 +12,22 @@ import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { Email, Role } from "./Account.ts"
 
-const born = {
-  /** The digest of the secret in its address. */
+const linkFields = {
+  /** The digest of the secret in the link. */
   id: Digest,
-  /** The one account that it can open: that there is one per id makes the link work once. */
+  /** The one account that the link can open: an id opens one account, so the link works once. */
   account: UserId,
   createdAt: Instant,
   expiresAt: Instant
 }
 
-/** An address that opens one account. */
+/** A one-time link that opens one account. */
 export const Link = Schema.TaggedUnion({
-  SetUp: born,
+  SetUp: linkFields,
   Invitation: {
-    ...born,
+    ...linkFields,
     role: Role,
-    /** No other is accepted; `null`: whoever has the link may choose. */
+    /** The only email accepted; `null` if the recipient may choose. */
     email: Schema.NullOr(Email),
     invitedBy: Schema.String
   }
@@ -48,7 +48,7 @@ export const linkKind: RecordKind<Link> = {
 }
 
 export interface Links {
-  /** The secret is for the address that is shown once. */
+  /** The secret belongs in the link, which is shown once. */
   readonly make: (
     workspace: WorkspaceId,
     link: (id: Digest) => Link
@@ -56,13 +56,13 @@ export interface Links {
     { readonly secret: Redacted.Redacted<string>; readonly link: Link },
     StorageUnavailable | Contended
   >
-  /** Nothing where it never was, was taken back, or has expired. */
+  /** None if the link never existed, was withdrawn or has expired. */
   readonly find: (
     workspace: WorkspaceId,
     secret: string,
     now: Instant
-  ) => Effect.Effect<Link | undefined, StorageUnavailable>
-  readonly byId: (workspace: WorkspaceId, id: Digest) => Effect.Effect<Link | undefined, StorageUnavailable>
+  ) => Effect.Effect<Option.Option<Link>, StorageUnavailable>
+  readonly byId: (workspace: WorkspaceId, id: Digest) => Effect.Effect<Option.Option<Link>, StorageUnavailable>
   readonly remove: (workspace: WorkspaceId, id: Digest) => Effect.Effect<void, StorageUnavailable>
   readonly list: (
     workspace: WorkspaceId,
@@ -76,10 +76,11 @@ const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
 export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service"]): Links => {
   const records = recordsOf(storage, linkKind)
-  const byId = (workspace: WorkspaceId, id: Digest) => Effect.map(records.get(workspace, id), (kept) => kept?.value)
+  const byId = (workspace: WorkspaceId, id: Digest) =>
+    Effect.map(records.get(workspace, id), (kept) => Option.fromUndefinedOr(kept?.value))
 
   return {
-    make: Effect.fnUntraced(function* (workspace, make) {
+    make: Effect.fn("people.makeLink")(function* (workspace, make) {
       const secret = base64Url(entropy.bytes(secretLength))
       const link = make(digestOf(secret))
       const kept = yield* transact(records, entropy, workspace, link.id, (found: Link | undefined) =>
@@ -90,10 +91,11 @@ export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service
     }),
     find: (workspace, secret, now) =>
       isLinkSecret(secret)
-        ? Effect.map(byId(workspace, digestOf(secret)), (link) =>
-            link === undefined || hasPassed(link.expiresAt, now) ? undefined : link
+        ? Effect.map(
+            byId(workspace, digestOf(secret)),
+            Option.filter((link) => !hasPassed(link.expiresAt, now))
           )
-        : Effect.succeed(undefined),
+        : Effect.succeedNone,
     byId,
     remove: (workspace, id) => records.remove(workspace, id),
     list: (workspace, tag, slice) => records.list(workspace, linksOwner(tag), slice)

@@ -3,7 +3,7 @@ import { type Html, html } from "../pages/Html.ts"
 import { card, type Document, type Place, problemLine } from "../pages/Layout.ts"
 import { emailLength, passwordBytes, personNameLength } from "./Account.ts"
 
-/** What is wrong with an answer, by field; `form` is what belongs to none. */
+/** The problem of each field; `form` is for a problem of no field. */
 export interface NewAccountProblems {
   readonly name?: string
   readonly email?: string
@@ -11,10 +11,10 @@ export interface NewAccountProblems {
   readonly form?: string
 }
 
-/** What the pages that make an account ask: `name`, `email`, `password`, with `csrf` and the link's `token`. */
+/** The form of a new account: `name`, `email`, `password`, with `csrf` and the link's `token`. */
 export interface NewAccount {
   readonly csrf: string
-  /** The secret of the one-time link that led here. */
+  /** The secret of the one-time link. */
   readonly token: string
   /** The shortest password that is accepted. */
   readonly passwordLength: number
@@ -56,7 +56,7 @@ ${field({
   readonly: form.emailIsGiven,
   problem: model.problems?.email,
   autofocus: wrong === "email",
-  hint: form.emailIsGiven ? "The invitation is for this address." : "You sign in with it.",
+  hint: form.emailIsGiven ? "The invitation is for this address." : "You use it to sign in.",
   maxlength: emailLength
 })}
 ${field({
@@ -78,13 +78,14 @@ ${field({
 type SetUpPage = NewAccount
 
 export const setUpPage = (place: Place, model: SetUpPage): Document => ({
+  name: "set-up",
   title: hasProblem(model.problems) ? "Problem: Set up" : "Set up",
   formsEnd: "here",
   opener: "kept",
   body: card(
     place,
     html`<h1>Set up <bdi>${place.name}</bdi></h1>
-<p class="lead">You are the first one here. This makes your account and makes you an owner.</p>
+<p class="lead">This creates the first account and makes you an owner.</p>
 ${newAccountForm(model, { action: `${place.base}/set-up`, submit: "Create the first account", emailIsGiven: false })}
 <p class="aside">The link that brought you here works once.</p>`
   )
@@ -93,20 +94,21 @@ ${newAccountForm(model, { action: `${place.base}/set-up`, submit: "Create the fi
 /** Posts to `{base}/invite`. */
 interface AcceptInvitePage extends NewAccount {
   readonly role: "owner" | "member"
-  /** Who invited: their label. */
+  /** The email of the owner who made the invitation. */
   readonly invitedBy: string
-  /** The invitation names the address, and no other is accepted. */
+  /** The invitation is for one address, and no other is accepted. */
   readonly emailIsGiven: boolean
 }
 
 export const acceptInvitePage = (place: Place, model: AcceptInvitePage): Document => ({
+  name: "invitation",
   title: hasProblem(model.problems) ? "Problem: Join" : "Join",
   formsEnd: "here",
   opener: "kept",
   body: card(
     place,
     html`<h1>Join <bdi>${place.name}</bdi></h1>
-<p class="lead"><bdi class="name">${model.invitedBy}</bdi> invited you as ${model.role === "owner" ? "an owner" : "a member"}. Choose how you sign in.</p>
+<p class="lead"><bdi class="name">${model.invitedBy}</bdi> invited you as ${model.role === "owner" ? "an owner" : "a member"}. Choose your email and password.</p>
 ${newAccountForm(model, { action: `${place.base}/invite`, submit: "Create account", emailIsGiven: model.emailIsGiven })}`
   )
 })

@@ -12,7 +12,7 @@ import type { Contended } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
-/** A browser that signed in. Its id is the digest of the cookie's secret: a copy of the store opens no session. */
+/** A signed-in browser. The id is a digest of the cookie's secret: a copy of the store opens no session. */
 export const Session = Schema.Struct({
   id: Digest,
   account: UserId,
@@ -34,11 +34,11 @@ export const sessionKind: RecordKind<Session> = {
   expiresAt: (session) => session.expiresAt
 }
 
-/** The secret of a cookie, as it travels. */
+/** The secret in the session cookie. */
 export type SessionSecret = Redacted.Redacted<string>
 
 export interface Sessions {
-  /** Always a new one: whoever knew what the browser held before knows nothing of it. */
+  /** Always a new session: an earlier cookie of the browser, which others may know, does not open it. */
   readonly start: (
     workspace: WorkspaceId,
     account: { readonly id: UserId; readonly epoch: number },
@@ -50,7 +50,7 @@ export interface Sessions {
     now: Instant
   ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
   readonly end: (workspace: WorkspaceId, secret: SessionSecret) => Effect.Effect<void, StorageUnavailable>
-  /** All of an account's, or only those of the epochs before one. */
+  /** Ends all sessions of an account, or those of the epochs before `before`. */
   readonly endAll: (
     workspace: WorkspaceId,
     account: UserId,
@@ -64,7 +64,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
   const records = recordsOf(storage, sessionKind)
 
   return {
-    start: Effect.fnUntraced(function* (workspace, account, now) {
+    start: Effect.fn("people.startSession")(function* (workspace, account, now) {
       const secret = base64Url(entropy.bytes(secretLength))
       const session: Session = {
         id: digestOf(secret),

@@ -3,30 +3,30 @@ import { LatelyUsed } from "../cache/LruMap.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import { TooManyRequests } from "../rules/Refusal.ts"
 
-/** Who tries, as far as it is known. Keys only: a digest of the email, a network, a browser's name. */
+/** An attempt to sign in. Keys only: a digest of the email, a network, the name of a browser. */
 export interface Attempt {
   readonly login: string
-  /** None where the runtime does not know the peer. */
+  /** Absent if the runtime does not know the peer. */
   readonly network: string | undefined
   /** A browser in which this login signed in before. */
   readonly device: string | undefined
 }
 
-/** Attempts that failed, or have not come to an end. */
+/** Attempts that failed or are still under way. */
 interface Failures {
   readonly count: number
   readonly last: Instant
 }
 
-/** How failures slow down what comes after them. */
+/** How failures delay the next attempt. */
 interface Slope {
-  /** So many cost nothing … */
+  /** This many failures without a wait. */
   readonly free: number
-  /** … then the wait doubles from a second up to this. */
+  /** After them the wait doubles from one second up to this. */
   readonly longest: Millis
 }
 
-/** How much one share bears: so many failures at once, and one more forgiven with every `refill`. */
+/** A token bucket of failures: `burst` at once, one more for each `refill`. */
 interface Share {
   readonly burst: number
   readonly refill: Millis
@@ -34,21 +34,21 @@ interface Share {
 
 const minute = 60_000
 
-/** One login from one network or one known browser: a person who mistypes hardly notices, a guesser waits. */
+/** One login from one network or known browser: a typing mistake costs nothing, guessing waits. */
 const slope: Slope = { free: 5, longest: 5 * minute }
-/** One network, whatever logins it tries: an office behind one address signs in all at once, and may mistype. */
+/** One network at all logins: an office behind one address signs in at the same hour. */
 const networkShare: Share = { burst: 200, refill: 6_000 }
-/** One login, from wherever it is tried. */
+/** One login from all networks. */
 const loginShare: Share = { burst: 60, refill: minute }
-/** A login whose share is spent, from all networks of one IPv6 customer: a /48 has 65,536 to choose from. */
+/** A login whose share is spent, from one IPv6 /48: one customer has 65,536 networks. */
 const regionShare: Share = { burst: 8, refill: 60 * minute }
-/** After so long without a failure all is forgotten. */
+/** A row expires this long after its last failure. */
 const forgottenAfter = 24 * 60 * minute
 
-/** An IPv4 address is its own region: whoever has many of those, has them from many places. */
+/** The /48 of an IPv6 network; an IPv4 address is its own region. */
 const regionOf = (network: string): string => network.replace(/^([^:]*:[^:]*:[^:]*):.*$/, "$1")
 
-/** Each of the five tables holds this many that were touched last, and up to as many again. */
+/** The bound of each of the five tables: they keep between one and two times this many rows. */
 const rows = 50_000
 
 const waitAfter = ({ count, last }: Failures, now: Instant): Millis =>
@@ -61,7 +61,7 @@ class Table {
     const found = this.#rows.get(key)
     if (found === undefined || found.last + forgottenAfter <= now) return { count: 0, last: now }
     if (found.last <= now) return found
-    // Once a clock is set back nothing would be waited off or forgiven before it came there again.
+    // A clock that was set back must not delay every wait until it has caught up.
     const rebased = { ...found, last: now }
     this.set(key, rebased)
     return rebased
@@ -73,7 +73,7 @@ class Table {
   }
 }
 
-/** A share's failures as they count now: some of them are forgiven by and by. */
+/** The failures of a share that still count. */
 const forgiven = ({ count, last }: Failures, share: Share, now: Instant): number =>
   Math.max(0, count - (now - last) / share.refill)
 
@@ -84,13 +84,8 @@ const refused = (limit: string, wait: Millis): TooManyRequests =>
   new TooManyRequests({ limit, retryAfterSeconds: Math.ceil(wait / 1000) })
 
 /**
- * Slows down guessing without ever locking anybody out. Every attempt counts as failed from its start, so that many at
- * once gain nothing, and one that succeeds is taken back.
- *
- * - A known browser has a slope of its own, and nothing that happens elsewhere touches it.
- * - Everybody else has the slope of their network for this login, and their network's share.
- * - A login whose share is spent leaves each network one try, so that its owner still gets in from a new place; the
- *   networks of one IPv6 customer share a few.
+ * Slows down password guessing without locking an owner out; README.md has the table of limits.
+ * An attempt counts as failed from its start, so that parallel attempts gain nothing.
  */
 export class SignInThrottle {
   readonly #devices = new Table()
@@ -124,14 +119,14 @@ export class SignInThrottle {
     return Option.none()
   }
 
-  /** The person was right: what was counted at the start is taken back, and the slope begins anew. */
+  /** The password was right: the attempt no longer counts, and the slope starts again. */
   succeed(attempt: Attempt, now: Instant): void {
     const [table, key] = this.#slopeOf(attempt)
     table.set(key, { count: 0, last: now })
     this.#takeShares(attempt, now)
   }
 
-  /** The attempt came to no answer, through no fault of whoever tried. */
+  /** The attempt failed for a reason of the server: it no longer counts. */
   abandon(attempt: Attempt, now: Instant): void {
     const [table, key] = this.#slopeOf(attempt)
     const { count, last } = table.get(key, now)
@@ -149,7 +144,7 @@ export class SignInThrottle {
     this.#takeBack(this.#logins, login, loginShare, now)
   }
 
-  /** A first try beyond the login's share: whether the region has one left, which is then taken. */
+  /** Takes a first try of a network whose login has spent its share from the share of the region. */
   #isWelcome(region: string, now: Instant): boolean {
     const tries = this.#regions.get(region, now)
     if (shareWait(tries, regionShare, now) > 0) return false

@@ -9,8 +9,8 @@ import type { Password } from "./Passwords.ts"
 
 const pageSize = 100
 
-/** Whether anybody can sign in, or is about to be let out of `Leaving`. */
-export const hasAccounts = Effect.fnUntraced(function* (
+/** Whether an account can sign in; one that is leaving counts, since it may be restored. */
+export const hasAccounts = Effect.fn("people.hasAccounts")(function* (
   accounts: Accounts["Service"],
   workspace: WorkspaceId
 ): Effect.fn.Return<boolean, StorageUnavailable> {
@@ -24,10 +24,10 @@ export const hasAccounts = Effect.fnUntraced(function* (
 })
 
 /**
- * The first account, from the configuration. Nothing happens where there is one, so it may run at every start and in
- * many processes at once: the email's login settles which of them makes it.
+ * The first account, from the configuration, if there is no account. May run at each start and in
+ * several processes at once: the claim of the email's login decides which of them makes the account.
  */
-export const ensureOwner = Effect.fnUntraced(function* (
+export const ensureOwner = Effect.fn("people.ensureOwner")(function* (
   accounts: Accounts["Service"],
   workspace: Workspace,
   owner: { readonly email: string; readonly password: Password }
@@ -43,10 +43,10 @@ export const ensureOwner = Effect.fnUntraced(function* (
 })
 
 /**
- * The address where the first owner makes their account, once: none where there is an account. It is the one address
- * of ours that holds a secret, so it is for the terminal of whoever starts the server, and nothing else.
+ * The one-time address where the first owner makes an account; none if there is an account. It holds
+ * a secret, so it belongs in the terminal of the operator who starts the server, and in no log.
  */
-export const makeSetUpLink = Effect.fnUntraced(function* (
+export const makeSetUpLink = Effect.fn("people.makeSetUpLink")(function* (
   accounts: Accounts["Service"],
   workspace: Workspace
 ): Effect.fn.Return<Option.Option<Redacted.Redacted<string>>, StorageUnavailable | Contended> {

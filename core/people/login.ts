@@ -1,4 +1,4 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { takeOfAddress } from "../http/addressLimit.ts"
 import { noteOf, refused } from "../http/audit.ts"
 import { readForm, readParameters } from "../http/form.ts"
@@ -23,29 +23,29 @@ import { welcome } from "./welcome.ts"
 /** Posts `email`, `password`, `csrf` and `return_to` to `{base}/login`. */
 interface LoginPage {
   readonly csrf: string
-  /** Where the browser goes afterwards: a path of this server that the endpoint has checked. */
-  readonly returnTo: string
-  /** What was typed the last time. */
+  /** The path that the browser goes to after sign-in, checked by `safeReturnUrl`. */
+  readonly returnUrl: string
+  /** The email as it was last sent. */
   readonly email?: string
-  /** The same words for an unknown email and a wrong password. */
   readonly problem?: string
-  /** What led here: "You are signed out.", "Please sign in again." */
+  /** The reason for the sign-in, such as a form that came after the session had ended. */
   readonly notice?: Notice
-  /** The email of who is signed in already, and may go on without doing so again. */
+  /** The email of the current session, which offers to continue without a new sign-in. */
   readonly signedInAs?: string
-  /** Whom the person signs in for: the application's name as registered, where they came from its authorization request. */
+  /** The registered name of the client whose authorization request led here. */
   readonly forClient?: string
 }
 
 const goOn = (
   email: string,
-  returnTo: string
-): Html => html`${notice({ kind: "done", text: `You are signed in as ${email}. Sign in below to change to another account.` })}
-<p class="actions"><a class="button wide" href="${returnTo}"><span>Continue as <bdi>${breakable(email)}</bdi></span></a></p>`
+  returnUrl: string
+): Html => html`${notice({ kind: "done", text: `You are signed in as ${email}. To use another account, sign in below.` })}
+<p class="actions"><a class="button wide" href="${returnUrl}"><span>Continue as <bdi>${breakable(email)}</bdi></span></a></p>`
 
 export const loginPage = (place: Place, model: LoginPage): Document => ({
+  name: "sign-in",
   title: model.problem === undefined ? "Sign in" : "Problem: Sign in",
-  // After sign-in, authorize may go on to the client at once.
+  // After sign-in, the authorization endpoint may redirect to the client at once.
   formsEnd: "anywhere",
   opener: "kept",
   body: card(
@@ -58,9 +58,9 @@ ${
 }
 ${model.notice !== undefined && notice(model.notice)}
 ${model.problem !== undefined && problemLine(model.problem)}
-${model.signedInAs !== undefined && goOn(model.signedInAs, model.returnTo)}
+${model.signedInAs !== undefined && goOn(model.signedInAs, model.returnUrl)}
 <form method="post" action="${place.base}/login">
-${hidden({ csrf: model.csrf, return_to: model.returnTo })}
+${hidden({ csrf: model.csrf, return_to: model.returnUrl })}
 ${field({ label: "Email", name: "email", type: "email", autocomplete: "username", value: model.email, autofocus: model.email === undefined, maxlength: emailLength })}
 ${field({ label: "Password", name: "password", type: "password", autocomplete: "current-password", autofocus: model.email !== undefined, maxlength: passwordBytes })}
 <button class="button primary wide" type="submit">Sign in</button>
@@ -69,22 +69,22 @@ ${field({ label: "Password", name: "password", type: "password", autocomplete: "
   )
 })
 
-/** Parted at the first question mark alone: an address among the parameters may have one of its own. */
+/** Split at the first question mark only: a URL among the parameters may have another. */
 const partsOf = (address: string) => {
   const [path, ...queries] = address.split("?")
   return { path, query: queries.join("?") }
 }
 
-/** The name of the application that sent the person here, where its request is what they go on to. */
-const sentBy = Effect.fnUntraced(function* (
+/** The name of the client whose authorization request the return URL is, if it is one. */
+const clientNameOf = Effect.fnUntraced(function* (
   parts: Parts,
   call: Call,
-  returnTo: string
+  returnUrl: string
 ): Effect.fn.Return<string | undefined, StorageUnavailable> {
-  const { path, query } = partsOf(returnTo)
+  const { path, query } = partsOf(returnUrl)
   if (path !== authorizeAt(call.workspace)) return undefined
   const id = readClientId(readParameters(query).parameters.get("client_id"))
-  const client = id._tag === "Some" ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
+  const client = Option.isSome(id) ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
   return client?.about.client_name
 })
 
@@ -95,51 +95,57 @@ const draw = Effect.fnUntraced(function* (
   model: Omit<LoginPage, "csrf" | "forClient">
 ): Effect.fn.Return<HttpResponse, StorageUnavailable> {
   const { csrf, headers } = drawForm(parts, call)
-  const forClient = yield* sentBy(parts, call, model.returnTo)
+  const forClient = yield* clientNameOf(parts, call, model.returnUrl)
   const whole = { ...model, csrf, ...(forClient === undefined ? {} : { forClient }) }
   return parts.pages.show(call.workspace, status, (place) => loginPage(place, whole), headers)
 })
 
-/** Also for who is signed in already: "not you?" leads here. */
-export const loginFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
-  Effect.fnUntraced(function* (call) {
-    const asked = readParameters(call.request.query).parameters.get("return_to")
+/** Also for a signed-in person: "Not you?" on the consent page leads here. */
+export const loginPageHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+  Effect.fn("people.loginPage")(function* (call) {
+    const returnUrl = safeReturnUrl(call.workspace, readParameters(call.request.query).parameters.get("return_to"))
     const here = yield* accounts.here(call.workspace, call.request)
-    const returnTo = safeReturnUrl(call.workspace, asked)
-    if (here._tag === "None") {
-      const notice = lateFormNotice(partsOf(returnTo).query)
-      return yield* draw(parts, call, 200, { returnTo, ...(notice === undefined ? {} : { notice }) })
+    if (Option.isSome(here)) {
+      return yield* draw(parts, call, 200, { returnUrl, signedInAs: here.value.account.email })
     }
-    return yield* draw(parts, call, 200, { returnTo, signedInAs: here.value.account.email })
+    const notice = lateFormNotice(partsOf(returnUrl).query)
+    return yield* draw(parts, call, 200, { returnUrl, ...(notice === undefined ? {} : { notice }) })
   })
 
-const outdated = "This page was open for too long, or your browser keeps no cookies. Please sign in again."
-const overtaken = "This form is out of date: you signed in in another tab."
+const outdated = "This page was open for too long, or your browser does not keep cookies. Please sign in again."
+const overtaken = "This form is out of date because you signed in in another tab."
 
-/** The same words, whichever of the two was wrong. */
+/** The same words for both, so that the page does not tell which emails have an account. */
 const wrong = "The email or the password is not right."
 
-export const loginHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
-  Effect.fnUntraced(function* (call) {
-    const form = yield* Effect.fromResult(readForm(call.request))
-    const returnTo = safeReturnUrl(call.workspace, form.get("return_to"))
+/** A form that was not drawn for this browser: nothing is tried, and the person may send it again. */
+const forgedLogin = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  call: Call,
+  model: Pick<LoginPage, "returnUrl" | "email">
+) {
+  yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
+  const here = yield* accounts.here(call.workspace, call.request)
+  const told = Option.isNone(here)
+    ? { problem: outdated }
+    : { problem: overtaken, signedInAs: here.value.account.email }
+  return yield* draw(parts, call, 403, { ...model, ...told })
+})
+
+export const loginFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+  Effect.fn("people.loginForm")(function* (call) {
+    const { request, workspace, now } = call
+    const form = yield* Effect.fromResult(readForm(request))
     const email = form.get("email") ?? ""
-    if (!isOwnForm(parts, call, form)) {
-      yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
-      const here = yield* accounts.here(call.workspace, call.request)
-      return yield* draw(parts, call, 403, {
-        returnTo,
-        ...(email === "" ? {} : { email }),
-        ...(here._tag === "None" ? { problem: outdated } : { problem: overtaken, signedInAs: here.value.account.email })
-      })
-    }
     const password = form.get("password") ?? ""
+    const returnUrl = safeReturnUrl(workspace, form.get("return_to"))
+    const again = { returnUrl, ...(email === "" ? {} : { email }) }
+    if (!isOwnForm(parts, call, form)) return yield* forgedLogin(parts, accounts, call, again)
     if (email === "" || password === "") {
-      const problem = "Enter your email and your password."
-      return yield* draw(parts, call, 400, { returnTo, problem, ...(email === "" ? {} : { email }) })
+      return yield* draw(parts, call, 400, { ...again, problem: "Enter your email and your password." })
     }
     yield* takeOfAddress(parts.limiter, call, allowances.signIn)
-    const { request, workspace, now } = call
     const outcome = yield* accounts.signIn(
       workspace.id,
       {
@@ -150,8 +156,8 @@ export const loginHandler = (parts: Parts, accounts: Accounts["Service"]): Handl
       },
       now
     )
-    if (outcome._tag === "SignedIn") return yield* welcome(parts, accounts, call, outcome, returnTo)
+    if (outcome._tag === "SignedIn") return yield* welcome(parts, accounts, call, outcome, returnUrl)
     const { _tag, ...failing } = outcome
     yield* noteOf(parts, call, { _tag: "SignInFailed", ...failing })
-    return yield* draw(parts, call, 403, { returnTo, email, problem: wrong })
+    return yield* draw(parts, call, 403, { ...again, problem: wrong })
   })

@@ -12,13 +12,14 @@ import { basePath } from "../workspace/Workspace.ts"
 import type { Accounts } from "./Accounts.ts"
 import { clearSessionCookie, readSessionCookie } from "./Cookie.ts"
 
-/** Asks before it signs out, for who came by a link. Posts `csrf` to `{base}/logout`. */
+/** Asks before it signs out, because a link led here. Posts `csrf` to `{base}/logout`. */
 interface SignOutPage {
   readonly account: string
   readonly csrf: string
 }
 
 const signOutPage = (place: Place, model: SignOutPage): Document => ({
+  name: "sign-out",
   title: "Sign out",
   formsEnd: "here",
   opener: "kept",
@@ -35,29 +36,30 @@ ${hidden({ csrf: model.csrf })}
 })
 
 export const signedOutPage = (place: Place): Document => ({
+  name: "signed-out",
   title: "Signed out",
   formsEnd: "here",
   opener: "kept",
   body: card(
     place,
     html`<h1>You are signed out</h1>
-<p class="prose">This browser no longer has access to your account. Applications that you connected keep theirs; you can revoke them in settings.</p>
+<p class="prose">This browser no longer has access to your account. Applications that you connected still do; you can revoke their access in the settings.</p>
 <p class="actions"><a class="button primary wide" href="${place.base}/login">Sign in again</a></p>`
   )
 })
 
 /**
- * Only a cookie that came along is taken away. What another site's page asks for brings none, though its answer may set
- * and clear them: else anybody's page could sign a person out.
+ * Clears the cookie only if the request had it. A request from another site's page has no cookie, but
+ * its answer could clear one, so that any site could sign a person out.
  */
 const signedOut = (parts: Parts, call: Call): HttpResponse => {
   const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
   return parts.pages.show(call.workspace, 200, signedOutPage, brought ? [clearSessionCookie(call.workspace)] : [])
 }
 
-/** A link alone signs nobody out: an image on another site could be that link. */
-export const logoutFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
-  Effect.fnUntraced(function* (call) {
+/** GET only asks: an image on another site could be a link to this page. */
+export const logoutPageHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+  Effect.fn("people.logoutPage")(function* (call) {
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isNone(here)) return signedOut(parts, call)
     const csrf = fieldFor(parts, call, here.value.session.id)
@@ -66,11 +68,11 @@ export const logoutFormHandler = (parts: Parts, accounts: Accounts["Service"]): 
     )
   })
 
-export const logoutHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
-  Effect.fnUntraced(function* (call) {
+export const logoutFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+  Effect.fn("people.logoutForm")(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     const secret = readSessionCookie(call.workspace, call.request)
-    // A form of another site brings no cookie though there may be a session; where it leads to brings what there is.
+    // A form of another site has no cookie even if there is a session; the redirect's request has it.
     if (Option.isNone(secret)) return seeOther(`${basePath(call.workspace.issuer)}/logout`)
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isNone(here)) return signedOut(parts, call)

@@ -1,4 +1,4 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { cleanUpOrWarn } from "../engine/transact.ts"
 import { takeOfAddress } from "../http/addressLimit.ts"
 import { noteOf, refused } from "../http/audit.ts"
@@ -11,21 +11,22 @@ import { allowances } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { basePath } from "../workspace/Workspace.ts"
-import { AccountRefusal, loginIdOf, normaliseEmail } from "./Account.ts"
+import { AccountRefusal, type Active, loginIdOf, normaliseEmail } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
-import { drawForm, isOwnForm, problemOf } from "./browserForm.ts"
+import { problemOf } from "./accountProblems.ts"
+import { drawForm, isOwnForm } from "./browserForm.ts"
 import { hasAccounts } from "./firstOwner.ts"
 import type { Link } from "./Links.ts"
 import { acceptInvitePage, type NewAccount, type NewAccountProblems, setUpPage } from "./NewAccount.ts"
 import { signedInAnew, welcome } from "./welcome.ts"
 
-/** A link with the text that it was found by. */
+/** A link and the secret that it was found by. */
 interface Arrival {
   readonly link: Link
   readonly token: string
 }
 
-/** What was typed the last time, and what was wrong with it. */
+/** The fields of the form as they were sent, and what was wrong with them. */
 interface Typed {
   readonly name?: string
   readonly email?: string
@@ -35,18 +36,20 @@ interface Typed {
 const spent = (parts: Parts, call: Call): HttpResponse =>
   commonErrorPage(parts.pages, call, linkSpent(`${basePath(call.workspace.issuer)}/login`))
 
-/** A link of this kind whose account can still be opened. Looking at it uses nothing up: scanners of mail look, too. */
-const arrive = Effect.fnUntraced(function* (
+/** A link of this kind whose account can still be opened. Reading it does not use it up: mail scanners open links. */
+const arrive = Effect.fn("people.openLink")(function* (
   accounts: Accounts["Service"],
   call: Call,
   tag: Link["_tag"],
   token: string
-): Effect.fn.Return<Arrival | undefined, StorageUnavailable> {
-  const link = yield* accounts.links.find(call.workspace.id, token, call.now)
-  if (link?._tag !== tag) return undefined
-  if (link._tag === "SetUp" && (yield* hasAccounts(accounts, call.workspace.id))) return undefined
+): Effect.fn.Return<Option.Option<Arrival>, StorageUnavailable> {
+  const found = yield* accounts.links.find(call.workspace.id, token, call.now)
+  const link = Option.getOrUndefined(found)
+  if (link?._tag !== tag) return Option.none()
+  if (link._tag === "SetUp" && (yield* hasAccounts(accounts, call.workspace.id))) return Option.none()
   const account = yield* accounts.book.find(call.workspace.id, link.account)
-  return account === undefined || account._tag === "Reserved" ? { link, token } : undefined
+  const isOpen = Option.isNone(account) || account.value._tag === "Reserved"
+  return isOpen ? Option.some({ link, token }) : Option.none()
 })
 
 const draw = (
@@ -71,15 +74,15 @@ const draw = (
   return parts.pages.show(call.workspace, status, (place) => acceptInvitePage(place, invitation), headers)
 }
 
-/** The page that a link opens. */
+/** The page of a set-up or invitation link. */
 export const newcomerPage = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
-  Effect.fnUntraced(function* (call) {
+  Effect.fn("people.newcomerPage")(function* (call) {
     const token = readParameters(call.request.query).parameters.get("token") ?? ""
     const arrival = yield* arrive(accounts, call, tag, token)
-    return arrival === undefined ? spent(parts, call) : draw(parts, accounts, call, 200, arrival, {})
+    return Option.isNone(arrival) ? spent(parts, call) : draw(parts, accounts, call, 200, arrival.value, {})
   })
 
-/** Each start prints a set-up link while there is no account, so that several may be out: one of them sets up. */
+/** Each start without an account prints a set-up link, so several may be valid: only one of them sets up. */
 const claimOf = ({ once }: Accounts["Service"], { workspace }: Call, link: Link) =>
   link._tag === "SetUp"
     ? Effect.flatMap(once.take(workspace.id, "set-up", "", link.account, link.expiresAt), (taken) =>
@@ -89,8 +92,8 @@ const claimOf = ({ once }: Accounts["Service"], { workspace }: Call, link: Link)
 
 const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: Call, link: Link, form: Parameters) {
   const email = form.get("email") ?? ""
-  const typed = normaliseEmail(email)
-  if (link._tag === "Invitation" && link.email !== null && (typed._tag === "None" || typed.value !== link.email)) {
+  const typed = Option.getOrUndefined(normaliseEmail(email))
+  if (link._tag === "Invitation" && link.email !== null && typed !== link.email) {
     return yield* new AccountRefusal({ reason: "email_not_invited" })
   }
   const draft = {
@@ -103,43 +106,54 @@ const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: C
   return yield* accounts.open(call.workspace.id, draft, link.account, claimOf(accounts, call, link))
 })
 
-/** Its form: the account is opened, the link is used up, and the person is signed in. */
+const outdatedForm =
+  "This page was open for too long, or your browser does not keep cookies. Please send the form again."
+
+const welcomeNewcomer = Effect.fn("people.welcomeNewcomer")(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  call: Call,
+  link: Link,
+  account: Active
+) {
+  const { id, role } = account
+  yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
+  yield* cleanUpOrWarn(
+    call.workspace.id,
+    accounts.links.remove(call.workspace.id, link.id),
+    "a used link could not be deleted; it opens no further account",
+    { account: id }
+  )
+  const next = `${basePath(call.workspace.issuer)}/settings`
+  return yield* signedInAnew(parts, accounts, call, account, next, (secret) =>
+    welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, next)
+  )
+})
+
+/** The form of that page: opens the account, uses up the link and signs the person in. */
 export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
-  Effect.fnUntraced(function* (call) {
+  Effect.fn("people.newcomerForm")(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     yield* takeOfAddress(parts.limiter, call, allowances.signIn)
-    const arrival = yield* arrive(accounts, call, tag, form.get("token") ?? "")
-    if (arrival === undefined) {
-      yield* noteOf(parts, call, { _tag: "AccountRefused", change: "created", reason: "link_spent" })
-      return spent(parts, call)
-    }
+    const found = yield* arrive(accounts, call, tag, form.get("token") ?? "")
+    const refuse = (reason: AccountRefusal["reason"]) =>
+      noteOf(parts, call, { _tag: "AccountRefused", change: "created", reason })
+    if (Option.isNone(found)) return yield* Effect.as(refuse("link_spent"), spent(parts, call))
+    const arrival = found.value
     const typed = { name: form.get("name") ?? "", email: form.get("email") ?? "" }
     if (!isOwnForm(parts, call, form)) {
       yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
-      const problems = {
-        form: "This page was open for too long, or your browser keeps no cookies. Please send it again."
-      }
-      return draw(parts, accounts, call, 403, arrival, { ...typed, problems })
+      return draw(parts, accounts, call, 403, arrival, { ...typed, problems: { form: outdatedForm } })
     }
-    const opened = yield* Effect.result(open(accounts, call, arrival.link, form))
-    if (opened._tag === "Failure") {
-      if (opened.failure._tag !== "AccountRefusal") return yield* opened.failure
-      yield* noteOf(parts, call, { _tag: "AccountRefused", change: "created", reason: opened.failure.reason })
-      if (opened.failure.reason === "link_spent") return spent(parts, call)
-      const { field, text } = problemOf(opened.failure, accounts.policy.passwordLength)
-      return draw(parts, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })
-    }
-    const account = opened.success
-    const { id, role } = account
-    yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
-    yield* cleanUpOrWarn(
-      call.workspace.id,
-      accounts.links.remove(call.workspace.id, arrival.link.id),
-      "a link that was used up could not be removed, and opens nothing",
-      { account: id }
-    )
-    const goOn = `${basePath(call.workspace.issuer)}/settings`
-    return yield* signedInAnew(parts, accounts, call, account, goOn, (secret) =>
-      welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, goOn)
+    return yield* open(accounts, call, arrival.link, form).pipe(
+      Effect.flatMap((account) => welcomeNewcomer(parts, accounts, call, arrival.link, account)),
+      Effect.catchTag("AccountRefusal", (refusal) => {
+        const { field, text } = problemOf(refusal, accounts.policy.passwordLength)
+        const page =
+          refusal.reason === "link_spent"
+            ? spent(parts, call)
+            : draw(parts, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })
+        return Effect.as(refuse(refusal.reason), page)
+      })
     )
   })

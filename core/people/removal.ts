@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { Grants } from "../engine/Grants.ts"
 import { eachOf, wholeList } from "../engine/lists.ts"
 import { cleanUpOrWarn } from "../engine/transact.ts"
@@ -10,10 +10,10 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Account, AccountRefusal, type Email, type Leaving } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 
-/** What removing somebody takes of the protocol. */
+/** The part of the protocol that a removal needs. */
 export type GrantsOfUser = Pick<Grants, "ofUser" | "revokeGrant">
 
-/** The same grants, with word of each that they revoke: by its mark, and why. */
+/** The same grants; `tell` gets the mark of each grant that they revoke, and the reason. */
 export const tellRevoked = (
   { ofUser, revokeGrant }: GrantsOfUser,
   tell: (grant: string, why: string) => Effect.Effect<void>
@@ -28,12 +28,12 @@ export const tellRevoked = (
 type Storing = StorageUnavailable | Contended
 
 /**
- * A request that found somebody signed in a moment before may still write: a session, a consent. So what they had is
- * ended again until nothing of that kind can be under way.
+ * A request that began before the removal may still write a session or a consent, so sessions and grants
+ * are ended again until no such request can be under way.
  */
 const leavingFor = 15 * 60 * 1000
 
-const everybody = (accounts: Accounts["Service"], workspace: WorkspaceId) =>
+const allAccounts = (accounts: Accounts["Service"], workspace: WorkspaceId) =>
   wholeList((slice) => accounts.book.list(workspace, slice))
 
 const hasOtherOwner = (all: ReadonlyArray<Account>, id: UserId): boolean =>
@@ -46,8 +46,8 @@ const revokeAll = (grants: GrantsOfUser, workspace: WorkspaceId, user: UserId) =
       grant._tag === "Revoked" ? Effect.void : Effect.asVoid(grants.revokeGrant(workspace, grant.id, "by_owner"))
   )
 
-/** What somebody left open for themselves or for friends is not to outlast them; they are invited anew, if at all. */
-const withdrawInvitations = Effect.fnUntraced(function* (
+/** Invitations of a removed owner end too: the owner may have left one for a friend, or for coming back. */
+const withdrawInvitations = Effect.fn("people.withdrawInvitations")(function* (
   accounts: Accounts["Service"],
   workspace: WorkspaceId,
   email: Email
@@ -63,41 +63,43 @@ const withdrawInvitations = Effect.fnUntraced(function* (
   )
 })
 
-/** Ends what is left to somebody who was shut out: the invitations that they made, and all that they ever allowed. */
-const clearUp = Effect.fnUntraced(function* (
+/** Ends the invitations, grants and sessions of an account that is leaving. */
+const endEverything = Effect.fn("people.endEverything")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: WorkspaceId,
   person: Leaving
 ): Effect.fn.Return<void, Storing> {
-  // An owner's email is nobody else's until they are gone. A member, who invites nobody, may be back with it as an owner.
+  // Only an owner invites, and only an owner's email cannot be another account's while it is leaving.
   if (person.role === "owner") yield* withdrawInvitations(accounts, workspace, person.email)
   yield* revokeAll(grants, workspace, person.id)
-  // Last, because they count for nothing any more.
+  // Sessions last: they are no longer accepted in any case.
   yield* accounts.sessions.endAll(workspace, person.id)
 })
 
 /**
- * Decides that somebody is removed: from the first write on they can't sign in and no session of theirs counts.
- *
- * Two owners who remove each other at once both find nobody left to own the workspace, and both stay.
+ * Decides the removal. From the first write on, the account cannot sign in and its sessions are not accepted.
+ * Two owners who remove each other at the same time both stay, because neither finds another owner.
  */
-const shutOut = Effect.fnUntraced(function* (
+const startLeaving = Effect.fn("people.startLeaving")(function* (
   accounts: Accounts["Service"],
   workspace: WorkspaceId,
   id: UserId
 ): Effect.fn.Return<Leaving, AccountRefusal | Storing> {
   const since = yield* currentInstant
-  const left = yield* accounts.book.change(workspace, id, (account) => ({ ...account, _tag: "Leaving", since }))
+  const changed = yield* accounts.book.change(workspace, id, (account) =>
+    Option.some({ ...account, _tag: "Leaving", since })
+  )
+  const left = Option.getOrUndefined(changed)
   if (left?._tag !== "Leaving") return yield* new AccountRefusal({ reason: "unknown" })
   if (left.role !== "owner") return left
   const takeBack = accounts.book.restore(workspace, left)
-  // Whoever asked is told that nothing was done.
-  const all = yield* Effect.tapError(everybody(accounts, workspace), () =>
+  // The failure reaches the caller, so the change is undone.
+  const all = yield* Effect.tapError(allAccounts(accounts, workspace), () =>
     cleanUpOrWarn(
       workspace,
       takeBack,
-      "an owner whose removal could not be decided waits for removals to be finished",
+      "an owner whose removal failed could not be restored yet; the next run of finishRemovals does it",
       {
         account: id
       }
@@ -109,42 +111,42 @@ const shutOut = Effect.fnUntraced(function* (
 })
 
 /**
- * Takes somebody out of the workspace, with all that they had, and notes it as soon as it is decided. What a crash or the
- * storage leaves undone, as where it says `removing`, `finishRemovals` does.
+ * Removes an account with its grants and sessions; `noted` runs as soon as that is decided.
+ * `removing`: the storage failed in between, and `finishRemovals` does the rest.
  */
-export const removeAccount = Effect.fnUntraced(function* (
+export const removeAccount = Effect.fn("people.removeAccount")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: WorkspaceId,
   id: UserId,
   noted: Effect.Effect<void>
 ): Effect.fn.Return<"removed" | "removing", AccountRefusal | Storing> {
-  const person = yield* shutOut(accounts, workspace, id)
+  const person = yield* startLeaving(accounts, workspace, id)
   yield* noted
-  const isTidy = yield* cleanUpOrWarn(
+  const isFinished = yield* cleanUpOrWarn(
     workspace,
-    clearUp(accounts, grants, workspace, person),
-    "what somebody who was removed had left could not all be ended, and waits for removals to be finished",
+    endEverything(accounts, grants, workspace, person),
+    "grants or sessions of a removed account could not be ended yet; the next run of finishRemovals does it",
     { account: id }
   )
-  return isTidy ? "removed" : "removing"
+  return isFinished ? "removed" : "removing"
 })
 
-/** To be run at start and every few minutes: sees every removal through, and none that would leave no owner. */
-export const finishRemovals = Effect.fnUntraced(function* (
+/** Finishes removals that were interrupted, and undoes one that leaves no owner. Run at start and every few minutes. */
+export const finishRemovals = Effect.fn("people.finishRemovals")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
   workspace: WorkspaceId
 ): Effect.fn.Return<number, Storing> {
-  const all = yield* everybody(accounts, workspace)
+  const all = yield* allAccounts(accounts, workspace)
   const leaving = all.filter((account) => account._tag === "Leaving")
   let finished = 0
   for (const person of leaving) {
-    if (person.role === "owner" && !hasOtherOwner(yield* everybody(accounts, workspace), person.id)) {
+    if (person.role === "owner" && !hasOtherOwner(yield* allAccounts(accounts, workspace), person.id)) {
       yield* accounts.book.restore(workspace, person)
       continue
     }
-    yield* clearUp(accounts, grants, workspace, person)
+    yield* endEverything(accounts, grants, workspace, person)
     const now = yield* currentInstant
     if (!hasPassed(later(person.since, leavingFor), now)) continue
     yield* accounts.book.forget(workspace, person, now)

@@ -11,38 +11,37 @@ import type { Password, Passwords } from "./Passwords.ts"
 import type { SessionSecret, Sessions } from "./Sessions.ts"
 import type { Attempt, SignInThrottle } from "./SignInThrottle.ts"
 
-/** An attempt that is turned away where it comes too soon, and counts unless it was right or came to no answer. */
+/** Refuses an attempt that comes too soon; one that succeeds or that the server fails does not count. */
 export const throttled = <A, E>(
-  throttle: SignInThrottle | undefined,
+  throttle: Option.Option<SignInThrottle>,
   attempt: Attempt,
   now: Instant,
   trying: Effect.Effect<A, E>,
   wasRight: (outcome: A) => boolean
 ): Effect.Effect<A, E | TooManyRequests> => {
-  if (throttle === undefined) return trying
-  return Effect.suspend((): Effect.Effect<A, E | TooManyRequests> => {
-    const tooMany = throttle.begin(attempt, now)
-    if (Option.isSome(tooMany)) return tooMany.value
-    const counted = Effect.onError(trying, () => Effect.sync(() => throttle.abandon(attempt, now)))
-    return Effect.map(counted, (outcome) => {
-      if (wasRight(outcome)) throttle.succeed(attempt, now)
-      return outcome
-    })
+  if (Option.isNone(throttle)) return trying
+  const { value: counters } = throttle
+  return Effect.gen(function* () {
+    const tooMany = counters.begin(attempt, now)
+    if (Option.isSome(tooMany)) return yield* tooMany.value
+    const outcome = yield* Effect.onError(trying, () => Effect.sync(() => counters.abandon(attempt, now)))
+    if (wasRight(outcome)) counters.succeed(attempt, now)
+    return outcome
   })
 }
 
-/** What was typed, and where. */
+/** The email and password of a form, and where it came from. */
 interface Credentials {
   readonly email: string
   readonly password: Password
   readonly network: string | undefined
-  /** The name of the browser, if this login is known there. */
+  /** The name of the browser, if this login signed in there before. */
   readonly deviceOf: (login: Digest) => Option.Option<string>
 }
 
 type SignInOutcome =
   | { readonly _tag: "SignedIn"; readonly account: Active; readonly login: Digest; readonly secret: SessionSecret }
-  /** Which of the two it was is for the log alone. */
+  /** The reason is for the audit stream only, and must not reach the page. */
   | ({ readonly _tag: "Failed" } & Failing)
 
 type Failing =
@@ -55,7 +54,7 @@ export type SignIn = (
   now: Instant
 ) => Effect.Effect<SignInOutcome, TooManyRequests | Overloaded | StorageUnavailable | Contended>
 
-/** What a login is called in the throttle, whether or not it could be anybody's. */
+/** The key of a login in the throttle, also for text that is no email. */
 const loginOf = (email: string): Digest =>
   Option.match(normaliseEmail(email), { onNone: () => digestOf(`not an email ${email}`), onSome: loginIdOf })
 
@@ -63,30 +62,40 @@ export const makeSignIn = (
   book: AccountBook,
   passwords: Passwords,
   sessions: Sessions,
-  throttle: SignInThrottle | undefined
+  throttle: Option.Option<SignInThrottle>
 ): SignIn => {
   const lookUp = (workspace: WorkspaceId, text: string) =>
     Option.match(normaliseEmail(text), {
-      onNone: () => Effect.succeed(undefined),
+      onNone: () => Effect.succeedNone,
       onSome: (email) => book.byEmail(workspace, email)
     })
 
-  const verified = Effect.fnUntraced(function* (workspace: WorkspaceId, credentials: Credentials, now: Instant) {
-    const found = yield* lookUp(workspace, credentials.email)
-    // Before anything depends on whether there is an account, so that the time taken does not either.
-    const fits = yield* passwords.verify(credentials.password, found?.password)
-    if (found === undefined) return { reason: "unknown_email" } satisfies Failing
+  const verified = Effect.fn("people.verify")(function* (
+    workspace: WorkspaceId,
+    credentials: Credentials,
+    now: Instant
+  ) {
+    const match = yield* lookUp(workspace, credentials.email)
+    // Hashed before the first branch, so that the time does not tell whether there is an account.
+    const fits = yield* passwords.verify(
+      credentials.password,
+      Option.map(match, ({ password }) => password)
+    )
+    if (Option.isNone(match)) return { reason: "unknown_email" } satisfies Failing
+    const found = match.value
     if (!fits) return { reason: "wrong_password", account: found.id } satisfies Failing
     const rehashed = passwords.isOutdated(found.password) ? yield* passwords.hash(credentials.password) : undefined
     const noted = yield* book.change(workspace, found.id, (account) =>
       account.epoch === found.epoch
-        ? { ...account, signedInAt: now, password: rehashed ?? account.password }
-        : undefined
+        ? Option.some({ ...account, signedInAt: now, password: rehashed ?? account.password })
+        : Option.none()
     )
-    return noted?._tag === "Active" ? noted : ({ reason: "changed_meanwhile", account: found.id } satisfies Failing)
+    return Option.isSome(noted) && noted.value._tag === "Active"
+      ? noted.value
+      : ({ reason: "changed_meanwhile", account: found.id } satisfies Failing)
   })
 
-  return Effect.fnUntraced(function* (workspace, credentials, now) {
+  return Effect.fn("people.signIn")(function* (workspace, credentials, now) {
     const login = loginOf(credentials.email)
     const attempt: Attempt = {
       login: `${workspace} ${login}`,

@@ -13,51 +13,51 @@ import { rememberDevice } from "./Device.ts"
 import type { SessionSecret } from "./Sessions.ts"
 
 /**
- * The browser of somebody whose account has just been written, in a new session. Where none can be started, they sign in
- * and go on from there: what they did is done, and a second try would be refused.
+ * Starts a session after a write to the account. If the storage fails, the answer leads to sign-in:
+ * the write is done, and a second try of the form would be refused.
  */
 export const signedInAnew = (
   parts: Parts,
   accounts: Accounts["Service"],
   { now, workspace }: Call,
   account: Active,
-  goOn: string,
+  returnUrl: string,
   answer: (secret: SessionSecret) => Effect.Effect<HttpResponse>
 ): Effect.Effect<HttpResponse> =>
   Effect.matchEffect(accounts.sessions.start(workspace.id, account, now), {
     onSuccess: answer,
     onFailure: (fault) =>
       Effect.as(
-        Effect.logWarning("no session could be started for an account that was written, and its person is to sign in", {
+        Effect.logWarning("an account was written, but no session could be started; the person has to sign in", {
           workspace: workspace.id,
           account: account.id,
           fault: fault._tag
         }),
-        seeOther(parts.owner.signInAt(workspace, goOn))
+        seeOther(parts.owner.signInAt(workspace, returnUrl))
       )
   })
 
-/** The browser of somebody who has just shown who they are: a new session, and nothing left of the old one. */
-export const welcome = Effect.fnUntraced(function* (
+/** Redirects with the cookies of the new session, and ends the session that the browser had before. */
+export const welcome = Effect.fn("people.welcome")(function* (
   parts: Parts,
   accounts: Accounts["Service"],
   call: Call,
-  who: { readonly account: Active; readonly login: Digest; readonly secret: SessionSecret },
-  goOn: string
+  signedIn: { readonly account: Active; readonly login: Digest; readonly secret: SessionSecret },
+  returnUrl: string
 ): Effect.fn.Return<HttpResponse> {
-  yield* noteOf(parts, call, { _tag: "SignedIn", account: who.account.id })
+  yield* noteOf(parts, call, { _tag: "SignedIn", account: signedIn.account.id })
   const before = readSessionCookie(call.workspace, call.request)
   if (Option.isSome(before)) {
     yield* cleanUpOrWarn(
       call.workspace.id,
       accounts.sessions.end(call.workspace.id, before.value),
-      "the session that a browser had before a sign-in could not be ended, and lasts until it expires",
-      { signedIn: who.account.id }
+      "the previous session of a browser that signed in could not be ended, and lasts until it expires",
+      { signedIn: signedIn.account.id }
     )
   }
-  return seeOther(goOn, [
-    setSessionCookie(call.workspace, who.secret, accounts.policy.sessionTtl),
-    rememberDevice(parts.keys.current(), parts.entropy, call.workspace, who.login, call.now),
+  return seeOther(returnUrl, [
+    setSessionCookie(call.workspace, signedIn.secret, accounts.policy.sessionTtl),
+    rememberDevice(parts.keys.current(), parts.entropy, call.workspace, signedIn.login, call.now),
     forgetForm(call.workspace)
   ])
 })

@@ -17,13 +17,13 @@ export interface MemberRow {
   readonly role: Role
   readonly joinedAt: Instant
   readonly lastSignedInAt?: Instant
-  /** Nobody removes themselves. */
+  /** The visitor, who has no button to remove themselves. */
   readonly isVisitor: boolean
 }
 
 export interface InviteRow {
   readonly id: string
-  /** None where whoever has the link may use it. */
+  /** Absent if the link works for any email. */
   readonly email?: string
   readonly role: Role
   readonly createdAt: Instant
@@ -37,9 +37,9 @@ export interface InviteRow {
 export interface MembersPage {
   readonly members: ReadonlyArray<MemberRow>
   readonly paging: Paging
-  /** Links that nobody has used yet. */
+  /** Invitations that are not used yet. */
   readonly invites: ReadonlyArray<InviteRow>
-  /** The link that was made just now: on this answer and never again. */
+  /** The new link: on this answer and never again. */
   readonly made?: { readonly link: string; readonly email?: string; readonly expiresAt: Instant }
   readonly form?: { readonly email: string; readonly role: Role; readonly problem?: string }
 }
@@ -51,7 +51,7 @@ const inviteForm = (
   csrf: string,
   form: MembersPage["form"]
 ): Html => html`<section aria-labelledby="invite">
-<h2 id="invite">Invite somebody</h2>
+<h2 id="invite">Invite a member</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
 ${hidden({ csrf, action: "invite" })}
 ${field({
@@ -63,7 +63,7 @@ ${field({
   value: form?.email,
   problem: form?.problem,
   autofocus: form?.problem !== undefined,
-  hint: "With an address, the link works for that address only. We send nothing; you pass the link on.",
+  hint: "With an address, the link works for that address only. No mail is sent: you pass on the link yourself.",
   maxlength: emailLength
 })}
 <div class="field">
@@ -94,7 +94,7 @@ const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
         confirmed({
           label: "Remove",
           about: nameOf(member),
-          question: "They are signed out everywhere, and every application that they connected loses its access.",
+          question: "They are signed out everywhere, and every application that they connected loses access.",
           confirm: "Remove this member",
           tone: "danger",
           path,
@@ -104,7 +104,7 @@ const memberRow = (member: MemberRow, path: string, visitor: Visitor): Row => ({
 })
 
 const inviteRow = (invite: InviteRow, path: string, visitor: Visitor): Row => ({
-  title: invite.email === undefined ? html`Anybody with the link` : html`<bdi>${invite.email}</bdi>`,
+  title: invite.email === undefined ? html`Anyone with the link` : html`<bdi>${invite.email}</bdi>`,
   facts: [
     ["Role", html`${roleInWords(invite.role)}`],
     ["Created", ago(invite.createdAt, visitor.now)],
@@ -113,7 +113,7 @@ const inviteRow = (invite: InviteRow, path: string, visitor: Visitor): Row => ({
   actions: [
     confirmed({
       label: "Withdraw",
-      about: invite.email ?? "the invitation for anybody",
+      about: invite.email ?? "the invitation for anyone with the link",
       question: "The link stops working.",
       confirm: "Withdraw this invitation",
       tone: "danger",
@@ -151,7 +151,7 @@ ${rows(model.invites.map((invite) => inviteRow(invite, path, visitor)))}
 <h2 id="members">People</h2>
 ${
   model.members.length === 0
-    ? noRows(model.paging, empty("Nobody here", "Invite somebody with the form above."))
+    ? noRows(model.paging, empty("No members", "Invite a member with the form above."))
     : rows(model.members.map((member) => memberRow(member, path, visitor)))
 }
 ${pager(path, model.paging)}

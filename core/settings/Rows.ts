@@ -1,19 +1,16 @@
 import { Effect, Option } from "effect"
-import type { Listed } from "../engine/Records.ts"
 import type { UsedThing } from "../engine/Usage.ts"
-import type { Grant } from "../grant/Grant.ts"
 import type { Call, Parts } from "../http/Route.ts"
 import { type ReturnAddress, returnAddress } from "../pages/Consent.ts"
 import { hidden } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
-import type { Slice, StorageUnavailable } from "../ports/Storage.ts"
-import { grantMark, markLength } from "../rules/Id.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant } from "../rules/Instant.ts"
 
-/** One thing in a list of settings: what it is called, what is known about it, what can be done with it. */
+/** A row in a list of settings: a title, facts and actions. */
 export interface Row {
   readonly title: Html
-  /** What tells two of the same title apart. */
+  /** Tells two rows with the same title apart. */
   readonly subtitle?: Html
   readonly facts: ReadonlyArray<readonly [label: string, value: Html]>
   readonly detail?: Html | undefined
@@ -31,21 +28,22 @@ ${row.detail}
 
 export const rows = (of: ReadonlyArray<Row>): Html => html`<ul class="panel rows">${of.map(rowItem)}</ul>`
 
-export const empty = (title: string, text: string): Html =>
-  html`<div class="panel empty"><h3>${title}</h3><p class="hint">${text}</p></div>`
+/** In place of rows. `list`: the list has none, its end is reached, or the rest was not searched or read. */
+export const empty = (title: string, text: string, list: "none" | "end" | "more" | "unread" = "none"): Html =>
+  html`<div class="panel empty" data-list="${list}"><h3>${title}</h3><p class="hint">${text}</p></div>`
 
-/** In place of a page of a list without rows. `whole`: what is said where the whole list has none. */
+/** In place of rows on a page without any. `whole`: for a list that has no rows at all. */
 export const noRows = (paging: Paging, whole: Html): Html => {
-  // Looking through all of a long list is more than one request may do.
+  // One request searches only a part of a long list.
   if (paging.nextCursor !== undefined)
-    return empty("Nothing so far", "There is more to look through: go on with “Next”.")
-  return paging.isContinued ? empty("Nothing more", "The list ends here.") : whole
+    return empty("Nothing found yet", "There is more to search. Continue with “Next”.", "more")
+  return paging.isContinued ? empty("Nothing more", "This is the end of the list.", "end") : whole
 }
 
-/** A form of one button: what it does can be undone, so it asks nothing. */
+/** A form of one button. Its action can be undone, so it does not ask first. */
 export const actionButton = (of: {
   readonly label: string
-  /** What it acts on, for who hears the button without seeing the row. */
+  /** The title of the row, for screen readers. */
   readonly about: string
   readonly path: string
   readonly fields: Readonly<Record<string, string | undefined>>
@@ -54,12 +52,12 @@ ${hidden(of.fields)}
 <button class="button small" type="submit">${of.label}<span class="visually-hidden"> <bdi>${of.about}</bdi></span></button>
 </form>`
 
-/** Two steps without a script: the button unfolds the question, and only the second one acts. */
+/** Two steps without a script: the first button unfolds the question, the second acts. */
 export const confirmed = (of: {
   readonly label: string
   readonly about: string
   readonly question: string
-  /** The button that acts: "Yes, revoke it". */
+  /** The label of the button that acts. */
   readonly confirm: string
   readonly tone: "danger" | "plain"
   readonly path: string
@@ -73,11 +71,11 @@ ${hidden(of.fields)}
 </form>
 </details>`
 
-/** Where a list goes on. Cursors are the endpoint's own. */
+/** The links to other pages of a list. Each endpoint has its own cursors. */
 export interface Paging {
-  /** This page does not show the beginning of the list. */
+  /** This page does not begin at the start of the list. */
   readonly isContinued: boolean
-  /** What `after` is on the next page, where there is one. */
+  /** The value of `after` for the next page, if there is one. */
   readonly nextCursor?: string
 }
 
@@ -102,28 +100,7 @@ ${
 </nav>`
     : html``
 
-/** A list of grants that somebody may look at. */
-export type GrantList = (slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
-
-const isMark = (text: string | undefined): text is string =>
-  text !== undefined && text.length === markLength && /^[A-Za-z0-9_-]+$/.test(text)
-
-/** The grant of this list with this mark: a list is in the order of its ids, so it is the next one or none. */
-export const findMarked = (
-  list: GrantList,
-  mark: string | undefined
-): Effect.Effect<Grant | undefined, StorageUnavailable> =>
-  isMark(mark)
-    ? Effect.map(list({ after: mark, limit: 1 }), ({ values }) => values.find((grant) => grantMark(grant.id) === mark))
-    : Effect.succeed(undefined)
-
-/** The mark of the last grant of a page, for the address of the next. */
-export const cursorOf = (last: string | undefined): string | undefined => last?.slice(0, markLength)
-
-/** Where a list goes on behind a mark: `~` stands behind every character of an id. */
-export const behindMark = (mark: string | undefined): string | undefined => (isMark(mark) ? `${mark}~` : undefined)
-
-/** The rows of a page, each with when its thing was last used. */
+/** The rows of a page, each with its last use. */
 export const withLastUse = <Row>(
   parts: Parts,
   call: Call,
@@ -151,7 +128,7 @@ const hostOf = (address: ReturnAddress): string | undefined => {
   }
 }
 
-/** The hosts of a client's redirect URIs, or how the links of an application begin, each once. */
+/** The hosts of a client's redirect URIs, or the schemes that open an application, each once. */
 export const returnHosts = (redirectUris: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(redirectUris.map((uri) => hostOf(returnAddress(uri))).filter((host) => host !== undefined))
 ]

@@ -2,10 +2,11 @@ import { hidden } from "../pages/Field.ts"
 import { attributes, type Html, html } from "../pages/Html.ts"
 import { brandLink, type Document, type Notice, notice, type Place, type Visitor } from "../pages/Layout.ts"
 
-type Section = "profile" | "apps" | "keys" | "clients" | "members"
+/** The last segment of the address of a section's page and forms. */
+export type SectionName = "profile" | "apps" | "keys" | "clients" | "members"
 
 const sections: ReadonlyArray<{
-  readonly id: Section
+  readonly id: SectionName
   readonly label: string
   readonly ownersOnly: boolean
   readonly ofAccounts?: boolean
@@ -17,10 +18,13 @@ const sections: ReadonlyArray<{
   { id: "members", label: "Members", ownersOnly: true, ofAccounts: true }
 ]
 
-/** The path of a section, for its page and for its forms: both are at the same one. */
-export const sectionPath = (place: Place, section: Section): string => `${place.base}/settings/${section}`
+export const isOwnersOnly = (name: SectionName): boolean =>
+  sections.some(({ id, ownersOnly }) => id === name && ownersOnly)
 
-const navigation = (place: Place, visitor: Visitor, current: Section): Html =>
+/** The path of a section's page, where its forms post to as well. */
+export const sectionPath = (place: Place, section: SectionName): string => `${place.base}/settings/${section}`
+
+const navigation = (place: Place, visitor: Visitor, current: SectionName): Html =>
   html`<nav class="sections" aria-label="Settings"><ul>${sections
     .filter(({ ownersOnly }) => !ownersOnly || visitor.role === "owner")
     .filter(({ ofAccounts }) => ofAccounts !== true || visitor.accountsElsewhere !== true)
@@ -45,14 +49,15 @@ export const settingsDocument = (
   place: Place,
   visitor: Visitor,
   of: {
-    readonly section: Section
+    readonly section: SectionName
     readonly title: string
     readonly lead: Html
     readonly main: Html
-    /** What the form before it came to, where no notice says so. It is told first, to who can't see the page. */
+    /** The result of the form, if no notice has it. The title says it first, for screen readers. */
     readonly came?: Notice["kind"] | undefined
   }
 ): Document => ({
+  name: `settings-${of.section}`,
   title: `${before[of.came ?? visitor.notice?.kind ?? "nothing"]}${of.title}`,
   formsEnd: "here",
   opener: "cut",
@@ -71,7 +76,7 @@ ${of.main}
 </div>`
 })
 
-/** A secret on the only page that ever shows it. Reached by Tab it is selected as a whole, and a click can't edit it. */
+/** A secret on the only page that shows it: read-only, and selected as a whole when Tab reaches it. */
 export const shownOnce = (of: {
   readonly title: string
   readonly label: string

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { endGrant } from "../engine/administration.ts"
-import { gather } from "../engine/lists.ts"
+import { behindMark, cursorOf, findMarked, type GrantList, gather } from "../engine/lists.ts"
 import { type Grant, isConnected } from "../grant/Grant.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Parts } from "../http/Route.ts"
@@ -12,14 +12,10 @@ import { grantMark } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { auditContext, backTo, type Inside, insideForm, insidePage, type SettingsOptions } from "./inside.ts"
+import { auditContext, backTo, type Inside, insideForm, insidePage, type Section, type Visitors } from "./inside.ts"
 import {
-  behindMark,
   confirmed,
-  cursorOf,
   empty,
-  findMarked,
-  type GrantList,
   noRows,
   type Paging,
   pager,
@@ -31,12 +27,12 @@ import {
 } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
-/** One grant of the person who looks. */
+/** One grant of the visitor. */
 interface ConnectedAppRow {
   readonly grantId: string
   /** As registered. */
   readonly client: string | undefined
-  /** Where it returned to, so that two of the same name can be told apart. */
+  /** The hosts of its redirect URIs, which tell two clients of the same name apart. */
   readonly returnHost?: string
   readonly scopes: ReadonlyArray<ScopeInWords>
   readonly since: Instant
@@ -86,7 +82,7 @@ ${
         model.paging,
         empty(
           "Nothing is connected",
-          "When you approve an application, it appears here, and here you can take it back."
+          "When you approve an application, it appears here, and you can revoke its access."
         )
       )
     : rows(model.apps.map((app) => appRow(app, path, visitor)))
@@ -96,10 +92,18 @@ ${pager(path, model.paging)}
   })
 }
 
+const section = {
+  name: "apps",
+  notices: {
+    "app-revoked": { kind: "done", text: "Access is revoked. The application can no longer use your account." },
+    "app-gone": { kind: "problem", text: "This application is not connected to your account. Nothing was changed." }
+  }
+} as const satisfies Section
+
 const inWords = (grant: Grant, policy: Policy): ReadonlyArray<ScopeInWords> =>
   grant.scope.map((scope) => ({
     scope,
-    // One that the registry no longer has goes by its name.
+    // A scope that is no longer in the registry is shown by its name.
     words: policy.scopes.find(({ name }) => name === scope)?.meaning ?? scope
   }))
 
@@ -112,7 +116,7 @@ const pickApp = (parts: Parts, { call }: Inside) =>
   Effect.fnUntraced(function* (grant: Grant) {
     if (!isConnected(grant, parts.policy, call.now)) return undefined
     const client = yield* parts.clients.find(call.workspace.id, grant.client)
-    // Without its client nothing that it issued is accepted.
+    // Without its client, the tokens of a grant are not accepted.
     if (client === undefined) return undefined
     const hosts = returnHosts(client.redirectUris)
     const row = {
@@ -125,11 +129,11 @@ const pickApp = (parts: Parts, { call }: Inside) =>
     return { id: grant.id, row }
   })
 
-export const appsHandler = (parts: Parts, options: SettingsOptions): Handler =>
+export const appsHandler = (parts: Parts, visitors: Visitors): Handler =>
   insidePage(
     parts,
-    options,
-    "anybody",
+    visitors,
+    section,
     Effect.fnUntraced(function* (inside) {
       const { call, visitor } = inside
       const after = behindMark(readParameters(call.request.query).parameters.get("after"))
@@ -140,18 +144,18 @@ export const appsHandler = (parts: Parts, options: SettingsOptions): Handler =>
     })
   )
 
-/** Somebody else's grant is not in the list, so it is told apart from one that never was by nothing at all. */
-export const changeAppsHandler = (parts: Parts, options: SettingsOptions): Handler =>
+/** Only looks in the visitor's own list, so the answer does not tell whether another person has this grant. */
+export const changeAppsHandler = (parts: Parts, visitors: Visitors): Handler =>
   insideForm(
     parts,
-    options,
-    "anybody",
+    visitors,
+    section,
     Effect.fnUntraced(function* (inside, form) {
       const { call } = inside
       if (form.get("action") !== "revoke") return yield* new ForgedForm({ reason: "field_missing" })
       const grant = yield* findMarked(ownGrants(parts, inside), form.get("id"))
-      if (grant === undefined) return backTo(call, "apps", "app-gone")
+      if (grant === undefined) return backTo(call, section, "app-gone")
       const outcome = yield* endGrant(parts, auditContext(inside), grant.id)
-      return backTo(call, "apps", outcome === "unknown" ? "app-gone" : "app-revoked")
+      return backTo(call, section, outcome === "unknown" ? "app-gone" : "app-revoked")
     })
   )

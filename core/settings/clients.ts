@@ -17,8 +17,9 @@ import {
   type Inside,
   insideForm,
   insidePage,
-  type SettingsOptions,
-  takeOfAccount
+  type Section,
+  takeOfAccount,
+  type Visitors
 } from "./inside.ts"
 import {
   actionButton,
@@ -51,10 +52,10 @@ interface ClientRow {
 
 /**
  * Owners only. The search is a GET of `{base}/settings/clients` with `q`; its forms post there with
- * `csrf`, `action` = `disable`, `enable` or `delete`, `id`, and `q` to come back to the same list.
+ * `csrf`, `action` = `disable`, `enable` or `delete`, `id`, and `q` to return to the same list.
  */
 interface ClientsPage {
-  /** What was searched for; empty for all. */
+  /** The search text; empty for all clients. */
   readonly search: string
   readonly clients: ReadonlyArray<ClientRow>
   readonly paging: Paging
@@ -80,7 +81,7 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, search
       : confirmed({
           label: "Disable",
           about,
-          question: "Nobody can connect it and its tokens stop working, until it is enabled again.",
+          question: "It cannot connect and its tokens stop working until it is enabled again.",
           confirm: "Disable this client",
           tone: "plain",
           path,
@@ -89,7 +90,7 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, search
     confirmed({
       label: "Delete",
       about,
-      question: "Its registration and everything that people allowed it are gone for good.",
+      question: "Its registration and all access that people gave it are deleted for good.",
       confirm: "Delete this client",
       tone: "danger",
       path,
@@ -104,7 +105,7 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: st
   facts: [
     [
       "Kind",
-      html`${client.kind === "public" ? "Public" : "Confidential"}, ${client.registeredItself ? "registered itself" : "made by an owner"}`
+      html`${client.kind === "public" ? "Public" : "Confidential"}, ${client.registeredItself ? "registered itself" : "registered by an owner"}`
     ],
     [
       "Returns to",
@@ -122,16 +123,16 @@ const nothing = (search: string): Html =>
   search === ""
     ? empty(
         "No client has registered yet",
-        "An application appears here once it is registered, by itself or by an owner."
+        "Applications appear here when they register themselves or an owner registers them."
       )
-    : empty("No client matches", "Search for a part of the name, the id or the host that it returns to.")
+    : empty("No client matches", "Search for a part of its name, its id or a host that it returns to.")
 
 export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage): Document => {
   const path = sectionPath(place, "clients")
   return settingsDocument(place, visitor, {
     section: "clients",
     title: "Registered clients",
-    lead: html`Every application that knows <bdi>${place.name}</bdi>, whoever connected it.`,
+    lead: html`Every application that is registered with <bdi>${place.name}</bdi>.`,
     main: html`${searchForm(path, model.search)}
 <section aria-labelledby="clients">
 <h2 id="clients">${model.search === "" ? "All clients" : html`Clients that match “<bdi>${model.search}</bdi>”`}</h2>
@@ -144,6 +145,19 @@ ${pager(path, model.paging, model.search)}
 </section>`
   })
 }
+
+const section = {
+  name: "clients",
+  notices: {
+    "client-disabled": { kind: "done", text: "The client is disabled. Its tokens have stopped working." },
+    "client-enabled": { kind: "done", text: "The client is enabled. It can use what people allowed it again." },
+    "client-deleted": { kind: "done", text: "The client is deleted, with everything that people allowed it." },
+    "client-gone": {
+      kind: "problem",
+      text: "This client is not registered. If you just deleted it, that worked."
+    }
+  }
+} as const satisfies Section
 
 const searchLength = 200
 
@@ -169,37 +183,44 @@ const rowOf = (client: Client) => ({
   }
 })
 
-const find = Effect.fnUntraced(function* (parts: Parts, { call }: Inside, search: string, after: string | undefined) {
-  // The id, whole: no need to look for it.
-  const id = after === undefined ? Option.getOrUndefined(readClientId(search)) : undefined
+const search = Effect.fn("settings.searchClients")(function* (
+  parts: Parts,
+  { call }: Inside,
+  text: string,
+  after: string | undefined
+) {
+  // A whole id needs no search.
+  const id = after === undefined ? Option.getOrUndefined(readClientId(text)) : undefined
   const exact = id === undefined ? undefined : yield* parts.clients.find(call.workspace.id, id)
   if (exact !== undefined && isKnown(exact, call.now)) return { values: [rowOf(exact)], last: undefined }
   return yield* gather(
     (page) => parts.clients.list(call.workspace.id, page),
     after,
-    (client) => Effect.succeed(isKnown(client, call.now) && matches(client, search) ? rowOf(client) : undefined)
+    (client) => Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(client) : undefined)
   )
 })
 
-export const clientsHandler = (parts: Parts, options: SettingsOptions): Handler =>
+export const clientsHandler = (parts: Parts, visitors: Visitors): Handler =>
   insidePage(
     parts,
-    options,
-    "owners",
+    visitors,
+    section,
     Effect.fnUntraced(function* (inside) {
       const { call, visitor } = inside
       const asked = readParameters(call.request.query).parameters
-      const search = (asked.get("q") ?? "").trim().slice(0, searchLength)
+      const text = (asked.get("q") ?? "").trim().slice(0, searchLength)
       const after = Option.getOrUndefined(readClientId(asked.get("after")))
-      if (search !== "") yield* takeOfAccount(parts, inside)
-      const found = yield* find(parts, inside, search, after)
+      if (text !== "") yield* takeOfAccount(parts, inside)
+      const found = yield* search(parts, inside, text, after)
       const clients = yield* withLastUse(parts, call, "client", found.values)
       const paging = pagingOf(after, found.last)
-      return parts.pages.show(call.workspace, 200, (place) => clientsPage(place, visitor, { search, clients, paging }))
+      return parts.pages.show(call.workspace, 200, (place) =>
+        clientsPage(place, visitor, { search: text, clients, paging })
+      )
     })
   )
 
-const change = Effect.fnUntraced(function* (
+const change = Effect.fn("settings.changeClient")(function* (
   parts: Parts,
   inside: Inside,
   action: "disable" | "enable" | "delete",
@@ -214,11 +235,11 @@ const change = Effect.fnUntraced(function* (
   return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
 })
 
-export const changeClientsHandler = (parts: Parts, options: SettingsOptions): Handler =>
+export const changeClientsHandler = (parts: Parts, visitors: Visitors): Handler =>
   insideForm(
     parts,
-    options,
-    "owners",
+    visitors,
+    section,
     Effect.fnUntraced(function* (inside, form) {
       const action = form.get("action")
       if (action !== "disable" && action !== "enable" && action !== "delete") {
@@ -226,6 +247,6 @@ export const changeClientsHandler = (parts: Parts, options: SettingsOptions): Ha
       }
       const id = readClientId(form.get("id"))
       const done = Option.isNone(id) ? "client-gone" : yield* change(parts, inside, action, id.value)
-      return backTo(inside.call, "clients", done, form.get("q")?.slice(0, searchLength))
+      return backTo(inside.call, section, done, form.get("q")?.slice(0, searchLength))
     })
   )

@@ -10,7 +10,7 @@ import type { SettingsOptions } from "./inside.ts"
 interface HomePage {
   /** `ResourceOwner.signInAt(workspace, <this page>)` */
   readonly signInAt: string
-  /** Nobody, where the visitor is not signed in. */
+  /** Absent if the visitor is not signed in. */
   readonly visitor?: Pick<Visitor, "account" | "csrf" | "accountsElsewhere">
 }
 
@@ -26,17 +26,18 @@ ${account}
 }
 
 /**
- * RFC 8414 §3.1 and RFC 9728 §3.1: the well-known part comes before the path of the issuer. `settings`: whether there are
- * pages to lead to.
+ * RFC 8414 §3.1, RFC 9728 §3.1: the well-known part stands before the issuer's path.
+ * `settings`: whether there are settings to link to.
  */
 export const homePage = (place: Place, model: HomePage, settings = true): Document => ({
+  name: "home",
   title: "Authorization server",
   formsEnd: "here",
   opener: "kept",
   body: card(
     place,
     html`<h1><bdi>${place.name}</bdi></h1>
-<p class="prose">This is the authorization server of <bdi>${place.name}</bdi>. Applications send you here to ask whether they may use your account${settings && ", and here you see and take back what you allowed"}.</p>
+<p class="prose">This is the authorization server of <bdi>${place.name}</bdi>. Applications send you here to ask whether they may use your account${settings && ", and here you can see what you allowed and revoke it"}.</p>
 ${
   model.visitor === undefined
     ? html`<p class="actions"><a class="button primary wide" href="${model.signInAt}">Sign in</a></p>`
@@ -46,7 +47,7 @@ ${signedIn(place, model.visitor)}`
 <details class="fold">
 <summary>For developers</summary>
 <div class="fold-body">
-<p>Everything that a client needs is in the metadata, registration included.</p>
+<p>The metadata has everything that a client needs, including the registration endpoint.</p>
 <dl class="facts">
 <div><dt>Issuer</dt><dd><code>${breakable(place.issuer)}</code></dd></div>
 <div><dt>Authorization server metadata</dt><dd><a href="/.well-known/oauth-authorization-server${place.base}"><code>/.well-known/oauth-authorization-server${place.base}</code></a></dd></div>
@@ -58,18 +59,19 @@ ${signedIn(place, model.visitor)}`
 })
 
 export const homeHandler = (parts: Parts, options: SettingsOptions): Handler =>
-  Effect.fnUntraced(function* ({ workspace, request }) {
-    const signedIn = Option.getOrUndefined(yield* parts.owner.current(workspace, request))
+  Effect.fn("settings.home")(function* ({ workspace, request }) {
+    const current = yield* parts.owner.current(workspace, request)
     const signInAt = parts.owner.signInAt(workspace, `${basePath(workspace.issuer)}/`)
-    const visitor =
-      signedIn === undefined
-        ? undefined
-        : {
-            account: signedIn.label,
-            csrf: fieldFor(parts, { workspace }, signedIn.session),
-            accountsElsewhere: options.accountsElsewhere === true
-          }
-    return parts.pages.show(workspace, 200, (place) =>
-      homePage(place, visitor === undefined ? { signInAt } : { signInAt, visitor }, options.homeOnly !== true)
-    )
+    const model = Option.match(current, {
+      onNone: () => ({ signInAt }),
+      onSome: ({ label, session }) => ({
+        signInAt,
+        visitor: {
+          account: label,
+          csrf: fieldFor(parts, { workspace }, session),
+          accountsElsewhere: options.accountsElsewhere === true
+        }
+      })
+    })
+    return parts.pages.show(workspace, 200, (place) => homePage(place, model, options.homeOnly !== true))
   })

@@ -4,102 +4,99 @@ import { seeOther } from "../http/answer.ts"
 import { auditContextBy } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
-import type { HttpResponse } from "../http/Http.ts"
+import type { HttpRequest, HttpResponse } from "../http/Http.ts"
 import type { Call, Handler, Parts } from "../http/Route.ts"
 import { lateFormNotice, returnUrlOfPage } from "../http/returnUrl.ts"
 import type { Notice, Visitor } from "../pages/Layout.ts"
+import type { Active } from "../people/Account.ts"
 import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { OwnersOnly, type Refusal } from "../rules/Refusal.ts"
-import { basePath } from "../workspace/Workspace.ts"
+import { basePath, type Workspace } from "../workspace/Workspace.ts"
+import { isOwnersOnly, type SectionName } from "./SettingsLayout.ts"
 
 export interface SettingsOptions {
-  /** A host with accounts of its own says so, and no page leads to those that are built in. */
+  /** The host has accounts of its own: no page links to the built-in ones. */
   readonly accountsElsewhere?: boolean
-  /** The home page alone, which then leads to no settings. */
+  /** Only the home page, without a link to settings. */
   readonly homeOnly?: boolean
 }
 
-/** What a form did, by the code that stands in the address of the page after it. The words are never in an address. */
-const notices = {
-  "app-revoked": { kind: "done", text: "Access is revoked. Whatever the application held stopped working." },
-  "app-gone": { kind: "problem", text: "No such application is connected to your account. Nothing was changed." },
-  "key-revoked": { kind: "done", text: "The key is revoked. It stopped working." },
-  // Of two clicks, the answer to the second is the one that is seen, and the first may have done it all.
-  "key-gone": {
-    kind: "problem",
-    text: "This key was replaced or revoked already. If you replaced it and never saw the new one, look for it in the list by when it was created, and rotate that one."
-  },
-  "client-disabled": { kind: "done", text: "The client is disabled. Its tokens stopped working." },
-  "client-enabled": { kind: "done", text: "The client is enabled. What people allowed it counts again." },
-  "client-deleted": { kind: "done", text: "The client is deleted, with everything that people allowed it." },
-  "client-gone": {
-    kind: "problem",
-    text: "This client is not registered any more. If you just deleted it, that worked."
-  }
-} as const satisfies { readonly [code: string]: Notice }
-type NoticeCode = keyof typeof notices
-
-const isCode = (code: string): code is NoticeCode => Object.hasOwn(notices, code)
-
-/** Only where a page is looked at: the form on it is about to say something else. */
-const readNotice = (call: Call): Notice | undefined => {
-  if (call.request.method === "POST" || call.request.query === "") return undefined
-  const code = readParameters(call.request.query).parameters.get("done")
-  return code !== undefined && isCode(code) ? notices[code] : undefined
+/** The source of visitors: the `ResourceOwner` port, or the built-in accounts, which know more of each. */
+export interface Visitors<V extends SignedIn = SignedIn> {
+  readonly current: (workspace: Workspace, request: HttpRequest) => Effect.Effect<Option.Option<V>, StorageUnavailable>
+  readonly accountsElsewhere: boolean
 }
 
-type Section = "apps" | "keys" | "clients"
-type Audience = "anybody" | "owners"
+/** A visitor with the built-in account. */
+export interface AccountVisitor extends SignedIn {
+  readonly account: Active
+}
 
-/** A call of somebody who is signed in, and may be where they are. */
-export interface Inside {
+/** A section of settings, and what its forms report on the page that they redirect to. */
+export interface Section<Code extends string = string> {
+  readonly name: SectionName
+  /** By the code in that page's address: the address carries no words, since anyone can write a link. */
+  readonly notices: { readonly [code in Code]: Notice }
+}
+
+/** A request for a section by a signed-in visitor who may see it. */
+export interface Inside<V extends SignedIn = SignedIn> {
   readonly call: Call
-  readonly signedIn: SignedIn
-  /** What every page of settings is drawn with. */
+  readonly signedIn: V
+  /** The model that every page of settings is drawn with. */
   readonly visitor: Visitor
 }
 
 type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
 
+/** Only for GET: the answer to a form reports that form, and not the one before. */
+const noticeOf = ({ notices }: Section, { request }: Call): Notice | undefined => {
+  if (request.method === "POST" || request.query === "") return undefined
+  const code = readParameters(request.query).parameters.get("done") ?? ""
+  return Object.hasOwn(notices, code) ? notices[code] : lateFormNotice(request.query)
+}
+
+/** Takes one request from the account's share of the limiter. */
 export const takeOfAccount = (parts: Parts, { call, signedIn }: Pick<Inside, "call" | "signedIn">) =>
   parts.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: signedIn.user })
 
-/** Whoever is not signed in is sent to do so and comes back; a member is told what is for owners. */
-export const insidePage = (
+/** A page of settings. Redirects to sign-in and back, and refuses members where a section is for owners. */
+export const insidePage = <V extends SignedIn>(
   parts: Parts,
-  options: SettingsOptions,
-  audience: Audience,
-  answer: (inside: Inside) => Answer
+  visitors: Visitors<V>,
+  section: Section,
+  answer: (inside: Inside<V>) => Answer
 ): Handler =>
-  Effect.fnUntraced(function* (call) {
-    const signedIn = Option.getOrUndefined(yield* parts.owner.current(call.workspace, call.request))
-    if (signedIn === undefined) return seeOther(parts.owner.signInAt(call.workspace, returnUrlOfPage(call)))
-    if (audience === "owners" && signedIn.role !== "owner") return yield* new OwnersOnly()
-    const notice = readNotice(call) ?? lateFormNotice(call.request.query)
+  Effect.fn(`settings.${section.name}`)(function* (call) {
+    const current = yield* visitors.current(call.workspace, call.request)
+    if (Option.isNone(current)) return seeOther(parts.owner.signInAt(call.workspace, returnUrlOfPage(call)))
+    const signedIn = current.value
+    if (isOwnersOnly(section.name) && signedIn.role !== "owner") return yield* new OwnersOnly()
+    const notice = noticeOf(section, call)
     const visitor: Visitor = {
       account: signedIn.label,
       role: signedIn.role,
       csrf: fieldFor(parts, call, signedIn.session),
       now: call.now,
-      accountsElsewhere: options.accountsElsewhere === true,
+      accountsElsewhere: visitors.accountsElsewhere,
       ...(notice === undefined ? {} : { notice })
     }
     return yield* answer({ call, signedIn, visitor })
   })
 
-/** The same for a form: only one counts that was drawn for this very session. */
-export const insideForm = (
+/** A form of settings: rate limited per account, and bound to the session that it was drawn for. */
+export const insideForm = <V extends SignedIn>(
   parts: Parts,
-  options: SettingsOptions,
-  audience: Audience,
-  answer: (inside: Inside, form: Parameters) => Answer
+  visitors: Visitors<V>,
+  section: Section,
+  answer: (inside: Inside<V>, form: Parameters) => Answer
 ): Handler =>
   insidePage(
     parts,
-    options,
-    audience,
+    visitors,
+    section,
     Effect.fnUntraced(function* (inside) {
       const { call, signedIn } = inside
       const form = yield* Effect.fromResult(readForm(call.request))
@@ -109,11 +106,19 @@ export const insideForm = (
     })
   )
 
-/** Back to a section, which then says what was done. */
-export const backTo = (call: Call, section: Section, done: NoticeCode, search?: string): HttpResponse => {
+/** The address of a section whose page reports what a form did. */
+export const doneUrl = <Code extends string>(call: Call, section: Section<Code>, done: Code, search?: string) => {
   const query = new URLSearchParams({ done, ...(search === undefined ? {} : { q: search }) })
-  return seeOther(`${basePath(call.workspace.issuer)}/settings/${section}?${query}`)
+  return `${basePath(call.workspace.issuer)}/settings/${section.name}?${query}`
 }
 
-/** What whoever is signed in does here. */
+/** Redirects to it. */
+export const backTo = <Code extends string>(
+  call: Call,
+  section: Section<Code>,
+  done: Code,
+  search?: string
+): HttpResponse => seeOther(doneUrl(call, section, done, search))
+
+/** The visitor as the one who acts, for the audit stream. */
 export const auditContext = ({ call, signedIn }: Inside): OwnerAuditContext => auditContextBy(call, signedIn.user)

@@ -1,7 +1,7 @@
-import { Effect, Redacted, Result } from "effect"
+import { Effect, Redacted } from "effect"
 import { createKey, revokeKey, rotateKey } from "../engine/administration.ts"
-import { gather } from "../engine/lists.ts"
-import { BadKeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
+import { behindMark, cursorOf, findMarked, type GrantList, gather } from "../engine/lists.ts"
+import { type BadKeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
 import type { Grant } from "../grant/Grant.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Parts } from "../http/Route.ts"
@@ -13,27 +13,13 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { hasPassed, type Instant, type Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { auditContext, backTo, type Inside, insideForm, insidePage, type SettingsOptions } from "./inside.ts"
-import {
-  behindMark,
-  confirmed,
-  cursorOf,
-  empty,
-  findMarked,
-  type GrantList,
-  noRows,
-  type Paging,
-  pager,
-  pagingOf,
-  type Row,
-  rows,
-  withLastUse
-} from "./Rows.ts"
+import { auditContext, backTo, type Inside, insideForm, insidePage, type Section, type Visitors } from "./inside.ts"
+import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows, withLastUse } from "./Rows.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
 const day: Millis = 86_400_000
 
-/** What `expires` may be in the form that creates a key, and what it means. */
+/** The values of `expires` in the form that creates a key. */
 const keyLifetimes = [
   { value: "30d", words: "30 days", lasts: 30 * day },
   { value: "90d", words: "90 days", lasts: 90 * day },
@@ -45,12 +31,12 @@ type KeyLifetime = (typeof keyLifetimes)[number]["value"]
 interface ApiKeyRow {
   readonly id: string
   readonly name: string
-  /** What one can recognise the key by: its readable beginning, never all of it. */
+  /** The beginning of the key, by which its owner recognises it. */
   readonly prefix: string
   readonly createdAt: Instant
-  /** None where it never expires. */
+  /** Absent if it never expires. */
   readonly expiresAt?: Instant
-  /** None where it was never used. */
+  /** Absent if it was never used. */
   readonly lastUsedAt?: Instant
 }
 
@@ -59,12 +45,12 @@ interface ApiKeyRow {
  * `create` (`name`, `expires`), `revoke` (`id`), `rotate` (`id`).
  */
 interface ApiKeysPage {
-  /** Unread where the storage did not answer, but a key that was made just now has to be told. */
+  /** `unread` if the storage did not answer; a new key is shown even then. */
   readonly keys: ReadonlyArray<ApiKeyRow> | "unread"
   readonly paging: Paging
-  /** The key that was made just now: on this answer and never again. */
+  /** The new key: on this answer and never again. */
   readonly made?: { readonly name: string; readonly key: string; readonly expiresAt?: Instant }
-  /** The form again, as it was sent, with what is wrong with it. */
+  /** The form as it was sent, with its problem. */
   readonly form?: { readonly name: string; readonly expires: KeyLifetime; readonly problem?: string }
 }
 
@@ -136,8 +122,8 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
 })
 
 const keyList = ({ keys, paging }: ApiKeysPage, path: string, visitor: Visitor): Html => {
-  // Not by a reload: that would send the form again.
-  if (keys === "unread") return empty("Your keys can't be shown just now", "Open “API keys” again in a while.")
+  // The words do not suggest a reload, which would send the form again.
+  if (keys === "unread") return empty("The keys could not be read", "Open “API keys” again in a moment.", "unread")
   return keys.length === 0
     ? noRows(paging, empty("No keys yet", "Create one to call the API from a script or a server."))
     : rows(keys.map((key) => keyRow(key, path, visitor)))
@@ -169,6 +155,18 @@ ${pager(path, model.paging)}
 </section>`
   })
 }
+
+const section = {
+  name: "keys",
+  notices: {
+    "key-revoked": { kind: "done", text: "The key is revoked and has stopped working." },
+    // After a double click only the second answer is seen, and the first may have replaced the key.
+    "key-gone": {
+      kind: "problem",
+      text: "This key was already replaced or revoked. If you replaced it and did not see the new key, find the new one in the list by its creation date and rotate it."
+    }
+  }
+} as const satisfies Section
 
 const allKeys =
   (parts: Parts, { call }: Inside): GrantList =>
@@ -206,19 +204,19 @@ const show = (parts: Parts, { call, visitor }: Inside, status: number, page: Api
 const draw = (parts: Parts, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
   Effect.map(listOf(parts, inside), (list) => show(parts, inside, status, { ...list, ...said }))
 
-export const keysHandler = (parts: Parts, options: SettingsOptions): Handler =>
-  insidePage(parts, options, "owners", (inside) => draw(parts, inside, 200, {}))
+export const keysHandler = (parts: Parts, visitors: Visitors): Handler =>
+  insidePage(parts, visitors, section, (inside) => draw(parts, inside, 200, {}))
 
 const unread: KeyList = { keys: "unread", paging: { isContinued: false } }
 
 /**
- * The one place where a key leaves the server: in the answer to the form that asked for it. It exists by now and is never
- * told again, so it is told even where the rest of the page can't be read.
+ * Shows a new key, in the answer to the form that made it and nowhere else. The key exists and cannot be
+ * shown again, so it is shown even if the list of keys cannot be read.
  */
 const drawMade = Effect.fnUntraced(function* (parts: Parts, inside: Inside, { grant, text }: NewKey) {
   const list = yield* Effect.catchTag(listOf(parts, inside), "StorageUnavailable", ({ _tag: fault }) =>
     Effect.as(
-      Effect.logWarning("a new key is shown without the other keys, which could not be read", {
+      Effect.logWarning("a new key was shown without the list of keys, which could not be read", {
         workspace: inside.call.workspace.id,
         grant: grantMark(grant.id),
         fault
@@ -242,36 +240,34 @@ const problems = {
   lifetime: "Choose below when it expires."
 } as const satisfies Record<BadKeyTerms["reason"], string>
 
-const create = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
+const create = Effect.fn("settings.createKey")(function* (parts: Parts, inside: Inside, form: Parameters) {
   const name = form.get("name") ?? ""
   const chosen = keyLifetimes.find(({ value }) => value === form.get("expires"))
-  const made = yield* Effect.result(
-    chosen === undefined
-      ? new BadKeyTerms({ reason: "lifetime" })
-      : createKey(parts, auditContext(inside), { name, lasts: chosen.lasts })
+  const again = (reason: BadKeyTerms["reason"]) =>
+    draw(parts, inside, 400, {
+      form: { name: name.slice(0, keyNameLength), expires: chosen?.value ?? "90d", problem: problems[reason] }
+    })
+  if (chosen === undefined) return yield* again("lifetime")
+  return yield* createKey(parts, auditContext(inside), { name, lasts: chosen.lasts }).pipe(
+    Effect.flatMap((made) => drawMade(parts, inside, made)),
+    Effect.catchTag("BadKeyTerms", ({ reason }) => again(reason))
   )
-  if (Result.isSuccess(made)) return yield* drawMade(parts, inside, made.success)
-  if (made.failure._tag !== "BadKeyTerms") return yield* made.failure
-  const problem = problems[made.failure.reason]
-  return yield* draw(parts, inside, 400, {
-    form: { name: name.slice(0, keyNameLength), expires: chosen?.value ?? "90d", problem }
-  })
 })
 
-const revoke = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
+const revoke = Effect.fn("settings.revokeKey")(function* (parts: Parts, inside: Inside, form: Parameters) {
   const grant = yield* findMarked(allKeys(parts, inside), form.get("id"))
   const outcome = grant === undefined ? "unknown" : yield* revokeKey(parts, auditContext(inside), grant.id)
-  return backTo(inside.call, "keys", outcome === "unknown" ? "key-gone" : "key-revoked")
+  return backTo(inside.call, section, outcome === "unknown" ? "key-gone" : "key-revoked")
 })
 
-const rotate = Effect.fnUntraced(function* (parts: Parts, inside: Inside, form: Parameters) {
+const rotate = Effect.fn("settings.rotateKey")(function* (parts: Parts, inside: Inside, form: Parameters) {
   const old = yield* findMarked(allKeys(parts, inside), form.get("id"))
   const made = old?._tag === "Key" ? yield* rotateKey(parts, auditContext(inside), old) : undefined
-  return made === undefined ? backTo(inside.call, "keys", "key-gone") : yield* drawMade(parts, inside, made)
+  return made === undefined ? backTo(inside.call, section, "key-gone") : yield* drawMade(parts, inside, made)
 })
 
-export const changeKeysHandler = (parts: Parts, options: SettingsOptions): Handler =>
-  insideForm(parts, options, "owners", (inside, form) => {
+export const changeKeysHandler = (parts: Parts, visitors: Visitors): Handler =>
+  insideForm(parts, visitors, section, (inside, form) => {
     switch (form.get("action")) {
       case "create":
         return create(parts, inside, form)

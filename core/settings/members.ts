@@ -1,6 +1,5 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { gather } from "../engine/lists.ts"
-import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
@@ -8,7 +7,7 @@ import type { Call, Handler, Parts } from "../http/Route.ts"
 import type { Notice } from "../pages/Layout.ts"
 import { type Account, AccountRefusal, type Active, normaliseEmail } from "../people/Account.ts"
 import type { Accounts } from "../people/Accounts.ts"
-import { problemOf } from "../people/browserForm.ts"
+import { problemOf } from "../people/accountProblems.ts"
 import type { Invitation } from "../people/Links.ts"
 import { removeAccount, tellRevoked } from "../people/removal.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
@@ -16,23 +15,41 @@ import { UserId } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { Digest } from "../rules/Secret.ts"
-import { basePath, endpointUrl } from "../workspace/Workspace.ts"
-import { type Inside, insideForm, insidePage, visitorOf } from "./insideAccounts.ts"
+import { endpointUrl } from "../workspace/Workspace.ts"
+import {
+  type AccountVisitor,
+  backTo,
+  type Inside as InsideOf,
+  insideForm,
+  insidePage,
+  type Section,
+  type Visitors
+} from "./inside.ts"
 import { type InviteRow, type MemberRow, type MembersPage, membersPage } from "./MembersPage.ts"
 import { pagingOf } from "./Rows.ts"
 
 const isUserId = Schema.is(UserId)
 const isDigest = Schema.is(Digest)
 
-/** Open invitations are few; of more than this the first are shown. */
+/** The first 100 open invitations are shown; there are rarely more than a few. */
 const invitationsShown = 100
 
-/** What the form before did; anything else in the address says nothing. */
-const done: ReadonlyMap<string, string> = new Map([
-  ["withdraw", "The invitation is withdrawn."],
-  ["removed", "They are removed: signed out everywhere, and their applications have lost their access."],
-  ["removing", "They are removed and signed out everywhere. Their applications lose their access within minutes."]
-])
+const section = {
+  name: "members",
+  notices: {
+    withdraw: { kind: "done", text: "The invitation is withdrawn. Its link has stopped working." },
+    removed: {
+      kind: "done",
+      text: "The member is removed and signed out everywhere. Their applications have lost access."
+    },
+    removing: {
+      kind: "done",
+      text: "The member is removed and signed out everywhere. Their applications will lose access within a few minutes."
+    }
+  }
+} as const satisfies Section
+
+type Inside = InsideOf<AccountVisitor>
 
 const memberRow = (account: Active, inside: Inside): MemberRow => ({
   id: account.id,
@@ -41,7 +58,7 @@ const memberRow = (account: Active, inside: Inside): MemberRow => ({
   role: account.role,
   joinedAt: account.createdAt,
   ...(account.signedInAt === null ? {} : { lastSignedInAt: account.signedInAt }),
-  isVisitor: account.id === inside.here.account.id
+  isVisitor: account.id === inside.signedIn.account.id
 })
 
 const pickMember = (inside: Inside) => (account: Account) =>
@@ -82,9 +99,7 @@ const readLists = Effect.fnUntraced(function* (
 
 const show = (parts: Parts, inside: Inside, status: number, lists: Lists, said: Said): HttpResponse => {
   const { call } = inside
-  const code = readParameters(call.request.query).parameters.get("done") ?? ""
-  const text = call.request.method === "POST" ? undefined : done.get(code)
-  const visitor = visitorOf(inside, said.notice ?? (text === undefined ? undefined : { kind: "done", text }))
+  const visitor = said.notice === undefined ? inside.visitor : { ...inside.visitor, notice: said.notice }
   const page: MembersPage = {
     ...lists,
     ...(said.made === undefined ? {} : { made: said.made }),
@@ -96,15 +111,15 @@ const show = (parts: Parts, inside: Inside, status: number, lists: Lists, said: 
 const draw = (parts: Parts, accounts: Accounts["Service"], inside: Inside, status: number, said: Said) =>
   Effect.map(readLists(accounts, inside), (lists) => show(parts, inside, status, lists, said))
 
-export const membersHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
-  insidePage(parts, accounts, "owners", (inside) => draw(parts, accounts, inside, 200, {}))
+export const membersHandler = (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  visitors: Visitors<AccountVisitor>
+): Handler => insidePage(parts, visitors, section, (inside) => draw(parts, accounts, inside, 200, {}))
 
-const doneAt = ({ call }: Inside, what: "withdraw" | "removed" | "removing") =>
-  seeOther(`${basePath(call.workspace.issuer)}/settings/members?done=${what}`)
+const unlisted = "The invitation is created. The list of members could not be read."
 
-const unlisted = "The invitation is made. Who else is here can't be shown just now."
-
-/** The link is in this answer or lost, so it is shown though nothing else can be. */
+/** The link exists only in this answer, so it is shown even if the lists cannot be read. */
 const drawMade = (
   parts: Parts,
   accounts: Accounts["Service"],
@@ -112,28 +127,28 @@ const drawMade = (
   made: NonNullable<MembersPage["made"]>
 ): Effect.Effect<HttpResponse> =>
   Effect.catch(draw(parts, accounts, inside, 200, { made }), ({ _tag: fault }) => {
-    const { call, here } = inside
-    const lists: Lists = { members: [memberRow(here.account, inside)], paging: { isContinued: false }, invites: [] }
+    const { call, signedIn } = inside
+    const lists: Lists = { members: [memberRow(signedIn.account, inside)], paging: { isContinued: false }, invites: [] }
     const page = show(parts, inside, 200, lists, { made, notice: { kind: "problem", text: unlisted } })
-    const warning = "an invitation was shown without the list of members, which could not be read"
+    const warning = "a new invitation was shown without the list of members, which could not be read"
     return Effect.as(Effect.logWarning(warning, { workspace: call.workspace.id, fault }), page)
   })
 
-const invite = Effect.fnUntraced(function* (
+const invite = Effect.fn("settings.invite")(function* (
   parts: Parts,
   accounts: Accounts["Service"],
   inside: Inside,
   form: Parameters
 ) {
-  const { call, here } = inside
+  const { call, signedIn } = inside
   const { workspace, now } = call
   const role = form.get("role") === "owner" ? "owner" : "member"
   const typed = form.get("email")?.trim() ?? ""
   const again = (problem: string) => draw(parts, accounts, inside, 400, { form: { email: typed, role, problem } })
-  const email = typed === "" ? null : Option.getOrUndefined(normaliseEmail(typed))
-  if (email === undefined) return yield* again("This is not an email address.")
-  if (email !== null && (yield* accounts.book.byEmail(workspace.id, email)) !== undefined) {
-    return yield* again("This person is a member already.")
+  const email = normaliseEmail(typed)
+  if (typed !== "" && Option.isNone(email)) return yield* again("This is not an email address.")
+  if (Option.isSome(email) && Option.isSome(yield* accounts.book.byEmail(workspace.id, email.value))) {
+    return yield* again("This person is already a member.")
   }
   const { secret, link } = yield* accounts.links.make(workspace.id, (id) => ({
     _tag: "Invitation",
@@ -142,86 +157,83 @@ const invite = Effect.fnUntraced(function* (
     createdAt: now,
     expiresAt: later(now, accounts.policy.invitationTtl),
     role,
-    email,
-    invitedBy: here.account.email
+    email: Option.getOrNull(email),
+    invitedBy: signedIn.account.email
   }))
   yield* noteOf(parts, call, {
     _tag: "AccountChanged",
     account: link.account,
     change: `invited as ${role}`,
-    by: here.account.id
+    by: signedIn.user
   })
   return yield* drawMade(parts, accounts, inside, {
     link: `${endpointUrl(workspace, "/invite")}?token=${Redacted.value(secret)}`,
     expiresAt: link.expiresAt,
-    ...(email === null ? {} : { email })
+    ...(Option.isNone(email) ? {} : { email: email.value })
   })
 })
 
-const notOpen = "This invitation was not open any more. If it was used, you see below who has joined."
+const notOpen = "This invitation was already used or withdrawn. Members who joined are listed below."
 
-const withdraw = Effect.fnUntraced(function* (
+const withdraw = Effect.fn("settings.withdrawInvitation")(function* (
   parts: Parts,
   accounts: Accounts["Service"],
   inside: Inside,
   form: Parameters
 ) {
-  const { call, here } = inside
+  const { call, signedIn } = inside
   const id = form.get("id")
-  const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : undefined
+  const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : Option.none()
   const late = draw(parts, accounts, inside, 409, { notice: { kind: "problem", text: notOpen } })
-  if (link?._tag !== "Invitation") return yield* late
-  // First the account that it could open, so that a form on its way opens none.
-  const unused = yield* accounts.book.block(call.workspace.id, link.account, call.now)
-  yield* accounts.links.remove(call.workspace.id, link.id)
+  if (Option.isNone(link) || link.value._tag !== "Invitation") return yield* late
+  const { account } = link.value
+  // The account first, so that a form that is under way can no longer open it.
+  const unused = yield* accounts.book.block(call.workspace.id, account, call.now)
+  yield* accounts.links.remove(call.workspace.id, link.value.id)
   if (!unused) return yield* late
-  yield* noteOf(parts, call, {
-    _tag: "AccountChanged",
-    account: link.account,
-    change: "invitation withdrawn",
-    by: here.account.id
-  })
-  return doneAt(inside, "withdraw")
+  yield* noteOf(parts, call, { _tag: "AccountChanged", account, change: "invitation withdrawn", by: signedIn.user })
+  return backTo(call, section, "withdraw")
 })
 
-/** What a removal revokes, told one by one. */
-const noting = ({ audit, grants }: Parts, { now: at, requestId, workspace }: Call, by: UserId) =>
+/** The grants of the workspace, with an audit event for each that a removal revokes. */
+const audited = ({ audit, grants }: Parts, { now: at, requestId, workspace }: Call, by: UserId) =>
   tellRevoked(grants, (grant, why) =>
     audit.record({ at, requestId, workspace: workspace.id, event: { _tag: "GrantRevoked", grant, why, by } })
   )
 
-const remove = Effect.fnUntraced(function* (
+const removed = Effect.fnUntraced(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  { call, signedIn: { user: by } }: Inside,
+  id: string
+) {
+  if (id === by) return yield* new AccountRefusal({ reason: "oneself" })
+  if (!isUserId(id)) return yield* new AccountRefusal({ reason: "unknown" })
+  const noted = noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by })
+  return yield* removeAccount(accounts, audited(parts, call, by), call.workspace.id, id, noted)
+})
+
+const remove = Effect.fn("settings.removeMember")(function* (
   parts: Parts,
   accounts: Accounts["Service"],
   inside: Inside,
   form: Parameters
 ) {
-  const { call, here } = inside
+  const { call, signedIn } = inside
   const id = form.get("id") ?? ""
-  const removed = yield* Effect.result(
-    id === here.account.id || !isUserId(id)
-      ? new AccountRefusal({ reason: id === here.account.id ? "oneself" : "unknown" })
-      : removeAccount(
-          accounts,
-          noting(parts, call, here.account.id),
-          call.workspace.id,
-          id,
-          noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by: here.account.id })
-        )
+  return yield* removed(parts, accounts, inside, id).pipe(
+    Effect.map((outcome) => backTo(call, section, outcome)),
+    Effect.catchTag(
+      "AccountRefusal",
+      Effect.fnUntraced(function* (refusal) {
+        const account = isUserId(id) ? { account: id } : {}
+        const { reason } = refusal
+        yield* noteOf(parts, call, { _tag: "AccountRefused", change: "removed", reason, by: signedIn.user, ...account })
+        const { text } = problemOf(refusal, accounts.policy.passwordLength)
+        return yield* draw(parts, accounts, inside, 409, { notice: { kind: "problem", text } })
+      })
+    )
   )
-  if (removed._tag === "Failure") {
-    if (removed.failure._tag !== "AccountRefusal") return yield* removed.failure
-    yield* noteOf(parts, call, {
-      _tag: "AccountRefused",
-      change: "removed",
-      reason: removed.failure.reason,
-      by: here.account.id,
-      ...(isUserId(id) ? { account: id } : {})
-    })
-    const { text } = problemOf(removed.failure, accounts.policy.passwordLength)
-    return yield* draw(parts, accounts, inside, 409, { notice: { kind: "problem", text } })
-  }
-  return doneAt(inside, removed.success)
 })
 
 const actions = { invite, withdraw, remove }
@@ -229,11 +241,15 @@ const actions = { invite, withdraw, remove }
 const isAction = (text: string | undefined): text is keyof typeof actions =>
   text === "invite" || text === "withdraw" || text === "remove"
 
-export const membersFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+export const changeMembersHandler = (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  visitors: Visitors<AccountVisitor>
+): Handler =>
   insideForm(
     parts,
-    accounts,
-    "owners",
+    visitors,
+    section,
     Effect.fnUntraced(function* (inside, form) {
       const action = form.get("action")
       if (!isAction(action)) return yield* new ForgedForm({ reason: "field_missing" })

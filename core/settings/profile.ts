@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
 import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
-import { type Parameters, readParameters } from "../http/form.ts"
+import type { Parameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
 import type { Handler, Parts } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
@@ -9,12 +9,20 @@ import { html } from "../pages/Html.ts"
 import { type Document, type Place, problemLine, type Visitor } from "../pages/Layout.ts"
 import { AccountRefusal, passwordBytes, personNameLength } from "../people/Account.ts"
 import type { Accounts } from "../people/Accounts.ts"
-import { problemOf } from "../people/browserForm.ts"
+import { problemOf } from "../people/accountProblems.ts"
 import { setSessionCookie } from "../people/Cookie.ts"
 import { signedInAnew } from "../people/welcome.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { basePath } from "../workspace/Workspace.ts"
-import { type Inside, insideForm, insidePage, visitorOf } from "./insideAccounts.ts"
+import {
+  type AccountVisitor,
+  backTo,
+  doneUrl,
+  type Inside as InsideOf,
+  insideForm,
+  insidePage,
+  type Section,
+  type Visitors
+} from "./inside.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
 /**
@@ -44,7 +52,7 @@ export const profilePage = (place: Place, visitor: Visitor, model: ProfilePage):
     section: "profile",
     title: "Profile",
     came: model.problems === undefined ? undefined : "problem",
-    lead: html`What applications see of you when you allow them to read your profile.`,
+    lead: html`Applications see this if you allow them to read your profile.`,
     main: html`${model.problems?.form !== undefined && problemLine(model.problems.form)}
 <section aria-labelledby="you">
 <h2 id="you">You</h2>
@@ -58,7 +66,7 @@ ${field({
   autocomplete: "email",
   value: model.email,
   readonly: true,
-  hint: "You sign in with it. It can't be changed here."
+  hint: "You use it to sign in. It cannot be changed here."
 })}
 <div class="form-actions"><button class="button primary" type="submit">Save</button></div>
 </form>
@@ -94,24 +102,23 @@ ${field({
   })
 }
 
-/** What the form before did; anything else in the address says nothing. */
-const done: ReadonlyMap<string, string> = new Map([
-  ["profile", "Saved."],
-  ["password", "Your password is changed, and you are signed out everywhere else."]
-])
+const section = {
+  name: "profile",
+  notices: {
+    profile: { kind: "done", text: "Your name is saved." },
+    password: { kind: "done", text: "Your password is changed, and you are signed out everywhere else." }
+  }
+} as const satisfies Section
+
+type Inside = InsideOf<AccountVisitor>
 
 const draw = (
   parts: Parts,
   accounts: Accounts["Service"],
-  inside: Inside,
+  { call, signedIn: { account }, visitor }: Inside,
   status: number,
   model: Partial<ProfilePage>
 ): HttpResponse => {
-  const { call } = inside
-  const { account } = inside.here
-  const text = done.get(readParameters(call.request.query).parameters.get("done") ?? "")
-  const notice = text === undefined || call.request.method === "POST" ? undefined : ({ kind: "done", text } as const)
-  const visitor = visitorOf(inside, notice)
   const profile = {
     ...(account.name === null ? {} : { name: account.name }),
     email: account.email,
@@ -121,42 +128,40 @@ const draw = (
   return parts.pages.show(call.workspace, status, (place) => profilePage(place, visitor, profile))
 }
 
-export const profileHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
-  insidePage(parts, accounts, "anybody", (inside) => Effect.sync(() => draw(parts, accounts, inside, 200, {})))
-
-const doneAt = ({ call }: Inside, what: "profile" | "password") =>
-  `${basePath(call.workspace.issuer)}/settings/profile?done=${what}`
-
-const rename = Effect.fnUntraced(function* (
+export const profileHandler = (
   parts: Parts,
   accounts: Accounts["Service"],
-  inside: Inside,
+  visitors: Visitors<AccountVisitor>
+): Handler =>
+  insidePage(parts, visitors, section, (inside) => Effect.sync(() => draw(parts, accounts, inside, 200, {})))
+
+const rename = Effect.fn("settings.rename")(function* (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  { call, signedIn }: Inside,
   form: Parameters
 ) {
-  const { call, here } = inside
-  yield* accounts.rename(call.workspace.id, here.account.id, form.get("name") ?? "")
-  yield* noteOf(parts, call, { _tag: "AccountChanged", account: here.account.id, change: "name", by: here.account.id })
-  return seeOther(doneAt(inside, "profile"))
+  const { id } = signedIn.account
+  yield* accounts.rename(call.workspace.id, id, form.get("name") ?? "")
+  yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "name", by: id })
+  return backTo(call, section, "profile")
 })
 
-const changePassword = Effect.fnUntraced(function* (
+const changePassword = Effect.fn("settings.changePassword")(function* (
   parts: Parts,
   accounts: Accounts["Service"],
-  inside: Inside,
+  { call, signedIn: { account, session } }: Inside,
   form: Parameters
 ) {
-  const { call, here } = inside
-  const { account, session } = here
   const typed = Redacted.make(form.get("current_password") ?? "", { label: "password" })
-  const device = `session ${session.id}`
-  const known = yield* accounts.confirm(call.workspace.id, account, typed, device, call.now)
+  const known = yield* accounts.confirm(call.workspace.id, account, typed, `session ${session}`, call.now)
   if (!known) return yield* new AccountRefusal({ reason: "wrong_password" })
   const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
   const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh, account.epoch)
   yield* noteOf(parts, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
-  const goOn = doneAt(inside, "password")
-  return yield* signedInAnew(parts, accounts, call, changed, goOn, (secret) =>
-    Effect.succeed(seeOther(goOn, [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)]))
+  const next = doneUrl(call, section, "password")
+  return yield* signedInAnew(parts, accounts, call, changed, next, (secret) =>
+    Effect.succeed(seeOther(next, [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)]))
   )
 })
 
@@ -166,33 +171,36 @@ const problems = (refusal: AccountRefusal, passwordLength: number): NonNullable<
   return field === "password" ? { newPassword: text } : field === "name" ? { name: text } : { form: text }
 }
 
-export const profileFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+/** By the `action` of the form: the change, its word in the audit stream, and what the form shows again. */
+const changes = {
+  profile: { make: rename, audited: "name", again: (form: Parameters) => ({ name: form.get("name") ?? "" }) },
+  password: { make: changePassword, audited: "password", again: () => ({}) }
+} as const
+
+export const changeProfileHandler = (
+  parts: Parts,
+  accounts: Accounts["Service"],
+  visitors: Visitors<AccountVisitor>
+): Handler =>
   insideForm(
     parts,
-    accounts,
-    "anybody",
+    visitors,
+    section,
     Effect.fnUntraced(function* (inside, form) {
       const action = form.get("action")
       if (action !== "profile" && action !== "password") return yield* new ForgedForm({ reason: "field_missing" })
-      const change = action === "profile" ? rename : changePassword
-      const answered = yield* Effect.result(change(parts, accounts, inside, form))
-      if (answered._tag === "Success") return answered.success
-      if (answered.failure._tag !== "AccountRefusal") return yield* answered.failure
-      const { id } = inside.here.account
-      yield* noteOf(parts, inside.call, {
-        _tag: "AccountRefused",
-        change: action === "profile" ? "name" : "password",
-        reason: answered.failure.reason,
-        account: id,
-        by: id
-      })
-      const model = { problems: problems(answered.failure, accounts.policy.passwordLength) }
-      return draw(
-        parts,
-        accounts,
-        inside,
-        400,
-        action === "profile" ? { ...model, name: form.get("name") ?? "" } : model
+      const { again, audited: change, make } = changes[action]
+      return yield* make(parts, accounts, inside, form).pipe(
+        Effect.catchTag(
+          "AccountRefusal",
+          Effect.fnUntraced(function* (refusal) {
+            const { id } = inside.signedIn.account
+            const { reason } = refusal
+            yield* noteOf(parts, inside.call, { _tag: "AccountRefused", change, reason, account: id, by: id })
+            const wrong = problems(refusal, accounts.policy.passwordLength)
+            return draw(parts, accounts, inside, 400, { problems: wrong, ...again(form) })
+          })
+        )
       )
     })
   )

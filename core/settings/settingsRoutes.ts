@@ -5,18 +5,20 @@ import { basePath } from "../workspace/Workspace.ts"
 import { appsHandler, changeAppsHandler } from "./apps.ts"
 import { changeClientsHandler, clientsHandler } from "./clients.ts"
 import { homeHandler } from "./home.ts"
-import type { SettingsOptions } from "./inside.ts"
+import type { SettingsOptions, Visitors } from "./inside.ts"
 import { changeKeysHandler, keysHandler } from "./keys.ts"
 
-/** What everybody has a section of. */
+/** The section that owners and members both have. */
 const firstSection: Handler = ({ workspace }) => Effect.succeed(seeOther(`${basePath(workspace.issuer)}/settings/apps`))
 
-/** The home page and the settings that need no more than a `ResourceOwner`. */
+/** The home page and the settings that need only a `ResourceOwner`. */
 export const settingsEndpoints = (options: SettingsOptions = {}): ReadonlyArray<Endpoint> => {
-  const shown = (handler: (parts: Parts, options: SettingsOptions) => Handler) =>
-    page((parts) => handler(parts, options))
-  const home = pageEndpoint("/", { GET: shown(homeHandler) })
+  const home = pageEndpoint("/", { GET: page((parts) => homeHandler(parts, options)) })
   if (options.homeOnly === true) return [home]
+  const shown = (handler: (parts: Parts, visitors: Visitors) => Handler) =>
+    page((parts) =>
+      handler(parts, { current: parts.owner.current, accountsElsewhere: options.accountsElsewhere === true })
+    )
   return [
     home,
     pageEndpoint("/settings", { GET: page(() => firstSection) }),

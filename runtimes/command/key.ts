@@ -1,12 +1,11 @@
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { createKey, revokeKey, rotateKey } from "../../core/engine/administration.ts"
-import { wholeList } from "../../core/engine/lists.ts"
+import { findMarked, wholeList } from "../../core/engine/lists.ts"
 import type { NewKey } from "../../core/grant/apiKey.ts"
 import type { Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
-import { findMarked } from "../../core/settings/Rows.ts"
 import { type Administration, administer } from "./administration.ts"
 import { json, notFound, print, table, timeText } from "./output.ts"
 

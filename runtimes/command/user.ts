@@ -86,8 +86,8 @@ const described = (account: Active) => ({
 const find = ({ accounts, workspace }: Administration, text: string) =>
   Effect.gen(function* () {
     const normal = normaliseEmail(text)
-    const account = Option.isNone(normal) ? undefined : yield* accounts.book.byEmail(workspace.id, normal.value)
-    return account ?? (yield* notFound("There is no such account."))
+    const account = Option.isNone(normal) ? Option.none() : yield* accounts.book.byEmail(workspace.id, normal.value)
+    return Option.isSome(account) ? account.value : yield* notFound("There is no such account.")
   })
 
 const add = Command.make(

@@ -1,10 +1,10 @@
 import { Duration, Effect, Option, Redacted } from "effect"
 import { createKey, revokeKey, rotateKey } from "../../core/engine/administration.ts"
+import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import { BadKeyTerms, keyNameLength, type NewKey } from "../../core/grant/apiKey.ts"
 import type { Grant, Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
-import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Rows.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 import { badArgument } from "./Options.ts"
 

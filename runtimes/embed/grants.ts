@@ -1,11 +1,10 @@
 import { Effect, Option, Schema } from "effect"
 import { displayName } from "../../core/client/Client.ts"
 import { endGrant } from "../../core/engine/administration.ts"
-import { eachOf } from "../../core/engine/lists.ts"
+import { behindMark, cursorOf, eachOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import { type Connected, type Grant, isConnected } from "../../core/grant/Grant.ts"
 import { grantMark, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
-import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/settings/Rows.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 
 /** What a person allowed an application. */

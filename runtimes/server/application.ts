@@ -6,13 +6,14 @@ import { type AtHand, littleAtHand, muchAtHand } from "../../core/engine/caches.
 import { noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
+import { signInEndpoints } from "../../core/people/signInRoutes.ts"
 import type { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
-import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
+import { accountSettingsEndpoints } from "../../core/settings/accountSettingsRoutes.ts"
 import { settingsEndpoints } from "../../core/settings/settingsRoutes.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
@@ -42,7 +43,12 @@ const server = (settings: Settings) =>
       Tessera.layer({
         policy: settings.policy,
         atHand: atHandOver(settings.database),
-        endpoints: [...accountEndpoints(accounts), ...settingsEndpoints(), ...endpoints]
+        endpoints: [
+          ...signInEndpoints(accounts),
+          ...accountSettingsEndpoints(accounts),
+          ...settingsEndpoints(),
+          ...endpoints
+        ]
       })
     )
   )

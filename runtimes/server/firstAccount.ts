@@ -36,9 +36,11 @@ export const firstAccount = Effect.fnUntraced(function* (
   if (made === "made") {
     yield* Effect.logInfo("the first account was made, from OWNER_EMAIL")
     const email = normaliseEmail(settings.firstOwner.value.email)
-    const account = Option.isNone(email) ? undefined : yield* accounts.book.byEmail(settings.workspace.id, email.value)
+    const account = Option.isNone(email)
+      ? Option.none()
+      : yield* accounts.book.byEmail(settings.workspace.id, email.value)
     const change = { _tag: "AccountChanged", change: "opened", by: "OWNER_EMAIL", role: "owner" } as const
-    if (account !== undefined) yield* note({ ...change, account: account.id })
+    if (Option.isSome(account)) yield* note({ ...change, account: account.value.id })
   }
   return Option.none<Redacted.Redacted<string>>()
 })

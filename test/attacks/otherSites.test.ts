@@ -94,7 +94,7 @@ describe.each([...origins])("from %s", (origin) => {
     expect([303, 400, 403, 200]).toContain(status)
     if (status === 303) expect((await answered).headers().location).toMatch(/^\/log(?:in|out)/)
     await tab.waitForURL(`${server().url}/**`)
-    expect(await tab.getByRole("heading", { name: "You are signed out" }).count()).toBe(0)
+    expect(await tab.locator("body[data-page=signed-out]").count()).toBe(0)
     expect(await isSignedIn()).toBe(true)
     const text = await tab.content()
     expect([text.includes("stolen"), text.includes("mallory")]).toEqual([false, false])

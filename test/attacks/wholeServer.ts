@@ -5,6 +5,7 @@ import { layerOf } from "../../adapters/password/Password.ts"
 import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
+import { signInEndpoints } from "../../core/people/signInRoutes.ts"
 import { Audit } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
@@ -13,7 +14,7 @@ import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
+import { accountSettingsEndpoints } from "../../core/settings/accountSettingsRoutes.ts"
 import { settingsEndpoints } from "../../core/settings/settingsRoutes.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
@@ -29,7 +30,12 @@ const wired = Layer.unwrap(
   Effect.map(Accounts, (accounts) =>
     Tessera.layer({
       policy: standardPolicy,
-      endpoints: [...accountEndpoints(accounts), ...settingsEndpoints(), ...endpoints]
+      endpoints: [
+        ...signInEndpoints(accounts),
+        ...accountSettingsEndpoints(accounts),
+        ...settingsEndpoints(),
+        ...endpoints
+      ]
     })
   )
 )

@@ -319,7 +319,7 @@ describe("the consent page", () => {
       ))
   }
 
-  const hint = "did not ask for anything in particular"
+  const hint = '<span class="hint">'
 
   test("says of a scope that nobody asked for that it came by default", () =>
     inWorld((world) =>

@@ -3,9 +3,10 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Redacted, Schema } from "effect"
 import { json } from "../../core/http/answer.ts"
 import { bound, type Contract, type Endpoint, type Handler, page } from "../../core/http/Route.ts"
+import { signInEndpoints } from "../../core/people/signInRoutes.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
-import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
+import { accountSettingsEndpoints } from "../../core/settings/accountSettingsRoutes.ts"
 import { settingsEndpoints } from "../../core/settings/settingsRoutes.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { header, jsonOf } from "../given/flow.ts"
@@ -82,7 +83,7 @@ describe("the OpenAPI document", () => {
       Effect.gen(function* () {
         // What draws pages needs no accounts to be looked at.
         const accounts = Object.create(null)
-        const pages = [...accountEndpoints(accounts), ...settingsEndpoints()]
+        const pages = [...signInEndpoints(accounts), ...accountSettingsEndpoints(accounts), ...settingsEndpoints()]
         const document = yield* documentOf(world)
         const expected = [...pages, ...world.parts.endpoints]
           .filter(({ errors, path }) => errors !== "page" || path === "/oauth/authorize")

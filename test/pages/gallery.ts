@@ -100,12 +100,12 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         visitor: { account: say("ada@northwind.example"), csrf: say("csrf-value") }
       })
     ],
-    ["login", loginPage(place, { csrf: say("csrf-value"), returnTo: say("/t/northwind/settings") })],
+    ["login", loginPage(place, { csrf: say("csrf-value"), returnUrl: say("/t/northwind/settings") })],
     [
       "login-problem",
       loginPage(place, {
         csrf: say("csrf-value"),
-        returnTo: say("/t/northwind/oauth/authorize?client_id=x7Kq"),
+        returnUrl: say("/t/northwind/oauth/authorize?client_id=x7Kq"),
         email: say("ada@northwind.example"),
         problem: say("That email and password don't match. Check both and try again."),
         forClient: say("Claude")
@@ -115,7 +115,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "login-signed-in",
       loginPage(place, {
         csrf: say("csrf-value"),
-        returnTo: say("/t/northwind/oauth/authorize?client_id=x7Kq"),
+        returnUrl: say("/t/northwind/oauth/authorize?client_id=x7Kq"),
         email: say("ada@northwind.example"),
         problem: say("This form is out of date: you signed in in another tab."),
         signedInAs: say("ada@northwind.example"),

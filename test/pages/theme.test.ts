@@ -23,7 +23,7 @@ const everything = {
 const themed = (options: ThemeOptions): Theme => Result.getOrThrow(readTheme(options))
 const drawn = (theme: Theme) => {
   const place = placeFor((text) => text, theme)
-  return page(200, loginPage(place, { csrf: "csrf", returnTo: "/settings" }), { place })
+  return page(200, loginPage(place, { csrf: "csrf", returnUrl: "/settings" }), { place })
 }
 const policyOf = (theme: Theme) =>
   drawn(theme).headers.find(([name]) => name === "content-security-policy")?.[1] ?? "no policy"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import type { Active } from "../../core/people/Account.ts"
 import { ensureOwner } from "../../core/people/firstOwner.ts"
@@ -19,7 +19,7 @@ const members = (house: House) =>
 const reachable = Effect.fnUntraced(function* (house: House) {
   const all = yield* members(house)
   for (const account of all) {
-    expect((yield* house.accounts.book.byEmail(house.workspace.id, account.email))?.id).toBe(account.id)
+    expect(Option.getOrThrow(yield* house.accounts.book.byEmail(house.workspace.id, account.email)).id).toBe(account.id)
   }
   return all
 })
@@ -171,7 +171,7 @@ describe("opening an account that a crash interrupts", () => {
         const opening = open(house.workspace.id, draft("ada@example.com"), id)
         yield* Effect.result(opening)
         life.writes = Number.POSITIVE_INFINITY
-        expect((yield* book.find(house.workspace.id, id))?._tag).toBe("Reserved")
+        expect(Option.getOrThrow(yield* book.find(house.workspace.id, id))._tag).toBe("Reserved")
         expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)
         expect(yield* Effect.flip(opening)).toMatchObject({ reason: "link_spent" })
         expect(yield* book.block(house.workspace.id, id, yield* currentInstant)).toBe(true)

@@ -8,6 +8,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import { Accounts, type AccountsOptions } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
+import { signInEndpoints } from "../../core/people/signInRoutes.ts"
 import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
@@ -17,7 +18,7 @@ import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { accountEndpoints } from "../../core/settings/accountRoutes.ts"
+import { accountSettingsEndpoints } from "../../core/settings/accountSettingsRoutes.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
@@ -138,7 +139,10 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
   })
   const tessera = Layer.unwrap(
     Effect.map(Accounts, (built) =>
-      Tessera.layer({ policy: standardPolicy, endpoints: [...accountEndpoints(built), ...endpoints] })
+      Tessera.layer({
+        policy: standardPolicy,
+        endpoints: [...signInEndpoints(built), ...accountSettingsEndpoints(built), ...endpoints]
+      })
     )
   )
   return Effect.runPromise(

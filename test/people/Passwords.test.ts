@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, Option, Redacted, Result } from "effect"
 import { noble } from "../../adapters/password/noble.ts"
-import { normaliseEmail, passwordBytes } from "../../core/people/Account.ts"
+import { isActive, normaliseEmail, passwordBytes } from "../../core/people/Account.ts"
 import { fitPassword, makePasswords } from "../../core/people/Passwords.ts"
 import { SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { makeSignIn } from "../../core/people/signIn.ts"
@@ -14,8 +14,9 @@ import { addAccount, Browser, cheap, type House, inHouse, secret } from "./House
 const typed = "ﬁne café №1 long enough"
 
 const stored = (house: House, id: UserId) =>
-  Effect.map(house.accounts.book.find(house.workspace.id, id), (account) =>
-    account?._tag === "Active" ? account.password : undefined
+  Effect.map(
+    house.accounts.book.find(house.workspace.id, id),
+    (account) => Option.getOrUndefined(Option.filter(account, isActive))?.password
   )
 
 describe("a password of an earlier release", () => {
@@ -27,7 +28,9 @@ describe("a password of an earlier release", () => {
         const { id } = yield* addAccount(house)
         const bytes = new TextEncoder().encode(typed.normalize("NFKC"))
         const old = yield* Effect.promise(() => noble.hash(bytes, cheap, new Uint8Array(16)))
-        yield* house.accounts.book.change(house.workspace.id, id, (account) => ({ ...account, password: old }))
+        yield* house.accounts.book.change(house.workspace.id, id, (account) =>
+          Option.some({ ...account, password: old })
+        )
 
         yield* new Browser(house).signIn("ada@example.com", "not the password")
         expect(yield* stored(house, id)).toBe(old)
@@ -49,7 +52,9 @@ describe("a password of an earlier release", () => {
         yield* browser.signIn()
         const bytes = new TextEncoder().encode("correct horse battery")
         const old = yield* Effect.promise(() => noble.hash(bytes, cheap, new Uint8Array(16)))
-        yield* house.accounts.book.change(house.workspace.id, id, (account) => ({ ...account, password: old }))
+        yield* house.accounts.book.change(house.workspace.id, id, (account) =>
+          Option.some({ ...account, password: old })
+        )
         yield* new Browser(house).signIn()
         expect((yield* browser.get("/settings/profile")).status).toBe(200)
       }),
@@ -100,7 +105,7 @@ describe("hashing", () => {
           isOutdated: () => false,
           decoy: "decoy"
         })
-        const attempt = Effect.result(passwords.verify(secret("one"), "hash"))
+        const attempt = Effect.result(passwords.verify(secret("one"), Option.some("hash")))
         const waiting = yield* Effect.forEach(Array.from({ length: 132 }), () =>
           Effect.forkChild(attempt, { startImmediately: true })
         )
@@ -132,9 +137,9 @@ describe("hashing", () => {
           decoy: "decoy"
         })
         const fitting = "é".repeat(passwordBytes / 2)
-        expect(yield* passwords.verify(secret(fitting), "hash")).toBe(true)
-        expect(yield* passwords.verify(secret(`${fitting}a`), "hash")).toBe(false)
-        expect(yield* passwords.verify(secret("one"), undefined)).toBe(false)
+        expect(yield* passwords.verify(secret(fitting), Option.some("hash"))).toBe(true)
+        expect(yield* passwords.verify(secret(`${fitting}a`), Option.some("hash"))).toBe(false)
+        expect(yield* passwords.verify(secret("one"), Option.none())).toBe(false)
         expect(verified).toEqual([
           [fitting, "hash"],
           ["nothing", "decoy"],
@@ -167,7 +172,7 @@ describe("hashing", () => {
         yield* addAccount(house)
         const { book, passwords, sessions } = house.accounts
         const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
-        const signIn = makeSignIn(book, busy, sessions, new SignInThrottle())
+        const signIn = makeSignIn(book, busy, sessions, Option.some(new SignInThrottle()))
         const credentials = {
           email: "ada@example.com",
           password: secret("correct horse battery"),

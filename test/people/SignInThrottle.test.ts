@@ -362,7 +362,7 @@ describe("signing in under attack", () => {
     inHouse(
       Effect.fnUntraced(function* (house) {
         const { book, passwords, sessions } = house.accounts
-        const signIn = makeSignIn(book, passwords, sessions, new SignInThrottle())
+        const signIn = makeSignIn(book, passwords, sessions, Option.some(new SignInThrottle()))
         const attempt = (email: string, workspace = house.workspace.id) =>
           Effect.map(
             Effect.result(

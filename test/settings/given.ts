@@ -65,7 +65,3 @@ export const allPages = Effect.fnUntraced(function* (world: World, as: string, s
 
 /** The secret on the page that shows one. */
 export const shownOn = (page: HttpResponse): string => /id="once"[^>]*value="([^"]*)"/.exec(page.body)?.[1] ?? ""
-
-/** Whether a page says so in its notice. */
-export const says = (page: HttpResponse, kind: "done" | "problem"): string | undefined =>
-  new RegExp(`notice-${kind}" role="(?:status|alert)"><p>([^<]*)`).exec(page.body)?.[1]

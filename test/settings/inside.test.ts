@@ -5,9 +5,10 @@ import { TooManyRequests } from "../../core/rules/Refusal.ts"
 import { settingsEndpoints } from "../../core/settings/settingsRoutes.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
+import { noticeOn, pageName } from "../given/page.ts"
 import { inWorld } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
-import { csrfOf, inSettings, look, post, says, sections } from "./given.ts"
+import { csrfOf, inSettings, look, post, sections } from "./given.ts"
 
 describe("settings", () => {
   test("send whoever is not signed in to do so, and back to the very page", () =>
@@ -25,7 +26,7 @@ describe("settings", () => {
             `/login?return_to=${encodeURIComponent(`/settings/${section}?done=signed-out`)}`
           )
           const back = yield* look(world, "owner", section, "?done=signed-out")
-          expect(says(back, "problem")).toBe("You were signed out before you sent the last form. Nothing was changed.")
+          expect(noticeOn(back)).toBe("problem")
         }
       })
     ))
@@ -50,7 +51,7 @@ describe("settings", () => {
           ]
           for (const answer of answers) {
             expect(answer.status).toBe(403)
-            expect(answer.body).toContain("Only owners can open this")
+            expect(pageName(answer)).toBe("error-owners-only")
             expect(answer.body).toContain('href="/settings"')
           }
           expect((yield* look(world, "owner", section)).status).toBe(200)
@@ -84,7 +85,7 @@ describe("settings", () => {
           for (const value of forged) {
             const answer = yield* post(world, "owner", section, { ...fields, csrf: value })
             expect(answer.status).toBe(403)
-            expect(answer.body).toContain("This page is out of date")
+            expect(pageName(answer)).toBe("error-form-expired")
             expect(answer.body).toContain(`href="/settings/${section}"`)
           }
         }
@@ -122,7 +123,7 @@ describe("settings", () => {
   test("say what was done in words of their own, whatever stands in the address", () =>
     inSettings((world) =>
       Effect.gen(function* () {
-        expect(says(yield* look(world, "alice", "apps", "?done=app-revoked"), "done")).toContain("Access is revoked")
+        expect(noticeOn(yield* look(world, "alice", "apps", "?done=app-revoked"))).toBe("done")
         for (const code of ["Send+money+to+me", "constructor", "__proto__", "app-revoked2", ""]) {
           const page = yield* look(world, "alice", "apps", `?done=${code}`)
           expect(page.status).toBe(200)
@@ -130,7 +131,7 @@ describe("settings", () => {
           expect(page.body).not.toContain("money")
         }
         const answer = yield* post(world, "owner", "keys", { action: "create" }, "?done=key-revoked")
-        expect([answer.status, says(answer, "done")]).toEqual([400, undefined])
+        expect([answer.status, noticeOn(answer)]).toEqual([400, undefined])
       })
     ))
 
@@ -153,7 +154,7 @@ describe("settings", () => {
           const answer = yield* post(world, "owner", "keys", { action: "create", name: "n", expires: "never" })
           expect(answer.status).toBe(429)
           expect(header(answer, "retry-after")).toBe("9")
-          expect(answer.body).toContain("Wait 9 seconds")
+          expect(pageName(answer)).toBe("rate-limited")
           expect((yield* look(world, "owner", "keys")).status).toBe(200)
           expect((yield* look(world, "owner", "clients", "?q=a")).status).toBe(429)
         }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { removeAccount } from "../../../core/people/removal.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { addAccount, Browser, inHouse } from "../../people/House.ts"
@@ -16,8 +16,10 @@ describe("an owner who saw the removal coming", () => {
         const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
         expect((yield* new Browser(house).get(link)).status).toBe(200)
         const token = link.split("token=")[1] ?? ""
-        const invitation = yield* house.accounts.links.find(house.workspace.id, token, yield* currentInstant)
-        if (invitation === undefined) throw new Error("no invitation")
+        const invitation = yield* Effect.map(
+          house.accounts.links.find(house.workspace.id, token, yield* currentInstant),
+          Option.getOrThrow
+        )
 
         yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(410)
@@ -25,7 +27,7 @@ describe("an owner who saw the removal coming", () => {
         expect(open.values).toEqual([])
         // Nor by a form that was on its way: the account that it would open cannot be opened any more.
         const { book } = house.accounts
-        expect((yield* book.find(house.workspace.id, invitation.account))?._tag).toBe("Gone")
+        expect(Option.getOrThrow(yield* book.find(house.workspace.id, invitation.account))._tag).toBe("Gone")
       })
     ))
 

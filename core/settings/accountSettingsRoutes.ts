@@ -1,0 +1,27 @@
+import { Effect, Option } from "effect"
+import { type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../http/Route.ts"
+import type { Accounts } from "../people/Accounts.ts"
+import { signedInAs } from "../people/resourceOwner.ts"
+import type { AccountVisitor, Visitors } from "./inside.ts"
+import { changeMembersHandler, membersHandler } from "./members.ts"
+import { changeProfileHandler, profileHandler } from "./profile.ts"
+
+const accountVisitors = (accounts: Accounts["Service"]): Visitors<AccountVisitor> => ({
+  current: (workspace, request) =>
+    Effect.map(
+      accounts.here(workspace, request),
+      Option.map((here) => ({ ...signedInAs(here), account: here.account }))
+    ),
+  accountsElsewhere: false
+})
+
+/** The settings that need the built-in accounts. */
+export const accountSettingsEndpoints = (accounts: Accounts["Service"]): ReadonlyArray<Endpoint> => {
+  const visitors = accountVisitors(accounts)
+  const shown = (handler: (parts: Parts, ...of: [typeof accounts, typeof visitors]) => Handler) =>
+    page((parts) => handler(parts, accounts, visitors))
+  return [
+    pageEndpoint("/settings/profile", { GET: shown(profileHandler), POST: shown(changeProfileHandler) }),
+    pageEndpoint("/settings/members", { GET: shown(membersHandler), POST: shown(changeMembersHandler) })
+  ]
+}
