@@ -12,7 +12,7 @@ interface LogEntry {
   readonly level: string
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>
-  /** The span that it was said in, where requests are traced. */
+  /** The span of the entry, in a traced request. */
   readonly traceId?: string
   readonly spanId?: string
 }
@@ -30,7 +30,7 @@ export const entryOf = ({ cause, date, fiber, logLevel, message }: Logger.Option
       ...Object.assign({}, ...parts.filter(isFields), fiber.getRef(References.CurrentLogAnnotations)),
       ...(cause.reasons.length === 0 ? {} : { cause: Cause.pretty(cause) })
     },
-    ...(span === undefined ? {} : { traceId: span.traceId, spanId: span.spanId })
+    ...(span?.sampled !== true ? {} : { traceId: span.traceId, spanId: span.spanId })
   }
 }
 
@@ -50,11 +50,14 @@ const formatLine = Logger.make((options) => {
 
 export type LogFormat = "pretty" | "json"
 
-/** Logs go to standard error: what standard output says is for whoever started the program. */
+/** Named spans are recorded only below a traced request (`observe/otlp/tracing.ts`), and housekeeping never is. */
+const untraced = Layer.succeed(References.TracerEnabled, false)
+
+/** The log goes to standard error; standard output is for the answers of commands. */
 export const logging = (format: LogFormat): Layer.Layer<never> =>
   format === "pretty"
-    ? Layer.merge(Logger.layer([Logger.consolePretty()]), Layer.succeed(Logger.LogToStderr, true))
-    : Logger.layer([Logger.withConsoleError(formatLine)])
+    ? Layer.mergeAll(untraced, Logger.layer([Logger.consolePretty()]), Layer.succeed(Logger.LogToStderr, true))
+    : Layer.merge(untraced, Logger.layer([Logger.withConsoleError(formatLine)]))
 
 /** One request as it went. No query and no header: codes, links and tokens travel there. */
 interface Access {

@@ -46,9 +46,11 @@ describe("a line of the log in JSON", () => {
     expect(written(Effect.logError("failed", Cause.die(new Error("broken")))).cause).toContain("Error: broken")
   })
 
-  test("names the span that it was said in", () => {
-    const line = written(Effect.withSpan(Effect.logInfo("in a span"), "one"))
+  test("names the span of a traced request, and none elsewhere", () => {
+    const inSpan = Effect.withSpan(Effect.logInfo("in a span"), "one")
+    const line = written(Effect.withTracerEnabled(inSpan, true))
     expect(line.traceId).toMatch(/^[0-9a-f]{32}$/)
     expect(line.spanId).toMatch(/^[0-9a-f]{16}$/)
+    expect(written(inSpan)).not.toHaveProperty("spanId")
   })
 })

@@ -67,14 +67,22 @@ describe("a server with a collector", () => {
           below && unsampled ? [below, unsampled] : []
         )
         const calls = collector.spans.filter(({ kind }) => kind === client)
-        const callsOf = (spanId = "none") => calls.filter(({ parentSpanId }) => parentSpanId === spanId)
+        const parentOf = new Map(collector.spans.map(({ parentSpanId, spanId }) => [spanId, parentSpanId]))
+        const isBelow = (spanId: string | undefined, above: string | undefined): boolean =>
+          spanId !== undefined && (spanId === above || isBelow(parentOf.get(spanId), above))
+        const callsOf = (spanId = "none") => calls.filter(({ parentSpanId }) => isBelow(parentSpanId, spanId))
+        const named = collector.spans.find(({ name }) => name === "administration.registerClient")
+        expect(isBelow(named?.spanId, requests[0]?.spanId)).toBe(true)
+        expect(
+          collector.spans.filter(({ parentSpanId, kind }) => parentSpanId === undefined && kind !== server)
+        ).toEqual([])
         expect(callsOf(requests[0]?.spanId).map(({ name }) => name)).toContain("storage insert client")
         expect(callsOf(below?.spanId)[0]).toMatchObject({
           name: "storage get grant",
           traceId: trace,
           fields: { "db.operation.name": "get", "db.collection.name": "grant" }
         })
-        expect(calls.every(({ parentSpanId }) => requests.some(({ spanId }) => spanId === parentSpanId))).toBe(true)
+        expect(calls.every(({ spanId }) => requests.some((request) => isBelow(spanId, request.spanId)))).toBe(true)
 
         const requestId = refused.headers.get("x-request-id")
         const ids = { traceId: unasked?.traceId, spanId: unasked?.spanId }

@@ -70,9 +70,9 @@ const tracedServe = <E>(
     if (!isSampled()) return plain(request)
     const span = begin(request, readTraceparent(request.headers.get("traceparent")))
     const fiber = runtime.runFork(
-      Effect.withParentSpan(
-        Effect.flatMap(Tessera, (tessera) => tessera.handle(request)),
-        span
+      Effect.flatMap(Tessera, (tessera) => tessera.handle(request)).pipe(
+        Effect.withParentSpan(span),
+        Effect.withTracerEnabled(true)
       )
     )
     const exit = fiber.pollUnsafe()
@@ -86,8 +86,8 @@ const tracedServe = <E>(
 }
 
 /**
- * A span below the request's, around the asking too: SQLite has a lone write done by then. What nobody asked for, such as
- * the housekeeping, is not traced.
+ * A span for a call to the store, below the span of a traced request. The call is inside of the span, since
+ * SQLite has done a single write when it returns. Housekeeping is not traced.
  */
 const traced = <A, E>(
   verb: keyof Storage["Service"],
@@ -95,7 +95,7 @@ const traced = <A, E>(
   call: () => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.withFiber((fiber) =>
-    fiber.cache.span === undefined
+    fiber.cache.span?.sampled !== true
       ? call()
       : Effect.withSpan(Effect.suspend(call), `storage ${verb} ${kind}`, {
           kind: "client",
