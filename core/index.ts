@@ -40,7 +40,7 @@ export type { AuthorizationRequest } from "./request/AuthorizationRequest.ts"
 export { type Interaction, interaction } from "./request/interaction.ts"
 export type { CheckedRequest } from "./request/readRequest.ts"
 export type { SettingsOptions } from "./settings/inside.ts"
-export { settingsEndpoints } from "./settings/settingsRoutes.ts"
+export { settingsEndpoints } from "./settings/settingsEndpoints.ts"
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./Tessera.ts"
 
 // The ports: what a host provides

@@ -3,16 +3,16 @@ import type { Actor, Audit, AuditEvent } from "../ports/Audit.ts"
 import { currentInstant } from "../rules/Instant.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
-/** Where something is done, by whom, and what led to it: what the audit stream tells beside the thing itself. */
+/** The workspace, actor and request of an action, as the audit stream records them. */
 export interface AuditContext {
   readonly workspace: WorkspaceId
-  /** Nobody, where a client does it to itself. */
+  /** Absent if a client acts on itself. */
   readonly by?: Actor
-  /** The request's id, or what stands for one. */
+  /** The request's id, or a name for actions without a request. */
   readonly requestId: string
 }
 
-/** The same where somebody is answerable for it. */
+/** The context of an action by an owner, who is always named. */
 export interface OwnerAuditContext extends AuditContext {
   readonly by: Actor
 }

@@ -30,8 +30,8 @@ export const drawClient = (entropy: Entropy["Service"]): FreshClient => ({
   registration: entropy.bytes(credentialLength)
 })
 
-/** A registration, decided and kept. A client that somebody else registers is one that its owner answers for. */
-export const registerClient = Effect.fnUntraced(function* (
+/** Registers a client. Without an actor in the context the client registers itself. */
+export const registerClient = Effect.fn("administration.registerClient")(function* (
   parts: {
     readonly audit: Audit["Service"]
     readonly clients: Clients
@@ -49,7 +49,7 @@ export const registerClient = Effect.fnUntraced(function* (
   const made = yield* Effect.fromResult(register(parts, request, parts.policy, now, drawClient(parts.entropy), madeBy))
   yield* parts.clients.add(auditContext.workspace, made.client).pipe(
     Effect.catchTag("Conflict", () =>
-      // 128 random bits met themselves: the source of randomness is broken, and nothing may be handed out.
+      // 128 random bits were drawn twice: the source of randomness is broken, so no secret may be given out.
       Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh client id was taken" }))
     )
   )
@@ -57,8 +57,8 @@ export const registerClient = Effect.fnUntraced(function* (
   return made
 })
 
-/** Nobody can connect a disabled client, and none of its tokens is accepted, until it is enabled again. */
-export const setClientEnabled = Effect.fnUntraced(function* (
+/** A disabled client cannot connect and its tokens are not accepted until it is enabled again. */
+export const setClientEnabled = Effect.fn("administration.setClientEnabled")(function* (
   parts: { readonly audit: Audit["Service"]; readonly clients: Clients },
   auditContext: OwnerAuditContext,
   id: ClientId,
@@ -66,7 +66,7 @@ export const setClientEnabled = Effect.fnUntraced(function* (
 ): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
   const now = yield* currentInstant
   const disabled = change === "disabled"
-  // As the last look at what is stored found it.
+  // Set by the last of possibly several calls of the decision.
   const found = { switches: false }
   const client = yield* parts.clients.change(auditContext.workspace, id, (stored) => {
     found.switches = isKnown(stored, now) && stored.disabled !== disabled
@@ -78,31 +78,31 @@ export const setClientEnabled = Effect.fnUntraced(function* (
   return "done"
 })
 
-/** The end of a client, whoever wants it: the client itself (RFC 7592 §2.3), an owner, the command line. */
-export const deleteClient = Effect.fnUntraced(function* (
+/** RFC 7592 §2.3 for the client itself; also for owners and the command line. */
+export const deleteClient = Effect.fn("administration.deleteClient")(function* (
   parts: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly grants: Grants },
   auditContext: AuditContext,
   id: ClientId
 ): Effect.fn.Return<"deleted" | "unknown", StorageUnavailable> {
   const { workspace } = auditContext
-  // As it is stored: another process may have deleted it a moment ago, and noted that.
+  // Read from the store: another process may have just deleted it and recorded that.
   const client = yield* parts.clients.findStored(workspace, id)
   if (client === undefined || !isKnown(client, yield* currentInstant)) return "unknown"
-  // The client first: without it nothing that its grants issued is accepted, even if the rest does not come about.
+  // The client first: without it, no token of its grants is accepted, even if the rest fails.
   yield* parts.clients.remove(workspace, id)
   yield* note(parts.audit, auditContext, { _tag: "ClientDeleted", client: id, ...byOf(auditContext) })
   const { workspaceGrant } = client
   yield* cleanUpOrWarn(
     workspace,
     parts.grants.removeGrant(workspace, workspaceGrant),
-    "the own grant of a deleted client could not be removed with it, and opens nothing",
+    "the own grant of a deleted client could not be deleted; it is no longer accepted",
     { client: id, grant: grantMark(workspaceGrant) }
   )
   return "deleted"
 })
 
-/** What a person allowed is taken back, by them or on their behalf. It ends once, and that is noted once. */
-export const endGrant = Effect.fnUntraced(function* (
+/** Revokes the grant of a person, for that person or on their behalf. Recorded once, however often it is called. */
+export const endGrant = Effect.fn("administration.endGrant")(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId
@@ -115,8 +115,8 @@ export const endGrant = Effect.fnUntraced(function* (
   return outcome
 })
 
-/** Its text is in what this returns and nowhere else. */
-export const createKey = Effect.fnUntraced(function* (
+/** Creates a key. Only the result has its text. */
+export const createKey = Effect.fn("administration.createKey")(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   asked: KeyTerms
@@ -129,11 +129,10 @@ export const createKey = Effect.fnUntraced(function* (
 })
 
 /**
- * A key with the same name that lasts as long from now, instead of the old one. Of two that rotate one key at once, one
- * gets a new key. Made before the old one ends: what goes wrong between leaves the old one at work, and beside it at
- * most one that nobody has seen.
+ * Replaces a key by one with the same name and lifetime. Of two simultaneous rotations one gets a new key. The
+ * new key is made first, so that a failure leaves the old one working beside at most one that was never shown.
  */
-export const rotateKey = Effect.fnUntraced(function* (
+export const rotateKey = Effect.fn("administration.rotateKey")(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   old: Key
@@ -148,8 +147,8 @@ export const rotateKey = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** The end of a key, at its next check. A key ends once, and that is noted once. */
-export const revokeKey = Effect.fnUntraced(function* (
+/** Revokes a key, from its next check on. Recorded once, however often it is called. */
+export const revokeKey = Effect.fn("administration.revokeKey")(function* (
   parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId

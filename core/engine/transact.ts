@@ -141,8 +141,8 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
 })
 
 /**
- * What comes after the write that decided. Whoever asked is answered by that one: to tell them that it failed would be
- * untrue, and a second try finds nothing left to do. So a failure goes to the log alone. Answers whether it is tidy.
+ * Runs the clean-up after a deciding write; `false` if it failed. A failure is only logged: the deciding write is
+ * done, so reporting a failure would be wrong and a second try would find nothing to do.
  */
 export const cleanUpOrWarn = (
   workspace: WorkspaceId,

@@ -3,7 +3,7 @@ import { type Allowance, type Limiter, networkOf } from "../ports/Limiter.ts"
 import type { TooManyRequests } from "../rules/Refusal.ts"
 import type { Call } from "./Route.ts"
 
-/** Takes from the share of the address that a request came from; where the runtime knows none, nothing is counted. */
+/** Takes one request from the share of its network; not counted if the runtime does not know the peer. */
 export const takeOfAddress = (
   limiter: Limiter["Service"],
   call: Call,

@@ -5,7 +5,7 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { Call, Parts } from "./Route.ts"
 
-/** What a request leads to, by nobody but its client. */
+/** The context of what a client does to itself. */
 export const auditContextOf = ({ requestId, workspace }: Call): AuditContext => ({ requestId, workspace: workspace.id })
 
 export const auditContextBy = (call: Call, by: Actor): OwnerAuditContext => ({ ...auditContextOf(call), by })
@@ -19,7 +19,7 @@ export const reasonOf = (fault: Refusal | StorageUnavailable): string | null => 
   return "reason" in fault ? fault.reason : null
 }
 
-/** The exact reason of a refusal, for the operator: in the log and the audit stream, under the request's id. */
+/** Records the exact reason of a refusal for the operator: in the log and the audit stream, by the request's id. */
 export const refused = (
   audit: Audit["Service"],
   call: Call,

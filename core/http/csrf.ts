@@ -11,7 +11,7 @@ const utf8 = new TextEncoder()
 const made = (sealer: Sealer, key: SealKey, workspace: string, session: string): string =>
   `${key.id}.${base64Url(sealer.mac(key, workspace, "form", utf8.encode(session)))}`
 
-/** The hidden field of every form: shows that the form was drawn for the session that posts it. */
+/** The hidden field of a form: proves that the form was drawn for the session that posts it. */
 export const csrfField = (sealer: Sealer, workspace: string, session: string): string =>
   made(sealer, sealer.first, workspace, session)
 
@@ -22,11 +22,11 @@ export const isCsrfField = (sealer: Sealer, workspace: string, session: string, 
 
 type Where = Pick<Call, "workspace">
 
-/** The hidden field of every form that is drawn for a session. */
+/** The hidden field of a form that is drawn for this session. */
 export const fieldFor = ({ keys }: Pick<Parts, "keys">, { workspace }: Where, session: string): string =>
   csrfField(keys.current(), workspace.id, session)
 
-/** Only a form counts that was drawn for this very session. */
+/** Refuses a form that was not drawn for this session. */
 export const requireOwn = (
   { keys }: Pick<Parts, "keys">,
   { workspace }: Where,

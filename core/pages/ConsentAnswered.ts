@@ -8,7 +8,7 @@ export type ConsentState =
   | { readonly state: "waiting"; readonly continueTo: string }
   /** Approved, and the application has exchanged the code. */
   | { readonly state: "used" }
-  /** Denied, or approved and then taken back. */
+  /** Denied, possibly after it was approved. */
   | { readonly state: "denied" }
   /** Not answered in time, or the code expired before the application exchanged it. */
   | { readonly state: "expired" }
@@ -40,8 +40,8 @@ const words = (name: Html, answer: ConsentState): Words => {
       }
     case "denied":
       return {
-        title: "You said no to this",
-        text: html`<p>${name} has no access by this page. If you changed your mind, go back to it and connect again.</p>`
+        title: "You denied this",
+        text: html`<p>${name} got no access. If you changed your mind, go back to it and connect again.</p>`
       }
     case "expired":
       return {

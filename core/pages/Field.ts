@@ -1,13 +1,13 @@
 import { attributes, type Html, html } from "./Html.ts"
 
-/** One labelled input, its hint and what is wrong with it, tied together for screen readers. */
+/** An input with its label, hint and problem, connected for screen readers. */
 export interface Field {
   readonly label: string
   readonly name: string
   readonly type: "text" | "email" | "password" | "search"
-  /** WCAG 1.3.5: what the browser and the password manager may fill in. */
+  /** WCAG 1.3.5: the purpose of the field, for browsers and password managers. */
   readonly autocomplete: "username" | "email" | "name" | "current-password" | "new-password" | "off"
-  /** Where two forms of a page have a field of the same name. */
+  /** For a page with two fields of the same name. */
   readonly id?: string
   readonly value?: string | undefined
   readonly hint?: string | undefined
@@ -25,7 +25,7 @@ export const field = (of: Field): Html => {
   const problemId = of.problem === undefined ? undefined : `${id}-problem`
   const described = [problemId, hintId].filter((part) => part !== undefined).join(" ")
   const plain = of.type === "text" || of.type === "search"
-  // As text: of type email, browsers refuse an address that is not ASCII, or write its domain in Punycode.
+  // Type text: with type email, browsers refuse addresses that are not ASCII, or change their domain.
   const isEmail = of.type === "email"
   return html`<div class="field">
 <label for="${id}">${of.label}${of.optional === true && html` <span class="optional">optional</span>`}</label>
@@ -48,7 +48,7 @@ ${of.hint !== undefined && html`<p class="hint" id="${id}-hint">${of.hint}</p>`}
 </div>`
 }
 
-/** What a form carries unseen. */
+/** Hidden fields of a form. */
 export const hidden = (fields: Readonly<Record<string, string | undefined>>): Html =>
   html`${Object.entries(fields).map(
     ([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`

@@ -9,20 +9,20 @@ const entities: Readonly<Record<string, string>> = {
   "`": "&#96;"
 }
 
-/** Safe between tags and inside quotes. What HTML does not allow at all (controls, halves of a pair) becomes U+FFFD. */
+/** Safe between tags and inside quotes. Characters that HTML forbids become U+FFFD. */
 const escapeText = (text: string): string =>
   text
     .replace(/[&<>"'`]/g, (character) => entities[character] ?? "")
     .replace(/[^\t\n\r\P{Cc}]|\p{Cs}|\p{Noncharacter_Code_Point}/gu, "\ufffd")
 
-/** The URL rule of redirect URIs, and paths of our own: no `javascript:`, `data:`, `//host` or `/\host`. */
+/** A redirect URI or a path of this server: no `javascript:`, `data:`, `//host` or `/\host`. */
 const harmless = /^(?:$|#|\/(?![/\\])|https?:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:)/i
 
-/** A URL that a link or a form may have; anything else leads nowhere. */
+/** A URL that a link or form may have. */
 const safeUrl = (url: string): string =>
   (harmless.test(url) || leadsToKnownProgram(url)) && !/[\s\p{Cc}]/u.test(url) ? url : "#"
 
-/** The path of an address holds nothing that means something in a policy or between two sources: no `;`, `,` or quote. */
+/** No `;`, `,` or quote, which separate sources in a policy or a `srcset`. */
 const path = String.raw`\/(?![/\\])[A-Za-z0-9._~!$&()*+=:@%/-]*`
 const host = String.raw`(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9](?::\d{1,5})?`
 
@@ -30,12 +30,12 @@ const harmlessImage = new RegExp(
   String.raw`^(?:data:image\/(?:png|svg\+xml|webp|jpeg|gif);base64,[A-Za-z0-9+/=]+|${path}|https:\/\/${host}${path})$`
 )
 
-/** A picture of the host's: carried along, from this server, or from one address. A client's logo is none of them. */
+/** A picture of the host: inline, a path of this server, or one address. A client's logo is never shown. */
 export const isSafeImage = (url: string): boolean => harmlessImage.test(url)
 
 const safeImage = (url: string): string => (isSafeImage(url) ? url : "data:,")
 
-/** Where an interpolation stands: between tags, inside one, inside quotes, or at the start of a quoted URL. */
+/** The place of an interpolation: between tags, in a tag, in quotes, or at the start of a quoted URL. */
 type HoleKind = "text" | "tag" | "quoted" | "url" | "image"
 
 type State = "text" | "tag" | "double" | "single"
@@ -71,7 +71,7 @@ const scan = (strings: TemplateStringsArray): ReadonlyArray<HoleKind> => {
 
 const scanned = new WeakMap<TemplateStringsArray, ReadonlyArray<HoleKind>>()
 
-/** Each template is read once: its strings are the same object at every call. */
+/** Cached by template: its strings are the same object at each call. */
 const holesOf = (strings: TemplateStringsArray): ReadonlyArray<HoleKind> => {
   const known = scanned.get(strings)
   if (known !== undefined) return known
@@ -80,7 +80,7 @@ const holesOf = (strings: TemplateStringsArray): ReadonlyArray<HoleKind> => {
   return kinds
 }
 
-/** Not exported: outside this file only `html`, `attributes` and `stylesheetTag` make HTML. */
+/** Not exported, so that only `html`, `attributes` and `stylesheetTag` make HTML. */
 class Content {
   readonly #text: string
   constructor(text: string) {
@@ -101,12 +101,12 @@ class AttributeList {
   }
 }
 
-/** A piece of a page that is HTML already. */
+/** A piece of a page. */
 export type Html = Content
-/** What may stand inside a tag. */
+/** Attributes of a tag. */
 type Attributes = AttributeList
 
-/** What may be interpolated: text is escaped, HTML is kept, a list is joined, `undefined` and `false` leave nothing. */
+/** An interpolated value: text is escaped, HTML kept, a list joined; `undefined` and `false` are empty. */
 export type Hole = string | number | Content | AttributeList | undefined | false | ReadonlyArray<Hole>
 
 const inText = (hole: Hole): string => {
@@ -187,15 +187,15 @@ export const attributes = (
       .join("")
   )
 
-/** A style element. Its text can't be escaped, so whatever could end it early is refused. */
+/** A style element. Its text cannot be escaped, so text that could end it is refused. */
 export const stylesheetTag = (css: string): Html => {
   if (css.includes("<")) throw new TypeError("A stylesheet holds no <")
   return new Content(`<style>${css}</style>`)
 }
 
-/** The text to send. */
+/** The text of a page. */
 export const render = (content: Html): string => content.text
 
-/** An address that may break where a reader would break it: behind a dot, a slash, an @. */
+/** An address with line breaks allowed after a dot, a slash or an @. */
 export const breakable = (address: string): Html =>
   html`${address.split(/(?<=[@./:])/).map((part, index) => html`${index > 0 && html`<wbr>`}${part}`)}`

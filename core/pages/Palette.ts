@@ -4,7 +4,7 @@ const hex = (text: string): Colour => Colour.make(text)
 const white = hex("#ffffff")
 const black = hex("#000000")
 
-/** Every colour but the accent's. */
+/** Every colour except those of the accent. */
 interface Ground {
   readonly canvas: Colour
   readonly surface: Colour
@@ -12,7 +12,7 @@ interface Ground {
   readonly text: Colour
   readonly muted: Colour
   readonly line: Colour
-  /** The edge of what one types into or presses: 3:1 (WCAG 1.4.11). */
+  /** WCAG 1.4.11: the border of fields and buttons has a contrast of 3:1. */
   readonly edge: Colour
   readonly danger: Colour
   readonly dangerWash: Colour
@@ -54,10 +54,10 @@ const dark: Ground = {
   goodWash: hex("#16291d")
 }
 
-/** Black or white, whichever can be read there: one of the two always is, at 4.58:1 or more. */
+/** Black or white: one of the two always has a contrast of 4.58:1 or more. */
 const poleOn = (colour: Colour): Colour => (contrast(black, colour) >= contrast(white, colour) ? black : white)
 
-/** What is read has to be 4.5:1 (WCAG 1.4.3), what is only seen 3:1 (1.4.11). */
+/** WCAG 1.4.3: text has a contrast of 4.5:1. WCAG 1.4.11: other parts have 3:1. */
 const readable = 4.5
 const visible = 3
 
@@ -68,11 +68,11 @@ const withText = (ground: Ground, text: Colour): Ground => {
   return { ...ground, text: own, muted: legibleOn(mix(own, ground.surface, 0.32), grounds, pole, readable) }
 }
 
-/** All that follows from a background, on which `like` says what a danger or a success looks like. */
+/** The colours that follow from a background; `like` gives danger and success their hue. */
 const groundOn = (background: Colour): Ground => {
   const pole = poleOn(background)
   const like = pole === black ? light : dark
-  /** As far towards another colour as the darkest, or lightest, text can still be read there. */
+  /** Tinted towards another colour, as far as text on it stays readable. */
   const shade = (towards: Colour, share: number): Colour => {
     const shaded = mix(background, towards, share)
     return contrast(pole, shaded) >= readable ? shaded : background
@@ -106,7 +106,7 @@ const groundOn = (background: Colour): Ground => {
   return withText(bare, like.text)
 }
 
-/** The colours that stand on a background and under a text of somebody else's, or our own where they gave none. */
+/** The colours for the background and text of a theme, or the default ones. */
 const groundOf = (
   own: Ground,
   { background, text }: { readonly background?: Colour; readonly text?: Colour }
@@ -115,12 +115,12 @@ const groundOf = (
   return text === undefined ? ground : withText(ground, text)
 }
 
-/** Every colour of a page, by what it is for. */
+/** Every colour of a page, by purpose. */
 export interface Palette extends Ground {
   readonly brand: Colour
   readonly brandHover: Colour
   readonly onBrand: Colour
-  /** The brand where it is text: links, the current page. */
+  /** The brand colour as text: links, the current page. */
   readonly link: Colour
   readonly focus: Colour
 }
@@ -140,11 +140,11 @@ const branded = (ground: Ground, accent: Colour): Palette => {
   }
 }
 
-/** A few colours in, two palettes out that keep WCAG AA whatever the colours are. */
+/** The light and the dark palette of a theme; both keep WCAG AA for any colours. */
 export const lightPalette = (theme: Theme): Palette => branded(groundOf(light, theme), theme.accent ?? defaultAccent)
 
 export const darkPalette = (theme: Theme): Palette =>
   branded(groundOf(dark, theme.dark ?? {}), theme.dark?.accent ?? theme.accent ?? defaultAccent)
 
-/** What the browser's own controls have to be like. */
+/** The colour scheme of the browser's own controls. */
 export const schemeOf = (palette: Palette): "light" | "dark" => (poleOn(palette.canvas) === black ? "light" : "dark")

@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import { isSafeImage } from "./Html.ts"
 
-/** `#rrggbb`. Nothing else goes into a stylesheet. */
+/** `#rrggbb`: no other form is written into a stylesheet. */
 export const Colour = Schema.String.check(Schema.isPattern(/^#[0-9a-f]{6}$/i)).pipe(Schema.brand("Colour"))
 export type Colour = typeof Colour.Type
 
@@ -39,11 +39,11 @@ const mixed = (from: number, to: number, share: number): string =>
 export const mix = (from: Colour, to: Colour, share: number): Colour => {
   const [r, g, b] = channels(from)
   const [r2, g2, b2] = channels(to)
-  // Three pairs of hexadecimal digits behind a `#` are a Colour.
+  // Holds: the text is a `#` and three pairs of hexadecimal digits.
   return `#${mixed(r, r2, share)}${mixed(g, g2, share)}${mixed(b, b2, share)}` as Colour
 }
 
-/** The colour itself where it can be read on all of these, else its nearest tint towards `pole` that can. */
+/** The colour, tinted towards `pole` as far as needed to be readable on all of these. */
 export const legibleOn = (colour: Colour, backgrounds: ReadonlyArray<Colour>, pole: Colour, ratio: number): Colour => {
   for (let percent = 0; percent < 100; percent += 4) {
     const tint = mix(colour, pole, percent / 100)
@@ -52,7 +52,7 @@ export const legibleOn = (colour: Colour, backgrounds: ReadonlyArray<Colour>, po
   return pole
 }
 
-/** Families by name, the first that the device has counts: `Inter, Georgia, serif`. */
+/** Font families; the device takes the first that it has: `Inter, Georgia, serif`. */
 const Font = Schema.String.check(
   Schema.isMaxLength(300),
   Schema.isPattern(/^ *[A-Za-z][A-Za-z0-9-]*(?: [A-Za-z0-9-]+)* *(?:, *[A-Za-z][A-Za-z0-9-]*(?: [A-Za-z0-9-]+)* *)*$/, {
@@ -65,7 +65,7 @@ const generic = new Set(
   "serif sans-serif monospace system-ui ui-serif ui-sans-serif ui-monospace ui-rounded -apple-system".split(" ")
 )
 
-/** As a style sheet says it: every name in quotes that is no keyword, and our own list behind it. */
+/** For the stylesheet: names in quotes unless they are keywords, then the default fonts. */
 export const familiesOf = (font: Font | undefined): string =>
   [
     ...(font === undefined ? [] : font.split(",").map((name) => name.trim())).map((name) =>
@@ -76,10 +76,10 @@ export const familiesOf = (font: Font | undefined): string =>
 
 const standard = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif'
 
-/** Every page carries what is not a path or a URL along. */
+/** Each page contains a logo that is not a path or URL, so its size is limited. */
 const longestLogo = 48 * 1024
 
-/** A picture that the page may show under its policy: carried along, a path of this server, or one `https:` address. */
+/** A picture that the policy allows: inline, a path of this server, or one `https:` address. */
 export const Logo = Schema.String.check(
   Schema.isMaxLength(longestLogo),
   Schema.makeFilter(isSafeImage, {
@@ -89,35 +89,35 @@ export const Logo = Schema.String.check(
 export type Logo = typeof Logo.Type
 
 const tones = {
-  /** Buttons, links and focus rings; tinted where it could not be read. */
+  /** Buttons, links and focus rings; tinted if it is not readable. */
   accent: Schema.optionalKey(Colour),
-  /** Behind everything; cards, lines and hints follow from it. */
+  /** The background of the page; cards, lines and hints follow from it. */
   background: Schema.optionalKey(Colour),
   text: Schema.optionalKey(Colour),
   /** A picture, shown 32 pixels high beside the name. */
   logo: Schema.optionalKey(Logo)
 }
 
-/** What an embedder may restyle, all of it optional. Contrast is kept for them: what could not be read is tinted. */
+/** The look of pages, all of it optional. A colour that is not readable is tinted. */
 export const Theme = Schema.Struct({
-  /** Instead of the workspace's name at the top, or nothing. */
+  /** In place of the workspace's name. */
   name: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(200))),
   ...tones,
-  /** Where the person prefers a dark page. The accent and the logo are the light one's unless they are given. */
+  /** For dark pages. Accent and logo default to those of the light page. */
   dark: Schema.optionalKey(Schema.Struct(tones)),
-  /** How round buttons and fields are, in pixels; cards are rounder. 8 unless it is given. */
+  /** The radius of buttons and fields in pixels, by default 8; cards have more. */
   radius: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 20 }))),
-  /** Families that the person's device has: nothing is loaded from anywhere. */
+  /** Fonts of the person's device; none is loaded. */
   font: Schema.optionalKey(Font)
 })
 export type Theme = typeof Theme.Type
 
-/** A theme as somebody writes it down. A logo may also be the text of an SVG. */
+/** A theme as a host writes it. The logo may also be the text of an SVG. */
 export type ThemeOptions = typeof Theme.Encoded
 
 const utf8 = new TextEncoder()
 
-/** As a picture, an SVG runs no script and loads nothing. */
+/** As a picture: an SVG in `img` runs no script and loads nothing. */
 const withLogo = <A extends { readonly logo?: string }>(of: A): A =>
   of.logo === undefined || !/^\s*<(?:svg|\?xml)[\s>]/.test(of.logo)
     ? of
@@ -125,7 +125,7 @@ const withLogo = <A extends { readonly logo?: string }>(of: A): A =>
 
 const decode = Schema.decodeUnknownResult(Theme, { onExcessProperty: "error" })
 
-/** The theme, or what is wrong with it: nothing else gets into a page or its style. */
+/** The checked theme, or its first problem. */
 export const readTheme = (options: ThemeOptions): Result.Result<Theme, string> => {
   const dark = options.dark === undefined ? {} : { dark: withLogo(options.dark) }
   return Result.mapError(decode(withLogo({ ...options, ...dark })), ({ message }) => message.replaceAll(/\s+/g, " "))

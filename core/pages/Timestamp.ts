@@ -19,7 +19,7 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
-/** Days are counted for long: what lasts 90 of them would have "2 months" left a moment after it began. */
+/** Days up to 100: a key for 90 days would have "2 months" left a moment after it was made. */
 const units = [
   { name: "year", length: 365 * day, from: 365 * day },
   { name: "month", length: 30 * day, from: 100 * day },
@@ -28,10 +28,10 @@ const units = [
   { name: "minute", length: minute, from: minute }
 ] as const
 
-/** What a request makes, it makes after the moment that it counts from. */
+/** A record that this request made can be up to this much later than the request's time. */
 const ofThisRequest = 2 * second
 
-/** `3 days ago`, `in 4 months`, `just now`. Rounded down, so it never promises more than there is. */
+/** `3 days ago`, `in 4 months`, `just now`. Rounded down, so that it never promises too much time. */
 export const relative = (at: Instant, now: Instant): string => {
   const distance = Math.abs(at - now)
   const unit = units.find(({ from }) => distance >= from)
@@ -44,9 +44,9 @@ export const relative = (at: Instant, now: Instant): string => {
 const machine = (at: Instant): string =>
   Option.match(DateTime.make(at), { onNone: () => "", onSome: DateTime.formatIso })
 
-/** A moment, written out. */
+/** A moment as date and time. */
 export const timestamp = (at: Instant): Html => html`<time datetime="${machine(at)}">${writtenOut(at)}</time>`
 
-/** A moment in words that count from now; the exact one is in its tooltip and for machines. */
+/** A moment relative to now; the exact one is in the tooltip and in `datetime`. */
 export const ago = (at: Instant, now: Instant): Html =>
   html`<time datetime="${machine(at)}" title="${writtenOut(at)}">${relative(at, now)}</time>`

@@ -4,7 +4,7 @@ import { type Document, type Place, shell } from "./Layout.ts"
 import { stylesheetOf } from "./stylesheet.ts"
 import type { Logo, Theme } from "./Theme.ts"
 
-/** As the policy names it: one address, not all of its host. */
+/** A source of the policy: the one address, not its whole host. */
 const imageSource = (logo: Logo | undefined): ReadonlyArray<string> =>
   logo === undefined ? [] : logo.startsWith("/") ? ["'self'"] : logo.startsWith("data:") ? [] : [logo]
 
@@ -18,13 +18,13 @@ const policy = (document: Document, theme: Theme): string =>
     ...(document.formsEnd === "here" ? ["form-action 'self'"] : [])
   ].join("; ")
 
-/** A page as an answer, with everything that keeps a browser from doing more with it than showing it. */
+/** A page as an answer, with the headers that keep a browser from storing, framing or sniffing it. */
 export const page = (
   status: number,
   document: Document,
   options: {
     readonly place: Place
-    /** What the endpoint adds: `Set-Cookie`, the request id. */
+    /** Headers of the endpoint, such as `Set-Cookie`. */
     readonly headers?: HeaderPairs
   }
 ): HttpResponse => ({
@@ -45,7 +45,7 @@ export const page = (
   body: render(shell(options.place, document))
 })
 
-/** What a page that somebody approves something on is never without, whoever drew it. */
+/** Headers of every page on which people approve something, even if the host drew it. */
 const always: HeaderPairs = [
   ["x-frame-options", "DENY"],
   ["cache-control", "no-store"],
@@ -54,16 +54,16 @@ const always: HeaderPairs = [
 
 const isAlways = (name: string): boolean => always.some(([kept]) => kept === name)
 
-/** RFC 9110 §5.1, §5.5: what else is there would be thrown at whoever writes the answer, and bring a Node process down. */
+/** RFC 9110 §5.1, §5.5: Node throws on any other header when it writes the answer. */
 const isHeader = ([name, value]: HeaderPairs[number]): boolean =>
   /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
 
 const canBeSent = ({ headers, status }: HttpResponse): boolean =>
   Number.isInteger(status) && status >= 200 && status < 600 && headers.every(isHeader)
 
-/** A page of the host's own: not framed, stored or sniffed, whatever it says itself; its own policy stands beside ours. */
+/** A page that the host drew: never framed, stored or sniffed, and with the host's policy beside this one. */
 export const ownPage = (drawn: HttpResponse): HttpResponse => {
-  // A defect, as everything that a host's page throws: logged, and answered as a fault of the server's own.
+  // A defect, like every exception of a host's page: logged, and answered with 500.
   if (!canBeSent(drawn)) throw new TypeError("a page of the host's has a status or a header that cannot be sent")
   const { body, headers, status } = drawn
   const own = headers.map(([name, value]) => [name.toLowerCase(), value] as const).filter(([name]) => !isAlways(name))
@@ -72,7 +72,7 @@ export const ownPage = (drawn: HttpResponse): HttpResponse => {
     headers: [
       ...own,
       ...always,
-      // Of several policies each has to allow what happens, so this one takes nothing from theirs.
+      // A browser enforces every policy, so this one does not replace the host's.
       ["content-security-policy", "frame-ancestors 'none'; base-uri 'none'"],
       ...(own.some(([name]) => name === "referrer-policy") ? [] : [["referrer-policy", "no-referrer"] as const])
     ],

@@ -3,7 +3,7 @@ import { hashOf } from "../rules/Secret.ts"
 import { darkPalette, lightPalette, type Palette, schemeOf } from "./Palette.ts"
 import { familiesOf, type Theme } from "./Theme.ts"
 
-/** One visual language for every page. Colours come from the palette; nothing here names one. */
+/** The style of every page. Colours come from the palette; none is named here. */
 const styles = `
 *,*::before,*::after{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
@@ -160,7 +160,7 @@ summary{cursor:pointer}
 
 interface Stylesheet {
   readonly css: string
-  /** How the policy names it: `'sha256-…'`. */
+  /** Its source in the policy: `'sha256-…'`. */
   readonly source: string
 }
 
@@ -187,7 +187,7 @@ const make = (theme: Theme): Stylesheet => {
 
 const made = new WeakMap<Theme, Stylesheet>()
 
-/** Made and hashed once for each theme. */
+/** Cached by theme, with its hash. */
 export const stylesheetOf = (theme: Theme): Stylesheet => {
   const known = made.get(theme)
   if (known !== undefined) return known

@@ -29,8 +29,8 @@ export interface Visitors<V extends SignedIn = SignedIn> {
   readonly accountsElsewhere: boolean
 }
 
-/** A visitor with the built-in account. */
-export interface AccountVisitor extends SignedIn {
+/** A person who signed in with a built-in account. */
+export interface SignedInAccount extends SignedIn {
   readonly account: Active
 }
 

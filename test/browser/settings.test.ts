@@ -49,7 +49,7 @@ const done = async (code: string) => {
   await tab.getByRole("status").waitFor()
 }
 
-const wrongField = (label: string) => tab.getByLabel(label, { exact: true }).and(tab.locator("[aria-invalid=true]"))
+const wrongField = (name: string) => tab.locator(`input[name=${name}][aria-invalid=true]`)
 
 const confirm = async (name: string | RegExp, ask: string, answer: RegExp) => {
   await row(name).locator("summary", { hasText: ask }).click()
@@ -120,7 +120,7 @@ describe("API keys", () => {
     await open("keys")
     await tab.getByLabel("Name").fill("   ")
     await button("Create key").click()
-    await wrongField("Name").waitFor()
+    await wrongField("name").waitFor()
     await meet(tab, "settings-keys-wrong")
   })
 
@@ -286,20 +286,20 @@ test("a wrong answer is under the eyes and the cursor of who gave it on a small 
   await open("keys")
   await tab.getByLabel("Name").fill("   ")
   await button("Create key").click()
-  await wrongField("Name").waitFor()
+  await wrongField("name").waitFor()
   expect(await focusedInView()).toBe("name")
 
   await open("members")
   await tab.getByLabel("Email").fill(owner.email)
   await button("Create invitation link").click()
-  await wrongField("Email").waitFor()
+  await wrongField("email").waitFor()
   expect(await focusedInView()).toBe("email")
 
   await open("profile")
   await tab.getByLabel("Current password").fill("not it")
   await tab.getByLabel("New password").fill("another few words in a row")
   await button("Change password").click()
-  await wrongField("Current password").waitFor()
+  await wrongField("current_password").waitFor()
   expect(await focusedInView()).toBe("current_password")
   if (before !== null) await tab.setViewportSize(before)
 })

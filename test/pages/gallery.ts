@@ -8,12 +8,12 @@ import { loginPage } from "../../core/people/login.ts"
 import { signedOutPage } from "../../core/people/logout.ts"
 import { acceptInvitePage, setUpPage } from "../../core/people/NewAccount.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
-import { connectedAppsPage } from "../../core/settings/apps.ts"
-import { clientsPage } from "../../core/settings/clients.ts"
+import { connectedAppsPage } from "../../core/settings/appsSection.ts"
+import { clientsPage } from "../../core/settings/clientsSection.ts"
 import { homePage } from "../../core/settings/home.ts"
-import { apiKeysPage } from "../../core/settings/keys.ts"
+import { apiKeysPage } from "../../core/settings/keysSection.ts"
 import { membersPage } from "../../core/settings/MembersPage.ts"
-import { profilePage } from "../../core/settings/profile.ts"
+import { profilePage } from "../../core/settings/profileSection.ts"
 
 /** Turns every text of a model into another; the gallery of hostile texts is the same gallery. */
 export type Say = (text: string) => string

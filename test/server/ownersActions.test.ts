@@ -134,7 +134,7 @@ test("a client is deleted, and that is noted, though its own grant could not be 
       expect(yield* deleteClient(world.parts, byOwner(world), id)).toBe("deleted")
       world.away.clear()
       expect(told(world)).toEqual([{ _tag: "ClientDeleted", client: id, by: "command line" }])
-      expect(world.log.filter((line) => line.includes("could not be removed with it"))).toHaveLength(1)
+      expect(world.log.filter((line) => line.includes("StorageUnavailable"))).toHaveLength(1)
       // What is left of it opens nothing, and nothing comes of it.
       expect((yield* companies(world, access)).status).toBe(401)
       expect((yield* machine).status).toBe(401)

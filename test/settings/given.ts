@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { csrfField } from "../../core/http/csrf.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { settingsEndpoints } from "../../core/settings/settingsRoutes.ts"
+import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { form, formHeaders, header } from "../given/flow.ts"
 import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 

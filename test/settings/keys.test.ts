@@ -6,7 +6,7 @@ import { shownMost } from "../../core/engine/lists.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { companies, header } from "../given/flow.ts"
-import { emptyList, noticeOn, pageName } from "../given/page.ts"
+import { emptyList, fieldProblems, noticeOn, pageName } from "../given/page.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, post, shownOn } from "./given.ts"
 
@@ -190,18 +190,18 @@ describe("API keys", () => {
   test("a form without a name, or with too much of one, or an end that is none, comes back as it was sent", () =>
     inSettings((world) =>
       Effect.gen(function* () {
-        const wrong: ReadonlyArray<readonly [string | undefined, string | undefined, string]> = [
-          [undefined, "30d", "Give it a name"],
-          ["  \u200b\u202e ", "30d", "Give it a name"],
-          ["n".repeat(101), "30d", "Use at most 100 characters"],
-          ["Export", "1s", "Choose below when it expires"],
-          ["Export", undefined, "Choose below when it expires"],
-          ["Export", "__proto__", "Choose below when it expires"]
+        const wrong: ReadonlyArray<readonly [string | undefined, string | undefined]> = [
+          [undefined, "30d"],
+          ["  \u200b\u202e ", "30d"],
+          ["n".repeat(101), "30d"],
+          ["Export", "1s"],
+          ["Export", undefined],
+          ["Export", "__proto__"]
         ]
-        for (const [name, expires, words] of wrong) {
+        for (const [name, expires] of wrong) {
           const answer = yield* post(world, "owner", "keys", { action: "create", name, expires })
           expect(answer.status).toBe(400)
-          expect(answer.body).toContain(words)
+          expect(fieldProblems(answer)).toEqual(["name"])
           expect(shownOn(answer)).toBe("")
           expect(answer.body).not.toContain("n".repeat(101))
           if (expires === "30d") expect(answer.body).toContain('value="30d" selected')

@@ -2,11 +2,11 @@ import { Effect } from "effect"
 import { seeOther } from "../http/answer.ts"
 import { type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../http/Route.ts"
 import { basePath } from "../workspace/Workspace.ts"
-import { appsHandler, changeAppsHandler } from "./apps.ts"
-import { changeClientsHandler, clientsHandler } from "./clients.ts"
+import { appsHandler, changeAppsHandler } from "./appsSection.ts"
+import { changeClientsHandler, clientsHandler } from "./clientsSection.ts"
 import { homeHandler } from "./home.ts"
 import type { SettingsOptions, Visitors } from "./inside.ts"
-import { changeKeysHandler, keysHandler } from "./keys.ts"
+import { changeKeysHandler, keysHandler } from "./keysSection.ts"
 
 /** The section that owners and members both have. */
 const firstSection: Handler = ({ workspace }) => Effect.succeed(seeOther(`${basePath(workspace.issuer)}/settings/apps`))

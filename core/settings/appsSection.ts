@@ -59,7 +59,7 @@ const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
     confirmed({
       label: "Revoke",
       about: clientName(app.client),
-      question: "It loses access to your account at once. To use it again, you connect it again.",
+      question: "It loses access to your account at once. To use it again, connect it again.",
       confirm: "Revoke access",
       tone: "danger",
       path,

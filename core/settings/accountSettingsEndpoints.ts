@@ -2,11 +2,11 @@ import { Effect, Option } from "effect"
 import { type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../http/Route.ts"
 import type { Accounts } from "../people/Accounts.ts"
 import { signedInAs } from "../people/resourceOwner.ts"
-import type { AccountVisitor, Visitors } from "./inside.ts"
-import { changeMembersHandler, membersHandler } from "./members.ts"
-import { changeProfileHandler, profileHandler } from "./profile.ts"
+import type { SignedInAccount, Visitors } from "./inside.ts"
+import { changeMembersHandler, membersHandler } from "./membersSection.ts"
+import { changeProfileHandler, profileHandler } from "./profileSection.ts"
 
-const accountVisitors = (accounts: Accounts["Service"]): Visitors<AccountVisitor> => ({
+const accountVisitors = (accounts: Accounts["Service"]): Visitors<SignedInAccount> => ({
   current: (workspace, request) =>
     Effect.map(
       accounts.here(workspace, request),

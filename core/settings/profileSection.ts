@@ -14,13 +14,13 @@ import { setSessionCookie } from "../people/Cookie.ts"
 import { signedInAnew } from "../people/welcome.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import {
-  type AccountVisitor,
   backTo,
   doneUrl,
   type Inside as InsideOf,
   insideForm,
   insidePage,
   type Section,
+  type SignedInAccount,
   type Visitors
 } from "./inside.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
@@ -110,7 +110,7 @@ const section = {
   }
 } as const satisfies Section
 
-type Inside = InsideOf<AccountVisitor>
+type Inside = InsideOf<SignedInAccount>
 
 const draw = (
   parts: Parts,
@@ -131,7 +131,7 @@ const draw = (
 export const profileHandler = (
   parts: Parts,
   accounts: Accounts["Service"],
-  visitors: Visitors<AccountVisitor>
+  visitors: Visitors<SignedInAccount>
 ): Handler =>
   insidePage(parts, visitors, section, (inside) => Effect.sync(() => draw(parts, accounts, inside, 200, {})))
 
@@ -180,7 +180,7 @@ const changes = {
 export const changeProfileHandler = (
   parts: Parts,
   accounts: Accounts["Service"],
-  visitors: Visitors<AccountVisitor>
+  visitors: Visitors<SignedInAccount>
 ): Handler =>
   insideForm(
     parts,

@@ -77,7 +77,7 @@ ${field({
   value: form?.name,
   problem: form?.problem,
   autofocus: form?.problem !== undefined,
-  hint: "What it is for, so that you know it again: “Nightly export”.",
+  hint: "Its purpose, so that you recognise it later: “Nightly export”.",
   maxlength: keyNameLength
 })}
 <div class="field">
@@ -112,7 +112,7 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
     confirmed({
       label: "Revoke",
       about: key.name,
-      question: "Whatever uses this key stops working at once. This can't be undone.",
+      question: "Everything that uses this key stops working at once. This cannot be undone.",
       confirm: "Revoke this key",
       tone: "danger",
       path,
@@ -142,7 +142,7 @@ export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage):
         title: "Copy your new key now",
         label: model.made.name,
         secret: model.made.key,
-        advice: html`We keep only a fingerprint of it, so it can't be shown again.${
+        advice: html`Only a fingerprint of it is stored, so it cannot be shown again.${
           model.made.expiresAt !== undefined && html` It expires on ${timestamp(model.made.expiresAt)}.`
         }`
       })
@@ -235,9 +235,9 @@ const drawMade = Effect.fnUntraced(function* (parts: Parts, inside: Inside, { gr
 })
 
 const problems = {
-  no_name: "Give it a name, so that you know it again.",
+  no_name: "Enter a name, so that you recognise the key later.",
   long_name: `Use at most ${keyNameLength} characters.`,
-  lifetime: "Choose below when it expires."
+  lifetime: "Choose when the key expires."
 } as const satisfies Record<BadKeyTerms["reason"], string>
 
 const create = Effect.fn("settings.createKey")(function* (parts: Parts, inside: Inside, form: Parameters) {

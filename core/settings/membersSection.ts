@@ -17,12 +17,12 @@ import { ForgedForm } from "../rules/Refusal.ts"
 import { Digest } from "../rules/Secret.ts"
 import { endpointUrl } from "../workspace/Workspace.ts"
 import {
-  type AccountVisitor,
   backTo,
   type Inside as InsideOf,
   insideForm,
   insidePage,
   type Section,
+  type SignedInAccount,
   type Visitors
 } from "./inside.ts"
 import { type InviteRow, type MemberRow, type MembersPage, membersPage } from "./MembersPage.ts"
@@ -49,7 +49,7 @@ const section = {
   }
 } as const satisfies Section
 
-type Inside = InsideOf<AccountVisitor>
+type Inside = InsideOf<SignedInAccount>
 
 const memberRow = (account: Active, inside: Inside): MemberRow => ({
   id: account.id,
@@ -114,7 +114,7 @@ const draw = (parts: Parts, accounts: Accounts["Service"], inside: Inside, statu
 export const membersHandler = (
   parts: Parts,
   accounts: Accounts["Service"],
-  visitors: Visitors<AccountVisitor>
+  visitors: Visitors<SignedInAccount>
 ): Handler => insidePage(parts, visitors, section, (inside) => draw(parts, accounts, inside, 200, {}))
 
 const unlisted = "The invitation is created. The list of members could not be read."
@@ -244,7 +244,7 @@ const isAction = (text: string | undefined): text is keyof typeof actions =>
 export const changeMembersHandler = (
   parts: Parts,
   accounts: Accounts["Service"],
-  visitors: Visitors<AccountVisitor>
+  visitors: Visitors<SignedInAccount>
 ): Handler =>
   insideForm(
     parts,
