@@ -1,8 +1,7 @@
-/** The public surface of `tessera`: what an embedding host or a property test needs, by name. */
+/** `tessera/core`: what composes a server of layers, stores its records or proves its decisions. */
 
 // The server, for whoever composes it
 
-export { type AtHand, littleAtHand, muchAtHand } from "./engine/caches.ts"
 export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 export type {
   Call,
@@ -39,6 +38,7 @@ export { DuplicateRow } from "./oauth/rowsByName.ts"
 export type { AuthorizationRequest } from "./request/AuthorizationRequest.ts"
 export { type Interaction, interaction } from "./request/interaction.ts"
 export type { CheckedRequest } from "./request/readRequest.ts"
+export { type Mount, mountOf, type Serve, serveWith } from "./serve.ts"
 export type { SettingsOptions } from "./settings/inside.ts"
 export { settingsEndpoints } from "./settings/settingsEndpoints.ts"
 export { type Guarded, makeTessera, Tessera, type TesseraOptions } from "./Tessera.ts"

@@ -1,22 +1,45 @@
+/** `tessera/bun`: `Bun.serve`. */
 import { AsyncLocalStorage } from "node:async_hooks"
 import { Effect } from "effect"
+import type { Mount, Serve } from "../core/serve.ts"
 import { gatheringHandler } from "./fetch/handler.ts"
+import { answerOurs } from "./fetch/mount.ts"
 import type { Log } from "./serve/defect.ts"
 import type { OnTurnedAway } from "./serve/limitConcurrency.ts"
-import type { Serve } from "./serve/Serve.ts"
+import { readBefore } from "./serve/request.ts"
 
-export { type Serve, serveWith } from "./serve/Serve.ts"
+export { guard } from "./fetch.ts"
 
 /** What is asked of a `Bun.Server`, so that nobody needs Bun's types who doesn't use Bun. */
 export interface PeerSource {
   readonly requestIP: (request: Request) => { readonly address: string } | null
 }
 
-export interface BunOptions {
-  /** Milliseconds of silence until a connection is closed; Bun counts in seconds, up to 255. Default: 20 seconds. */
-  readonly requestTimeout?: number
+export interface MountOptions {
   /** The caller's address, from a source that the caller can't write. Default: the socket's. */
   readonly peer?: (request: Request, socketPeer: string | undefined) => string | undefined
+}
+
+export type Mounted = (request: Request, server: PeerSource) => Response | Promise<Response> | undefined
+
+const socketPeer: NonNullable<MountOptions["peer"]> = (_request, peer) => peer
+
+/**
+ * The answer to a request that is Tessera's, `undefined` for one that is the app's own:
+ * `Bun.serve({ fetch: (request, server) => mounted(request, server) ?? app(request) })`.
+ */
+export const mount =
+  (auth: Mount, { peer = socketPeer }: MountOptions = {}): Mounted =>
+  (request, server) =>
+    answerOurs(auth, request, {
+      native: request,
+      peer: () => peer(request, server.requestIP(request)?.address),
+      body: () => Promise.resolve(readBefore)
+    })
+
+export interface ServerOptions extends MountOptions {
+  /** Milliseconds of silence until a connection is closed; Bun counts in seconds, up to 255. Default: 20 seconds. */
+  readonly requestTimeout?: number
   /**
    * Runs what there is to log: answers that Bun would not send, and what `serve` throws. Default: on effect's default
    * loggers.
@@ -29,7 +52,7 @@ export interface BunOptions {
   readonly onTurnedAway?: OnTurnedAway
 }
 
-export interface BunServeOptions {
+export interface BunServer {
   readonly fetch: (request: Request, server: PeerSource) => Response | Promise<Response>
   readonly maxRequestBodySize: number
   readonly idleTimeout: number
@@ -38,11 +61,11 @@ export interface BunServeOptions {
 }
 
 /**
- * For `Bun.serve({ port, ...bunServe(serve) })`, beside `routes` of your own if you have any: the handler, with the
+ * For `Bun.serve({ port, ...server(serve) })`, beside `routes` of your own if you have any: the handler, with the
  * limits that a server on a network needs.
  */
-export const bunServe = (serve: Serve, options: BunOptions = {}): BunServeOptions => {
-  const { log = Effect.runFork, peer = (_request, socketPeer) => socketPeer, requestTimeout = 20_000 } = options
+export const server = (serve: Serve, options: ServerOptions = {}): BunServer => {
+  const { log = Effect.runFork, peer = socketPeer, requestTimeout = 20_000 } = options
   // Hosts tell from AsyncLocalStorage who is signed in.
   const handle = gatheringHandler(serve, AsyncLocalStorage.snapshot, log, options.onTurnedAway)
   return {

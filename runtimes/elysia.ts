@@ -1,18 +1,14 @@
+/** `tessera/elysia`: plugins. */
 import { Elysia, NotFoundError } from "elysia"
 import type { Route } from "../core/http/Route.ts"
+import type { Needs } from "../core/oauth/presented/guard.ts"
+import type { Mount } from "../core/serve.ts"
 import { serveNative } from "./embed/nativeRequest.ts"
-import type { Mount } from "./embed/Options.ts"
-import { type FetchHandler, fetchHandler } from "./fetch/handler.ts"
+import { handler } from "./fetch/handler.ts"
 import { isOurs } from "./fetch/mount.ts"
-import type { Serve } from "./serve/Serve.ts"
+import { type Caller, type Guard, refuseBad, webCall } from "./guard/Check.ts"
 
-export { type Serve, serveWith } from "./serve/Serve.ts"
-
-export interface ElysiaOptions {
-  /** `Tessera`'s own: what is not in this table stays with the app, and so does what stands in the app's own routes. */
-  readonly routes: ReadonlyArray<Pick<Route, "path" | "match">>
-  /** Where the app has it: the path of the issuer. Default: at the root. */
-  readonly prefix?: string
+export interface MountOptions {
   /** The caller's address, from a source that the caller can't write. Default: the socket's. */
   readonly peer?: (request: Request, socketPeer: string | undefined) => string | undefined
 }
@@ -27,18 +23,12 @@ const patternsOf = (route: Pick<Route, "path" | "match">, prefix: string): Reado
   placed(route.path, prefix).flatMap((path) => spread[route.match].map((rest) => path + rest))
 
 /**
- * A plugin for an app of one's own: `app.use(tessera(auth))`, at its root, whatever the issuer's path is. Elysia must
- * leave body, path and query alone: two parsers are two opinions on what a repeated parameter means.
+ * A plugin: `app.use(mount(auth))`, at the app's root, whatever the issuer's path is. Elysia must leave body, path and
+ * query alone: two parsers are two opinions on what a repeated parameter means.
  */
-export function tessera(auth: Mount, options?: Pick<ElysiaOptions, "peer">): Elysia
-export function tessera(serve: Serve, options: ElysiaOptions): Elysia
-export function tessera(served: Serve | Mount, options: Partial<ElysiaOptions> = {}): Elysia {
-  const { routes = [], serve, prefix = "" } = typeof served === "function" ? { ...options, serve: served } : served
+export const mount = (auth: Mount, options: MountOptions = {}): Elysia => {
+  const { log, prefix, routes, serve } = auth
   const { peer = (_request, socketPeer) => socketPeer } = options
-  const handle: FetchHandler =
-    typeof served === "function"
-      ? fetchHandler(serve)
-      : (request, peerOf) => fetchHandler(serveNative(serve, request), served.log)(request, peerOf)
   const plugin = new Elysia({ name: "tessera", seed: prefix })
   let server: Elysia["server"] = null
   plugin.onStart((app) => {
@@ -46,8 +36,8 @@ export function tessera(served: Serve | Mount, options: Partial<ElysiaOptions> =
   })
   const answer = (request: Request) => {
     // Elysia takes a path with a slash at its end for the one without it. That one is the app's, as everywhere else.
-    if (typeof served !== "function" && !isOurs(served, request)) throw new NotFoundError()
-    return handle(request, () => peer(request, server?.requestIP(request)?.address))
+    if (!isOurs(auth, request)) throw new NotFoundError()
+    return handler(serveNative(serve, request), log)(request, () => peer(request, server?.requestIP(request)?.address))
   }
   // An app that is not compiled (`aot: false`) parses every body, but for what is mounted.
   const hook = { parse: "none", config: { mount: answer } } as const
@@ -57,4 +47,23 @@ export function tessera(served: Serve | Mount, options: Partial<ElysiaOptions> =
     plugin.route("HEAD", pattern, ({ request }) => answer(request), hook)
   }
   return plugin
+}
+
+/** What Elysia hands to a resolver, as far as a guard needs it. */
+export interface GuardedContext {
+  readonly request: Request
+  readonly set: { headers: { [name: string]: unknown } }
+  readonly status: (code: number, body: string) => unknown
+}
+
+/** A resolver: `app.resolve(guard(auth, { scopes: ["api"] })).get("/orders", ({ principal }) => …)`. */
+export const guard = (auth: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return async (context: GuardedContext): Promise<{ readonly principal: Caller }> => {
+    const checked = await auth.check(webCall(context.request), needs)
+    if (checked._tag === "Admitted") return { principal: checked.principal }
+    for (const [name, value] of checked.response.headers) context.set.headers[name] = value
+    // Elysia answers with it and calls no handler, so no handler sees anything but a principal.
+    return context.status(checked.response.status, checked.response.body) as never
+  }
 }

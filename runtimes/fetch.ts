@@ -1,12 +1,41 @@
-/** `tessera/runtime/fetch`: for whatever speaks `Request` and `Response`. */
-export { type FetchHandler, fetchHandler, type PeerOf } from "./fetch/handler.ts"
-export type { HonoContext } from "./fetch/mount.ts"
-export {
-  type FetchMount,
-  type FetchMountOptions,
-  fetchMount,
-  type HonoMount,
-  type HonoMountOptions,
-  honoMount
-} from "./fetch/mount.ts"
-export { type Serve, serveWith } from "./serve/Serve.ts"
+/** `tessera/fetch`: for what speaks `Request` and `Response` (Deno, Workers, Next's route handlers …). */
+import type { Needs } from "../core/oauth/presented/guard.ts"
+import type { Mount } from "../core/serve.ts"
+import { answerOurs } from "./fetch/mount.ts"
+import { type Caller, type Guard, refuseBad } from "./guard/Check.ts"
+import { readBefore } from "./serve/request.ts"
+
+export { type Handler, handler, type PeerOf } from "./fetch/handler.ts"
+
+export interface MountOptions {
+  /** The caller's address, from a source that the caller can't write. Default: unknown. */
+  readonly peer?: (request: Request) => string | undefined
+}
+
+export type Mounted = (request: Request) => Response | Promise<Response> | undefined
+
+/**
+ * The answer to a request that is Tessera's, `undefined` for one that is the app's own:
+ * `fetch: (request) => mounted(request) ?? app(request)`.
+ */
+export const mount =
+  (auth: Mount, options: MountOptions = {}): Mounted =>
+  (request) =>
+    answerOurs(auth, request, {
+      native: request,
+      peer: () => options.peer?.(request),
+      body: () => Promise.resolve(readBefore)
+    })
+
+/** A handler that only admitted requests reach. Whatever else a platform passes is passed on. */
+export const guard = <Rest extends ReadonlyArray<unknown>>(
+  auth: Guard,
+  needs: Needs,
+  handler: (request: Request, principal: Caller, ...rest: Rest) => Response | Promise<Response>
+) => {
+  refuseBad(needs)
+  return async (request: Request, ...rest: Rest): Promise<Response> => {
+    const checked = await auth.guard(request, needs)
+    return checked._tag === "Admitted" ? handler(request, checked.principal, ...rest) : checked.response
+  }
+}

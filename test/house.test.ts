@@ -89,7 +89,7 @@ const cases: ReadonlyArray<Case> = [
   {
     rule: adaptersStayBelow,
     breaking: [
-      file("adapters/memory.ts", `import { fetchHandler } from "../runtimes/fetch.ts"`),
+      file("adapters/memory.ts", `import { handler } from "../runtimes/fetch.ts"`),
       file("adapters/memory.ts", `import postgres from "postgres"`),
       file("adapters/postgres/Rows.ts", `import { Redis } from "ioredis"`),
       file("adapters/postgres/Rows.ts", `import express from "express"`)
@@ -110,7 +110,7 @@ const cases: ReadonlyArray<Case> = [
       file("runtimes/start.mjs", `import { sum } from "../benchmarks/sum.mjs"`)
     ],
     sound: [
-      file("runtimes/elysia.ts", `import { Elysia } from "elysia"\nimport { fetchHandler } from "./fetch.ts"`),
+      file("runtimes/elysia.ts", `import { Elysia } from "elysia"\nimport { handler } from "./fetch.ts"`),
       file("runtimes/bun/main.ts", `import { memory } from "../../adapters/memory.ts"`)
     ]
   },

@@ -1,5 +1,5 @@
 import { type Context, Duration, Effect } from "effect"
-import { bunServe } from "../bun.ts"
+import { server } from "../bun.ts"
 import { peerOf } from "../serve/peer.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
 
@@ -10,7 +10,7 @@ const start = (
   Bun.serve({
     hostname: host,
     port,
-    ...bunServe(serve, {
+    ...server(serve, {
       requestTimeout,
       ...(onTurnedAway === undefined ? {} : { onTurnedAway }),
       log: Effect.runForkWith(context),

@@ -1,4 +1,4 @@
-import { serves } from "../version.ts"
+import { serves } from "../command/version.ts"
 
 /**
  * What Bun is told about garbage in whatever serves over a file of its own: such an installation is small and shares its

@@ -16,9 +16,9 @@ import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
 import { ChildProcessSpawner } from "effect/process"
 import type { OnHangUp } from "../observe/audit.ts"
 import type { Surroundings } from "../server/serve.ts"
-import { serves, version } from "../version.ts"
 import { CommandFailed, exitStatus } from "./output.ts"
 import { tessera } from "./tessera.ts"
+import { serves, version } from "./version.ts"
 
 const unused = Effect.die("the command line asks for no such thing")
 

@@ -1,12 +1,10 @@
 import { type Clock, type Duration, type Layer, type Redacted, Schema } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import type { Endpoint, Route } from "../../core/http/Route.ts"
+import type { Endpoint } from "../../core/http/Route.ts"
 import type { ConsentPage } from "../../core/pages/Consent.ts"
 import type { ThemeOptions } from "../../core/pages/Theme.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import type { Storage } from "../../core/ports/Storage.ts"
-import type { Log } from "../serve/defect.ts"
-import type { Serve } from "../serve/Serve.ts"
 import type { HostPeople } from "./hostOwner.ts"
 
 /**
@@ -24,19 +22,6 @@ export const badOption = (option: string, why: string): BadOption =>
 /** `argument`: with its method in front, as `grants.list limit`. */
 export const badArgument = (argument: string, why: string): BadOption =>
   new BadOption({ option: argument, message: `${argument} ${why}` })
-
-/** All that a framework has to know of an authorization server to make room for it beside an app's own routes. */
-export interface Mount {
-  readonly serve: Serve
-  /** What is answered here, without the issuer's own path. */
-  readonly routes: ReadonlyArray<Pick<Route, "path" | "match">>
-  /** The issuer's own path, which comes before every route: empty, or `/` and more. */
-  readonly prefix: string
-  /** Whether this path, whole and without its query, is answered here and not by the app. */
-  readonly owns: (path: string) => boolean
-  /** Runs what there is to log of answers that a platform would not send. Without this: on effect's default loggers. */
-  readonly log?: Log
-}
 
 /** A scope that applications can be granted. */
 export interface ScopeOption {
@@ -71,9 +56,6 @@ export const extras = ["settings", "home", "health", "openapi", "example"] as co
 export type Extra = (typeof extras)[number]
 
 export const logLevels = ["all", "problems", "none"] as const
-
-/** How much memory a process puts into answering faster. */
-export const atHandAmounts = ["little", "much"] as const
 
 export interface CreateOptions {
   /** Where the authorization server is found, without a slash at the end: `https://shop.example`, or a path of it. */
@@ -153,17 +135,8 @@ export interface CreateOptions {
    */
   readonly housekeeping?: boolean
 
-  /**
-   * How many tokens and grants that are in use the process keeps, so as not to read them again: `"little"` is up to 4,096
-   * grants and some 8 MB, `"much"` 32,768 and some 40. Default: `"little"`.
-   */
-  readonly atHand?: (typeof atHandAmounts)[number]
-
   /** What is logged, to the console: everything, problems only, or nothing. Default: `"problems"`. */
   readonly log?: (typeof logLevels)[number]
-
-  /** The key under which records stand, where several servers share a store. Default: `"main"`. */
-  readonly workspace?: string
 
   /** For tests: Effect's `TestClock`, say. Default: the system's clock. */
   readonly clock?: Clock.Clock

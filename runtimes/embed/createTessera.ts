@@ -1,6 +1,5 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, ManagedRuntime, References, Result } from "effect"
-import { littleAtHand, muchAtHand } from "../../core/engine/caches.ts"
-import { type Endpoint, endpointName, routeTable } from "../../core/http/Route.ts"
+import { type Endpoint, endpointName } from "../../core/http/Route.ts"
 import { safeReturnUrl } from "../../core/http/returnUrl.ts"
 import { LimitSharing, noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { companiesEndpoint } from "../../core/oauth/endpoints/companies.ts"
@@ -17,13 +16,11 @@ import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
-import { basePath, pathBelow } from "../../core/workspace/Workspace.ts"
-import { type FetchHandler, fetchHandler } from "../fetch/handler.ts"
-import { localGuard } from "../guard/Check.ts"
-import type { Guard } from "../guard/Guard.ts"
+import { type Handler, handler } from "../fetch/handler.ts"
+import { type Guard, localGuard } from "../guard/Check.ts"
 import type { Log } from "../serve/defect.ts"
 import "../serve/platformHashing.ts"
-import { serveWith } from "../serve/Serve.ts"
+import { type Mount, mountOf, serveWith } from "../../core/serve.ts"
 import { occasionAt } from "./Administration.ts"
 import { type ApiKeysApi, apiKeysApi } from "./apiKeys.ts"
 import { choresOf } from "./chores.ts"
@@ -32,15 +29,13 @@ import { type GrantsApi, grantsApi } from "./grants.ts"
 import { hostOwner } from "./hostOwner.ts"
 import { type LateStorage, lateStorage } from "./lateStorage.ts"
 import { serveNative } from "./nativeRequest.ts"
-import { badOption, type CreateOptions, type Extra, type Mount } from "./Options.ts"
+import { badOption, type CreateOptions, type Extra } from "./Options.ts"
 import { type Read, readOptions } from "./readOptions.ts"
 
 /** An authorization server inside a host's own process. Nothing in it waits for `ready()`. */
-export interface EmbeddedTessera extends Mount {
-  /** Answers a web `Request`. What is not Tessera's gets 404: ask `owns` first, or use a mount of `tessera/runtime/…`. */
+export interface EmbeddedTessera extends Mount, Guard {
+  /** Answers a web `Request`. What is not Tessera's gets 404: ask `owns` first, or use the `mount` of your framework's entry. */
   readonly handle: (request: Request, peer?: () => string | undefined) => Promise<Response>
-  /** Who calls one of your own routes, or the 401, 403 or 503 to answer with. */
-  readonly guard: Guard
   /** What people allowed applications. */
   readonly grants: GrantsApi
   /** The applications. */
@@ -133,7 +128,6 @@ const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpo
   )
   return Tessera.layer({
     policy: read.policy,
-    atHand: options.atHand === "much" ? muchAtHand : littleAtHand,
     endpoints: served
   }).pipe(
     Layer.provideMerge(options.rateLimits === false ? noLimits : sharedLimiter),
@@ -190,20 +184,13 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
 
   const serve = serveWith(runtime)
   const log: Log = (entry) => void runtime.runFork(entry)
-  const answer: FetchHandler = (request, peer) => fetchHandler(serveNative(serve, request), log)(request, peer)
-  const find = routeTable(routes)
+  const answer: Handler = (request, peer) => handler(serveNative(serve, request), log)(request, peer)
 
   return {
-    serve,
+    ...mountOf(serve, workspace, routes),
     log,
-    routes,
-    prefix: basePath(workspace.issuer),
-    owns: (path) => {
-      const below = pathBelow(workspace, path)
-      return below !== undefined && find(below) !== undefined
-    },
     handle: async (request, peer) => answer(request, peer),
-    guard: localGuard((request, needs) => run(tessera.guard(request, needs))),
+    ...localGuard((request, needs) => run(tessera.guard(request, needs))),
     grants: grantsApi(administration),
     clients: clientsApi(administration),
     apiKeys: apiKeysApi(administration),

@@ -1,5 +1,5 @@
 import type { HttpRequest } from "../../core/http/Http.ts"
-import type { Serve } from "../serve/Serve.ts"
+import type { Serve } from "../../core/serve.ts"
 
 // Beside the request, not in it: the core has no use for a framework's own object and can't lose it in a log.
 const natives = new WeakMap<HttpRequest, unknown>()

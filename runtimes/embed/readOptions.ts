@@ -10,7 +10,6 @@ import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../
 import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
 import type { HostPeople } from "./hostOwner.ts"
 import {
-  atHandAmounts,
   type BadOption,
   badOption,
   type CreateOptions,
@@ -53,9 +52,7 @@ const names: NamesOf<CreateOptions> = {
   extras: true,
   endpoints: true,
   housekeeping: true,
-  atHand: true,
   log: true,
-  workspace: true,
   clock: true
 }
 
@@ -78,6 +75,9 @@ const knownNames = (given: object, known: object, within = ""): Checked<void> =>
   return stranger === undefined ? Result.succeed(undefined) : bad(within + stranger, "is no option")
 }
 
+/** A host has one workspace: stores that several servers share tell them apart by schema, prefix or file. */
+const home = WorkspaceId.make("main")
+
 const workspaceOf = (options: CreateOptions): Checked<Workspace> =>
   Result.gen(function* () {
     const issuer = parseIssuer(options.issuer)
@@ -87,12 +87,10 @@ const workspaceOf = (options: CreateOptions): Checked<Workspace> =>
         "has to be an https URL (or http on this machine) without query, fragment or slash at the end"
       )
     }
-    const id = Schema.decodeUnknownOption(WorkspaceId)(options.workspace ?? "main")
-    if (Option.isNone(id)) return yield* bad("workspace", "has to be 1 to 64 letters, digits, _ or -")
     const name = options.name ?? new URL(issuer.success).host
     if (typeof name !== "string" || name.trim() === "")
       return yield* bad("name", "has to be a text that people can read")
-    return { id: id.value, issuer: issuer.success, name }
+    return { id: home, issuer: issuer.success, name }
   })
 
 const ringOf = (keys: CreateOptions["keys"] | undefined): Checked<KeyRing> => {
@@ -242,7 +240,7 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
 const switches = ["requirePkce", "rateLimits", "housekeeping"] as const
 
 const restOf = (options: CreateOptions): Checked<void> => {
-  const { atHand = "little", audit, clock, extras: wanted = [], endpoints, log = "problems" } = options
+  const { audit, clock, extras: wanted = [], endpoints, log = "problems" } = options
   if (audit !== undefined && typeof audit !== "function") return bad("audit", "has to be a function")
   if (endpoints !== undefined && !Array.isArray(endpoints)) return bad("endpoints", "has to be a list")
   if (!Array.isArray(wanted) || !wanted.every((extra) => extras.includes(extra))) {
@@ -254,7 +252,6 @@ const restOf = (options: CreateOptions): Checked<void> => {
   if (clock !== undefined && typeof clock?.currentTimeMillisUnsafe !== "function") {
     return bad("clock", "has to be a Clock of effect")
   }
-  if (!atHandAmounts.includes(atHand)) return bad("atHand", `has to be one of ${atHandAmounts.join(", ")}`)
   return logLevels.includes(log) ? Result.succeed(undefined) : bad("log", `has to be one of ${logLevels.join(", ")}`)
 }
 

@@ -1,17 +1,17 @@
 import { Effect } from "effect"
 import { SharedAnswer } from "../../core/http/answer.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { Serve } from "../../core/serve.ts"
 import { type Answered, attempt, gather, type InItsContext } from "../serve/batchRequests.ts"
 import { answerThrown, harmless, insteadOf, type Log } from "../serve/defect.ts"
 import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
 import { bodyLimit, targetOf, tooLarge, unreadable, webHeaders } from "../serve/request.ts"
-import type { Serve } from "../serve/Serve.ts"
 
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
 export type PeerOf = () => string | undefined
 
 /** `peer`: the caller's address, from a source that the caller can't write. */
-export type FetchHandler = (request: Request, peer?: PeerOf) => Response | Promise<Response>
+export type Handler = (request: Request, peer?: PeerOf) => Response | Promise<Response>
 
 class WebRequest implements HttpRequest {
   readonly method: string
@@ -42,7 +42,7 @@ type Answer = (request: WebRequest) => Response | Promise<Response>
 
 const isReading = ({ method }: { readonly method: string }): boolean => method === "GET" || method === "HEAD"
 
-const handlerOf = (answer: Answer, onTurnedAway?: OnTurnedAway): FetchHandler => {
+const handlerOf = (answer: Answer, onTurnedAway?: OnTurnedAway): Handler => {
   const refuse = (request: Request, peer: PeerOf | undefined, refusal: HttpResponse): Response => {
     onTurnedAway?.(new WebRequest(request, "", peer), refusal)
     return toResponse(refusal)
@@ -92,7 +92,7 @@ const translated = ({ fail, respond }: Responding, answered: Answered): Response
  * `Request` in, `Response` out: for Bun, Deno, Workers, and every framework that speaks them. It never throws: what can't
  * be answered is a 500, and in the log: by `log`, or else on effect's default loggers.
  */
-export const fetchHandler = (serve: Serve, log: Log = Effect.runFork): FetchHandler => {
+export const handler = (serve: Serve, log: Log = Effect.runFork): Handler => {
   const responding = respondingTo(log)
   return handlerOf((request) => translated(responding, attempt(serve, request)))
 }
@@ -106,7 +106,7 @@ export const gatheringHandler = (
   contextOf: () => InItsContext,
   log: Log,
   onTurnedAway?: OnTurnedAway
-): FetchHandler => {
+): Handler => {
   const ask = gather(serve, contextOf)
   const responding = respondingTo(log)
   const { fail, respond } = responding

@@ -87,13 +87,13 @@ const callerOf = (issuer: string, principal: Principal): Caller => {
 const callers = new WeakMap<object, Caller>()
 
 /**
- * Who calls, of a request that `expressGuard` or `fastifyGuard` has admitted; `undefined` where neither stands before the
- * route. The other guards hand the caller over themselves.
+ * Who calls, of a request that the guard of Node, Express or Fastify has admitted; `undefined` where none stands before
+ * the route. The other guards hand the caller over themselves.
  */
 export const principalOf = (request: object): Caller | undefined => callers.get(request)
 
 /** Beside the request, and on it by the name that its framework's users look for. */
-export const attachCaller = <R extends object>(request: R, principal: Caller): void => {
+export const setPrincipal = <R extends object>(request: R, principal: Caller): void => {
   callers.set(request, principal)
   Object.assign(request, { principal })
 }
@@ -114,9 +114,10 @@ export type Checked<Answer> =
 /** Never rejects, but for needs that cannot be: with `BadGuardOption`. */
 export type Check = (call: GuardedCall, needs: Needs) => Promise<Checked<HttpResponse>>
 
-/** What stands before a resource. In this process or over introspection: whoever uses one need not know. */
+/** Checks who calls a resource: in this process or over introspection, alike for a caller of either. */
 export interface Guard {
-  (request: Request, needs: Needs): Promise<Checked<Response>>
+  /** Who calls, or the answer to give instead, for what speaks `Request` and `Response`. */
+  readonly guard: (request: Request, needs: Needs) => Promise<Checked<Response>>
   /** The same, for frameworks with requests and answers of their own. */
   readonly check: Check
 }
@@ -137,7 +138,7 @@ export const guardOf = (given: Check): Guard => {
     const checked = await check(webCall(request), needs)
     return checked._tag === "Admitted" ? checked : { _tag: "Refused", response: toResponse(checked.response) }
   }
-  return Object.assign(guard, { check })
+  return { guard, check }
 }
 
 /** A guard over the authorization server of this very process: `Tessera`'s own, as a promise. */

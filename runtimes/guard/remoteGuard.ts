@@ -166,7 +166,8 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     cache.deleteWhere(revoked)
   }
 
-  return Object.assign(guardOf(check), {
+  return {
+    ...guardOf(check),
     forget: (token: string) => {
       const name = digestOf(token)
       flights.delete(name)
@@ -181,5 +182,5 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
       flights.clear()
       cache.clear()
     }
-  })
+  }
 }

@@ -3,6 +3,7 @@ import type { Socket } from "node:net"
 import { Effect } from "effect"
 import { SharedAnswer, secretJson } from "../../core/http/answer.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { Serve } from "../../core/serve.ts"
 import { type Ask, atOnce, gather, type InItsContext } from "../serve/batchRequests.ts"
 import { answerThrown, harmless, insteadOf, type Log, pairsIn } from "../serve/defect.ts"
 import { type OnTurnedAway, turnedAway } from "../serve/limitConcurrency.ts"
@@ -16,14 +17,13 @@ import {
   unreadable,
   unreadTarget
 } from "../serve/request.ts"
-import type { Serve } from "../serve/Serve.ts"
 
 /** Who reads from here on waits for what has been already. */
 export const isUnderWay = (request: IncomingMessage): boolean => request.readableDidRead || request.readableEnded
 
-export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void
+export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-export interface NodeOptions {
+export interface HandlerOptions {
   /** The caller's address, from a source that the caller can't write. Without this: the socket's. */
   readonly peer?: (request: IncomingMessage) => string | undefined
   /** What was asked for, where a router has taken something off it. Without this: the request's own `url`. */
@@ -225,10 +225,9 @@ const writeInstead = (
 }
 
 /** For `http.createServer`, or for whatever framework hands out Node's own request before it has read the body. */
-export const nodeListener = (serve: Serve, options: NodeOptions = {}): NodeListener =>
-  listenerOf(atOnce(serve), options)
+export const handler = (serve: Serve, options: HandlerOptions = {}): Handler => listenerOf(atOnce(serve), options)
 
-const listenerOf = (ask: Ask, options: NodeOptions): NodeListener => {
+const listenerOf = (ask: Ask, options: HandlerOptions): Handler => {
   const { log = Effect.runFork, peer = socketPeer } = options
   const onTurnedAway = harmless(options.onTurnedAway, log)
   return (request, response) => {
@@ -264,7 +263,7 @@ const listenerOf = (ask: Ask, options: NodeOptions): NodeListener => {
   }
 }
 
-export interface NodeServerOptions extends Omit<NodeOptions, "keepAlive"> {
+export interface ServerOptions extends Omit<HandlerOptions, "keepAlive"> {
   /** Milliseconds until a request has to be there as a whole. */
   readonly requestTimeout: number
   /**
@@ -289,7 +288,7 @@ const gone = (socket: Socket): Promise<unknown> => new Promise((resolve) => sock
 const nothingKept: InItsContext = (work) => work()
 
 /** A server of one's own, with the limits that a server on a network needs. Not listening yet. */
-export const nodeServer = (serve: Serve, options: NodeServerOptions): NodeServer => {
+export const server = (serve: Serve, options: ServerOptions): NodeServer => {
   let closing = false
   const ask = options.together === true ? gather(serve, () => nothingKept) : atOnce(serve)
   const listener = listenerOf(ask, { ...options, keepAlive: () => !closing })

@@ -1,13 +1,11 @@
 import "../server/compileSchemas.ts"
 import { readFileSync } from "node:fs"
 import * as util from "node:util"
-import { Effect, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import { exitStatus } from "../command/output.ts"
 import { program } from "../command/run.ts"
 import { systemCode } from "../serve/defect.ts"
-import { peerOf } from "../serve/peer.ts"
-import { type CannotListen, cannotListen, type Listen } from "../server/Listen.ts"
-import { nodeServer } from "./listener.ts"
+import { listen } from "./listen.ts"
 
 // By its namespace: before Node 20.12 there is no `parseEnv` to import.
 
@@ -36,31 +34,6 @@ const loadDotenv = (environment: NodeJS.ProcessEnv): Result.Result<void, DotenvU
     for (const [name, value] of Object.entries(util.parseEnv(text))) environment[name] ??= value
     return Result.void
   })
-
-export const listen: Listen = Effect.fnUntraced(function* (options) {
-  const context = yield* Effect.context()
-  const { server } = yield* Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof nodeServer>, CannotListen>((resume) => {
-      const made = nodeServer(options.serve, {
-        requestTimeout: options.requestTimeout,
-        ...(options.onTurnedAway === undefined ? {} : { onTurnedAway: options.onTurnedAway }),
-        together: true,
-        log: Effect.runForkWith(context),
-        peer: (request) =>
-          peerOf(
-            request.socket.remoteAddress,
-            request.headersDistinct["x-forwarded-for"]?.join(","),
-            options.trustedProxies
-          )
-      })
-      made.server.once("error", (thrown) => resume(Effect.fail(cannotListen(options, thrown))))
-      made.server.listen(options.port, options.host, () => resume(Effect.succeed(made)))
-    }),
-    ({ close }) => Effect.promise(() => close(options.shutdownTimeout))
-  )
-  const address = server.address()
-  return { port: typeof address === "object" && address !== null ? address.port : options.port }
-})
 
 const loaded = loadDotenv(process.env)
 if (Result.isFailure(loaded)) {

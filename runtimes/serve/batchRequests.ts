@@ -1,6 +1,6 @@
 import { watchArrivals } from "../../adapters/batching/detectBursts.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import type { Serve } from "./Serve.ts"
+import type { Serve } from "../../core/serve.ts"
 
 export type Answered = HttpResponse | Promise<HttpResponse>
 

@@ -3,7 +3,7 @@ import { corsHeaders } from "../../core/http/answer.ts"
 import { oauthError } from "../../core/http/faults.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { Overloaded } from "../../core/rules/Refusal.ts"
-import type { Serve } from "./Serve.ts"
+import type { Serve } from "../../core/serve.ts"
 
 /** Is told what was answered without `serve`, and to whom: a request without its body, and perhaps without a real path. */
 export type OnTurnedAway = (request: HttpRequest, answer: HttpResponse) => void

@@ -1,9 +1,9 @@
 import { isIP } from "node:net"
 import { type Effect, Schema, type Scope } from "effect"
+import type { Serve } from "../../core/serve.ts"
 import { systemCode } from "../serve/defect.ts"
 import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
 import type { TrustedProxies } from "../serve/peer.ts"
-import type { Serve } from "../serve/Serve.ts"
 
 /** RFC 3986 §3.2.2: an IPv6 address in brackets, or its colons would begin a port. */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host)

@@ -1,7 +1,7 @@
 import { Cause, Layer, Logger, References } from "effect"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import type { Serve } from "../../core/serve.ts"
 import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
-import type { Serve } from "../serve/Serve.ts"
 
 const isFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error)

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { createTessera } from "../../runtimes/embed/tessera.ts"
-import { fetchMount } from "../../runtimes/fetch.ts"
-import { fetchGuard } from "../../runtimes/guard/Guard.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import { createTessera } from "../../runtimes/tessera.ts"
 import { options } from "../embed/host.ts"
 import { challenge, hiddenFields, verifier } from "../given/flow.ts"
 import { startServer } from "../given/server.ts"
@@ -168,15 +167,15 @@ describe("an MCP endpoint in an application of one's own", () => {
             yield* Effect.addFinalizer(() => Effect.promise(auth.close))
             const caller = (_: Request, { resource }: { readonly resource: string | null }) =>
               Response.json({ resource })
-            const guarded = (resource: string) => fetchGuard(auth.guard, { scopes: ["api"], resource }, caller)
-            const mount = fetchMount(auth)
+            const guarded = (resource: string) => ofFetch.guard(auth, { scopes: ["api"], resource }, caller)
+            const mount = ofFetch.mount(auth)
             const server = Bun.serve({
               hostname: "127.0.0.1",
               port,
               routes: {
                 [`${prefix}/mcp`]: guarded("/mcp"),
                 [`${prefix}/mcp/`]: guarded("/mcp/"),
-                [`${prefix}/orders`]: fetchGuard(auth.guard, { scopes: ["api"] }, caller)
+                [`${prefix}/orders`]: ofFetch.guard(auth, { scopes: ["api"] }, caller)
               },
               fetch: (request) => mount(request) ?? new Response(null, { status: 404 })
             })

@@ -17,10 +17,10 @@ import { Effect } from "effect"
 import express from "express"
 import { Hono } from "hono"
 import { cors } from "hono/cors"
-import { createTessera, type EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
-import { honoMount } from "../../runtimes/fetch.ts"
-import { type Caller, expressGuard, type GuardVariables, honoGuard, principalOf } from "../../runtimes/guard/Guard.ts"
-import { connectMount } from "../../runtimes/node.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import { type Caller, principalOf } from "../../runtimes/guard.ts"
+import * as ofHono from "../../runtimes/hono.ts"
+import { createTessera, type EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { options } from "../embed/host.ts"
 import { Visitor } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
@@ -64,9 +64,9 @@ const listen = (listener: RequestListener, port: number): Promise<Stop> => {
 }
 
 const onExpress: Start = (auth, port) => {
-  const app = express().use(connectMount(auth), express.json())
+  const app = express().use(ofExpress.mount(auth), express.json())
   for (const path of ["/mcp", "/admin"] as const) {
-    app.post(path, expressGuard(auth.guard, guarded[path]), async (request, response) => {
+    app.post(path, ofExpress.guard(auth, guarded[path]), async (request, response) => {
       const transport = await answering(new StreamableHTTPServerTransport())
       const told = Object.assign(request, { auth: authInfoOf(request.principal) })
       await transport.handleRequest(told, response, request.body)
@@ -78,11 +78,11 @@ const onExpress: Start = (auth, port) => {
 const ui = "http://ui.example"
 
 const onHono: Start = async (auth, port) => {
-  const app = new Hono<{ Variables: GuardVariables }>()
+  const app = new Hono<{ Variables: ofHono.GuardVariables }>()
   app.use(cors({ origin: ui, exposeHeaders: ["WWW-Authenticate", "Mcp-Session-Id"] }))
-  app.use(honoMount(auth))
+  app.use(ofHono.mount(auth))
   for (const path of ["/mcp", "/admin"] as const) {
-    app.use(path, honoGuard(auth.guard, guarded[path]))
+    app.use(path, ofHono.guard(auth, guarded[path]))
     app.post(path, async (context) => {
       const transport = await answering(new WebStandardStreamableHTTPServerTransport())
       return transport.handleRequest(context.req.raw, { authInfo: authInfoOf(context.get("principal")) })
@@ -93,10 +93,10 @@ const onHono: Start = async (auth, port) => {
 }
 
 const onNode: Start = (auth, port) => {
-  const mount = connectMount(auth)
+  const mount = ofExpress.mount(auth)
   const guard = {
-    "/mcp": expressGuard(auth.guard, guarded["/mcp"]),
-    "/admin": expressGuard(auth.guard, guarded["/admin"])
+    "/mcp": ofExpress.guard(auth, guarded["/mcp"]),
+    "/admin": ofExpress.guard(auth, guarded["/admin"])
   }
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const transport = await answering(new StreamableHTTPServerTransport())

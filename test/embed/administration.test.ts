@@ -5,7 +5,8 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
 import * as sqlite from "../../adapters/sqlite/Sqlite.ts"
-import { type EmbeddedTessera, Storage } from "../../runtimes/embed/tessera.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { bearer, issuer, letIn, machine, redirectUri, testClock, withHost } from "./host.ts"
 
 const needs = { scopes: ["api"] }

@@ -7,17 +7,21 @@ import { Hono } from "hono"
 import Koa from "koa"
 import * as memory from "../../adapters/memory/Memory.ts"
 import { page } from "../../core/http/Route.ts"
-import { tessera } from "../../runtimes/elysia.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import * as ofBun from "../../runtimes/bun.ts"
+import * as ofElysia from "../../runtimes/elysia.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import * as ofHono from "../../runtimes/hono.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
+import * as ofNode from "../../runtimes/node.ts"
 import {
   type AuditEntry,
   type CreateOptions,
   createTessera,
   type EmbeddedTessera,
-  Storage,
   StorageUnavailable
-} from "../../runtimes/embed/tessera.ts"
-import { fetchMount, honoMount } from "../../runtimes/fetch.ts"
-import { connectMount, koaMount, nodeListener } from "../../runtimes/node.ts"
+} from "../../runtimes/tessera.ts"
 import { listening } from "../guard/listening.ts"
 import { bearer, issuer, letIn, machine, options, redirectUri, testClock, withHost } from "./host.ts"
 
@@ -95,10 +99,35 @@ describe("made in one call", () => {
 
   test("a mount over `fetch` leaves to the app what is the app's", () =>
     withHost({}, async (auth) => {
-      const mount = fetchMount(auth)
+      const mount = ofFetch.mount(auth)
       expect(mount(at("/orders"))).toBeUndefined()
       expect((await mount(at("/oauth/token", { method: "POST" })))?.status).toBe(400)
     }))
+
+  test("a mount on Bun leaves to the app what is the app's, and knows the caller by the socket", async () => {
+    const peers: Array<string | undefined> = []
+    const endpoints: CreateOptions["endpoints"] = [
+      {
+        path: "/extra",
+        match: "exact",
+        methods: {
+          GET: page(() => ({ request: { peer } }) => {
+            peers.push(peer)
+            return Effect.succeed({ status: 200, headers: [], body: "" })
+          })
+        },
+        errors: "oauth",
+        cors: false
+      }
+    ]
+    await withHost({ endpoints }, async (auth) => {
+      const server = { requestIP: () => ({ address: "192.0.2.1" }) }
+      expect(ofBun.mount(auth)(at("/orders"), server)).toBeUndefined()
+      expect((await ofBun.mount(auth)(at("/extra"), server))?.status).toBe(200)
+      await ofBun.mount(auth, { peer: (_request, socket) => `${socket} forwarded` })(at("/extra"), server)
+      expect(peers).toEqual(["192.0.2.1", "192.0.2.1 forwarded"])
+    })
+  })
 
   test("a host's own routes come along", async () => {
     const endpoints: CreateOptions["endpoints"] = [
@@ -261,16 +290,16 @@ describe("its log", () => {
     }
   }
   const express: (auth: EmbeddedTessera) => RequestListener = (auth) => (request, response) =>
-    connectMount(auth)(request, response, () => undefined)
-  const koa = (auth: EmbeddedTessera) => new Koa().use(koaMount(auth)).callback()
+    ofExpress.mount(auth)(request, response, () => undefined)
+  const koa = (auth: EmbeddedTessera) => new Koa().use(ofKoa.mount(auth)).callback()
   const ways: ReadonlyArray<readonly [string, (auth: EmbeddedTessera) => Promise<number | undefined>]> = [
     ["handle", async (auth) => (await auth.handle(unsendable())).status],
-    ["a mount over `fetch`", async (auth) => (await fetchMount(auth)(unsendable()))?.status],
-    ["Hono", async (auth) => (await new Hono().use(honoMount(auth)).request(unsendable())).status],
-    ["Elysia", async (auth) => (await new Elysia().use(tessera(auth)).handle(unsendable())).status],
+    ["a mount over `fetch`", async (auth) => (await ofFetch.mount(auth)(unsendable()))?.status],
+    ["Hono", async (auth) => (await new Hono().use(ofHono.mount(auth)).request(unsendable())).status],
+    ["Elysia", async (auth) => (await new Elysia().use(ofElysia.mount(auth)).handle(unsendable())).status],
     ["Express", (auth) => over(express, auth)],
     ["Koa", (auth) => over(koa, auth)],
-    ["a listener that is given it", (auth) => over(({ log, serve }) => nodeListener(serve, { log }), auth)]
+    ["a listener that is given it", (auth) => over(({ log, serve }) => ofNode.handler(serve, { log }), auth)]
   ]
 
   for (const [name, ask] of ways) {
@@ -295,7 +324,7 @@ test("a body that the app has read before is refused aloud by a mount over `fetc
   withHost({}, async (auth) => {
     const request = at("/oauth/token", { method: "POST", body: new URLSearchParams({ grant_type: "x" }) })
     await request.text()
-    const answered = await fetchMount(auth)(request)
+    const answered = await ofFetch.mount(auth)(request)
     expect([answered?.status, await answered?.text()]).toEqual([500, expect.stringContaining("before body parsers")])
   }))
 

@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { connect as connectHttp2, constants, createServer } from "node:http2"
 import { connect } from "node:net"
 import Koa from "koa"
-import type { Mount } from "../../runtimes/embed/Options.ts"
-import { koaMount } from "../../runtimes/node.ts"
+import type { Mount } from "../../core/serve.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
 import { listening } from "../guard/listening.ts"
 
 const mount: Mount = {
@@ -26,7 +26,7 @@ const busyApp = () => {
     await next()
     left.resolve()
   })
-  app.use(koaMount(mount))
+  app.use(ofKoa.mount(mount))
   return { app, entered: entered.promise, left: left.promise }
 }
 

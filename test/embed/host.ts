@@ -1,7 +1,7 @@
 import { Effect, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as memory from "../../adapters/memory/Memory.ts"
-import { type CreateOptions, createTessera, type EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
+import { type CreateOptions, createTessera, type EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { hiddenFields } from "../given/flow.ts"
 import { t0 } from "../given/World.ts"
 

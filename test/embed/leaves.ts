@@ -1,5 +1,5 @@
 import * as memory from "../../adapters/memory/Memory.ts"
-import { createTessera } from "../../runtimes/embed/tessera.ts"
+import { createTessera } from "../../runtimes/tessera.ts"
 
 /** A program that makes a server, uses it, and is done: nothing of the server's may keep it from ending. */
 const auth = createTessera({

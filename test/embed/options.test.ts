@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Redacted } from "effect"
 import { pageEndpoint } from "../../core/http/Route.ts"
-import { BadOption, type CreateOptions, createTessera } from "../../runtimes/embed/tessera.ts"
+import { BadOption, type CreateOptions, createTessera } from "../../runtimes/tessera.ts"
 import { aKey, options, people } from "./host.ts"
 
 /** What callers without types can pass, and values from an environment. */
@@ -25,7 +25,6 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["issuer", { issuer: "https://shop.example?a=b" }],
   ["name", { name: " " }],
   ["name", { name: 5 }],
-  ["workspace", { workspace: "a b" }],
   ["keys", { keys: undefined }],
   ["keys", { keys: "" }],
   ["keys", { keys: secret }],
@@ -80,7 +79,6 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["endpoints", { endpoints: [pageEndpoint("/consent", {})] }],
   ["extras", { extras: ["kitchen"] }],
   ["extras", { extras: "settings" }],
-  ["atHand", { atHand: "everything" }],
   ["log", { log: "loud" }],
   ["workspaceAccess", { workspaceAccess: "owners" }],
   ["workspaceAccess", { workspaceAccess: null }],

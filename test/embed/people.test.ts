@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import type { CreateOptions } from "../../runtimes/embed/tessera.ts"
+import type { CreateOptions } from "../../runtimes/tessera.ts"
 import { hiddenFields } from "../given/flow.ts"
 import { bearer, issuer, letIn, people, redirectUri, withHost } from "./host.ts"
 

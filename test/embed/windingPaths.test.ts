@@ -3,8 +3,10 @@ import { createServer, type RequestListener } from "node:http"
 import express from "express"
 import fastify from "fastify"
 import Koa from "koa"
-import type { EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
-import { connectMount, fastifyMount, koaMount } from "../../runtimes/node.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import * as ofFastify from "../../runtimes/fastify.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
+import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
 import { withHost } from "./host.ts"
 
@@ -15,7 +17,7 @@ const apps: ReadonlyArray<readonly [name: string, start: (auth: EmbeddedTessera)
     async (auth) => {
       const app = express()
       app.use("/oauth/register", (_request, response) => void response.status(403).end())
-      return app.use(connectMount(auth))
+      return app.use(ofExpress.mount(auth))
     }
   ],
   [
@@ -25,7 +27,7 @@ const apps: ReadonlyArray<readonly [name: string, start: (auth: EmbeddedTessera)
       app.addHook("onRequest", async (request, reply) => {
         if (request.url.startsWith("/oauth/register")) return reply.code(403).send()
       })
-      app.addHook("onRequest", fastifyMount(auth))
+      app.addHook("onRequest", ofFastify.mount(auth))
       await app.ready()
       return app.routing
     }
@@ -39,7 +41,7 @@ const apps: ReadonlyArray<readonly [name: string, start: (auth: EmbeddedTessera)
         context.status = 403
         return undefined
       })
-      app.use(koaMount(auth))
+      app.use(ofKoa.mount(auth))
       return app.callback()
     }
   ]

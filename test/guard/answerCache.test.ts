@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { AnswerCache } from "../../runtimes/guard/AnswerCache.ts"
-import type { Caller } from "../../runtimes/guard/Guard.ts"
+import type { Caller } from "../../runtimes/guard.ts"
 
 const caller = (expiresAt: number | null): Caller => ({
   _tag: "ApiKey",

@@ -5,16 +5,12 @@ import fastify from "fastify"
 import { Hono } from "hono"
 import Koa from "koa"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import * as ofFastify from "../../runtimes/fastify.ts"
 import { type Caller, type Checked, guardOf } from "../../runtimes/guard/Check.ts"
-import {
-  expressGuard,
-  fastifyGuard,
-  type Guard,
-  type GuardVariables,
-  honoGuard,
-  koaGuard,
-  principalOf
-} from "../../runtimes/guard/Guard.ts"
+import { type Guard, principalOf } from "../../runtimes/guard.ts"
+import * as ofHono from "../../runtimes/hono.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
 import { bearer, machine } from "../embed/host.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
 import { listening, type Running } from "./listening.ts"
@@ -30,7 +26,7 @@ const frameworks: ReadonlyArray<readonly [name: string, start: Start]> = [
     "Express",
     (guard) => {
       const api = express.Router()
-      api.get("/orders", expressGuard(guard, needs), (request, response) => {
+      api.get("/orders", ofExpress.guard(guard, needs), (request, response) => {
         expect(principalOf(request)).toBe(request.principal)
         response.json(request.principal)
       })
@@ -43,7 +39,7 @@ const frameworks: ReadonlyArray<readonly [name: string, start: Start]> = [
       const app = fastify({ exposeHeadRoutes: true })
       await app.register(
         async (api) => {
-          api.get("/orders", { onRequest: fastifyGuard(guard, needs) }, async (request) => principalOf(request))
+          api.get("/orders", { onRequest: ofFastify.guard(guard, needs) }, async (request) => principalOf(request))
         },
         { prefix: "/api" }
       )
@@ -55,7 +51,7 @@ const frameworks: ReadonlyArray<readonly [name: string, start: Start]> = [
     "Koa",
     (guard) => {
       const app = new Koa()
-      app.use(koaGuard(guard, needs))
+      app.use(ofKoa.guard(guard, needs))
       app.use((context) => {
         context.body = context.state.principal
       })
@@ -65,8 +61,8 @@ const frameworks: ReadonlyArray<readonly [name: string, start: Start]> = [
   [
     "Hono",
     async (guard) => {
-      const api = new Hono<{ Variables: GuardVariables }>()
-      api.get("/orders", honoGuard(guard, needs), (context) => context.json(context.get("principal")))
+      const api = new Hono<{ Variables: ofHono.GuardVariables }>()
+      api.get("/orders", ofHono.guard(guard, needs), (context) => context.json(context.get("principal")))
       const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: new Hono().route("/api", api).fetch })
       return { port: server.port ?? 0, stop: () => server.stop(true) }
     }
@@ -80,17 +76,17 @@ describe("a guarded route", () => {
         const { token } = await machine(auth)
         const here = await token(`${resource}/api/orders`)
         const elsewhere = await token(`${resource}/orders`)
-        for (const one of [auth.guard, guard]) {
+        for (const one of [auth, guard]) {
           const app = await start(one)
           const url = `http://127.0.0.1:${app.port}/api/orders`
           try {
-            const checked = await one(bearer(`${resource}/api/orders`, here), needs)
+            const checked = await one.guard(bearer(`${resource}/api/orders`, here), needs)
             const admitted = await fetch(bearer(`${url}?page=2`, here))
             expect(await admitted.json()).toEqual(checked._tag === "Admitted" ? checked.principal : "refused")
             for (const text of [undefined, "forged", elsewhere]) {
               const asked = (at: string, method = "GET") =>
                 new Request(at, { method, headers: text === undefined ? {} : { authorization: `Bearer ${text}` } })
-              const expected = await one(asked(`${resource}/api/orders`), needs)
+              const expected = await one.guard(asked(`${resource}/api/orders`), needs)
               if (expected._tag === "Admitted") throw new Error("it was admitted")
               const refused = await fetch(asked(url))
               expect(refused.status).toBe(401)
@@ -152,7 +148,7 @@ describe("an app that has answered for itself before the guard has, as one with 
       (guard, keep) =>
         listening((request, response) => {
           keep(response)
-          expressGuard(guard, needs)(request, response, () => {
+          ofExpress.guard(guard, needs)(request, response, () => {
             response.setHeader("x-orders", "3")
             response.end("orders")
           })
@@ -166,7 +162,7 @@ describe("an app that has answered for itself before the guard has, as one with 
           keep(response)
           next()
         })
-        app.get("/", expressGuard(guard, needs), (_request, response) => void response.json({}))
+        app.get("/", ofExpress.guard(guard, needs), (_request, response) => void response.json({}))
         return listening(app)
       }
     ],
@@ -175,7 +171,7 @@ describe("an app that has answered for itself before the guard has, as one with 
       async (guard, keep) => {
         const app = fastify()
         app.addHook("onRequest", async (_request, reply) => keep(reply.raw))
-        app.get("/", { onRequest: fastifyGuard(guard, needs) }, async () => ({}))
+        app.get("/", { onRequest: ofFastify.guard(guard, needs) }, async () => ({}))
         await app.listen({ port: 0, host: "127.0.0.1" })
         return { port: Number(new URL(app.listeningOrigin).port), stop: () => app.close() }
       }
@@ -188,7 +184,7 @@ describe("an app that has answered for itself before the guard has, as one with 
           keep(context.res)
           return next()
         })
-        app.use(koaGuard(guard, needs))
+        app.use(ofKoa.guard(guard, needs))
         app.use((context) => {
           context.body = {}
         })
@@ -225,7 +221,7 @@ describe("an app that has answered for itself before the guard has, as one with 
     let entered = 0
     const app = await listening((request, response) => {
       keep(response)
-      expressGuard(guard, needs)(request, response, () => {
+      ofExpress.guard(guard, needs)(request, response, () => {
         entered++
       })
     })
@@ -256,7 +252,7 @@ describe("a guard that has a fault of its own, before Express and plain Node", (
   for (const [name, check] of faults) {
     test(`and ${name}, is answered for with 500, lets nobody in and ends no process`, async () => {
       let entered = 0
-      const guarded = expressGuard(guardOf(check), needs)
+      const guarded = ofExpress.guard(guardOf(check), needs)
       const onNode = await listening((request, response) =>
         guarded(request, response, () => {
           entered++
@@ -288,7 +284,7 @@ describe("a guard that has a fault of its own, before Express and plain Node", (
   test("and what a handler behind it throws on plain Node ends no process either", async () => {
     const guard = guardOf(async () => admitted)
     const app = await listening((request, response) =>
-      expressGuard(guard, needs)(request, response, () => {
+      ofExpress.guard(guard, needs)(request, response, () => {
         throw new Error("secret of the handler")
       })
     )
@@ -302,7 +298,7 @@ describe("a guard that has a fault of its own, before Express and plain Node", (
   test("and neither does what a handler throws that has answered already", async () => {
     const guard = guardOf(async () => admitted)
     const app = await listening((request, response) =>
-      expressGuard(guard, needs)(request, response, () => {
+      ofExpress.guard(guard, needs)(request, response, () => {
         response.end("orders")
         throw new Error("secret of the handler")
       })
@@ -329,7 +325,7 @@ describe("a request with two tokens", () => {
     test(`has none, before ${name} as everywhere`, () =>
       withRemote({}, async ({ auth, guard }) => {
         const { key } = await auth.apiKeys.create({ name: "Script" })
-        for (const one of [auth.guard, guard]) {
+        for (const one of [auth, guard]) {
           const app = await start(one)
           try {
             expect(await ask(app.port, key)).toBe(200)

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Elysia } from "elysia"
-import { elysiaGuard, fetchGuard, type Guard } from "../../runtimes/guard/Guard.ts"
+import * as ofElysia from "../../runtimes/elysia.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import type { Guard } from "../../runtimes/guard.ts"
 import { bearer, letIn } from "../embed/host.ts"
 import { withRemote } from "./remote.ts"
 
@@ -9,25 +11,26 @@ const needs = { scopes: ["api"], resource: "/orders" }
 type Handle = (request: Request) => Response | Promise<Response>
 
 const apps: ReadonlyArray<readonly [name: string, app: (guard: Guard) => Handle]> = [
-  ["a fetch handler", (guard) => fetchGuard(guard, needs, (_, principal) => Response.json({ of: principal._tag }))],
+  ["a fetch handler", (guard) => ofFetch.guard(guard, needs, (_, principal) => Response.json({ of: principal._tag }))],
   [
     "Elysia, as it resolves",
     (guard) =>
       new Elysia()
         .get("/open", () => "open")
-        .resolve(elysiaGuard(guard, needs))
+        .resolve(ofElysia.guard(guard, needs))
         .get("/orders", ({ principal }) => ({ of: principal._tag })).handle
   ],
   [
     "Elysia, as it derives, before bodies are validated",
     (guard) =>
-      new Elysia().derive(elysiaGuard(guard, needs)).get("/orders", ({ principal }) => ({ of: principal._tag })).handle
+      new Elysia().derive(ofElysia.guard(guard, needs)).get("/orders", ({ principal }) => ({ of: principal._tag }))
+        .handle
   ],
   [
     "Elysia that is not compiled",
     (guard) =>
       new Elysia({ aot: false })
-        .resolve(elysiaGuard(guard, needs))
+        .resolve(ofElysia.guard(guard, needs))
         .get("/orders", ({ principal }) => ({ of: principal._tag })).handle
   ]
 ]
@@ -43,13 +46,13 @@ describe("a guarded route", () => {
           () => bearer(`${resource}/orders`, "forged"),
           () => bearer(`${resource}/orders`, access)
         ]
-        for (const one of [auth.guard, guard]) {
+        for (const one of [auth, guard]) {
           const handle = app(one)
           const admitted = await handle(bearer(`${resource}/orders`, key))
           expect(admitted.status).toBe(200)
           expect(await admitted.json()).toEqual({ of: "ApiKey" })
           for (const request of requests) {
-            const checked = await one(request(), needs)
+            const checked = await one.guard(request(), needs)
             if (checked._tag === "Admitted") throw new Error("it was admitted")
             const refused = await handle(request())
             expect(refused.status).toBe(checked.response.status)

@@ -1,16 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import {
-  BadGuardOption,
-  elysiaGuard,
-  expressGuard,
-  fastifyGuard,
-  fetchGuard,
-  type Guard,
-  honoGuard,
-  koaGuard,
-  type RemoteGuardOptions,
-  remoteGuard
-} from "../../runtimes/guard/Guard.ts"
+import * as ofElysia from "../../runtimes/elysia.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import * as ofFastify from "../../runtimes/fastify.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import { BadGuardOption, type Guard, type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard.ts"
+import * as ofHono from "../../runtimes/hono.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
 import { withHost } from "../embed/host.ts"
 
 const good: RemoteGuardOptions = {
@@ -85,15 +80,15 @@ describe("an option of a remote guard that cannot be", () => {
   })
 })
 
-type Needs = Parameters<Guard>[1]
+type Needs = Parameters<Guard["check"]>[1]
 
 const makers: Readonly<Record<string, (guard: Guard, needs: Needs) => unknown>> = {
-  elysiaGuard,
-  expressGuard,
-  fastifyGuard,
-  fetchGuard: (guard, needs) => fetchGuard(guard, needs, () => new Response()),
-  honoGuard,
-  koaGuard
+  elysia: ofElysia.guard,
+  express: ofExpress.guard,
+  fastify: ofFastify.guard,
+  fetch: (guard, needs) => ofFetch.guard(guard, needs, () => new Response()),
+  hono: ofHono.guard,
+  koa: ofKoa.guard
 }
 
 const noResource = { scopes: ["api"], resource: "mcp" }
@@ -131,7 +126,7 @@ describe("scopes that cannot be", () => {
 
   test("are refused where a guard is asked without a helper, whoever calls", () =>
     withHost({}, async (auth) => {
-      for (const guard of [auth.guard, remoteGuard(good)]) {
+      for (const guard of [auth, remoteGuard(good)]) {
         for (const needs of noScopes) {
           const call = { method: "GET", path: "/", headers: new Headers({ authorization: "Bearer x" }) }
           // What JavaScript lets through.
@@ -162,8 +157,8 @@ describe("a resource that cannot be", () => {
 
   test("is refused where a guard is asked without a helper, whoever calls", () =>
     withHost({}, async (auth) => {
-      for (const guard of [auth.guard, remoteGuard(good)]) {
-        expect(guard(new Request("https://api.example/mcp"), noResource)).rejects.toEqual(refusal)
+      for (const guard of [auth, remoteGuard(good)]) {
+        expect(guard.guard(new Request("https://api.example/mcp"), noResource)).rejects.toEqual(refusal)
         const call = { method: "GET", path: "/mcp", headers: new Headers() }
         expect(guard.check(call, noResource)).rejects.toEqual(refusal)
       }
@@ -172,7 +167,7 @@ describe("a resource that cannot be", () => {
 
 describe("where a remote guard says that its metadata is", () => {
   const challenged = async (over: Partial<RemoteGuardOptions>, needs: Needs = { scopes: ["api"] }) => {
-    const checked = await remoteGuard({ ...good, ...over })(new Request("https://api.example/x"), needs)
+    const checked = await remoteGuard({ ...good, ...over }).guard(new Request("https://api.example/x"), needs)
     const header = checked._tag === "Refused" ? checked.response.headers.get("www-authenticate") : null
     return /^Bearer resource_metadata="(.*)"$/.exec(header ?? "")?.[1]
   }

@@ -1,6 +1,6 @@
-import { type CreateOptions, createTessera, type EmbeddedTessera } from "../../runtimes/embed/tessera.ts"
-import { type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard/Guard.ts"
 import type { IntrospectionFailure } from "../../runtimes/guard/RemoteGuardOptions.ts"
+import { type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard.ts"
+import { type CreateOptions, createTessera, type EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { options, testClock } from "../embed/host.ts"
 
 type Over = Partial<RemoteGuardOptions>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import * as memory from "../../adapters/memory/Memory.ts"
-import type { AuditEntry } from "../../runtimes/embed/tessera.ts"
-import type { Guard } from "../../runtimes/guard/Guard.ts"
+import type { Guard } from "../../runtimes/guard.ts"
+import type { AuditEntry } from "../../runtimes/tessera.ts"
 import { bearer, letIn, machine } from "../embed/host.ts"
 import { t0 } from "../given/World.ts"
 import { withRemote } from "./remote.ts"
@@ -9,7 +9,7 @@ import { withRemote } from "./remote.ts"
 const needs = { scopes: ["api"] }
 
 const statusOf = async (guard: Guard, url: string, token?: string, scopes = needs) => {
-  const checked = await guard(token === undefined ? new Request(url) : bearer(url, token), scopes)
+  const checked = await guard.guard(token === undefined ? new Request(url) : bearer(url, token), scopes)
   return checked._tag === "Admitted" ? 200 : checked.response.status
 }
 
@@ -26,7 +26,7 @@ describe("a guard in another process", () => {
         const request = () => bearer(`${resource}/orders`, text)
         const here = await auth.guard(request(), needs)
         expect(here._tag).toBe("Admitted")
-        expect(await guard(request(), needs)).toEqual(here)
+        expect(await guard.guard(request(), needs)).toEqual(here)
       }
     }))
 
@@ -36,9 +36,9 @@ describe("a guard in another process", () => {
       const { token } = await machine(auth)
       const { key } = await auth.apiKeys.create({ name: "Script" })
       for (const text of [access, await token(), key]) {
-        for (const each of [auth.guard, guard]) {
+        for (const each of [auth, guard]) {
           const told = async () => {
-            const checked = await each(bearer(`${resource}/orders`, text), needs)
+            const checked = await each.guard(bearer(`${resource}/orders`, text), needs)
             if (checked._tag === "Refused") throw new Error("it was refused")
             return checked.principal
           }
@@ -69,7 +69,7 @@ describe("a guard in another process", () => {
         [() => bearer(`${resource}/orders`, elsewhere), 401, needs] as const
       ]) {
         const here = await auth.guard(request(), wants)
-        const there = await guard(request(), wants)
+        const there = await guard.guard(request(), wants)
         if (here._tag === "Admitted" || there._tag === "Admitted") throw new Error("it was admitted")
         expect(there.response.status).toBe(status)
         expect(here.response.status).toBe(status)
@@ -82,7 +82,7 @@ describe("a guard in another process", () => {
 
   test("says where its own metadata is, if it has some", () =>
     withRemote({ resourceMetadata: "https://api.example/.well-known/oauth-protected-resource" }, async ({ guard }) => {
-      const checked = await guard(new Request("https://api.example/orders"), needs)
+      const checked = await guard.guard(new Request("https://api.example/orders"), needs)
       expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
         'Bearer resource_metadata="https://api.example/.well-known/oauth-protected-resource"'
       )
@@ -90,7 +90,7 @@ describe("a guard in another process", () => {
 
   test("leads there by an address that a header can hold, however it was written", () =>
     withRemote({ resourceMetadata: 'https://api.example/a "b"\r\nx: y' }, async ({ guard }) => {
-      const checked = await guard(new Request("https://api.example/orders"), needs)
+      const checked = await guard.guard(new Request("https://api.example/orders"), needs)
       expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
         'Bearer resource_metadata="https://api.example/a%20%22b%22x:%20y"'
       )
@@ -439,7 +439,7 @@ describe("while nobody can say", () => {
       withRemote({}, async ({ auth, failures, guard, line, resource }) => {
         const access = await (await machine(auth)).token()
         line.instead = instead
-        const checked = await guard(bearer(resource, access), needs)
+        const checked = await guard.guard(bearer(resource, access), needs)
         if (checked._tag === "Admitted") throw new Error("it was admitted")
         expect(checked.response.status).toBe(503)
         expect(checked.response.headers.get("retry-after")).toBe("2")

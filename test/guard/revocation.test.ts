@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { makeDice, seedOfRun } from "../../core/testing/Dice.ts"
-import { type Guard, remoteGuard } from "../../runtimes/guard/Guard.ts"
+import { type Guard, remoteGuard } from "../../runtimes/guard.ts"
 import { bearer, issuer, machine, testClock, withHost } from "../embed/host.ts"
 import { runs, seed } from "../laws/runs.ts"
 
@@ -36,7 +36,7 @@ const play = async (own: number) => {
     const held: Array<Held> = []
     const now = () => clock.currentTimeMillisUnsafe()
     const statusOf = async (guard: Guard, text: string) => {
-      const checked = await guard(bearer(`${issuer}/orders`, text), { scopes: ["api"] })
+      const checked = await guard.guard(bearer(`${issuer}/orders`, text), { scopes: ["api"] })
       return checked._tag === "Admitted" ? 200 : checked.response.status
     }
     const check = async (one: Held) => {

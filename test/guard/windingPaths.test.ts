@@ -2,7 +2,11 @@ import { describe, expect, test } from "bun:test"
 import express from "express"
 import fastify from "fastify"
 import Koa from "koa"
-import { expressGuard, fastifyGuard, fetchGuard, type Guard, koaGuard } from "../../runtimes/guard/Guard.ts"
+import * as ofExpress from "../../runtimes/express.ts"
+import * as ofFastify from "../../runtimes/fastify.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import type { Guard } from "../../runtimes/guard.ts"
+import * as ofKoa from "../../runtimes/koa.ts"
 import { machine } from "../embed/host.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
 import { listening, type Running } from "./listening.ts"
@@ -15,13 +19,13 @@ const routers: ReadonlyArray<readonly [name: string, start: (guard: Guard) => Pr
   [
     "Express",
     (guard) =>
-      listening(express().use("/files", expressGuard(guard, needs), (_request, response) => response.end("in")))
+      listening(express().use("/files", ofExpress.guard(guard, needs), (_request, response) => response.end("in")))
   ],
   [
     "Fastify",
     async (guard) => {
       const app = fastify()
-      app.get("/files/*", { onRequest: fastifyGuard(guard, needs) }, () => "in")
+      app.get("/files/*", { onRequest: ofFastify.guard(guard, needs) }, () => "in")
       await app.listen({ port: 0, host: "127.0.0.1" })
       return { port: Number(new URL(app.listeningOrigin).port), stop: () => app.close() }
     }
@@ -31,7 +35,7 @@ const routers: ReadonlyArray<readonly [name: string, start: (guard: Guard) => Pr
     (guard) => {
       const app = new Koa()
       app.use((context, next) => (context.path.startsWith("/files/") ? next() : undefined))
-      app.use(koaGuard(guard, needs))
+      app.use(ofKoa.guard(guard, needs))
       app.use((context) => {
         context.body = "in"
       })
@@ -64,7 +68,7 @@ describe("a token for one resource", () => {
           await token(`${resource}/files`),
           await token()
         ]
-        for (const one of [auth.guard, guard]) {
+        for (const one of [auth, guard]) {
           const app = await start(one)
           try {
             for (const target of winding) {
@@ -86,11 +90,11 @@ describe("a token for one resource", () => {
     withRemote({}, async ({ auth, guard, resource }) => {
       const { token } = await machine(auth)
       const [orders, all] = [await token(`${resource}/orders`), await token()]
-      for (const one of [auth.guard, guard]) {
+      for (const one of [auth, guard]) {
         const server = Bun.serve({
           hostname: "127.0.0.1",
           port: 0,
-          fetch: fetchGuard(one, needs, () => new Response("in"))
+          fetch: ofFetch.guard(one, needs, () => new Response("in"))
         })
         const at = (target: string, text: string) =>
           statusOfRaw(server.port ?? 0, `GET ${target} HTTP/1.0\r\nAuthorization: Bearer ${text}\r\n\r\n`)

@@ -3,7 +3,7 @@ import { Effect, Redacted } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { makeDice, seedOfRun } from "../../core/testing/Dice.ts"
-import { fetchHandler } from "../../runtimes/fetch.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
 import { shed } from "../../runtimes/serve/limitConcurrency.ts"
 import { bodyLimit } from "../../runtimes/serve/request.ts"
 import { header } from "../given/flow.ts"
@@ -110,7 +110,7 @@ const withoutTheCore = Effect.fnUntraced(function* ({ judge }: Stage, operation:
     method: operation.method,
     body: "x".repeat(bodyLimit + 1)
   })
-  const answered = yield* Effect.promise(async () => fetchHandler(unheard)(large))
+  const answered = yield* Effect.promise(async () => ofFetch.handler(unheard)(large))
   const body = yield* Effect.promise(() => answered.text())
   return [
     ...complaints,

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writ
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { exitStatus } from "../../runtimes/command/output.ts"
-import { version } from "../../runtimes/version.ts"
+import { version } from "../../runtimes/command/version.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, node20, node22, node24 } from "../harness/given.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
@@ -52,7 +52,7 @@ const entriesIn = (manifest: { readonly exports: Readonly<Record<string, object>
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"))
 
 /** What an entry says it is for: everything else must run on web standards alone. */
-const ofAPlatform = /^\.\/(?:runtime\/(?:bun|elysia|node)|storage\/(?:postgres|redis|sqlite))$/
+const ofAPlatform = /^\.\/(?:bun|elysia|express|fastify|koa|node|storage\/(?:postgres|redis|sqlite))$/
 
 describe("the package, installed by npm into an empty project", () => {
   test("brings effect and @noble/hashes, and nothing else", () => {
@@ -133,7 +133,7 @@ describe("the entries for drivers and frameworks", () => {
     for (const [entry, driver] of [
       ["tessera/storage/postgres", "postgres"],
       ["tessera/storage/redis", "ioredis"],
-      ["tessera/runtime/elysia", "elysia"]
+      ["tessera/elysia", "elysia"]
     ] as const) {
       const script = `import("${entry}").catch(({ code, message }) => console.log(code, message))`
       const said = await run(node(), ["--input-type=module", "--eval", script])
@@ -152,9 +152,11 @@ describe("the entries without a platform", () => {
   test("are these", () => {
     expect(plain()).toEqual([
       "tessera",
+      "tessera/core",
       "tessera/testing",
       "tessera/guard",
-      "tessera/runtime/fetch",
+      "tessera/fetch",
+      "tessera/hono",
       "tessera/storage/memory"
     ])
   })
@@ -165,8 +167,10 @@ describe("the entries without a platform", () => {
       expect([entry, [...foreign]]).toEqual([entry, []])
       expect(files.size).toBeGreaterThan(50)
     }
-    expect([...graphOf(project, ["tessera/runtime/node"]).foreign]).toEqual(["node:http"])
-    expect([...graphOf(project, ["tessera/runtime/bun"]).foreign]).toEqual(["node:async_hooks"])
+    for (const entry of ["tessera/node", "tessera/express", "tessera/fastify", "tessera/koa"]) {
+      expect([entry, [...graphOf(project, [entry]).foreign]]).toEqual([entry, ["node:http"]])
+    }
+    expect([...graphOf(project, ["tessera/bun"]).foreign]).toEqual(["node:async_hooks"])
     expect([...graphOf(project, ["tessera/storage/postgres"]).foreign]).toContain("postgres")
   })
 

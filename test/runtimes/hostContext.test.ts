@@ -2,8 +2,8 @@ import { afterEach, expect, test } from "bun:test"
 import { AsyncLocalStorage } from "node:async_hooks"
 import { createServer, type Server } from "node:http"
 import type { HttpRequest } from "../../core/http/Http.ts"
-import { bunServe } from "../../runtimes/bun.ts"
-import { nodeListener } from "../../runtimes/node.ts"
+import * as ofBun from "../../runtimes/bun.ts"
+import * as ofNode from "../../runtimes/node.ts"
 
 /** Who calls, as a framework tells it beside the request: Next's `cookies()`, or a middleware of the host's. */
 const caller = new AsyncLocalStorage<string>()
@@ -25,16 +25,16 @@ afterEach(() => {
   server = undefined
 })
 
-test("what a host keeps beside a request is that request's, in a crowd behind bunServe", async () => {
-  const { fetch: answer } = bunServe(serve)
+test("what a host keeps beside a request is that request's, in a crowd behind the server of Bun", async () => {
+  const { fetch: answer } = ofBun.server(serve)
   const ask = (name: string) =>
     caller.run(name, () => answer(new Request("http://a.example/", { method: "POST" }), { requestIP: () => null }))
   const answers = await Promise.all(names.map(ask))
   expect(await Promise.all(answers.map((answered) => answered.text()))).toEqual(bodies)
 })
 
-test("what a host keeps beside a request is that request's, in a crowd behind nodeListener", async () => {
-  const listener = nodeListener(serve)
+test("what a host keeps beside a request is that request's, in a crowd behind a handler on Node", async () => {
+  const listener = ofNode.handler(serve)
   const listening = createServer((request, response) =>
     caller.run(String(request.headers["x-caller"]), () => listener(request, response))
   )

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { type ClientHttp2Session, connect, createServer, type IncomingHttpHeaders } from "node:http2"
 import type { HttpRequest } from "../../core/http/Http.ts"
-import { createTessera } from "../../runtimes/embed/tessera.ts"
+import * as ofExpress from "../../runtimes/express.ts"
 import { guardOf } from "../../runtimes/guard/Check.ts"
-import { expressGuard } from "../../runtimes/guard/Guard.ts"
-import { connectMount, nodeListener } from "../../runtimes/node.ts"
+import * as ofNode from "../../runtimes/node.ts"
+import { createTessera } from "../../runtimes/tessera.ts"
 import { options, people, redirectUri } from "../embed/host.ts"
 
 const cookies: Array<string | null | undefined> = []
@@ -21,8 +21,8 @@ const auth = createTessera(
 )
 
 const hostOf = ({ headers }: Pick<HttpRequest, "headers">) => headers.get("host") ?? "none"
-const app = nodeListener((request) => ({ status: 200, headers: [], body: hostOf(request) }))
-const guarded = expressGuard(
+const app = ofNode.handler((request) => ({ status: 200, headers: [], body: hostOf(request) }))
+const guarded = ofExpress.guard(
   guardOf(async (call) => ({ _tag: "Refused", response: { status: 401, headers: [], body: hostOf(call) } })),
   { scopes: [] }
 )
@@ -31,7 +31,7 @@ let session: ClientHttp2Session
 const server = createServer()
 
 beforeAll(async () => {
-  const mount = connectMount(auth)
+  const mount = ofExpress.mount(auth)
   // Node's compatibility layer, which every framework over `node:http2` stands on, has the shape of `node:http`'s.
   server.on("request", (request, response) =>
     Reflect.apply(mount, undefined, [

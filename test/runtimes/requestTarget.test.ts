@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
+import type { Mount } from "../../core/serve.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
-import type { Mount } from "../../runtimes/embed/Options.ts"
-import { fetchHandler, fetchMount } from "../../runtimes/fetch.ts"
+import * as ofElysia from "../../runtimes/elysia.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
 import { guardOf } from "../../runtimes/guard/Check.ts"
-import { elysiaGuard, fetchGuard } from "../../runtimes/guard/Guard.ts"
 import { pathOf, readTarget, targetOf } from "../../runtimes/serve/request.ts"
 import { statusOfRaw } from "../given/statusOfRaw.ts"
 
@@ -89,7 +89,7 @@ describe("what a `Request` is for", () => {
 
 describe("the host of a `Request`", () => {
   const seen: Array<string | null | undefined> = []
-  const handle = fetchHandler(({ headers }) => {
+  const handle = ofFetch.handler(({ headers }) => {
     seen.push(headers.get("host"))
     return { status: 200, headers: [], body: "" }
   })
@@ -100,10 +100,10 @@ describe("the host of a `Request`", () => {
 
   const readers: ReadonlyArray<readonly [name: string, read: (request: Request) => unknown]> = [
     ["a handler", handle],
-    ["a guard", fetchGuard(guard, { scopes: [] }, () => new Response("let in"))],
+    ["a guard", ofFetch.guard(guard, { scopes: [] }, () => new Response("let in"))],
     [
       "Elysia's guard",
-      (request) => elysiaGuard(guard, { scopes: [] })({ request, set: { headers: {} }, status: () => undefined })
+      (request) => ofElysia.guard(guard, { scopes: [] })({ request, set: { headers: {} }, status: () => undefined })
     ]
   ]
 
@@ -129,15 +129,15 @@ describe("a request without a host (HTTP/1.0), on Bun", () => {
     seen.push(path)
     return { _tag: "Refused", response: { status: 401, headers: [], body: "" } }
   })
-  const mounted = fetchMount(mount)
+  const mounted = ofFetch.mount(mount)
   const apps: ReadonlyArray<readonly [name: string, handle: (request: Request) => Response | Promise<Response>]> = [
     ["a mount", (request) => mounted(request) ?? new Response("the app's own", { status: 202 })],
-    ["a guard", fetchGuard(guard, { scopes: [] }, () => new Response("let in"))],
+    ["a guard", ofFetch.guard(guard, { scopes: [] }, () => new Response("let in"))],
     [
       "Elysia's guard",
       async (request) => {
         const status = (code: number) => new Response(null, { status: code })
-        const told: unknown = await elysiaGuard(guard, { scopes: [] })({ request, set: { headers: {} }, status })
+        const told: unknown = await ofElysia.guard(guard, { scopes: [] })({ request, set: { headers: {} }, status })
         return told instanceof Response ? told : new Response("let in")
       }
     ]

@@ -2,15 +2,15 @@ import { afterAll, expect } from "bun:test"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { Elysia } from "elysia"
-import { Tessera } from "../../core/Tessera.ts"
+import { serveWith } from "../../core/serve.ts"
 import { listen } from "../../runtimes/bun/listen.ts"
-import { tessera } from "../../runtimes/elysia.ts"
-import { fetchHandler } from "../../runtimes/fetch.ts"
-import { nodeServer } from "../../runtimes/node.ts"
+import * as ofElysia from "../../runtimes/elysia.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import * as ofNode from "../../runtimes/node.ts"
 import { noProxies } from "../../runtimes/serve/peer.ts"
-import { serveWith } from "../../runtimes/serve/Serve.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node } from "../harness/given.ts"
+import { embedded } from "./frameworks/embedded.ts"
 import { app } from "./given/app.ts"
 import { startChild } from "./given/Child.ts"
 import { nodeBuild } from "./given/nodeBuild.ts"
@@ -19,7 +19,7 @@ import { type Candidate, playEverywhere } from "./playEverywhere.ts"
 
 const inProcess = (issuer: string) =>
   Effect.sync((): Send => {
-    const handle = fetchHandler(serveWith(app(issuer)))
+    const handle = ofFetch.handler(serveWith(app(issuer)))
     return async ({ method, target, headers = [], body }) => {
       const request = new Request(`http://localhost:3000${target}`, {
         method,
@@ -48,7 +48,7 @@ const onBun = (issuer: string) =>
 const onNodeServer = (issuer: string) =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const made = nodeServer(serveWith(app(issuer)), { requestTimeout: 10_000 })
+      const made = ofNode.server(serveWith(app(issuer)), { requestTimeout: 10_000 })
       await new Promise<void>((resolve) => made.server.listen(0, "127.0.0.1", resolve))
       return made
     }),
@@ -75,15 +75,14 @@ const onNode = (issuer: string) =>
 
 /** Somebody's own app: its own routes before and behind, its own hooks, and its own opinion on bodies. */
 const onElysia =
-  (prefix: string, aot = true) =>
+  (aot = true) =>
   (issuer: string) =>
     Effect.gen(function* () {
-      const runtime = app(issuer)
-      const { routes } = yield* Effect.promise(() => runtime.runPromise(Tessera))
+      const { mount } = yield* Effect.promise(() => embedded(issuer))
       const host = new Elysia({ aot })
         .onRequest(() => undefined)
         .get("/", () => "home")
-        .use(tessera(serveWith(runtime), { routes, prefix }))
+        .use(ofElysia.mount(mount))
         .post("/own", ({ body }) => ({ body }))
         .get("/users/:id", ({ params }) => params.id)
       yield* Effect.acquireRelease(
@@ -110,12 +109,12 @@ const candidates: ReadonlyArray<Candidate> = [
   { name: "Bun.serve", prefix: "", has: ["own", "wire", "stray"], start: onBun },
   { name: "node:http, in Bun", prefix: "", has: ["own", "stray"], start: onNodeServer },
   { name: "node:http, in Node", prefix: "", has: ["own", "wire", "stray"], start: onNode },
-  { name: "Elysia", prefix: "", has: ["wire", "stray"], start: onElysia("") },
-  { name: "Elysia, not compiled", prefix: "", has: ["wire", "stray"], start: onElysia("", false) },
+  { name: "Elysia", prefix: "", has: ["wire", "stray"], start: onElysia() },
+  { name: "Elysia, not compiled", prefix: "", has: ["wire", "stray"], start: onElysia(false) },
   { name: "fetch, below a path", prefix: "/auth", has: ["own", "stray"], start: inProcess },
   { name: "Bun.serve, below a path", prefix: "/auth", has: ["own", "wire", "stray"], start: onBun },
   { name: "node:http, in Node, below a path", prefix: "/auth", has: ["own", "wire", "stray"], start: onNode },
-  { name: "Elysia, below a path", prefix: "/auth", has: ["wire", "stray"], start: onElysia("/auth") }
+  { name: "Elysia, below a path", prefix: "/auth", has: ["wire", "stray"], start: onElysia() }
 ]
 
 playEverywhere(candidates)

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import { createServer } from "node:http"
 import { Effect, Logger } from "effect"
-import { bunServe } from "../../runtimes/bun.ts"
-import { nodeListener } from "../../runtimes/node.ts"
+import * as ofBun from "../../runtimes/bun.ts"
+import * as ofNode from "../../runtimes/node.ts"
 import { freePort } from "../harness/freePort.ts"
 import { sendTo } from "./given/wire.ts"
 
@@ -43,7 +43,7 @@ test.each(ways)(
   async (_, by) => {
     const { options: failing, said } = failingBy(by)
     const port = await Effect.runPromise(freePort)
-    const server = createServer(nodeListener(serve, failing))
+    const server = createServer(ofNode.handler(serve, failing))
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve))
     try {
       await told(port, said)
@@ -55,7 +55,7 @@ test.each(ways)(
 
 test.each(ways)("nor %s on Bun", async (_, by) => {
   const { options: failing, said } = failingBy(by)
-  const server = Bun.serve({ port: 0, ...bunServe(serve, failing) })
+  const server = Bun.serve({ port: 0, ...ofBun.server(serve, failing) })
   try {
     await told(server.port ?? 0, said)
   } finally {

@@ -3,10 +3,10 @@ import { createServer, type RequestListener } from "node:http"
 import { Effect, Logger } from "effect"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { listen as listenOnBun } from "../../runtimes/bun/listen.ts"
-import { bunServe } from "../../runtimes/bun.ts"
-import { fetchHandler } from "../../runtimes/fetch.ts"
-import { listen } from "../../runtimes/node/main.ts"
-import { nodeListener } from "../../runtimes/node.ts"
+import * as ofBun from "../../runtimes/bun.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
+import { listen } from "../../runtimes/node/listen.ts"
+import * as ofNode from "../../runtimes/node.ts"
 import { noProxies } from "../../runtimes/serve/peer.ts"
 import { freePort } from "../harness/freePort.ts"
 import { type Answer, normal, sendTo } from "./given/wire.ts"
@@ -76,7 +76,7 @@ describe("an answer that Node refuses to send", () => {
   })
 
   test("leaves the app's own headers where they were, and none of its own", () => {
-    const listener = nodeListener(serve, { log: () => undefined })
+    const listener = ofNode.handler(serve, { log: () => undefined })
     return listening(
       (request, response) => {
         response.setHeader("x-app", "kept")
@@ -90,7 +90,7 @@ describe("an answer that Node refuses to send", () => {
 
   test("ends the connection where no answer at all can be written, and the server goes on", () => {
     let logged = 0
-    const listener = nodeListener(serve, {
+    const listener = ofNode.handler(serve, {
       log: () => {
         logged++
       }
@@ -134,7 +134,7 @@ describe("an answer that no `Response` can be made of", () => {
     for (const method of ["GET", "POST"]) {
       test(`is answered with 500, and costs no other of its crowd its own: ${method} ${how}`, async () => {
         const logged: Array<string> = []
-        const { fetch } = bunServe(serveAny, { log: (entry) => void logged.push(String(entry)) })
+        const { fetch } = ofBun.server(serveAny, { log: (entry) => void logged.push(String(entry)) })
         for (const path of paths) {
           const crowd = ["/a", "/b", how + path, "/c"].map((one) => spoken(fetch(asked(one, method), nobody)))
           const [a, b, unsent, c] = await Promise.all(crowd)
@@ -151,7 +151,7 @@ describe("an answer that no `Response` can be made of", () => {
   }
 
   test("is answered with 500 by a handler for frameworks, too", async () => {
-    const handle = fetchHandler(serveAny)
+    const handle = ofFetch.handler(serveAny)
     for (const path of paths.slice(0, 3)) expectBroken(await spoken(handle(asked(path, "GET"))))
     for (const path of paths.slice(0, 3)) expectBroken(await spoken(handle(asked(`/later${path}`, "POST"))))
   })
@@ -190,7 +190,7 @@ describe("what is no answer at all, from a host without types", () => {
   test("is answered with 500 over node:http, and the server goes on", async () => {
     let logged = 0
     const log = () => void logged++
-    await listening(nodeListener(wanting, { log }), async (port) => {
+    await listening(ofNode.handler(wanting, { log }), async (port) => {
       for (const path of paths) {
         const [a, wrong, c] = await Promise.all(["/a", path, "/c"].map((one) => ask(port, one)))
         expect([path, a?.body, wrong?.status, c?.body]).toEqual([path, "fine", 500, "fine"])
@@ -203,12 +203,12 @@ describe("what is no answer at all, from a host without types", () => {
   for (const path of paths.filter((path) => !/\/(?:bodiless|object)$/.test(path))) {
     test(`is answered with 500 where a \`Response\` is wanted, and costs nobody else an answer: ${path}`, async () => {
       let logged = 0
-      const { fetch } = bunServe(wanting, { log: () => void logged++ })
+      const { fetch } = ofBun.server(wanting, { log: () => void logged++ })
       const asked = (one: string) => new Request(`http://localhost${one}`, { method: "POST" })
       const crowd = ["/a", path, "/c"].map((one) => Promise.resolve(fetch(asked(one), { requestIP: () => null })))
       expect((await Promise.all(crowd)).map(({ status }) => status)).toEqual([200, 500, 200])
       expect(logged).toBe(1)
-      expect((await fetchHandler(wanting)(asked(path))).status).toBe(500)
+      expect((await ofFetch.handler(wanting)(asked(path))).status).toBe(500)
     })
   }
 })
@@ -244,7 +244,7 @@ describe("a host's own `Serve` that throws, or rejects", () => {
   }
 
   test.each(["/throws", "/rejects"])("is answered with 500 over node:http, and the server goes on: %s", (target) =>
-    listening(nodeListener(serveOrThrow, { log }), async (port) => {
+    listening(ofNode.handler(serveOrThrow, { log }), async (port) => {
       expectAnswered(await ask(port, target))
       expect((await ask(port, "/fine")).body).toBe("fine")
     })
@@ -253,7 +253,7 @@ describe("a host's own `Serve` that throws, or rejects", () => {
   test.each(["/throws", "/rejects"])(
     "is answered with 500 over Bun.serve, alone and in a crowd: %s",
     async (target) => {
-      const { fetch } = bunServe(serveOrThrow, { log })
+      const { fetch } = ofBun.server(serveOrThrow, { log })
       const sent = (path: string, method: string) =>
         Promise.resolve(fetch(new Request(`http://localhost${path}`, { method }), { requestIP: () => null })).then(
           async (answered) => normal(answered.status, answered.headers, await answered.text(), false)

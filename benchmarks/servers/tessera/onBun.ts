@@ -1,7 +1,7 @@
 import { Effect, Scope } from "effect"
+import type { Serve } from "../../../core/serve.ts"
 import { listen as listenOnBun } from "../../../runtimes/bun/listen.ts"
 import { noProxies } from "../../../runtimes/serve/peer.ts"
-import type { Serve } from "../../../runtimes/serve/Serve.ts"
 
 /** The listener of the server binary, as it is. */
 export const listen = async (serve: Serve): Promise<number> => {

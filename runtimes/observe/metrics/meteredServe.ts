@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from "../../../core/http/Http.ts"
 import type { Route } from "../../../core/http/Route.ts"
+import type { Serve } from "../../../core/serve.ts"
 import { type OnTurnedAway, shed } from "../../serve/limitConcurrency.ts"
-import type { Serve } from "../../serve/Serve.ts"
 import { methodOf, patternOf, type RouteOf } from "../routePattern.ts"
 import type { Count, Meters, Spread } from "./Meters.ts"
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
+import { serveWith } from "../../../core/serve.ts"
 import { listen } from "../../../runtimes/bun/listen.ts"
 import { noProxies } from "../../../runtimes/serve/peer.ts"
-import { serveWith } from "../../../runtimes/serve/Serve.ts"
 import { app } from "../../runtimes/given/app.ts"
 
 /** The app that every runtime plays the transcript on, as a program: says its port, and runs until it is killed. */

@@ -1,9 +1,11 @@
 import * as tessera from "tessera"
+import * as bun from "tessera/bun"
+import * as core from "tessera/core"
+import * as web from "tessera/fetch"
 import * as guard from "tessera/guard"
-import * as bun from "tessera/runtime/bun"
-import * as web from "tessera/runtime/fetch"
+import * as hono from "tessera/hono"
 import * as memory from "tessera/storage/memory"
 import * as testing from "tessera/testing"
 
-/** Every entry that asks for no driver and no framework. */
-export const entries = { tessera, guard, bun, web, memory, testing }
+/** Every entry that asks for no driver, no framework and no types of Node. */
+export const entries = { tessera, bun, core, web, guard, hono, memory, testing }

@@ -1,7 +1,9 @@
 import type { Mount } from "tessera"
+import * as ofBun from "tessera/bun"
+import * as ofFetch from "tessera/fetch"
 import type { Guard, IntrospectionFailure, Needs } from "tessera/guard"
-import { elysiaGuard, expressGuard, fastifyGuard, fetchGuard, honoGuard, koaGuard, remoteGuard } from "tessera/guard"
-import { fetchMount, honoMount } from "tessera/runtime/fetch"
+import { remoteGuard } from "tessera/guard"
+import * as ofHono from "tessera/hono"
 
 const needs: Needs = { scopes: ["api"] }
 
@@ -15,11 +17,12 @@ export const guard: Guard = remoteGuard({
 })
 
 // A project that writes declarations has to find a name for the type of each of these.
-export const onElysia = elysiaGuard(guard, needs)
-export const onExpress = expressGuard(guard, needs)
-export const onFastify = fastifyGuard(guard, needs)
-export const onFetch = fetchGuard(guard, needs, () => new Response())
-export const onHono = honoGuard(guard, needs)
-export const onKoa = koaGuard(guard, needs)
+export const onBun = ofBun.guard(guard, needs, () => new Response())
+export const onFetch = ofFetch.guard(guard, needs, () => new Response())
+export const onHono = ofHono.guard(guard, needs)
 
-export const mounts = (auth: Mount) => ({ fetch: fetchMount(auth), hono: honoMount(auth) })
+export const mounts = (auth: Mount) => ({
+  bun: ofBun.mount(auth),
+  fetch: ofFetch.mount(auth),
+  hono: ofHono.mount(auth)
+})

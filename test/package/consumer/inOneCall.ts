@@ -1,5 +1,5 @@
 import { type CreateOptions, createTessera } from "tessera"
-import { fetchGuard } from "tessera/guard"
+import * as ofFetch from "tessera/fetch"
 import type { Server } from "./play.ts"
 
 /** For whoever writes promises: the same in one call. */
@@ -10,7 +10,7 @@ export const inOneCall = (storage: CreateOptions["storage"]): Server => {
     keys: "A".repeat(43),
     owner: { signedIn: () => undefined, signInAt: () => "/sign-in" }
   })
-  const orders = fetchGuard(auth.guard, { scopes: ["api"] }, (_request, principal) =>
+  const orders = ofFetch.guard(auth, { scopes: ["api"] }, (_request, principal) =>
     Response.json({ orders: [], of: principal._tag })
   )
   return {

@@ -1,6 +1,6 @@
 import { Effect, Layer, ManagedRuntime, Option } from "effect"
-import * as T from "tessera"
-import { fetchHandler, serveWith } from "tessera/runtime/fetch"
+import * as T from "tessera/core"
+import * as ofFetch from "tessera/fetch"
 import type { Server } from "./play.ts"
 
 const issuer = "https://auth.example.com"
@@ -29,7 +29,7 @@ export const ofLayers = (storage: Layer.Layer<T.Storage>): Server => {
     const { body, status } = caller.response
     return new Response(body, { status, headers: Object.fromEntries(caller.response.headers) })
   }
-  const authorization = fetchHandler(serveWith(runtime))
+  const authorization = ofFetch.handler(T.serveWith(runtime))
   const handle = async (request: Request): Promise<Response> =>
     request.url === `${issuer}/orders` ? orders(request) : authorization(request)
   return { issuer, handle, close: () => runtime.dispose() }

@@ -1,5 +1,5 @@
 import { Effect, Layer, Option } from "effect"
-import { Conflict, type NewRecord, type RecordKey, Storage, type StoredRecord } from "tessera"
+import { Conflict, type NewRecord, type RecordKey, Storage, type StoredRecord } from "tessera/core"
 
 const addressOf = ({ id, kind, workspace }: RecordKey) => JSON.stringify([workspace, kind, id])
 

@@ -24,7 +24,7 @@ const declaring =
   /^(export )?(?:declare )?(?:abstract )?(?:const|let|function|class|interface|type|enum|namespace) ([\w$]+)/
 
 /** What a file says about names that are not its own, for all who load it. */
-export const augmenting = "declare global"
+const augmenting = "declare global"
 
 const statementsOf = (text: string): ReadonlyArray<string> =>
   text
@@ -75,24 +75,4 @@ export const readDeclarations = (file: string): Declarations => {
     else if (statement.startsWith("export")) throw new Error(`${file} exports what is another package's: ${statement}`)
   }
   return { declared, imported, exported, spread }
-}
-
-/** The neighbours' names that a statement mentions: those that it may mean, and those that it names by their file. */
-export const mentionedIn = (
-  file: string,
-  { declared, imported }: Declarations,
-  statement: string
-): ReadonlyArray<Place> => {
-  const far = [...statement.matchAll(/\bimport\("(\.[^"]*)"\)\.([\w$]+)/g)].map(([, specifier = "", name = ""]) => ({
-    file: neighbour(file, specifier),
-    name
-  }))
-  // Strings, members and the names of properties and parameters are no references.
-  const words = statement.replace(/"[^"]*"/g, '""').match(/(?<![.\w$])[A-Za-z_$][\w$]*(?!\??:)(?![\w$])/g) ?? []
-  const near = [...new Set(words)].flatMap((name) => {
-    const place = imported.get(name)
-    if (place !== undefined) return [place]
-    return declared.has(name) ? [{ file, name }] : []
-  })
-  return [...far, ...near]
 }

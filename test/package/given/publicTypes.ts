@@ -1,16 +1,13 @@
 import { readFileSync } from "node:fs"
-import { join, relative } from "node:path"
-import { augmenting, type Declarations, mentionedIn, type Place, readDeclarations } from "./Declarations.ts"
+import { join } from "node:path"
+import { type Declarations, type Place, readDeclarations } from "./Declarations.ts"
 
 const byKey = <A>(map: ReadonlyMap<string, A>) => [...map].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
 
 /** Which file a type comes through is the compiler's choice, and may change with files that have nothing to do with it. */
 const withoutPaths = (statement: string) => statement.replace(/\bimport\("\.[^"]*"\)\./g, "")
 
-/**
- * The types that the built package's entries promise: a text for each entry, with what it exports, and one for what
- * those mention and nobody can import by name.
- */
+/** The types that the built package's entries export: a text for each entry. */
 export const publicTypes = (folder: string): ReadonlyMap<string, string> => {
   const read = new Map<string, Declarations>()
   const declarationsOf = (file: string): Declarations => {
@@ -31,19 +28,12 @@ export const publicTypes = (folder: string): ReadonlyMap<string, string> => {
     if (next === undefined) throw new Error(`${place.file} has no ${place.name}`)
     return origin(next.file === place.file && next.name === place.name ? (imported.get(place.name) ?? next) : next)
   }
-  const keyOf = ({ file, name }: Place) => `${relative(folder, file).replace(/\.d\.ts$/, "")} ${name}`
-
-  const waiting: Array<Place> = []
   const textOf = ({ file, name }: Place): string => {
     const declarations = declarationsOf(file)
     const statements = declarations.declared.get(name) ?? []
     // What the compiler calls the nameless class that a class extends belongs to it.
     const base = declarations.declared.get(`${name}_base`) ?? []
-    const all = [...base, ...statements]
-    const mentioned = all.flatMap((statement) => mentionedIn(file, declarations, statement))
-    waiting.push(...mentioned.filter((place) => place.name !== `${name}_base`).map(origin))
-    if (declarations.declared.has(augmenting)) waiting.push({ file, name: augmenting })
-    return all.map(withoutPaths).join("\n")
+    return [...base, ...statements].map(withoutPaths).join("\n")
   }
   /** A name and what it is; a name for a whole module is its exports. */
   const promised = (name: string, place: Place): ReadonlyArray<readonly [string, Place]> => {
@@ -54,30 +44,14 @@ export const publicTypes = (folder: string): ReadonlyMap<string, string> => {
   }
 
   const texts = new Map<string, string>()
-  const shown = new Set<string>()
   const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
   for (const [entry, { types }] of Object.entries<{ readonly types: string }>(exports)) {
     if (types === undefined) continue
     const parts = byKey(exportsOf(join(folder, types)))
       .flatMap(([name, place]) => promised(name, place))
-      .map(([name, place]) => {
-        shown.add(keyOf(place))
-        return `// ${name}\n${textOf(place)}\n`
-      })
+      .map(([name, place]) => `// ${name}\n${textOf(place)}\n`)
     const title = entry.replace(/^\./, "tessera")
     texts.set(`${title.replaceAll("/", ".")}.txt`, `${title}\n\n${parts.join("\n")}`)
   }
-
-  const reached = new Map<string, string>()
-  for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
-    const key = keyOf(place)
-    if (shown.has(key)) continue
-    shown.add(key)
-    reached.set(key, `// ${key}\n${textOf(place)}\n`)
-  }
-  const rest = byKey(reached).map(([, text]) => text)
-  return texts.set(
-    "mentioned.txt",
-    `What the entries' types mention, and nobody can import by name\n\n${rest.join("\n")}`
-  )
+  return texts
 }

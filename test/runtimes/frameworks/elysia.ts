@@ -1,6 +1,5 @@
 import { Elysia } from "elysia"
-import { tessera } from "../../../runtimes/elysia.ts"
-import { elysiaGuard } from "../../../runtimes/guard/Guard.ts"
+import * as ofElysia from "../../../runtimes/elysia.ts"
 import { type Embedded, needs, see } from "./embedded.ts"
 
 export const elysiaApp = ({ guard, mount }: Embedded) =>
@@ -11,7 +10,9 @@ export const elysiaApp = ({ guard, mount }: Embedded) =>
       set.headers["x-mine"] = "1"
     })
     .get("/", () => "home")
-    .use(tessera(mount))
+    .use(ofElysia.mount(mount))
     .post("/own", ({ body }) => body)
     .get("/users/:id", ({ params }) => params.id)
-    .group("/shop", (shop) => shop.resolve(elysiaGuard(guard, needs)).get("/orders", ({ principal }) => principal._tag))
+    .group("/shop", (shop) =>
+      shop.resolve(ofElysia.guard(guard, needs)).get("/orders", ({ principal }) => principal._tag)
+    )

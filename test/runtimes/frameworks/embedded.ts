@@ -1,10 +1,8 @@
-import { routeTable } from "../../../core/http/Route.ts"
+import { type Mount, mountOf, type Serve, serveWith } from "../../../core/serve.ts"
 import { Tessera } from "../../../core/Tessera.ts"
-import { basePath, Issuer, pathBelow, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { nativeOf } from "../../../runtimes/embed/nativeRequest.ts"
-import type { Mount } from "../../../runtimes/embed/Options.ts"
-import { type Guard, localGuard } from "../../../runtimes/guard/Guard.ts"
-import { type Serve, serveWith } from "../../../runtimes/serve/Serve.ts"
+import { type Guard, localGuard } from "../../../runtimes/guard.ts"
 import { app } from "../given/app.ts"
 
 export interface Embedded {
@@ -34,16 +32,7 @@ const askable =
 export const embedded = async (issuer: string): Promise<Embedded> => {
   const runtime = app(issuer)
   const { guard, routes } = await runtime.runPromise(Tessera)
-  const find = routeTable(routes)
   const workspace = { id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Example" }
-  const mount: Mount = {
-    serve: askable(serveWith(runtime)),
-    routes,
-    prefix: basePath(workspace.issuer),
-    owns: (path) => {
-      const below = pathBelow(workspace, path)
-      return below !== undefined && find(below) !== undefined
-    }
-  }
+  const mount = mountOf(askable(serveWith(runtime)), workspace, routes)
   return { mount, guard: localGuard((request, needs) => runtime.runPromise(guard(request, needs))) }
 }

@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import express from "express"
-import { expressGuard } from "../../../runtimes/guard/Guard.ts"
-import { connectMount, nodeListener } from "../../../runtimes/node.ts"
+import * as ofExpress from "../../../runtimes/express.ts"
+import * as ofNode from "../../../runtimes/node.ts"
 import { type Embedded, needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
 
@@ -22,7 +22,7 @@ const expressApp = ({ guard }: Embedded, ...handlers: ReadonlyArray<express.Requ
   })
   app.get("/", (_, response) => void response.send("home"))
   app.use(...handlers)
-  const shop = express.Router().use(expressGuard(guard, needs))
+  const shop = express.Router().use(ofExpress.guard(guard, needs))
   shop.get("/orders", (request, response) => void response.send(request.principal?._tag))
   app.use("/shop", shop)
   app.post("/own", (request, response) => void response.json(request.body))
@@ -31,14 +31,14 @@ const expressApp = ({ guard }: Embedded, ...handlers: ReadonlyArray<express.Requ
   return app
 }
 
-export const onExpress: Host = (tessera) => listening(expressApp(tessera, connectMount(tessera.mount), ...parsers))
+export const onExpress: Host = (tessera) => listening(expressApp(tessera, ofExpress.mount(tessera.mount), ...parsers))
 
 /** As many apps have it that were there before: bodies are read before anybody asks what they are. */
 export const onExpressParsed: Host = (tessera) =>
-  listening(expressApp(tessera, ...parsers, connectMount(tessera.mount)))
+  listening(expressApp(tessera, ...parsers, ofExpress.mount(tessera.mount)))
 
 /** The body is over, and its end long said, when the listener gets the request. */
 export const onExpressParsedBefore: Host = (tessera) => {
   const later: express.RequestHandler = (_request, _response, next) => void setImmediate(next)
-  return listening(express().use(...parsers, later, nodeListener(tessera.mount.serve)))
+  return listening(express().use(...parsers, later, ofNode.handler(tessera.mount.serve)))
 }

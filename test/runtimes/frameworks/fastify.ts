@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises"
 import fastify from "fastify"
-import { fastifyGuard, principalOf } from "../../../runtimes/guard/Guard.ts"
-import { fastifyMount } from "../../../runtimes/node.ts"
+import * as ofFastify from "../../../runtimes/fastify.ts"
+import { principalOf } from "../../../runtimes/guard.ts"
 import { needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
 
@@ -12,7 +12,7 @@ export const onFastifyParsed: Host = async ({ mount }) => {
     done(null, Object.fromEntries(new URLSearchParams(String(body))))
   )
   app.addHook("preHandler", async () => void (await setImmediate()))
-  app.addHook("preHandler", fastifyMount(mount))
+  app.addHook("preHandler", ofFastify.mount(mount))
   await app.listen({ port: 0, host: "127.0.0.1" })
   return portOf(app.server)
 }
@@ -24,7 +24,7 @@ export const onFastify: Host = async ({ guard, mount }) => {
     reply.header("x-mine", "1")
     done()
   })
-  app.addHook("onRequest", fastifyMount(mount))
+  app.addHook("onRequest", ofFastify.mount(mount))
   app.get("/", () => "home")
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body))))
@@ -33,7 +33,7 @@ export const onFastify: Host = async ({ guard, mount }) => {
   app.get<{ Params: { id: string } }>("/users/:id", ({ params }) => params.id)
   app.register(
     (shop, _, done) => {
-      shop.addHook("onRequest", fastifyGuard(guard, needs))
+      shop.addHook("onRequest", ofFastify.guard(guard, needs))
       shop.get("/orders", (request) => principalOf(request)?._tag)
       done()
     },

@@ -1,6 +1,5 @@
 import { Hono } from "hono"
-import { honoMount } from "../../../runtimes/fetch.ts"
-import { type GuardVariables, honoGuard } from "../../../runtimes/guard/Guard.ts"
+import * as ofHono from "../../../runtimes/hono.ts"
 import { type Embedded, needs, see } from "./embedded.ts"
 
 /** Behind middleware that looks into every body, in whichever way it comes. */
@@ -14,7 +13,7 @@ export const honoAppParsed = ({ mount }: Embedded): Hono =>
       }
       await next()
     })
-    .use(honoMount(mount))
+    .use(ofHono.mount(mount))
 
 export const honoApp = ({ guard, mount }: Embedded): Hono => {
   const app = new Hono()
@@ -24,12 +23,12 @@ export const honoApp = ({ guard, mount }: Embedded): Hono => {
     c.header("x-mine", "1")
   })
   app.get("/", (c) => c.text("home"))
-  app.use(honoMount(mount))
+  app.use(ofHono.mount(mount))
   app.post("/own", async (c) =>
     c.json(c.req.header("content-type") === "application/json" ? await c.req.json() : await c.req.parseBody())
   )
   app.get("/users/:id", (c) => c.text(c.req.param("id")))
-  const shop = new Hono<{ Variables: GuardVariables }>().use(honoGuard(guard, needs))
+  const shop = new Hono<{ Variables: ofHono.GuardVariables }>().use(ofHono.guard(guard, needs))
   app.route(
     "/shop",
     shop.get("/orders", (c) => c.text(c.get("principal")._tag))

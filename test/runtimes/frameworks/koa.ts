@@ -1,7 +1,6 @@
 import { createServer } from "node:http"
 import Koa from "koa"
-import { koaGuard } from "../../../runtimes/guard/Guard.ts"
-import { koaMount } from "../../../runtimes/node.ts"
+import * as ofKoa from "../../../runtimes/koa.ts"
 import { needs, see } from "./embedded.ts"
 import { type Host, portOf } from "./Host.ts"
 
@@ -26,8 +25,8 @@ export const onKoa: Host = ({ guard, mount }) => {
       context.body = "my own 404"
     }
   })
-  app.use(koaMount(mount))
-  const guarded = koaGuard(guard, needs)
+  app.use(ofKoa.mount(mount))
+  const guarded = ofKoa.guard(guard, needs)
   app.use((context, next) => {
     if (!context.path.startsWith("/shop/")) return next()
     // As routers do it: what is behind sees the rest of the path.

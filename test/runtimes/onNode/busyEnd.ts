@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { connect } from "node:net"
 import { isMainThread, Worker, workerData } from "node:worker_threads"
-import { nodeServer } from "../../../runtimes/node.ts"
+import * as ofNode from "../../../runtimes/node.ts"
 
 /** Longer than a server that ends waits for a first request. */
 const busyMillis = 150
@@ -18,7 +18,7 @@ const reach = (moments: Int32Array, moment: number): void => {
 /** A server that begins to end when somebody has connected, and then has so much to do that it looks at nothing. */
 const server = async () => {
   const moments = new Int32Array(new SharedArrayBuffer(8))
-  const made = nodeServer(() => ({ status: 200, headers: [], body: "fine" }), { requestTimeout: 60_000 })
+  const made = ofNode.server(() => ({ status: 200, headers: [], body: "fine" }), { requestTimeout: 60_000 })
   made.server.listen(0, "127.0.0.1")
   await once(made.server, "listening")
   const address = made.server.address()

@@ -1,6 +1,6 @@
 import type { HttpResponse } from "../../../core/http/Http.ts"
-import { nodeServer } from "../../../runtimes/node.ts"
-import { type Serve, serveWith } from "../../../runtimes/serve/Serve.ts"
+import { type Serve, serveWith } from "../../../core/serve.ts"
+import * as ofNode from "../../../runtimes/node.ts"
 import { app } from "../given/app.ts"
 import { unsendable } from "./unsendable.ts"
 
@@ -29,7 +29,7 @@ const serve: Serve = (request) => {
   return request.query === "later" ? Promise.resolve(refused) : refused
 }
 
-const { server, close } = nodeServer(serve, { requestTimeout: Number(requestTimeout) })
+const { server, close } = ofNode.server(serve, { requestTimeout: Number(requestTimeout) })
 server.listen(0, "127.0.0.1", () => {
   const address = server.address()
   say(String(typeof address === "object" ? address?.port : address))

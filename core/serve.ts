@@ -1,10 +1,39 @@
 import { Context, Effect, Exit, type ManagedRuntime } from "effect"
-import { secretJson } from "../../core/http/answer.ts"
-import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { Tessera } from "../../core/Tessera.ts"
+import { secretJson } from "./http/answer.ts"
+import type { HttpRequest, HttpResponse } from "./http/Http.ts"
+import { type Route, routeTable } from "./http/Route.ts"
+import { Tessera } from "./Tessera.ts"
+import { basePath, pathBelow, type Workspace } from "./workspace/Workspace.ts"
 
 /** What a runtime asks for every request: the answer itself where nothing had to be waited for. It never throws. */
 export type Serve = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>
+
+/** All that a framework has to know of an authorization server to make room for it beside an app's own routes. */
+export interface Mount {
+  readonly serve: Serve
+  /** What is answered here, without the issuer's own path. */
+  readonly routes: ReadonlyArray<Pick<Route, "path" | "match">>
+  /** The issuer's own path, which comes before every route: empty, or `/` and more. */
+  readonly prefix: string
+  /** Whether this path, whole and without its query, is answered here and not by the app. */
+  readonly owns: (path: string) => boolean
+  /** Runs what there is to log of answers that a platform would not send. Default: on effect's default loggers. */
+  readonly log?: (entry: Effect.Effect<void>) => void
+}
+
+/** A server of one workspace, as a framework mounts it. */
+export const mountOf = (serve: Serve, workspace: Workspace, routes: ReadonlyArray<Route>): Mount => {
+  const find = routeTable(routes)
+  return {
+    serve,
+    routes,
+    prefix: basePath(workspace.issuer),
+    owns: (path) => {
+      const below = pathBelow(workspace, path)
+      return below !== undefined && find(below) !== undefined
+    }
+  }
+}
 
 export const goingAway: HttpResponse = secretJson(
   503,

@@ -1,19 +1,20 @@
 import { describe, expect, test } from "bun:test"
-import { type BunOptions, bunServe, serveWith } from "../../runtimes/bun.ts"
-import { fetchHandler } from "../../runtimes/fetch.ts"
+import { serveWith } from "../../core/serve.ts"
+import * as ofBun from "../../runtimes/bun.ts"
+import * as ofFetch from "../../runtimes/fetch.ts"
 import { bodyLimit } from "../../runtimes/serve/request.ts"
 import { app } from "./given/app.ts"
 
 const issuer = "http://127.0.0.1:3000"
 
 /** A server as an embedder has it: a route of its own, and all else for Tessera. */
-const withServer = async (options: BunOptions | undefined, body: (url: string) => Promise<void>) => {
+const withServer = async (options: ofBun.ServerOptions | undefined, body: (url: string) => Promise<void>) => {
   const runtime = app(issuer)
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     routes: { "/mine": new Response("mine") },
-    ...bunServe(serveWith(runtime), options)
+    ...ofBun.server(serveWith(runtime), options)
   })
   try {
     await body(`http://127.0.0.1:${server.port}`)
@@ -25,7 +26,7 @@ const withServer = async (options: BunOptions | undefined, body: (url: string) =
 
 const peerAt = async (url: string) => (await (await fetch(`${url}/test/echo`)).json()).peer
 
-describe("bunServe", () => {
+describe("a server on Bun", () => {
   test("answers beside routes of the host's own, and knows the socket's address", () =>
     withServer(undefined, async (url) => {
       expect(await (await fetch(`${url}/mine`)).text()).toBe("mine")
@@ -34,7 +35,7 @@ describe("bunServe", () => {
 
   test("shares its port with nobody", () =>
     withServer(undefined, async (url) => {
-      const again = { hostname: "127.0.0.1", port: Number(new URL(url).port), ...bunServe(serveWith(app(issuer))) }
+      const again = { hostname: "127.0.0.1", port: Number(new URL(url).port), ...ofBun.server(serveWith(app(issuer))) }
       expect(() => Bun.serve(again)).toThrow("in use")
     }))
 
@@ -51,7 +52,7 @@ describe("bunServe", () => {
 
   test("counts patience in Bun's seconds", () => {
     const idle = (requestTimeout?: number) =>
-      bunServe(serveWith(app(issuer)), requestTimeout === undefined ? {} : { requestTimeout }).idleTimeout
+      ofBun.server(serveWith(app(issuer)), requestTimeout === undefined ? {} : { requestTimeout }).idleTimeout
     expect([idle(), idle(1), idle(10_500), idle(3_600_000)]).toEqual([20, 1, 11, 255])
   })
 })
@@ -73,7 +74,7 @@ describe("a body that somebody else has read already", () => {
   ]
 
   test.each(bodies)("is answered with 400, %s", async (_how, body, length) => {
-    const handle = fetchHandler(serveWith(app(issuer)))
+    const handle = ofFetch.handler(serveWith(app(issuer)))
     const read = new Request(`${issuer}/test/echo`, {
       method: "POST",
       body: body(),
@@ -87,7 +88,7 @@ describe("a body that somebody else has read already", () => {
 
 describe("a body of a request that a program made", () => {
   const post = (body: string | ReadableStream<Uint8Array>, headers: Record<string, string> = {}) =>
-    fetchHandler(serveWith(app(issuer)))(new Request(`${issuer}/test/echo`, { method: "POST", body, headers }))
+    ofFetch.handler(serveWith(app(issuer)))(new Request(`${issuer}/test/echo`, { method: "POST", body, headers }))
 
   test("is too large by what it is, whatever it says of its length", async () => {
     const length = { "content-length": "3" }

@@ -1,0 +1,15 @@
+/** `tessera/guard`: what a resource server needs beside its framework's `guard`. */
+export type { Needs } from "../core/oauth/presented/guard.ts"
+export type {
+  ApiKeyCaller,
+  Caller,
+  Check,
+  Checked,
+  Guard,
+  GuardedCall,
+  UserCaller,
+  WorkspaceCaller
+} from "./guard/Check.ts"
+export { BadGuardOption, localGuard, principalOf } from "./guard/Check.ts"
+export type { IntrospectionFailure, RemoteGuardOptions } from "./guard/RemoteGuardOptions.ts"
+export { type RemoteGuard, remoteGuard } from "./guard/remoteGuard.ts"

@@ -1,0 +1,98 @@
+/** `tessera/hono`: middleware. */
+import type { HttpResponse } from "../core/http/Http.ts"
+import type { Needs } from "../core/oauth/presented/guard.ts"
+import type { Mount } from "../core/serve.ts"
+import { answerOurs } from "./fetch/mount.ts"
+import { type Caller, type Guard, refuseBad } from "./guard/Check.ts"
+import { readBefore, unreadable } from "./serve/request.ts"
+
+/** What Hono keeps of a body that the app has read through it. */
+interface HonoBody {
+  readonly bodyCache: object
+  readonly text: () => Promise<string>
+  readonly formData: () => Promise<FormData>
+}
+
+const fieldsOf = (form: FormData): string => {
+  const pairs: Array<[string, string]> = []
+  for (const [name, value] of form) if (typeof value === "string") pairs.push([name, value])
+  return new URLSearchParams(pairs).toString()
+}
+
+/** A body that was read before: as it came, or as it can be written again. */
+const honoBody = async (body: HonoBody): Promise<string | HttpResponse> => {
+  if (Object.keys(body.bodyCache).length === 0) return readBefore
+  try {
+    return "formData" in body.bodyCache ? fieldsOf(await body.formData()) : await body.text()
+  } catch {
+    return unreadable()
+  }
+}
+
+/** What Hono hands to middleware, as far as a mount needs it. */
+export interface MountedContext {
+  readonly req: HonoBody & { readonly raw: Request }
+  /** What the server under Hono passes on with a request. */
+  readonly env: unknown
+}
+
+/** Of all that servers under Hono pass on, what says who is at the other end of the socket. */
+interface Environment {
+  /** `@hono/node-server` */
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: unknown } }
+  /** `Bun.serve({ fetch: app.fetch })`: the server itself. */
+  readonly requestIP?: (request: Request) => { readonly address?: unknown } | null
+  /** `Deno.serve(app.fetch)` */
+  readonly remoteAddr?: { readonly hostname?: unknown }
+}
+
+const honoPeer = ({ env, req }: MountedContext): string | undefined => {
+  if (typeof env !== "object" || env === null) return undefined
+  const server: Environment = env
+  const found =
+    server.incoming?.socket?.remoteAddress ?? server.requestIP?.(req.raw)?.address ?? server.remoteAddr?.hostname
+  return typeof found === "string" ? found : undefined
+}
+
+export interface MountOptions<C> {
+  /** The caller's address, from a source that the caller can't write. Default: the socket's, on Node, Bun and Deno. */
+  readonly peer?: (context: C) => string | undefined
+}
+
+export type Mounted<C> = (context: C, next: () => Promise<void>) => Promise<Response | undefined>
+
+/** Middleware: `app.use(mount(auth))`, at the app's root, whatever the issuer's path is. */
+export const mount =
+  <C extends MountedContext>(auth: Mount, options: MountOptions<C> = {}): Mounted<C> =>
+  async (context, next) => {
+    const answered = answerOurs(auth, context.req.raw, {
+      native: context,
+      peer: () => (options.peer === undefined ? honoPeer(context) : options.peer(context)),
+      body: () => honoBody(context.req)
+    })
+    if (answered !== undefined) return answered
+    await next()
+    return undefined
+  }
+
+/** For `new Hono<{ Variables: GuardVariables }>()`, so that `c.get("principal")` has its type. */
+export interface GuardVariables {
+  principal: Caller
+}
+
+export interface GuardedContext {
+  readonly req: { readonly raw: Request }
+  readonly set: (key: "principal", value: Caller) => void
+}
+
+/** Middleware: `app.get("/orders", guard(auth, { scopes: ["api"] }), (c) => c.json(c.get("principal")))`. */
+export const guard = (auth: Guard, needs: Needs) => {
+  refuseBad(needs)
+  return async (context: GuardedContext, next: () => Promise<void>): Promise<Response | undefined> => {
+    const checked = await auth.guard(context.req.raw, needs)
+    if (checked._tag === "Refused") return checked.response
+    context.set("principal", checked.principal)
+    await next()
+    return undefined
+  }
+}

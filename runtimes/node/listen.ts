@@ -1,0 +1,29 @@
+import { Effect } from "effect"
+import { peerOf } from "../serve/peer.ts"
+import { type CannotListen, cannotListen, type Listen } from "../server/Listen.ts"
+import { type NodeServer, server } from "./listener.ts"
+
+export const listen: Listen = Effect.fnUntraced(function* (options) {
+  const context = yield* Effect.context()
+  const running = yield* Effect.acquireRelease(
+    Effect.callback<NodeServer, CannotListen>((resume) => {
+      const made = server(options.serve, {
+        requestTimeout: options.requestTimeout,
+        ...(options.onTurnedAway === undefined ? {} : { onTurnedAway: options.onTurnedAway }),
+        together: true,
+        log: Effect.runForkWith(context),
+        peer: (request) =>
+          peerOf(
+            request.socket.remoteAddress,
+            request.headersDistinct["x-forwarded-for"]?.join(","),
+            options.trustedProxies
+          )
+      })
+      made.server.once("error", (thrown) => resume(Effect.fail(cannotListen(options, thrown))))
+      made.server.listen(options.port, options.host, () => resume(Effect.succeed(made)))
+    }),
+    ({ close }) => Effect.promise(() => close(options.shutdownTimeout))
+  )
+  const address = running.server.address()
+  return { port: typeof address === "object" && address !== null ? address.port : options.port }
+})
