@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
+import { variableNames } from "../server/Settings.ts"
 import type { Surroundings } from "../server/serve.ts"
 import { client } from "./client.ts"
 import { copy } from "./copy.ts"
@@ -16,13 +17,17 @@ const serving = (surroundings: Surroundings) =>
       Effect.flatMap(({ serve }) => serve(surroundings)),
       Effect.mapError(explain)
     )
-  ).pipe(Command.withDescription("Run the authorization server, until Ctrl-C or SIGTERM"))
+  ).pipe(
+    Command.withDescription(
+      `Run the authorization server, until Ctrl-C or SIGTERM. Its variables: ${Effect.runSync(variableNames).join(", ")}.`
+    )
+  )
 
 /** The whole command line. */
 export const tessera = (surroundings: Surroundings) =>
   Command.make("tessera").pipe(
     Command.withDescription(
-      "An OAuth 2.0 authorization server. It is configured by the environment: DATABASE_URL, BASE_URL and so on, as the README has them. Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 not found, 4 refused by a rule."
+      "An OAuth 2.0 authorization server. It is configured by the environment: `tessera serve --help` names the variables. Exit status: 0 done, 1 failed, 2 wrong usage or configuration, 3 not found, 4 refused by a rule."
     ),
     Command.withSubcommands([
       serving(surroundings),

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import "../server/compileSchemas.ts"
 import { readFileSync } from "node:fs"
 import * as util from "node:util"

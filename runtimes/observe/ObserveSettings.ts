@@ -3,12 +3,10 @@ import {
   type Complaint,
   complaint,
   type Given,
-  listeningHost,
   optional,
   readVariables,
   text,
-  type Variable,
-  wholeNumber
+  type Variable
 } from "../server/Variable.ts"
 
 /** A listener for whoever asks how the server is; none where nobody is to. */
@@ -76,6 +74,14 @@ const readHeaders = (given: string): Option.Option<Redacted.Redacted<OtlpHeaders
     Redacted.make(headers, { label: "OTEL_EXPORTER_OTLP_HEADERS" })
   )
 
+/** On this machine alone, unless an address is named. */
+const readMetrics = (given: string): Option.Option<MetricsSettings> => {
+  const [, bracketed, plain = "127.0.0.1", digits = ""] =
+    /^(?:(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):)?(\d{1,5})$/.exec(given) ?? []
+  const port = Number(digits)
+  return port >= 1 && port <= 65535 ? Option.some({ host: bracketed ?? plain, port }) : Option.none()
+}
+
 const variables = {
   audit: {
     name: "AUDIT",
@@ -83,8 +89,11 @@ const variables = {
     read: readAudit,
     fallback: { _tag: "Log" }
   } as Variable<AuditTarget>, // The fallback is one variant of several.
-  metricsHost: listeningHost("METRICS_HOST"),
-  metricsPort: optional(wholeNumber("METRICS_PORT", 1, 65535, 0)),
+  metrics: optional<MetricsSettings>({
+    name: "METRICS",
+    expected: "a port, or an address and a port, such as 9464, 0.0.0.0:9464 or [::1]:9464",
+    read: readMetrics
+  }),
   otlpEndpoint: optional({
     name: "OTEL_EXPORTER_OTLP_ENDPOINT",
     expected: "an http or https URL without user, query and fragment, such as http://127.0.0.1:4318",
@@ -112,7 +121,7 @@ export const observeVariables = readVariables(variables)
 
 export const observeSettings = (given: Given<typeof variables>): ObserveSettings => ({
   audit: given.audit,
-  metrics: Option.map(given.metricsPort, (port) => ({ host: given.metricsHost, port })),
+  metrics: given.metrics,
   otlp: Option.map(given.otlpEndpoint, (endpoint) => ({
     endpoint,
     headers: given.otlpHeaders,
@@ -122,4 +131,4 @@ export const observeSettings = (given: Given<typeof variables>): ObserveSettings
 })
 
 /** What is wrong with two that are right by themselves. */
-export const metricsOnPublicPort: Complaint = complaint("METRICS_PORT", "another port than PORT, which is the public's")
+export const metricsOnPublicPort: Complaint = complaint("METRICS", "another port than PORT, which is the public's")

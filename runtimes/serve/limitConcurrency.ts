@@ -25,6 +25,9 @@ export const turnedAway = (answer: HttpResponse): HttpResponse => ({
 
 const overloaded: HttpResponse = oauthError(new Overloaded())
 
+/** A request behind a thousand others is better told to come back than kept in a queue. */
+export const requestsAtOnce = 1000
+
 /** Turns away what is more than so many requests at once: a queue without an end helps nobody who stands in it. */
 export const shed = (serve: Serve, most: number): Serve => {
   let underWay = 0

@@ -11,7 +11,7 @@ export const hostInUrl = (host: string): string => (host.includes(":") ? `[${hos
 export interface ListenOptions {
   readonly host: string
   readonly port: number
-  /** What stands before `HOST` and `PORT` in the names of the variables that chose the two. */
+  /** The variable that chose host and port. Default: `HOST` and `PORT`, one each. */
   readonly named?: string
   readonly serve: Serve
   readonly onTurnedAway?: OnTurnedAway
@@ -37,15 +37,16 @@ export const cannotListen = (
   thrown: unknown
 ): CannotListen => {
   const code = systemCode(thrown) ?? "unknown failure"
-  const named = options.named ?? ""
+  const { named: host = "HOST", named: port = "PORT" } = options
+  const both = host === port ? port : `${port} and ${host}`
   const reason =
     code === "EADDRINUSE"
       ? isIP(options.host) > 0 || options.host === "localhost"
-        ? `something else listens there; set ${named}PORT to a free one`
+        ? `something else listens there; set ${port} to a free one`
         : // Bun says the same of a name that nobody knows.
-          `something else listens there, or the name is none of this machine; look at ${named}PORT and ${named}HOST`
+          `something else listens there, or the name is none of this machine; look at ${both}`
       : code === "EACCES"
-        ? `the system allows it to privileged users only; set ${named}PORT to 1024 or higher`
-        : `${code}; look at ${named}HOST and ${named}PORT`
+        ? `the system allows it to privileged users only; set ${port} to 1024 or higher`
+        : `${code}; look at ${both}`
   return new CannotListen({ message: `can't listen on ${options.host} port ${options.port}: ${reason}` })
 }

@@ -1,4 +1,4 @@
-import { Effect, Option, Redacted, Result } from "effect"
+import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
@@ -52,9 +52,6 @@ export interface Settings {
   readonly trustedProxies: TrustedProxies
   readonly accessLog: boolean
   readonly observe: ObserveSettings
-  readonly logFormat: Option.Option<"pretty" | "json">
-  /** More requests than this at once are turned away. */
-  readonly requestsAtOnce: number
   /** A request that is not all there after so many milliseconds is given up. */
   readonly requestTimeout: number
   /** How long, in milliseconds, a shutdown waits for what is under way. */
@@ -125,8 +122,6 @@ const variables = {
     fallback: noProxies
   },
   accessLog: switchOf("ACCESS_LOG", "on", "off", false),
-  logFormat: optional<"pretty" | "json">(oneOf("LOG_FORMAT", ["pretty", "json"], "json")),
-  requestsAtOnce: wholeNumber("REQUESTS_AT_ONCE", 1, 1_000_000, 1000),
   requestTimeout: timeoutOf("REQUEST_TIMEOUT", 1000, 20_000),
   shutdownTimeout: timeoutOf("SHUTDOWN_TIMEOUT", 0, 10_000)
 }
@@ -169,8 +164,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     }
   })
 
-  both(read.port, read.metricsPort, (port, metrics) => {
-    if (Option.contains(metrics, port)) complaints.push(metricsOnPublicPort)
+  both(read.port, read.metrics, (port, metrics) => {
+    if (Option.isSome(metrics) && metrics.value.port === port) complaints.push(metricsOnPublicPort)
   })
 
   const all = Result.all(read)
@@ -206,11 +201,24 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     trustedProxies: given.trustedProxies,
     accessLog: given.accessLog,
     observe: observeSettings(given),
-    logFormat: given.logFormat,
-    requestsAtOnce: given.requestsAtOnce,
     requestTimeout: given.requestTimeout,
     shutdownTimeout: given.shutdownTimeout
   }
+})
+
+/** Every variable that the settings ask for, by name. */
+export const variableNames: Effect.Effect<ReadonlyArray<string>> = Effect.suspend(() => {
+  const names = new Set<string>()
+  const asked = ConfigProvider.make((path) =>
+    Effect.sync(() => {
+      names.add(path.join("_"))
+      return undefined
+    })
+  )
+  return Effect.ignore(readSettings).pipe(
+    Effect.provideService(ConfigProvider.ConfigProvider, asked),
+    Effect.map(() => [...names])
+  )
 })
 
 const loopbackIssuer = (port: number): Issuer =>

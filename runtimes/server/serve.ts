@@ -10,7 +10,7 @@ import { Tessera } from "../../core/Tessera.ts"
 import type { OnHangUp } from "../observe/audit.ts"
 import type { Tracing } from "../observe/otlp/tracing.ts"
 import { routeOf } from "../observe/routePattern.ts"
-import { shed } from "../serve/limitConcurrency.ts"
+import { requestsAtOnce, shed } from "../serve/limitConcurrency.ts"
 import { application, type Onlookers } from "./application.ts"
 import { auditOf } from "./auditLog.ts"
 import { banner, isOpenToAnyone, openAccessAdvice, openAccessWarning } from "./banner.ts"
@@ -81,8 +81,8 @@ const running = Effect.fnUntraced(function* (
   const find = routeOf(routes, settings.workspace)
   const traced = tracing?.serve(runtime, services, find, serveWith(runtime))
   const serving = traced?.serve ?? serveWith(runtime)
-  const metered = metering?.serve(find, serving, settings.requestsAtOnce)
-  const answering = metered?.serve ?? shed(serving, settings.requestsAtOnce)
+  const metered = metering?.serve(find, serving, requestsAtOnce)
+  const answering = metered?.serve ?? shed(serving, requestsAtOnce)
   const noted = settings.accessLog
     ? accessLog(answering, (access, answer) => {
         const span = traced?.spanOf(answer)
@@ -125,7 +125,7 @@ const running = Effect.fnUntraced(function* (
 export const serve = (surroundings: Surroundings) =>
   Effect.gen(function* () {
     const settings = yield* readSettings
-    const format: LogFormat = Option.getOrElse(settings.logFormat, () => (surroundings.interactive ? "pretty" : "json"))
+    const format: LogFormat = surroundings.interactive ? "pretty" : "json"
     const tracing = yield* whereTraced(settings)
     // Whoever sits at a terminal sees each line before anything else happens.
     const plain = surroundings.interactive ? logging(format) : Layer.merge(logging(format), standardError(format))

@@ -27,7 +27,7 @@ describe("GET /metrics", () => {
     inFolder((cwd) =>
       Effect.gen(function* () {
         const port = yield* freePort
-        const server = yield* started(cwd, { METRICS_PORT: String(port) })
+        const server = yield* started(cwd, { METRICS: String(port) })
         const { url } = server
         const client = yield* register(url)
         const token = yield* tokenOf(url, client)
@@ -86,7 +86,7 @@ describe("GET /metrics", () => {
     inFolder((cwd) =>
       Effect.gen(function* () {
         const port = yield* freePort
-        const env = { METRICS_PORT: String(port), SHUTDOWN_TIMEOUT: "1 hour", REQUEST_TIMEOUT: "200 seconds" }
+        const env = { METRICS: String(port), SHUTDOWN_TIMEOUT: "1 hour", REQUEST_TIMEOUT: "200 seconds" }
         const server = yield* started(cwd, env)
         const halfAsked = Effect.fnUntraced(function* (at: number, target: string) {
           const socket = open(at)
@@ -119,14 +119,14 @@ describe("GET /metrics", () => {
     inFolder((cwd) =>
       Effect.gen(function* () {
         const port = String(yield* freePort)
-        const both = yield* command(["serve"], { cwd, env: { PORT: port, METRICS_PORT: port } })
-        expect(both.stderr.trim()).toBe("METRICS_PORT: expected another port than PORT, which is the public's")
+        const both = yield* command(["serve"], { cwd, env: { PORT: port, METRICS: port } })
+        expect(both.stderr.trim()).toBe("METRICS: expected another port than PORT, which is the public's")
         expect(both.status).toBe(2)
         const taken = yield* freePort
         const other = createServer().listen(taken, "127.0.0.1")
         yield* Effect.addFinalizer(() => Effect.sync(() => other.close()))
-        const late = yield* command(["serve"], { cwd, env: { PORT: port, METRICS_PORT: String(taken) } })
-        expect(late.stderr).toContain("set METRICS_PORT to a free one")
+        const late = yield* command(["serve"], { cwd, env: { PORT: port, METRICS: String(taken) } })
+        expect(late.stderr).toContain("set METRICS to a free one")
         expect(late.status).toBe(1)
       })
     ))

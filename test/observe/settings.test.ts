@@ -14,18 +14,17 @@ const observing = (env: Readonly<Record<string, string>>) => Result.getOrThrow(r
 describe("the settings of whoever looks on", () => {
   test("are off where nothing is said", () => {
     expect(observing({})).toEqual({ audit: { _tag: "Log" }, metrics: Option.none(), otlp: Option.none() })
-    expect(observing({ METRICS_HOST: "0.0.0.0", OTEL_SERVICE_NAME: "auth" }).metrics).toEqual(Option.none())
+    expect(observing({ OTEL_SERVICE_NAME: "auth" }).metrics).toEqual(Option.none())
   })
 
   test("are for this machine alone, unless another host is named", () => {
-    expect(observing({ METRICS_PORT: "9464" }).metrics).toEqual(Option.some({ host: "127.0.0.1", port: 9464 }))
+    expect(observing({ METRICS: "9464" }).metrics).toEqual(Option.some({ host: "127.0.0.1", port: 9464 }))
   })
 
   test("are what the variables say", () => {
     const { audit, metrics, otlp } = observing({
       AUDIT: "/var/log/tessera/audit.jsonl",
-      METRICS_HOST: "::1",
-      METRICS_PORT: "9464",
+      METRICS: "[::1]:9464",
       OTEL_EXPORTER_OTLP_ENDPOINT: "https://otlp.example.com/base/",
       OTEL_EXPORTER_OTLP_HEADERS: "Api-Key=se%2Ccret, x-b = c=d",
       OTEL_SERVICE_NAME: "auth",
@@ -46,10 +45,13 @@ describe("the settings of whoever looks on", () => {
     ["AUDIT", "stderr"],
     ["AUDIT", "audit.jsonl"],
     ["AUDIT", "./folder/"],
-    ["METRICS_HOST", "a b"],
-    ["METRICS_PORT", "0"],
-    ["METRICS_PORT", "off"],
-    ["METRICS_PORT", "3000"],
+    ["METRICS", "a b:9464"],
+    ["METRICS", "::1:9464"],
+    ["METRICS", "65536"],
+    ["METRICS", "0"],
+    ["METRICS", "off"],
+    ["METRICS", "3000"],
+    ["METRICS", "0.0.0.0:3000"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://127.0.0.1:4317"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hunter2@127.0.0.1"],

@@ -349,8 +349,7 @@ describe("a store that is away when a server starts", () => {
         const { status, stderr, stdout } = yield* tessera(["serve"], {
           ...environment,
           STORAGE_START_TIMEOUT: "2 seconds",
-          STORAGE_TIMEOUT: "500 millis",
-          LOG_FORMAT: "json"
+          STORAGE_TIMEOUT: "500 millis"
         })
         expect({ status, stdout }).toEqual({ status: 1, stdout: "" })
         const lines = stderr.trim().split("\n")
@@ -375,9 +374,7 @@ describe("a store that is away when a server starts", () => {
       Effect.gen(function* () {
         const victim = yield* open
         yield* victim.server.kill
-        const starting = yield* Effect.forkChild(
-          startTessera({ databaseUrl: victim.databaseUrl, environment: { LOG_FORMAT: "json" } })
-        )
+        const starting = yield* Effect.forkChild(startTessera({ databaseUrl: victim.databaseUrl, environment: {} }))
         yield* someoneKnocks(victim.server.port)
         yield* victim.server.start
         const server = yield* Fiber.join(starting)

@@ -5,7 +5,7 @@ import { ConfigProvider, Effect, Option, Result } from "effect"
 import { allowances } from "../../core/ports/Limiter.ts"
 import { exitStatus } from "../../runtimes/command/output.ts"
 import { bodyLimit } from "../../runtimes/serve/request.ts"
-import { readSettings, type Settings } from "../../runtimes/server/Settings.ts"
+import { readSettings, type Settings, variableNames } from "../../runtimes/server/Settings.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node } from "../harness/given.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
@@ -22,19 +22,7 @@ const readWith = (provider: ConfigProvider.ConfigProvider) =>
 const settingsOf = (environment: Environment): Settings =>
   Result.getOrThrow(readWith(ConfigProvider.fromEnvRecord(environment)))
 
-/** Every name that the settings ask their surroundings for. */
-const namesRead = (): ReadonlyArray<string> => {
-  const names = new Set<string>()
-  readWith(
-    ConfigProvider.make((path) =>
-      Effect.sync(() => {
-        names.add(path.join("_"))
-        return undefined
-      })
-    )
-  )
-  return [...names]
-}
+const namesRead = Effect.runSync(variableNames)
 
 const rows = readmeRows("variable").map(([name, fallback, says]) => ({
   name: codeIn(name) ?? `not code: ${name}`,
@@ -47,8 +35,8 @@ const isUnset = (cell = "") => codeIn(cell) === undefined
 
 describe("the README's variables", () => {
   test("are those that the settings read: none is missing, none is invented, none stands there twice", () => {
-    expect(namesRead().length).toBeGreaterThan(30)
-    expect(rows.map(({ name }) => name).toSorted()).toEqual(namesRead().toSorted())
+    expect(namesRead.length).toBeGreaterThan(20)
+    expect(rows.map(({ name }) => name).toSorted()).toEqual(namesRead.toSorted())
   })
 
   for (const { fallback, name } of rows.filter((row) => !isUnset(row.fallback))) {
@@ -61,8 +49,7 @@ describe("the README's variables", () => {
     const unset = rows.filter((row) => isUnset(row.fallback)).map(({ name }) => name)
     expect(unset.toSorted()).toEqual(
       [
-        "LOG_FORMAT",
-        "METRICS_PORT",
+        "METRICS",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "OTEL_EXPORTER_OTLP_HEADERS",
         "OWNER_EMAIL",
@@ -73,10 +60,9 @@ describe("the README's variables", () => {
         "TRUSTED_PROXIES"
       ].toSorted()
     )
-    const { firstOwner, logFormat, observe, sealKeys, storage, trustedProxies } = settingsOf({})
+    const { firstOwner, observe, sealKeys, storage, trustedProxies } = settingsOf({})
     const options: ReadonlyArray<Option.Option<unknown>> = [
       firstOwner,
-      logFormat,
       observe.metrics,
       observe.otlp,
       sealKeys,
@@ -96,8 +82,6 @@ describe("the README's variables", () => {
       { TRUSTED_PROXIES: "10.0.0.0/8, ::1" },
       { REFRESH_GRACE: "0" },
       { ACCESS_LOG: "on" },
-      { LOG_FORMAT: "pretty" },
-      { LOG_FORMAT: "json" },
       { AUDIT: "off" },
       { AUDIT: "stdout" },
       { AUDIT: "./audit.jsonl" },
@@ -158,6 +142,14 @@ describe("the README", () => {
     60_000
   )
 })
+
+test("the help of `serve` names every variable", () =>
+  Effect.runPromise(
+    Effect.gen(function* () {
+      const { stdout } = yield* command(["serve", "--help"], { cwd: house })
+      for (const name of namesRead) expect(stdout).toContain(name)
+    })
+  ))
 
 describe("the README's table of commands", () => {
   test(

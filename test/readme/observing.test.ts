@@ -12,7 +12,7 @@ test("the README's look at a server that runs shows what it says", () =>
   inFolder((cwd) =>
     Effect.gen(function* () {
       const port = String(yield* freePort)
-      const server = yield* started(cwd, { METRICS_PORT: port, AUDIT: "./audit.jsonl" })
+      const server = yield* started(cwd, { METRICS: port, AUDIT: "./audit.jsonl" })
       yield* register(server.url)
       expect(blocks.map(({ language }) => language)).toEqual(["sh", "text", "sh", "text"])
       for (const [at, { language, text }] of blocks.entries()) {

@@ -341,7 +341,7 @@ describe("tessera serve", () => {
     inFolder((cwd) =>
       Effect.gen(function* () {
         const metricsPort = yield* freePort
-        const server = yield* started(cwd, { ACCESS_LOG: "on", METRICS_PORT: String(metricsPort) })
+        const server = yield* started(cwd, { ACCESS_LOG: "on", METRICS: String(metricsPort) })
         yield* notesWhatItTurnsAway(server.url, server.child, metricsPort)
       })
     ))
@@ -478,7 +478,7 @@ describe("on Node", () => {
           ...plainEnvironment,
           ACCESS_LOG: "on",
           DATABASE_URL: "memory:",
-          METRICS_PORT: String(metricsPort),
+          METRICS: String(metricsPort),
           PORT: String(port),
           SHUTDOWN_TIMEOUT: "100 millis"
         }

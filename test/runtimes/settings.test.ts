@@ -100,8 +100,6 @@ describe("settings", () => {
       WORKSPACE_ACCESS: "nobody",
       TRUSTED_PROXIES: "10.0.0.0/33",
       ACCESS_LOG: "1",
-      LOG_FORMAT: "xml",
-      REQUESTS_AT_ONCE: "0",
       REQUEST_TIMEOUT: "10",
       SHUTDOWN_TIMEOUT: "later",
       STORAGE_START_TIMEOUT: "patiently"

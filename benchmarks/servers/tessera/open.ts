@@ -13,7 +13,7 @@ import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import "../../../runtimes/serve/platformHashing.ts"
 import { serveWith } from "../../../core/serve.ts"
-import { shed } from "../../../runtimes/serve/limitConcurrency.ts"
+import { requestsAtOnce, shed } from "../../../runtimes/serve/limitConcurrency.ts"
 import { atHandOver } from "../../../runtimes/server/application.ts"
 import { auditLog } from "../../../runtimes/server/auditLog.ts"
 import { logging } from "../../../runtimes/server/logging.ts"
@@ -28,8 +28,6 @@ export interface Options {
   /** Whether audit events are written as the server binary writes them. */
   readonly audited: boolean
 }
-
-const requestsAtOnce = 1000
 
 /** Nobody is at a browser here. */
 const nobody = Layer.succeed(ResourceOwner, {

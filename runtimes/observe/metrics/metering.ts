@@ -89,7 +89,7 @@ export const metering = (
     expose: (listen) =>
       listen({
         ...at,
-        named: "METRICS_",
+        named: "METRICS",
         serve: exposing(meters),
         trustedProxies: noProxies,
         // Whoever reads asks again anyway: the time of a shutdown is the public's.
