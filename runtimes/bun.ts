@@ -2,10 +2,10 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import { Effect } from "effect"
 import type { Mount, Serve } from "../core/serve.ts"
-import { gatheringHandler } from "./fetch/handler.ts"
+import { batchingHandler } from "./fetch/handler.ts"
 import { answerOurs } from "./fetch/mount.ts"
 import type { Log } from "./serve/defect.ts"
-import type { OnTurnedAway } from "./serve/limitConcurrency.ts"
+import type { OnEarlyAnswer } from "./serve/limitConcurrency.ts"
 import { readBefore } from "./serve/request.ts"
 
 export { guard } from "./fetch.ts"
@@ -49,7 +49,7 @@ export interface ServerOptions extends MountOptions {
    * Told of each answer that `serve` was not asked for: a body that is too large or never came whole. Default: nobody
    * is.
    */
-  readonly onTurnedAway?: OnTurnedAway
+  readonly onEarlyAnswer?: OnEarlyAnswer
 }
 
 export interface BunServer {
@@ -67,7 +67,7 @@ export interface BunServer {
 export const server = (serve: Serve, options: ServerOptions = {}): BunServer => {
   const { log = Effect.runFork, peer = socketPeer, requestTimeout = 20_000 } = options
   // Hosts tell from AsyncLocalStorage who is signed in.
-  const handle = gatheringHandler(serve, AsyncLocalStorage.snapshot, log, options.onTurnedAway)
+  const handle = batchingHandler(serve, AsyncLocalStorage.snapshot, log, options.onEarlyAnswer)
   return {
     fetch: (request, server) => handle(request, () => peer(request, server.requestIP(request)?.address)),
     // The handler itself counts what it reads, and its answer to too much is OAuth's.

@@ -1,7 +1,7 @@
 import { Clock, Effect, Exit, Random } from "effect"
+import { detectBursts } from "../../core/limits/detectBursts.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { coalesce } from "../batching/coalesce.ts"
-import { watchArrivals } from "../batching/detectBursts.ts"
 import { type Connection, commitFailed, isBusy, notDone, rollback } from "./Connection.ts"
 import type { Write } from "./RecordTable.ts"
 import { endTurns } from "./reads.ts"
@@ -105,7 +105,7 @@ export const groupCommit = Effect.fnUntraced(function* (connection: Connection) 
     within: 5000,
     late: lockKept
   })
-  const comesAlone = watchArrivals()
+  const comesAlone = detectBursts(setImmediate)
 
   return (write: Write): Effect.Effect<number, StorageUnavailable> => {
     const answers = comesAlone() && !isLocked ? transact([write]) : "busy"

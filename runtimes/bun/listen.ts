@@ -4,7 +4,7 @@ import { peerOf } from "../serve/peer.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
 
 const start = (
-  { host, onTurnedAway, port, requestTimeout, serve, trustedProxies }: ListenOptions,
+  { host, onEarlyAnswer, port, requestTimeout, serve, trustedProxies }: ListenOptions,
   context: Context.Context<never>
 ) =>
   Bun.serve({
@@ -12,7 +12,7 @@ const start = (
     port,
     ...server(serve, {
       requestTimeout,
-      ...(onTurnedAway === undefined ? {} : { onTurnedAway }),
+      ...(onEarlyAnswer === undefined ? {} : { onEarlyAnswer }),
       log: Effect.runForkWith(context),
       peer: (request, socketPeer) => peerOf(socketPeer, request.headers.get("x-forwarded-for"), trustedProxies)
     })

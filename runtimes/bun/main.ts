@@ -1,5 +1,5 @@
-import { startAgainIfUntold } from "./memorySettings.ts"
+import { restartWithMemorySettings } from "./memorySettings.ts"
 
-startAgainIfUntold(process.argv.slice(2))
+restartWithMemorySettings(process.argv.slice(2))
 // After it, since whoever starts again would have loaded the program for nothing.
 await import("./program.ts")

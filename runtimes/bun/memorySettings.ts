@@ -48,7 +48,7 @@ const script = Bun.main.startsWith("/$bunfs/") ? [] : [...process.execArgv, Bun.
  * Bun reads its own settings once, when it starts. So a server that was started without them starts again with them, as
  * the same process: its number, its streams and who waits for it stay as they are.
  */
-export const startAgainIfUntold = (args: ReadonlyArray<string>): void => {
+export const restartWithMemorySettings = (args: ReadonlyArray<string>): void => {
   if (!serves(args) || process.execve === undefined) return
   const lacking = memorySettingsFor(process.env)
   if (Object.keys(lacking).length === 0) return

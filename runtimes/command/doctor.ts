@@ -5,7 +5,7 @@ import { Cause, Clock, Context, Effect, Layer, Option, Result, Schema } from "ef
 import { Command } from "effect/cli"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { basePath } from "../../core/workspace/Workspace.ts"
-import { isOpenToAnyone, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
+import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
 import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
@@ -199,9 +199,9 @@ export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
 
 /** Who gets how far without an owner. */
 export const examineStrangers = (settings: Settings): Finding =>
-  isOpenToAnyone(settings)
-    ? doubtful("strangers", openAccessWarning, openAccessAdvice)
-    : good("strangers", "whoever calls the API as the workspace was let in by an owner, or comes from this machine")
+  hasOpenAccess(settings)
+    ? doubtful("open access", openAccessWarning, openAccessAdvice)
+    : good("open access", "only clients of an owner, or on this machine, call the API as the workspace")
 
 const readMetadata = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ issuer: Schema.String })))
 
@@ -264,6 +264,6 @@ export const doctor = Command.make("doctor", { json }, (given) =>
   })
 ).pipe(
   Command.withDescription(
-    "Look at configuration, seal keys, storage, audit file, clock, address and strangers, and say what to do"
+    "Look at configuration, seal keys, storage, audit file, clock, address and open access, and say what to do"
   )
 )

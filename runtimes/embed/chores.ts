@@ -12,7 +12,7 @@ const letGo = (timer: unknown): void => {
 }
 
 /** The same time, for chores: waiting for them keeps no process alive. */
-const quietClock = (clock: Clock.Clock): Clock.Clock => ({
+const unrefClock = (clock: Clock.Clock): Clock.Clock => ({
   currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
   currentTimeMillis: clock.currentTimeMillis,
   currentTimeNanosUnsafe: () => clock.currentTimeNanosUnsafe(),
@@ -45,7 +45,7 @@ export const choresOf = ({ late, limits, parts }: ChoresOptions) => {
     always: (given: Clock.Clock | undefined) =>
       Effect.clockWith((clock) =>
         Effect.andThen(late.opened, housekeeping({ finishRemovals, limits, storage, usage })).pipe(
-          Effect.provideService(Clock.Clock, given ?? quietClock(clock))
+          Effect.provideService(Clock.Clock, given ?? unrefClock(clock))
         )
       ),
     once: Effect.andThen(sweepAll(storage), usage.flush).pipe(Effect.andThen(limits.share), Effect.asVoid),

@@ -2,9 +2,9 @@ import { Effect } from "effect"
 import { SharedAnswer } from "../../core/http/answer.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Serve } from "../../core/serve.ts"
-import { type Answered, attempt, gather, type InItsContext } from "../serve/batchRequests.ts"
+import { type Answered, attempt, batchRequests, type InItsContext } from "../serve/batchRequests.ts"
 import { answerThrown, harmless, insteadOf, type Log } from "../serve/defect.ts"
-import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
+import type { OnEarlyAnswer } from "../serve/limitConcurrency.ts"
 import { bodyLimit, targetOf, tooLarge, unreadable, webHeaders } from "../serve/request.ts"
 
 /** A request's peer is asked for seldom and costs something, so it is a question here, not an answer. */
@@ -42,9 +42,9 @@ type Answer = (request: WebRequest) => Response | Promise<Response>
 
 const isReading = ({ method }: { readonly method: string }): boolean => method === "GET" || method === "HEAD"
 
-const handlerOf = (answer: Answer, onTurnedAway?: OnTurnedAway): Handler => {
+const handlerOf = (answer: Answer, onEarlyAnswer?: OnEarlyAnswer): Handler => {
   const refuse = (request: Request, peer: PeerOf | undefined, refusal: HttpResponse): Response => {
-    onTurnedAway?.(new WebRequest(request, "", peer), refusal)
+    onEarlyAnswer?.(new WebRequest(request, "", peer), refusal)
     return toResponse(refusal)
   }
   const answerShort = (request: Request, peer: PeerOf | undefined) =>
@@ -101,13 +101,13 @@ export const handler = (serve: Serve, log: Log = Effect.runFork): Handler => {
  * The same for a process that answers many at once. Bun ends a connection whose next request comes before the answer to
  * a request that waits, so a plain GET, of which there is little to gain, does not.
  */
-export const gatheringHandler = (
+export const batchingHandler = (
   serve: Serve,
   contextOf: () => InItsContext,
   log: Log,
-  onTurnedAway?: OnTurnedAway
+  onEarlyAnswer?: OnEarlyAnswer
 ): Handler => {
-  const ask = gather(serve, contextOf)
+  const ask = batchRequests(serve, contextOf)
   const responding = respondingTo(log)
   const { fail, respond } = responding
   return handlerOf(
@@ -124,7 +124,7 @@ export const gatheringHandler = (
               } else resolve(respond(answered))
             })
           ),
-    harmless(onTurnedAway, log)
+    harmless(onEarlyAnswer, log)
   )
 }
 

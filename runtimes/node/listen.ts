@@ -9,7 +9,7 @@ export const listen: Listen = Effect.fnUntraced(function* (options) {
     Effect.callback<NodeServer, CannotListen>((resume) => {
       const made = server(options.serve, {
         requestTimeout: options.requestTimeout,
-        ...(options.onTurnedAway === undefined ? {} : { onTurnedAway: options.onTurnedAway }),
+        ...(options.onEarlyAnswer === undefined ? {} : { onEarlyAnswer: options.onEarlyAnswer }),
         together: true,
         log: Effect.runForkWith(context),
         peer: (request) =>

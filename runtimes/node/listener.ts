@@ -4,9 +4,9 @@ import { Effect } from "effect"
 import { SharedAnswer, secretJson } from "../../core/http/answer.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Serve } from "../../core/serve.ts"
-import { type Ask, atOnce, gather, type InItsContext } from "../serve/batchRequests.ts"
+import { type Ask, atOnce, batchRequests, type InItsContext } from "../serve/batchRequests.ts"
 import { answerThrown, harmless, insteadOf, type Log, pairsIn } from "../serve/defect.ts"
-import { type OnTurnedAway, turnedAway } from "../serve/limitConcurrency.ts"
+import { earlyAnswer, type OnEarlyAnswer } from "../serve/limitConcurrency.ts"
 import {
   bodyLimit,
   nodeHeaders,
@@ -41,7 +41,7 @@ export interface HandlerOptions {
    * Told of each answer that `serve` was not asked for: a body that is too large or never came whole, an address that is
    * none. Without this, nobody is.
    */
-  readonly onTurnedAway?: OnTurnedAway
+  readonly onEarlyAnswer?: OnEarlyAnswer
 }
 
 const noTarget: HttpResponse = secretJson(
@@ -229,7 +229,7 @@ export const handler = (serve: Serve, options: HandlerOptions = {}): Handler => 
 
 const listenerOf = (ask: Ask, options: HandlerOptions): Handler => {
   const { log = Effect.runFork, peer = socketPeer } = options
-  const onTurnedAway = harmless(options.onTurnedAway, log)
+  const onEarlyAnswer = harmless(options.onEarlyAnswer, log)
   return (request, response) => {
     const respond = (answer: HttpResponse) => {
       const keepAlive = options.keepAlive?.() ?? true
@@ -242,12 +242,12 @@ const listenerOf = (ask: Ask, options: HandlerOptions): Handler => {
     }
     const fail = (defect: unknown) => respond(answerThrown(defect, log))
     const refuse = (target: Target, answer: HttpResponse) => {
-      onTurnedAway?.(new NodeRequest(request, target, "", peer), answer)
+      onEarlyAnswer?.(new NodeRequest(request, target, "", peer), answer)
       respond(answer)
     }
     const url = options.url?.(request) ?? request.url ?? ""
     const target = readTarget(url)
-    if (target === undefined) return refuse(unreadTarget(url), turnedAway(noTarget))
+    if (target === undefined) return refuse(unreadTarget(url), earlyAnswer(noTarget))
     const answer = (body: string) => {
       ask(new NodeRequest(request, target, body, peer), (answered) => {
         if (answered instanceof Promise) void answered.then(respond, fail)
@@ -290,7 +290,7 @@ const nothingKept: InItsContext = (work) => work()
 /** A server of one's own, with the limits that a server on a network needs. Not listening yet. */
 export const server = (serve: Serve, options: ServerOptions): NodeServer => {
   let closing = false
-  const ask = options.together === true ? gather(serve, () => nothingKept) : atOnce(serve)
+  const ask = options.together === true ? batchRequests(serve, () => nothingKept) : atOnce(serve)
   const listener = listenerOf(ask, { ...options, keepAlive: () => !closing })
   const server = createServer(
     {

@@ -1,5 +1,5 @@
-import { watchArrivals } from "../../adapters/batching/detectBursts.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { detectBursts } from "../../core/limits/detectBursts.ts"
 import type { Serve } from "../../core/serve.ts"
 
 export type Answered = HttpResponse | Promise<HttpResponse>
@@ -36,8 +36,8 @@ export const atOnce =
  * kernel's code and the runtime's, and has forgotten ours by the next: one after the other they take half the time. As
  * long as they come one by one, nobody waits for the end of a turn; the first of a crowd does not either.
  */
-export const gather = (serve: Serve, contextOf: () => InItsContext): Ask => {
-  const comesAlone = watchArrivals()
+export const batchRequests = (serve: Serve, contextOf: () => InItsContext): Ask => {
+  const comesAlone = detectBursts(setImmediate)
   let waiting: Array<Waiting> = []
   const endTurn = () => {
     const asked = waiting

@@ -2,7 +2,7 @@ import { Cause, Effect } from "effect"
 import { noSniffing, withRequestId } from "../../core/http/answer.ts"
 import { broken } from "../../core/http/faults.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { type OnTurnedAway, turnedAway } from "./limitConcurrency.ts"
+import { earlyAnswer, type OnEarlyAnswer } from "./limitConcurrency.ts"
 
 /** What the system calls its failure: `EACCES`, `ENOENT`. Its errors carry that beside what the language knows of them. */
 export const systemCode = (thrown: unknown): string | undefined =>
@@ -43,19 +43,19 @@ export const insteadOf = (unsent: unknown, defect: unknown, log: Log): HttpRespo
 
 /** Where a host's own `Serve` throws or rejects, there is no answer, and so no id yet. */
 export const answerThrown = (defect: unknown, log: Log): HttpResponse => {
-  const answer = turnedAway(wholeBroken)
+  const answer = earlyAnswer(wholeBroken)
   logDefect(log, answer, defect)
   return answer
 }
 
 /** A host's own code may throw here, too, or reject: the answer is what it is none the less, and no process ends by it. */
-export const harmless = (onTurnedAway: OnTurnedAway | undefined, log: Log): OnTurnedAway | undefined =>
-  onTurnedAway &&
+export const harmless = (onEarlyAnswer: OnEarlyAnswer | undefined, log: Log): OnEarlyAnswer | undefined =>
+  onEarlyAnswer &&
   ((request, answer) => {
     const fail = (defect: unknown) => logDefect(log, answer, defect)
     try {
       // An `async` function is one, too, to the type.
-      const told: unknown = onTurnedAway(request, answer)
+      const told: unknown = onEarlyAnswer(request, answer)
       if (told instanceof Promise) told.catch(fail)
     } catch (defect) {
       fail(defect)

@@ -6,7 +6,7 @@ import { Overloaded } from "../../core/rules/Refusal.ts"
 import type { Serve } from "../../core/serve.ts"
 
 /** Is told what was answered without `serve`, and to whom: a request without its body, and perhaps without a real path. */
-export type OnTurnedAway = (request: HttpRequest, answer: HttpResponse) => void
+export type OnEarlyAnswer = (request: HttpRequest, answer: HttpResponse) => void
 
 const requestIdLength = 8
 
@@ -14,7 +14,7 @@ const requestIdLength = 8
  * What every answer carries, for one that a runtime gives before the core has seen the request. It says the same to
  * everybody at every path, so a script of any origin may read that it has to come back later, or with less.
  */
-export const turnedAway = (answer: HttpResponse): HttpResponse => ({
+export const earlyAnswer = (answer: HttpResponse): HttpResponse => ({
   ...answer,
   headers: [
     ...answer.headers,
@@ -29,10 +29,10 @@ const overloaded: HttpResponse = oauthError(new Overloaded())
 export const requestsAtOnce = 1000
 
 /** Turns away what is more than so many requests at once: a queue without an end helps nobody who stands in it. */
-export const shed = (serve: Serve, most: number): Serve => {
+export const limitConcurrency = (serve: Serve, most: number): Serve => {
   let underWay = 0
   return (request) => {
-    if (underWay >= most) return turnedAway(overloaded)
+    if (underWay >= most) return earlyAnswer(overloaded)
     const answer = serve(request)
     if (!(answer instanceof Promise)) return answer
     underWay++

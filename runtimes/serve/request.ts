@@ -1,6 +1,6 @@
 import { secretJson } from "../../core/http/answer.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { turnedAway } from "./limitConcurrency.ts"
+import { earlyAnswer } from "./limitConcurrency.ts"
 
 type Headers = HttpRequest["headers"]
 
@@ -99,9 +99,9 @@ const cutOff: HttpResponse = secretJson(
   ]
 )
 
-export const tooLarge = (): HttpResponse => turnedAway(tooMuch)
+export const tooLarge = (): HttpResponse => earlyAnswer(tooMuch)
 
-export const unreadable = (): HttpResponse => turnedAway(cutOff)
+export const unreadable = (): HttpResponse => earlyAnswer(cutOff)
 
 /** A fault of the host's own, told so that it is found at the first try and not in production. */
 export const readBefore: HttpResponse = secretJson(500, {

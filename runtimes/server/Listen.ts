@@ -2,7 +2,7 @@ import { isIP } from "node:net"
 import { type Effect, Schema, type Scope } from "effect"
 import type { Serve } from "../../core/serve.ts"
 import { systemCode } from "../serve/defect.ts"
-import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
+import type { OnEarlyAnswer } from "../serve/limitConcurrency.ts"
 import type { TrustedProxies } from "../serve/peer.ts"
 
 /** RFC 3986 §3.2.2: an IPv6 address in brackets, or its colons would begin a port. */
@@ -14,7 +14,7 @@ export interface ListenOptions {
   /** The variable that chose host and port. Default: `HOST` and `PORT`, one each. */
   readonly named?: string
   readonly serve: Serve
-  readonly onTurnedAway?: OnTurnedAway
+  readonly onEarlyAnswer?: OnEarlyAnswer
   readonly trustedProxies: TrustedProxies
   /** Milliseconds until a request has to be there as a whole. */
   readonly requestTimeout: number

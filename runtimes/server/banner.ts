@@ -5,14 +5,13 @@ import type { SealKeys } from "./SealKeyFile.ts"
 import type { Settings } from "./Settings.ts"
 import { describeDatabase } from "./StorageSettings.ts"
 
-/** Whether anybody who reaches this server may call the API as the workspace: whoever registers for it can. */
-export const isOpenToAnyone = ({ policy, registration, workspace }: Settings): boolean =>
+/** Whether a client of the public network may register and then call the API as the workspace. */
+export const hasOpenAccess = ({ policy, registration, workspace }: Settings): boolean =>
   registration._tag === "Open" &&
   policy.workspaceAccess === "registered" &&
   !isLoopbackHost(new URL(workspace.issuer).hostname)
 
-export const openAccessWarning =
-  "anybody may register an application that calls the API as the workspace, without a person"
+export const openAccessWarning = "every application that registers may call the API as the workspace, without a person"
 export const openAccessAdvice =
   "Set WORKSPACE_ACCESS=owner, so that only applications made by an owner may; or REGISTRATION to token or closed."
 

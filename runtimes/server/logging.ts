@@ -1,7 +1,7 @@
 import { Cause, Layer, Logger, References } from "effect"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Serve } from "../../core/serve.ts"
-import type { OnTurnedAway } from "../serve/limitConcurrency.ts"
+import type { OnEarlyAnswer } from "../serve/limitConcurrency.ts"
 
 const isFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Error)
@@ -72,7 +72,7 @@ interface Access {
 interface AccessLog {
   readonly serve: Serve
   /** Notes what was answered without `serve`. */
-  readonly onTurnedAway: OnTurnedAway
+  readonly onEarlyAnswer: OnEarlyAnswer
 }
 
 export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResponse) => void): AccessLog => {
@@ -98,6 +98,6 @@ export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResp
       const answer = serve(request)
       return answer instanceof Promise ? answer.then(note) : note(answer)
     },
-    onTurnedAway: (request, answer) => void begin(request)(answer)
+    onEarlyAnswer: (request, answer) => void begin(request)(answer)
   }
 }

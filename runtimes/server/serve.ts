@@ -10,10 +10,10 @@ import { Tessera } from "../../core/Tessera.ts"
 import type { OnHangUp } from "../observe/audit.ts"
 import type { Tracing } from "../observe/otlp/tracing.ts"
 import { routeOf } from "../observe/routePattern.ts"
-import { requestsAtOnce, shed } from "../serve/limitConcurrency.ts"
+import { limitConcurrency, requestsAtOnce } from "../serve/limitConcurrency.ts"
 import { application, type Onlookers } from "./application.ts"
 import { auditOf } from "./auditLog.ts"
-import { banner, isOpenToAnyone, openAccessAdvice, openAccessWarning } from "./banner.ts"
+import { banner, hasOpenAccess, openAccessAdvice, openAccessWarning } from "./banner.ts"
 import { firstAccount } from "./firstAccount.ts"
 import { housekeeping } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
@@ -82,7 +82,7 @@ const running = Effect.fnUntraced(function* (
   const traced = tracing?.serve(runtime, services, find, serveWith(runtime))
   const serving = traced?.serve ?? serveWith(runtime)
   const metered = metering?.serve(find, serving, requestsAtOnce)
-  const answering = metered?.serve ?? shed(serving, requestsAtOnce)
+  const answering = metered?.serve ?? limitConcurrency(serving, requestsAtOnce)
   const noted = settings.accessLog
     ? accessLog(answering, (access, answer) => {
         const span = traced?.spanOf(answer)
@@ -90,16 +90,16 @@ const running = Effect.fnUntraced(function* (
         runtime.runFork(span === undefined ? line : Effect.withParentSpan(line, span))
       })
     : undefined
-  if (isOpenToAnyone(settings)) yield* Effect.logWarning(`${openAccessWarning}. ${openAccessAdvice}`)
+  if (hasOpenAccess(settings)) yield* Effect.logWarning(`${openAccessWarning}. ${openAccessAdvice}`)
   // Before the public's listener, so that it ends after it: a shutdown can be watched, and begins where requests come in.
   if (metering !== undefined) yield* metering.expose(listen)
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,
     serve: noted?.serve ?? answering,
-    onTurnedAway: (request, answer) => {
-      metered?.onTurnedAway(request, answer)
-      noted?.onTurnedAway(request, answer)
+    onEarlyAnswer: (request, answer) => {
+      metered?.onEarlyAnswer(request, answer)
+      noted?.onEarlyAnswer(request, answer)
     },
     trustedProxies: settings.trustedProxies,
     requestTimeout: settings.requestTimeout,

@@ -4,7 +4,7 @@ import type { HttpResponse } from "../../core/http/Http.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { makeDice, seedOfRun } from "../../core/testing/Dice.ts"
 import * as ofFetch from "../../runtimes/fetch.ts"
-import { shed } from "../../runtimes/serve/limitConcurrency.ts"
+import { limitConcurrency } from "../../runtimes/serve/limitConcurrency.ts"
 import { bodyLimit } from "../../runtimes/serve/request.ts"
 import { header } from "../given/flow.ts"
 import { inWorld, requestOf, type World } from "../given/World.ts"
@@ -103,7 +103,7 @@ const withoutTheCore = Effect.fnUntraced(function* ({ judge }: Stage, operation:
   const unheard = () => {
     throw new Error("the core was asked")
   }
-  const overloaded = shed(unheard, 0)(requestOf(operation.method, path, {}))
+  const overloaded = limitConcurrency(unheard, 0)(requestOf(operation.method, path, {}))
   const complaints = [...judge.complaints(operation, yield* Effect.promise(async () => overloaded))]
   if (bodyOf(operation) === undefined) return complaints
   const large = new Request(`https://auth.example.com${path}`, {

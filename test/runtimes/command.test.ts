@@ -278,7 +278,7 @@ describe("the doctor", () => {
       Effect.gen(function* () {
         const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env: yield* ownAddress })
         const findings = readAll(stdout)
-        const looked = ["configuration", "seal keys", "storage", "clock", "address", "strangers"]
+        const looked = ["configuration", "seal keys", "storage", "clock", "address", "open access"]
         expect(findings.map(({ what }) => what)).toEqual(looked)
         expect(findings.map(({ state }) => state)).toEqual(looked.map(() => "good"))
         expect(status).toBe(0)
@@ -293,7 +293,7 @@ describe("the doctor", () => {
         const strangers = (more: Readonly<Record<string, string>>) =>
           Effect.map(command(["doctor", "--json"], { cwd, env: { ...env, ...more } }), ({ status, stdout }) => ({
             status,
-            found: readAll(stdout).filter(({ what }) => what === "strangers")
+            found: readAll(stdout).filter(({ what }) => what === "open access")
           }))
         expect(yield* strangers({})).toMatchObject({
           status: 0,
@@ -368,7 +368,7 @@ describe("the doctor", () => {
           "storage: doubtful",
           "clock: good",
           "address: good",
-          "strangers: good"
+          "open access: good"
         ])
         expect(found[2]).toMatchObject({
           says: expect.stringContaining("has schema 1"),
@@ -392,7 +392,7 @@ describe("the doctor", () => {
           "storage: bad",
           "clock: good",
           "address: good",
-          "strangers: good"
+          "open access: good"
         ])
         expect(found[1]?.says).toMatch(/^\.\/no-folder\/tessera\.db\.keys can't be looked at: ENOTDIR/)
         expect(found[2]?.says).toMatch(/^\.\/no-folder\/tessera\.db can't be looked at: ENOTDIR/)

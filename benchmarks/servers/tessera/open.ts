@@ -13,7 +13,7 @@ import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import "../../../runtimes/serve/platformHashing.ts"
 import { serveWith } from "../../../core/serve.ts"
-import { requestsAtOnce, shed } from "../../../runtimes/serve/limitConcurrency.ts"
+import { limitConcurrency, requestsAtOnce } from "../../../runtimes/serve/limitConcurrency.ts"
 import { atHandOver } from "../../../runtimes/server/application.ts"
 import { auditLog } from "../../../runtimes/server/auditLog.ts"
 import { logging } from "../../../runtimes/server/logging.ts"
@@ -68,5 +68,5 @@ export const open = async (options: Options) => {
     Tessera.layer({ policy: standardPolicy, atHand }).pipe(Layer.provide(ports), Layer.provideMerge(logging("json")))
   )
   const { parts } = await runtime.runPromise(Effect.map(Tessera, (tessera) => tessera))
-  return { serve: shed(serveWith(runtime), requestsAtOnce), parts, workspaces }
+  return { serve: limitConcurrency(serveWith(runtime), requestsAtOnce), parts, workspaces }
 }

@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from "../../../core/http/Http.ts"
 import type { Route } from "../../../core/http/Route.ts"
 import type { Serve } from "../../../core/serve.ts"
-import { type OnTurnedAway, shed } from "../../serve/limitConcurrency.ts"
+import { limitConcurrency, type OnEarlyAnswer } from "../../serve/limitConcurrency.ts"
 import { methodOf, patternOf, type RouteOf } from "../routePattern.ts"
 import type { Count, Meters, Spread } from "./Meters.ts"
 
@@ -37,10 +37,10 @@ const bearerMeters = (meters: Meters) => {
 export interface MeteredServe {
   readonly serve: Serve
   /** Counts what was answered without `serve`. */
-  readonly onTurnedAway: OnTurnedAway
+  readonly onEarlyAnswer: OnEarlyAnswer
 }
 
-/** `serve` as `shed` limits it, with every request counted and timed. */
+/** `serve` as `limitConcurrency` limits it, with every request counted and timed. */
 export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, most: number): MeteredServe => {
   const endpoints = new Map<Route | undefined, Endpoint>()
   const byPattern = new Map<string, Endpoint>()
@@ -108,7 +108,7 @@ export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, mos
   }
 
   let reached = false
-  const limited = shed((request) => {
+  const limited = limitConcurrency((request) => {
     reached = true
     return serve(request)
   }, most)
@@ -127,6 +127,6 @@ export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, mos
       })
     },
     // Never whole, it took no time that would say anything of the others, and no token was looked at.
-    onTurnedAway: (request, answer) => void count(request, endpointFor(request), answer)
+    onEarlyAnswer: (request, answer) => void count(request, endpointFor(request), answer)
   }
 }

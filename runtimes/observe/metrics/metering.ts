@@ -67,7 +67,7 @@ export const processMeters = (meters: Meters, version: string): Effect.Effect<vo
 /** A server's meters: what they are put around, and where they are read. */
 export interface Metering {
   readonly onlookers: (below: Onlookers) => Onlookers
-  /** As `shed`, counted. */
+  /** As `limitConcurrency`, counted. */
   readonly serve: (routeOf: RouteOf, serve: Serve, most: number) => MeteredServe
   /** Never on the public's port. */
   readonly expose: (listen: Listen) => Effect.Effect<unknown, CannotListen, Scope.Scope>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { gather } from "../../runtimes/serve/batchRequests.ts"
+import { batchRequests } from "../../runtimes/serve/batchRequests.ts"
 
 const requestTo = (path: string): HttpRequest => ({
   method: "GET",
@@ -18,7 +18,7 @@ const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** What happens, in its order. */
 const gathering = (serve: (request: HttpRequest) => HttpResponse | Promise<HttpResponse>) => {
   const seen: Array<string> = []
-  const ask = gather(
+  const ask = batchRequests(
     (request) => {
       seen.push(`asked ${request.path}`)
       return serve(request)

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { LatelyUsed } from "../../core/cache/LruMap.ts"
-import { toTheEnd } from "../../core/limits/SharedLimiter.ts"
+import { moveToEnd } from "../../core/limits/SharedLimiter.ts"
 
 const tableOf = (...names: ReadonlyArray<string>) => {
   const table = new LatelyUsed<string, { readonly name: string }>(10)
@@ -13,14 +13,14 @@ test("what could not be written comes last the next time", () => {
   const table = tableOf("a", "b", "c")
   const a = table.get("a")
   if (a === undefined) throw new Error("no entry")
-  toTheEnd(table, "a", a)
+  moveToEnd(table, "a", a)
   expect(order(table)).toEqual(["b", "c", "a"])
 })
 
 test("what was replaced or dropped meanwhile does not come back", () => {
   const table = tableOf("a", "b", "c")
-  toTheEnd(table, "a", { name: "of old" })
-  toTheEnd(table, "gone", { name: "gone" })
+  moveToEnd(table, "a", { name: "of old" })
+  moveToEnd(table, "gone", { name: "gone" })
   expect(order(table)).toEqual(["a", "b", "c"])
   expect(table.get("a")).toEqual({ name: "a" })
 })

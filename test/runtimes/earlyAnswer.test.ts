@@ -16,14 +16,14 @@ const ways = [
   ["later", async () => fail()]
 ] as const
 
-const failingBy = (onTurnedAway: () => void) => {
+const failingBy = (onEarlyAnswer: () => void) => {
   const said: Array<string> = []
   const logger = Logger.make(({ cause }) => void said.push(String(cause)))
   return {
     said,
     options: {
       log: (entry: Effect.Effect<void>) => void Effect.runFork(Effect.provide(entry, Logger.layer([logger]))),
-      onTurnedAway
+      onEarlyAnswer
     }
   }
 }

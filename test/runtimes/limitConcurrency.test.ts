@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { shed } from "../../runtimes/serve/limitConcurrency.ts"
+import { limitConcurrency } from "../../runtimes/serve/limitConcurrency.ts"
 
 const request: HttpRequest = { method: "GET", path: "/", query: "", headers: new Headers(), body: "" }
 const fine: HttpResponse = { status: 200, headers: [], body: "" }
@@ -8,7 +8,7 @@ const fine: HttpResponse = { status: 200, headers: [], body: "" }
 describe("under overload", () => {
   test("what is too much is turned away at once, and told when to come back", async () => {
     const held: Array<() => void> = []
-    const serve = shed(() => new Promise((resolve) => held.push(() => resolve(fine))), 2)
+    const serve = limitConcurrency(() => new Promise((resolve) => held.push(() => resolve(fine))), 2)
     const under = [serve(request), serve(request)]
     const turned = serve(request)
     expect(turned).not.toBeInstanceOf(Promise)
@@ -29,12 +29,12 @@ describe("under overload", () => {
   })
 
   test("what is answered at once never counts", async () => {
-    const serve = shed(() => fine, 1)
+    const serve = limitConcurrency(() => fine, 1)
     for (let i = 0; i < 10; i++) expect((await serve(request)).status).toBe(200)
   })
 
   test("what a host's own server rejects makes room again", async () => {
-    const serve = shed(() => Promise.reject(new Error("the host's own trouble")), 1)
+    const serve = limitConcurrency(() => Promise.reject(new Error("the host's own trouble")), 1)
     for (let i = 0; i < 3; i++) await expect(Promise.resolve(serve(request))).rejects.toThrow("the host's own trouble")
   })
 })
