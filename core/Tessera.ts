@@ -31,6 +31,8 @@ import {
 import type { ClientAuth } from "./oauth/clients/ClientAuth.ts"
 import { clientAuths } from "./oauth/clients/table.ts"
 import { endpoints } from "./oauth/endpoints/table.ts"
+import type { GrantType } from "./oauth/grants/GrantType.ts"
+import { grantTypes } from "./oauth/grants/table.ts"
 import { faultOfNeeds, guard, type Needs } from "./oauth/presented/guard.ts"
 import { type Presentation, tokenTypeOf } from "./oauth/presented/Presentation.ts"
 import { presentations } from "./oauth/presented/table.ts"
@@ -79,6 +81,8 @@ export interface TesseraOptions {
   readonly clientAuths?: ReadonlyArray<ClientAuth>
   /** How tokens and keys are shown: the whole list, in order. Without it, that of `core/oauth/presented/table.ts`. */
   readonly presentations?: ReadonlyArray<Presentation>
+  /** Every grant type of the token endpoint. Without it, the protocol's own: `[...grantTypes, mine]` adds one. */
+  readonly grants?: ReadonlyArray<GrantType>
 }
 
 /** A guarded call: who it is, or the answer that sends them for a token. */
@@ -136,6 +140,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const given = options.endpoints ?? endpoints
   Result.getOrThrow(rowsByName("endpoints", given, endpointName))
   const described: Omit<Parts, "endpoints"> = {
+    grantTypes: Result.getOrThrow(rowsByName("grants", options.grants ?? grantTypes, ({ name }) => name)),
     policy,
     storage,
     entropy,

@@ -79,18 +79,29 @@ export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
 // The decisions: functions, for whoever proves a policy of their own
 
 export { type AuthenticatedClient, authenticate } from "./client/authenticate.ts"
-export { Client, type GrantType } from "./client/Client.ts"
+export { Client } from "./client/Client.ts"
 export { makeKey, readKey } from "./grant/apiKey.ts"
+export { Binding } from "./grant/Binding.ts"
 export { type Approved, begin } from "./grant/begin.ts"
 export { checkAccess, checkKey, checkRefresh } from "./grant/check.ts"
-export type { Decision } from "./grant/Decision.ts"
+export { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "./grant/Decision.ts"
 export { type Active, Grant, type Key, type Pending, type Revoked, type Standing, Subject } from "./grant/Grant.ts"
-export type { Fresh, Tokens } from "./grant/issue.ts"
+export {
+  accessToken,
+  activeFrom,
+  lineBinding,
+  noAccessTokensYet,
+  type Tokens,
+  tokensOf
+} from "./grant/issue.ts"
 export type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "./grant/Principal.ts"
 export { revoked, revokeGrant, revokeToken } from "./grant/revoke.ts"
-export { type Redeem, redeem } from "./oauth/grants/authorizationCode.ts"
-export { type ClientCredentials, clientCredentials } from "./oauth/grants/clientCredentials.ts"
-export { type Refresh, refresh } from "./oauth/grants/refreshToken.ts"
+export type { Fresh, Step } from "./grant/Step.ts"
+export { authorizationCode } from "./oauth/grants/authorizationCode.ts"
+export { clientCredentials } from "./oauth/grants/clientCredentials.ts"
+export { type GrantType, grantType } from "./oauth/grants/GrantType.ts"
+export { refreshToken } from "./oauth/grants/refreshToken.ts"
+export { grantTypes } from "./oauth/grants/table.ts"
 
 // Keys and tokens
 
@@ -122,7 +133,7 @@ export { Instant, later } from "./rules/Instant.ts"
 export { CodeChallenge, CodeVerifier, provesPossession, readChallenge, readVerifier } from "./rules/Pkce.ts"
 export { Policy, standardPolicy } from "./rules/Policy.ts"
 export { checkRedirectUri, matchRedirectUri, RedirectTarget, RedirectUri } from "./rules/RedirectUri.ts"
-export type { Refusal } from "./rules/Refusal.ts"
+export { InvalidGrant, InvalidScope, InvalidTarget, type Refusal, UnauthorizedClient } from "./rules/Refusal.ts"
 export { Resource, readResource } from "./rules/Resource.ts"
 export {
   allScopes,

@@ -6,10 +6,6 @@ import { RedirectUri } from "../rules/RedirectUri.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 
-export const grantTypes = ["authorization_code", "refresh_token", "client_credentials"] as const
-export const GrantType = Schema.Literals(grantTypes)
-export type GrantType = typeof GrantType.Type
-
 /** What a client tells about itself to people. Nothing is decided by it, and all of it is somebody's claim. */
 export const About = Schema.Struct({
   client_name: Schema.optionalKey(Schema.String),
@@ -50,7 +46,8 @@ export const Client = Schema.Struct({
   /** Opens the client's own registration (RFC 7592). */
   registration: Digest,
   redirectUris: Schema.Array(RedirectUri),
-  grantTypes: Schema.Array(GrantType),
+  /** By their names. A server may know fewer than it did when the client registered. */
+  grantTypes: Schema.Array(Schema.String),
   /** The most that it may be granted. */
   scope: Scopes,
   /** The id of its workspace grant, drawn at registration so that two first requests meet on one record. */
@@ -74,7 +71,7 @@ export const authMethodOf = ({ credential }: Client): string => credential.metho
 export const isKnown = (client: Client, now: Instant): boolean =>
   client.expiresAt === null || !hasPassed(client.expiresAt, now)
 
-export const mayUse = (client: Client, grantType: GrantType): boolean => client.grantTypes.includes(grantType)
+export const mayUse = (client: Client, grantType: string): boolean => client.grantTypes.includes(grantType)
 
 /** Whether a client of this maker may act for the workspace itself, if it registered for it. */
 export const mayActForWorkspace = (madeBy: ClientMaker, { workspaceAccess }: Policy): boolean =>
@@ -92,8 +89,8 @@ export const ClientInformation = Schema.Struct({
   client_id_issued_at: Schema.Int.annotate({ description: "In seconds since 1970." }),
   ...About.fields,
   redirect_uris: Schema.Array(Schema.String),
-  grant_types: Schema.Array(GrantType),
-  response_types: Schema.Array(Schema.Literal("code")),
+  grant_types: Schema.Array(Schema.String),
+  response_types: Schema.Array(Schema.String),
   token_endpoint_auth_method: Schema.String,
   scope: Schema.String.annotate({ description: "The most that it may be granted." })
 })

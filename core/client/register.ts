@@ -13,28 +13,48 @@ import {
   type Client,
   type ClientInformation,
   type ClientMaker,
-  type GrantType,
-  grantTypes,
   mayActForWorkspace,
   mayUse
 } from "./Client.ts"
 import { secretDigest } from "./ClientSecret.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
 
+/** What registration knows of a grant type. */
+export interface RegistrableGrantType {
+  /** The `grant_type` of the token endpoint. */
+  readonly name: string
+  readonly registers: {
+    /** RFC 7591 §2: what a client registers for that names none. */
+    readonly byDefault?: true
+    /** It comes with another that brings it, and is nothing by itself. */
+    readonly onlyBrought?: true
+    /** Names of what the client may use with it, asked for or not. */
+    readonly brings?: ReadonlyArray<string>
+    /** `owner`: it acts for the workspace, so the policy may ask that an owner answers for the client. */
+    readonly needs: ReadonlyArray<"secret" | "redirect" | "owner">
+    /** RFC 7591 §2.1: what it is asked for by at the authorization endpoint. */
+    readonly responseType?: string
+  }
+}
+
 /** What of a server's tables decides what a client can register. */
 export interface Tables {
   readonly clientAuths: ReadonlyMap<string, ClientAuth>
+  readonly grantTypes: ReadonlyMap<string, RegistrableGrantType>
 }
 
 /** RFC 7591 §2: the method of a client that names none. */
 const usualMethod = "client_secret_basic"
+
+const needs = ({ registers }: RegistrableGrantType, what: "secret" | "redirect" | "owner"): boolean =>
+  registers.needs.includes(what)
 
 /** What a registration comes to, before it has an id. */
 interface Terms {
   readonly about: About
   readonly method: ClientAuth
   readonly redirectUris: ReadonlyArray<RedirectUri>
-  readonly grantTypes: ReadonlyArray<GrantType>
+  readonly grantTypes: ReadonlyArray<string>
   readonly scope: Scopes
 }
 
@@ -70,21 +90,18 @@ const metadataFault = (message: string) => Result.fail(new InvalidClientMetadata
 
 /** RFC 7591 §2: grant types that the server lacks are left out beside ones that it has. */
 const readGrantTypes = (
-  asked: ReadonlyArray<string>,
-  available: ReadonlyArray<GrantType>
-): Result.Result<ReadonlyArray<GrantType>, InvalidClientMetadata> => {
-  const known = available.filter((type) => asked.includes(type))
-  if (known.includes("authorization_code")) {
-    // Whoever has the code flow may stay signed in, and is told so.
-    return Result.succeed(grantTypes.filter((type) => type === "refresh_token" || known.includes(type)))
+  asked: ReadonlyArray<string> | undefined,
+  grantTypes: ReadonlyArray<RegistrableGrantType>,
+  isAvailable: (row: RegistrableGrantType) => boolean
+): Result.Result<ReadonlyArray<RegistrableGrantType>, InvalidClientMetadata> => {
+  const alone = grantTypes.filter((row) => row.registers.onlyBrought !== true && isAvailable(row))
+  const taken = alone.filter((row) => (asked === undefined ? row.registers.byDefault : asked.includes(row.name)))
+  if (taken.length === 0) {
+    return metadataFault(`The grant_types have to name one of these: ${alone.map(({ name }) => name).join(", ")}.`)
   }
-  if (known.includes("client_credentials")) return Result.succeed(["client_credentials"])
-  // Refreshing comes with the code flow, and is nothing by itself.
-  const alone = available.filter((type) => type !== "refresh_token")
-  return metadataFault(`The grant_types have to name one of these: ${alone.join(", ")}.`)
+  const brought = new Set(taken.flatMap(({ registers: { brings = [] } }) => brings))
+  return Result.succeed(grantTypes.filter((row) => taken.includes(row) || brought.has(row.name)))
 }
-
-const withoutWorkspaceAccess: ReadonlyArray<GrantType> = grantTypes.filter((type) => type !== "client_credentials")
 
 const aboutMembers = Object.keys(About.fields)
 
@@ -109,34 +126,40 @@ const readScope = (
     : Result.succeed(Result.getOrElse(grantScopes(scopes, all, asked), () => all))
 }
 
+const responseTypesOf = (grantTypes: ReadonlyArray<RegistrableGrantType>): ReadonlyArray<string> =>
+  grantTypes.flatMap(({ registers: { responseType } }) => (responseType === undefined ? [] : [responseType]))
+
 const readTerms = (
   request: RegistrationRequest,
   policy: Policy,
-  available: ReadonlyArray<GrantType>,
+  isAvailable: (row: RegistrableGrantType) => boolean,
   madeBy: ClientMaker,
-  { clientAuths }: Tables
+  { clientAuths, grantTypes }: Tables
 ): Result.Result<Terms, RegistrationFault> =>
   Result.gen(function* () {
-    const types = yield* readGrantTypes(request.grant_types ?? ["authorization_code"], available)
-    const hasCode = types.includes("authorization_code")
+    const types = yield* readGrantTypes(request.grant_types, [...grantTypes.values()], isAvailable)
     const method = clientAuths.get(request.token_endpoint_auth_method ?? usualMethod)
     if (method === undefined) {
       const names = [...clientAuths.keys()].join(", ")
       return yield* metadataFault(`The token_endpoint_auth_method has to be one of these: ${names}.`)
     }
-    if (types.includes("client_credentials") && !method.proves) {
-      return yield* metadataFault("The grant type client_credentials takes a client with a secret.")
+    const secretive = types.find((row) => needs(row, "secret"))
+    if (secretive !== undefined && !method.proves) {
+      return yield* metadataFault(`The grant type ${secretive.name} takes a client with a secret.`)
     }
-    if (hasCode && request.response_types !== undefined && request.response_types.length > 0) {
-      if (!request.response_types.includes("code"))
-        return yield* metadataFault("The server has the response type code only.")
+    const responses = responseTypesOf(types)
+    const { response_types: asked = [] } = request
+    if (responses.length > 0 && asked.length > 0 && !asked.some((type) => responses.includes(type))) {
+      return yield* metadataFault(`The server has the response type ${responses.join(", ")} only.`)
     }
     const redirectUris = yield* readRedirectUris(request.redirect_uris ?? [])
-    if (hasCode && redirectUris.length === 0) {
-      return yield* Result.fail(new InvalidRedirectUri({ message: "A client with the code flow needs redirect_uris." }))
+    const redirected = types.find((row) => needs(row, "redirect"))
+    if (redirected !== undefined && redirectUris.length === 0) {
+      const message = `The grant type ${redirected.name} takes a client with redirect_uris.`
+      return yield* Result.fail(new InvalidRedirectUri({ message }))
     }
     const scope = yield* readScope(request.scope, policy, madeBy)
-    return { about: aboutOf(request), method, redirectUris, grantTypes: types, scope }
+    return { about: aboutOf(request), method, redirectUris, grantTypes: types.map(({ name }) => name), scope }
   })
 
 /** What is drawn for a registration, used or not. */
@@ -167,9 +190,9 @@ export const register = (
   fresh: FreshClient,
   madeBy: ClientMaker
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
-  const available = mayActForWorkspace(madeBy, policy) ? grantTypes : withoutWorkspaceAccess
+  const isAvailable = (row: RegistrableGrantType) => !needs(row, "owner") || mayActForWorkspace(madeBy, policy)
   return Result.gen(function* () {
-    const terms = yield* readTerms(request, policy, available, madeBy, tables)
+    const terms = yield* readTerms(request, policy, isAvailable, madeBy, tables)
     const secret = credential(clientSecretPrefix, fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
     const client: Client = {
@@ -217,10 +240,10 @@ export const reregister = (
   fresh: FreshClient,
   isOpen: boolean
 ): Result.Result<Registered, RegistrationFault> => {
-  const mayActAlone = mayActForWorkspace("itself", policy) && (isOpen || mayUse(client, "client_credentials"))
-  const available = mayActAlone ? grantTypes : withoutWorkspaceAccess
+  const isAvailable = (row: RegistrableGrantType) =>
+    !needs(row, "owner") || (mayActForWorkspace("itself", policy) && (isOpen || mayUse(client, row.name)))
   return Result.gen(function* () {
-    const terms = yield* readTerms(request, policy, available, "itself", tables)
+    const terms = yield* readTerms(request, policy, isAvailable, "itself", tables)
     const drawn = credential(clientSecretPrefix, fresh.secret)
     const next: Client = {
       ...client,
@@ -237,14 +260,14 @@ export const reregister = (
 }
 
 /** RFC 7591 §3.2.1: everything that was registered, as the server understood it. */
-export const clientInformation = ({ clientAuths }: Tables, client: Client): ClientInformation => ({
+export const clientInformation = ({ clientAuths, grantTypes }: Tables, client: Client): ClientInformation => ({
   ...clientAuths.get(authMethodOf(client))?.told(client.credential),
   client_id: client.id,
   client_id_issued_at: Math.floor(client.createdAt / 1000),
   ...client.about,
   redirect_uris: client.redirectUris,
   grant_types: client.grantTypes,
-  response_types: client.grantTypes.includes("authorization_code") ? ["code"] : [],
+  response_types: responseTypesOf([...grantTypes.values()].filter(({ name }) => mayUse(client, name))),
   token_endpoint_auth_method: authMethodOf(client),
   scope: formatScopes(client.scope)
 })

@@ -3,37 +3,39 @@ import type { AuthenticatedClient } from "../client/authenticate.ts"
 import type { Client } from "../client/Client.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { apiKeySecretLength, isKeyText, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
+import type { Binding } from "../grant/Binding.ts"
 import { type Approved, begin, codeOf, withdraw } from "../grant/begin.ts"
 import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
-import type { Fresh, Tokens } from "../grant/issue.ts"
+import type { Tokens } from "../grant/issue.ts"
 import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
 import { revokeGrant, revokeToken } from "../grant/revoke.ts"
-import { type Redeem, redeem } from "../oauth/grants/authorizationCode.ts"
-import { type ClientCredentials, clientCredentials } from "../oauth/grants/clientCredentials.ts"
-import { type Refresh, refresh } from "../oauth/grants/refreshToken.ts"
+import type { Fresh, Step } from "../grant/Step.ts"
+import type { Fault } from "../http/Fault.ts"
+import type { GrantType, Opener } from "../oauth/grants/GrantType.ts"
 import type { Presented } from "../oauth/presented/Presentation.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import { allowances, type Limiter } from "../ports/Limiter.ts"
+import type { Limiter } from "../ports/Limiter.ts"
 import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import {
-  type Contended,
-  InvalidClient,
-  InvalidGrant,
-  type InvalidScope,
-  type InvalidTarget,
-  InvalidToken,
-  type TooManyRequests,
-  type UnauthorizedClient
-} from "../rules/Refusal.ts"
+import { type Contended, InvalidClient, InvalidGrant, InvalidToken } from "../rules/Refusal.ts"
+import type { Resource } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
-import { type AccessToken, open, openAny, openToRevoke, type RefreshToken, seal, tokenPrefix } from "../token/Token.ts"
+import {
+  type AccessToken,
+  open,
+  openAny,
+  openToRevoke,
+  type RefreshToken,
+  seal,
+  type TokenFault,
+  tokens
+} from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import { type AtHand, OpenedTokens } from "./caches.ts"
@@ -67,6 +69,14 @@ export type Approval =
 
 type Storing = StorageUnavailable | Contended
 
+/** A request to the token endpoint, its form read by the row of its grant type. */
+export interface TokenRequest {
+  readonly by: AuthenticatedClient
+  readonly form: Parameters<GrantType["grantOf"]>[0]
+  readonly resource: Resource | null
+  readonly binding: Binding | null
+}
+
 /** Every step of the protocol that touches a grant: open the token, decide, keep, seal the answer. */
 export interface Grants {
   /** Keeps an approved request; `Conflict` where the id was used before. */
@@ -79,24 +89,9 @@ export interface Grants {
     approved: Approved,
     id: GrantId
   ) => Effect.Effect<"withdrawn" | "was_over" | "used", Storing>
-  readonly redeem: (
-    workspace: WorkspaceId,
-    by: AuthenticatedClient,
-    code: string,
-    command: Redeem
-  ) => Effect.Effect<Issued, InvalidGrant | InvalidTarget | Storing>
-  readonly refresh: (
-    workspace: WorkspaceId,
-    by: AuthenticatedClient,
-    token: string,
-    command: Omit<Refresh, "presented">
-  ) => Effect.Effect<Issued, InvalidGrant | InvalidScope | InvalidTarget | TooManyRequests | Storing>
-  readonly clientCredentials: (
-    workspace: WorkspaceId,
-    by: AuthenticatedClient,
-    command: ClientCredentials
-  ) => Effect.Effect<Issued, InvalidClient | InvalidScope | InvalidTarget | UnauthorizedClient | Storing>
-  /** Who shows this token or key. */
+  /** What a request to the token endpoint comes to, by the row of its grant type. */
+  readonly issue: (workspace: WorkspaceId, row: GrantType, request: TokenRequest) => Effect.Effect<Issued, Fault>
+  /** Who shows this token or key, and proved to hold what it is bound to. */
   readonly check: (
     workspace: WorkspaceId,
     presented: Presented,
@@ -135,6 +130,8 @@ export interface Grants {
 }
 
 const serialLength = 8
+
+const grantIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fresh grant's id was taken" })
 
 const keyIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fresh key's id was taken" })
 
@@ -219,34 +216,57 @@ export const makeGrants = ({
   const checkAccessText = (
     workspace: WorkspaceId,
     text: string,
+    binding: Binding | null,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
     const token = openedTokens.open(workspace, text, now)
     if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
     return judged(workspace, token.success.grant, now, (grant, client) => {
-      const principal = checkAccess(workspace, grant, client, token.success, now)
+      const principal = checkAccess(workspace, grant, client, token.success, binding, now)
       if (Result.isSuccess(principal)) usage.saw("grant", workspace, principal.success.grant, now)
       return principal
     })
   }
 
-  const check: Grants["check"] = (workspace, { text }, now) =>
+  const check: Grants["check"] = (workspace, { binding, text }, now) =>
     isKeyText(text)
       ? Effect.mapEager(checkKeyText(workspace, text, now), (principal) => {
           usage.saw("grant", workspace, principal.grant, now)
           return principal
         })
-      : checkAccessText(workspace, text, now)
+      : checkAccessText(workspace, text, binding, now)
 
-  /** What a decision comes to for whoever asked: the tokens, sealed, or the refusal. */
-  const handedOut = <E>(
-    decided: Effect.Effect<Result.Result<Tokens, E>, Storing>,
+  const openerAt = (sealer: Sealer, workspace: WorkspaceId, now: Instant): Opener => ({
+    open: (kind, text) => Result.mapError(open(sealer, workspace, kind, text, now), grantFault),
+    drawId: () => grantIdOf(entropy.bytes(idLength))
+  })
+
+  /** A decision about a client's own grant. The copy that it is made on may outlive the client by a moment. */
+  const decideOfClient = (
+    workspace: WorkspaceId,
+    { id, workspaceGrant }: Client,
+    decideOn: (found: Grant | undefined) => Decision<Tokens, Fault>,
+    now: Instant
+  ) =>
+    Effect.flatMapEager(
+      decideOwn<Tokens, Fault>(workspace, workspaceGrant, (found) => (found ? decideOn(found) : refuse(notBegun)), now),
+      (outcome) =>
+        Result.isFailure(outcome) && outcome.failure === notBegun
+          ? Effect.flatMapEager(clients.findStored(workspace, id), (stored) =>
+              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, decideOn, now)
+            )
+          : Effect.succeed(outcome)
+    )
+
+  /** The tokens of a decision, sealed, or its refusal. */
+  const handedOut = (
+    decided: Effect.Effect<Result.Result<Tokens, Fault>, Storing>,
     sealer: Sealer,
     workspace: WorkspaceId,
     by: AuthenticatedClient,
     now: Instant
-  ): Effect.Effect<Issued, E | Storing> =>
-    Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, E> => {
+  ): Effect.Effect<Issued, Fault> =>
+    Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
       if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
       return Effect.mapEager(proven(workspace, by.client, now), () => {
         usage.saw("client", workspace, by.client.id, now)
@@ -254,8 +274,33 @@ export const makeGrants = ({
       })
     })
 
+  const issue: Grants["issue"] = (workspace, row, { binding, by, form, resource }) => {
+    const now = instantOf(clock)
+    const sealer = keys.current()
+    const about = row.grantOf(form, by, openerAt(sealer, workspace, now))
+    if (Result.isFailure(about)) return Effect.fail(about.failure)
+    const { form: opened, from, grant } = about.success
+    const decided = () => {
+      const step: Step<unknown> = { by, form: opened, resource, binding, policy, now, fresh: fresh(sealer) }
+      const decideOn = (found: Grant | undefined): Decision<Tokens, Fault> =>
+        from === "drawn" && found !== undefined ? refuse(grantIdTaken) : row.decide(found, step)
+      return handedOut(
+        from === "client" ? decideOfClient(workspace, by.client, decideOn, now) : decide(workspace, grant, decideOn),
+        sealer,
+        workspace,
+        by,
+        now
+      )
+    }
+    if (row.allowance === undefined) return decided()
+    // The client's name is in the key, so that a stranger with a stolen text uses up no share but its own.
+    const of = `${by.client.id} ${grantMark(grant)}`
+    return Effect.flatMapEager(limiter.take({ allowance: row.allowance, workspace, of }), decided)
+  }
+
   return {
     check,
+    issue,
     begin: Effect.fnUntracedEager(function* (workspace, approved, id) {
       const grant = begin(approved, id, policy, instantOf(clock))
       const inserted = yield* decide(workspace, id, (found) =>
@@ -278,63 +323,11 @@ export const makeGrants = ({
       const decided = decide(workspace, id, (found) => withdraw(found, approved, id, policy, now))
       return Effect.flatMap(decided, Effect.fromResult)
     },
-    redeem: (workspace, by, code, command) => {
-      const now = instantOf(clock)
-      const sealer = keys.current()
-      const token = open(sealer, workspace, "code", code, now)
-      if (Result.isFailure(token)) return Effect.fail(new InvalidGrant({ reason: token.failure }))
-      const drawn = fresh(sealer)
-      const decided = decide(workspace, token.success.grant, (grant) =>
-        grant === undefined ? unknown : redeem(grant, by, command, policy, now, drawn)
-      )
-      return handedOut(decided, sealer, workspace, by, now)
-    },
-    refresh: (workspace, by, text, command) => {
-      const now = instantOf(clock)
-      const sealer = keys.current()
-      const opened = open(sealer, workspace, "refresh", text, now)
-      if (Result.isFailure(opened)) return Effect.fail(new InvalidGrant({ reason: opened.failure }))
-      const presented = opened.success
-      // The client's name is in the key, so that a stranger with a stolen text uses up no share but its own.
-      const of = `${by.client.id} ${grantMark(presented.grant)}`
-      return Effect.flatMapEager(limiter.take({ allowance: allowances.grant, workspace, of }), () => {
-        const drawn = fresh(sealer)
-        const decided = decide(workspace, presented.grant, (grant) =>
-          grant === undefined
-            ? unknown
-            : refresh(grant, by, { presented, scope: command.scope, resource: command.resource }, policy, now, drawn)
-        )
-        return handedOut(decided, sealer, workspace, by, now)
-      })
-    },
-    clientCredentials: (workspace, by, command) => {
-      const now = instantOf(clock)
-      const sealer = keys.current()
-      const drawn = fresh(sealer)
-      const { id, workspaceGrant } = by.client
-      type Refused = InvalidClient | InvalidScope | UnauthorizedClient
-      const step = (grant: Grant | undefined): Decision<Tokens, Refused> =>
-        clientCredentials(grant, by, command, policy, now, drawn)
-      const asItStands = decideOwn(
-        workspace,
-        workspaceGrant,
-        (grant) => (grant === undefined ? refuse(notBegun) : step(grant)),
-        now
-      )
-      const decided = Effect.flatMapEager(asItStands, (outcome) =>
-        Result.isFailure(outcome) && outcome.failure === notBegun
-          ? Effect.flatMapEager(clients.findStored(workspace, id), (stored) =>
-              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, step, now)
-            )
-          : Effect.succeed(outcome)
-      )
-      return handedOut(decided, sealer, workspace, by, now)
-    },
     examine: (workspace, text, now = instantOf(clock)) => {
       if (isKeyText(text)) {
         return Effect.mapEager(checkKeyText(workspace, text, now), (principal) => ({ kind: "key", principal }))
       }
-      const opened = text.startsWith(tokenPrefix.access)
+      const opened = text.startsWith(tokens.access.prefix)
         ? openedTokens.open(workspace, text, now)
         : openAny(keys.current(), workspace, text, now)
       if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
@@ -347,7 +340,7 @@ export const makeGrants = ({
             ? Result.succeed({ kind: "refresh", token, grant: live.success })
             : refused(live)
         }
-        const principal = checkAccess(workspace, grant, client, token, now)
+        const principal = checkAccess(workspace, grant, client, token, token.binding, now)
         return Result.isSuccess(principal)
           ? Result.succeed({ kind: "access", token, principal: principal.success })
           : refused(principal)
@@ -400,6 +393,6 @@ const refused = <E>(failure: Result.Failure<unknown, E>): Result.Result<never, E
 /** A client's own grant is not there: never was, or went with its client, which may be known here for a moment yet. */
 const notBegun = new InvalidClient({ reason: "unknown", triedHeader: false })
 
-const clientGone = Effect.succeed(Result.fail(notBegun))
+const clientGone: Effect.Effect<Result.Result<Tokens, Fault>> = Effect.succeed(Result.fail(notBegun))
 
-const unknown = refuse(new InvalidGrant({ reason: "unknown" }))
+const grantFault = (reason: TokenFault) => new InvalidGrant({ reason })

@@ -7,6 +7,7 @@ import { RedirectTarget } from "../rules/RedirectUri.ts"
 import { Resource } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
+import { Binding } from "./Binding.ts"
 
 /** Who a grant speaks for. */
 export const Subject = Schema.TaggedUnion({ User: { id: UserId }, Workspace: {} })
@@ -28,7 +29,9 @@ const RefreshLine = Schema.Struct({
   issuedAt: Instant,
   expiresAt: Instant,
   /** The key that sealed it, so that a retry gets the same text after the ring has turned. */
-  key: Schema.String
+  key: Schema.String,
+  /** Whose line it is, beside a public client's; where it is not there, the line is bound to nothing. */
+  binding: Schema.optionalKey(Binding)
 })
 
 const born = {

@@ -6,6 +6,7 @@ import { isWithin } from "../rules/Scope.ts"
 import { isDigestOf } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { type Binding, isBoundTo } from "./Binding.ts"
 import type { Active, Grant, Standing } from "./Grant.ts"
 import type { ApiKeyPrincipal, UserPrincipal, WorkspacePrincipal } from "./Principal.ts"
 import { isDead } from "./revoke.ts"
@@ -32,9 +33,12 @@ export const checkAccess = (
   found: Grant | undefined,
   client: Client | undefined,
   token: AccessToken,
+  /** What its bearer proved to hold. Who asks about a token that another bears asks as if it was proved. */
+  shown: Binding | null,
   now: Instant
 ): Result.Result<UserPrincipal | WorkspacePrincipal, InvalidToken> => {
   if (hasPassed(token.expiresAt, now)) return refuse("expired")
+  if (!isBoundTo(token.binding, shown)) return refuse("binding_differs")
   const known = alive(found, client, now)
   if (Result.isFailure(known)) return Result.fail(known.failure)
   const live = known.success

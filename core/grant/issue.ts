@@ -1,17 +1,11 @@
+import { isPublic } from "../client/Client.ts"
 import { earlier, type Instant, later } from "../rules/Instant.ts"
-import type { Policy } from "../rules/Policy.ts"
 import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, type Scopes } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
-import type { AccessTokens, Active, Pending, Standing } from "./Grant.ts"
-
-/** Bytes drawn before a decision, used or not, so that the decision stays a function. */
-export interface Fresh {
-  /** 64 bits in hex. */
-  readonly serial: string
-  /** The key that seals now. */
-  readonly key: string
-}
+import type { Binding } from "./Binding.ts"
+import type { AccessTokens, Active, Standing } from "./Grant.ts"
+import type { Issuing } from "./Step.ts"
 
 /** What a decision hands out; sealing it into text is the caller's. */
 export interface Tokens {
@@ -30,9 +24,7 @@ export const accessToken = (
   grant: Active | Standing,
   scope: Scopes,
   resource: Resource | null,
-  policy: Policy,
-  now: Instant,
-  fresh: Fresh
+  { binding, fresh, now, policy }: Issuing
 ): AccessToken => ({
   kind: "access",
   grant: grant.id,
@@ -41,7 +33,8 @@ export const accessToken = (
   serial: fresh.serial,
   // A client's own grant grows when the client registers for more; what was issued before does not grow with it.
   scope: grant._tag === "Active" && areSame(scope, grant.scope) ? null : scope,
-  resource: resource === grant.resource ? null : resource
+  resource: resource === grant.resource ? null : resource,
+  binding
 })
 
 /** The refresh token of a generation: nothing in it is drawn, so it can be made again at will. */
@@ -52,15 +45,23 @@ export const refreshToken = (grant: Active): RefreshToken => ({
   generation: grant.refresh.generation
 })
 
+/** RFC 9449 §5, RFC 8705 §4: a confidential client proves itself by its own method, so only a public one's line is bound. */
+export const lineBinding = ({ binding, by }: Issuing): Binding | null => (isPublic(by.client) ? binding : null)
+
+/** What a grant goes on with. */
+interface Continued {
+  readonly access: AccessTokens
+  readonly generation: number
+  /** What the whole line of refresh tokens is bound to. */
+  readonly binding: Binding | null
+  readonly endsAt: Instant
+}
+
 /** The grant from now on, with its refresh token of this generation. */
 export const activeFrom = (
-  grant: Pending | Active,
-  access: AccessTokens,
-  generation: number,
-  endsAt: Instant,
-  policy: Policy,
-  now: Instant,
-  fresh: Fresh
+  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resource" | "createdAt">,
+  { access, binding, endsAt, generation }: Continued,
+  { fresh, now, policy }: Issuing
 ): Active => ({
   _tag: "Active",
   id: grant.id,
@@ -74,20 +75,14 @@ export const activeFrom = (
     generation,
     issuedAt: now,
     expiresAt: earlier(later(now, policy.refreshIdleTtl), endsAt),
-    key: fresh.key
+    key: fresh.key,
+    ...(binding === null ? {} : { binding })
   },
   endsAt
 })
 
-export const tokensOf = (
-  grant: Active,
-  scope: Scopes,
-  resource: Resource | null,
-  policy: Policy,
-  now: Instant,
-  fresh: Fresh
-): Tokens => ({
-  access: accessToken(grant, scope, resource, policy, now, fresh),
+export const tokensOf = (grant: Active, scope: Scopes, resource: Resource | null, step: Issuing): Tokens => ({
+  access: accessToken(grant, scope, resource, step),
   refresh: { token: refreshToken(grant), key: grant.refresh.key },
   scope
 })

@@ -5,6 +5,7 @@ import type { Records } from "../engine/Records.ts"
 import type { Usage } from "../engine/Usage.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
+import type { GrantType } from "../oauth/grants/GrantType.ts"
 import type { Presentation } from "../oauth/presented/Presentation.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { ClientKeys } from "../ports/ClientKeys.ts"
@@ -22,6 +23,7 @@ import type { Policy } from "../rules/Policy.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { Keys } from "../token/KeyRing.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
+import type { Fault, FaultClass } from "./Fault.ts"
 import type { HttpRequest, HttpResponse } from "./Http.ts"
 
 /** One request on its way to an endpoint. */
@@ -43,6 +45,8 @@ export type Handler = (call: Call) => Effect.Effect<HttpResponse, Refusal | Stor
 export interface Parts {
   /** The rows at work, in the order in which a path is looked for. */
   readonly endpoints: ReadonlyArray<Endpoint>
+  /** The grant types at work, by their names. */
+  readonly grantTypes: ReadonlyMap<string, GrantType>
   readonly policy: Policy
   readonly storage: Storage["Service"]
   readonly entropy: Entropy["Service"]
@@ -64,13 +68,6 @@ export interface Parts {
   readonly signatures: Signatures["Service"]
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
-}
-
-export type Fault = Refusal | StorageUnavailable
-
-/** A class of faults: its fields say which faults of its kind there can be. */
-export interface FaultClass<F extends Fault = Fault> extends Schema.Decoder<F> {
-  readonly fields: Schema.Struct.Fields
 }
 
 /** One way to call an endpoint: what is shown, and for a token, what it has to reach. */

@@ -27,7 +27,7 @@ export const asItCame = (sent: Sent, name: string): string | undefined => open(s
 
 export type Fields = Readonly<Record<string, Schema.Decoder<unknown>>>
 
-type Read<F extends Fields> = Schema.Struct<F>["Type"]
+export type Read<F extends Fields> = Schema.Struct<F>["Type"]
 
 type Reader<F extends Fields> = (sent: Sent) => Result.Result<Read<F>, InvalidRequest>
 
@@ -220,20 +220,3 @@ export const sentQuery = (query: string): { readonly sent: Sent; readonly repeat
   const { parameters, repeated } = readParameters(query)
   return { sent: new Sent(parameters), repeated }
 }
-
-interface Member<Key extends string> {
-  readonly fields: Fields & { readonly [K in Key]: Schema.Literal<string> }
-}
-
-type Variants<M extends Member<Key>, Key extends string> = {
-  // Renamed, not asserted: each member goes by its word.
-  readonly [Each in M as Each["fields"][Key]["literal"]]: Each["fields"]
-}
-
-/** The fields of each member of a union, by the word in the field that tells the members apart. */
-export const variantsOf = <const Key extends string, M extends Member<Key>>(
-  union: { readonly members: ReadonlyArray<M> },
-  key: Key
-): Variants<M, Key> =>
-  // Each member's fields stand under the member's own word, as the type has it.
-  Object.fromEntries(union.members.map(({ fields }) => [fields[key].literal, fields])) as Variants<M, Key>

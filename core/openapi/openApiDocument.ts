@@ -1,5 +1,4 @@
 import type { Schema } from "effect"
-import { grantTypes } from "../client/Client.ts"
 import { formType } from "../http/form.ts"
 import { type Caller, type Contract, type Endpoint, offeredEndpoints, type Parts } from "../http/Route.ts"
 import { bearerScheme } from "../oauth/presented/bearer.ts"
@@ -64,21 +63,21 @@ const flowsOf = (parts: Parts, workspace: Workspace) => {
   }
   const authorizationUrl = addressOf("authorization_endpoint")
   const tokenUrl = addressOf("token_endpoint")
-  const types: ReadonlyArray<string> = grantTypes
+  const flows = new Set([...parts.grantTypes.values()].map(({ flow }) => flow))
   const meanings = registry.map(({ meaning, name }) => [name, meaning] as const)
   const forMachines = scopesWithoutUser(registry)
   return {
-    ...(authorizationUrl !== undefined && tokenUrl !== undefined && types.includes("authorization_code")
+    ...(authorizationUrl !== undefined && tokenUrl !== undefined && flows.has("authorizationCode")
       ? {
           authorizationCode: {
             authorizationUrl,
             tokenUrl,
-            ...(types.includes("refresh_token") ? { refreshUrl: tokenUrl } : {}),
+            ...(flows.has("refresh") ? { refreshUrl: tokenUrl } : {}),
             scopes: Object.fromEntries(meanings)
           }
         }
       : {}),
-    ...(tokenUrl !== undefined && types.includes("client_credentials")
+    ...(tokenUrl !== undefined && flows.has("clientCredentials")
       ? {
           clientCredentials: {
             tokenUrl,

@@ -4,6 +4,7 @@ import type { RecordKind } from "../engine/Records.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { margin } from "../grant/Grant.ts"
+import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { AuthorizationRequestId, ClientId, GrantId, UserId } from "../rules/Id.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
@@ -137,7 +138,7 @@ export const approve = (found: AuthorizationRequest | undefined, step: Answering
     if (found?._tag === "Approved") return answer({ _tag: "Approved", client, grant: found.grant })
     if (found?._tag === "Denied") return answer({ _tag: "Denied", client, anew: false })
     const { policy, shown, waiting } = step
-    if (!mayUse(client, "authorization_code")) {
+    if (!mayUse(client, authorizationCode.name)) {
       return answer({ _tag: "Returned", refusal: new UnauthorizedClient({ reason: "grant_type_not_registered" }) })
     }
     if (waiting.challenge === null && needsChallenge(client, policy)) {

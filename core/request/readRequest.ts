@@ -4,6 +4,7 @@ import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
 import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery } from "../http/form.ts"
 import type { Call, Contract, Parts, Sample } from "../http/Route.ts"
+import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { ClientId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
@@ -244,7 +245,7 @@ const checkedTerms = (
     // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
     yield* Result.mapError(readType(sent), (fault) => (isMissing(fault) ? fault : new UnsupportedResponseType()))
     yield* readMode(sent)
-    if (!mayUse(path.client, "authorization_code")) {
+    if (!mayUse(path.client, authorizationCode.name)) {
       return yield* Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
     }
     const challenge = yield* challengeOf(path.client, sent, parts.policy)

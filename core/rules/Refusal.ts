@@ -54,7 +54,8 @@ export class InvalidGrant extends Schema.TaggedError<InvalidGrant>()("InvalidGra
     "redirect_uri_differs",
     "verifier_missing",
     "verifier_unexpected",
-    "verifier_wrong"
+    "verifier_wrong",
+    "binding_differs"
   ]),
   /** The mark of the grant that ended with this refusal. */
   ended: Schema.optionalKey(Schema.String)
@@ -135,7 +136,8 @@ export class InvalidToken extends Schema.TaggedError<InvalidToken>()("InvalidTok
     "client_gone",
     "client_disabled",
     "bad_secret",
-    "other_resource"
+    "other_resource",
+    "binding_differs"
   ])
 }) {}
 

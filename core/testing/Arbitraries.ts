@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { Client as ClientSchema, type StoredCredential } from "../client/Client.ts"
 import { StoredSecret } from "../client/ClientSecret.ts"
 import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
+import { Binding } from "../grant/Binding.ts"
 import { Grant as GrantSchema } from "../grant/Grant.ts"
 import type { Principal } from "../grant/Principal.ts"
 import { StoredPublic } from "../oauth/clients/none.ts"
@@ -214,15 +215,19 @@ export const token: Arbitrary<Token> = flatMap(
     oneOf<Token>(
       map(label, () => ({ kind: "code", grant: id, expiresAt })),
       map(label, () => ({ kind: "refresh", grant: id, expiresAt, generation: number })),
-      map(all([word(/^[0-9a-f]{16}$/), scopes, resource(address)]), ([serial, scope, bound]) => ({
-        kind: "access",
-        grant: id,
-        expiresAt,
-        epoch: number,
-        serial,
-        scope,
-        resource: bound
-      })),
+      map(
+        all([word(/^[0-9a-f]{16}$/), scopes, resource(address), ofSchema(Binding)]),
+        ([serial, scope, at, binding]) => ({
+          kind: "access",
+          grant: id,
+          expiresAt,
+          epoch: number,
+          serial,
+          scope,
+          resource: at,
+          binding
+        })
+      ),
       map(word(/^[0-9a-f]{16}$/), (serial) => ({
         kind: "access",
         grant: id,
@@ -230,7 +235,8 @@ export const token: Arbitrary<Token> = flatMap(
         epoch: number,
         serial,
         scope: null,
-        resource: null
+        resource: null,
+        binding: null
       }))
     )
 )

@@ -2,6 +2,8 @@
 export * as arbitraries from "./Arbitraries.ts"
 export { type Dice, makeDice } from "./Dice.ts"
 export { type Arbitrary, forAll, samplesOf } from "./forAll.ts"
+export { beginsGrant, type GrantTypeModel, type OwnGrantFacts } from "./model/ownGrant.ts"
+export { type Rule, refused400 } from "./model/Rule.ts"
 export { defaultWorld, type World } from "./model/World.ts"
 export { type Agreed, checkModel, type Falsified, type Runs, type Stage } from "./play/checkModel.ts"
 export { type Improvisation, improvise } from "./play/improvise.ts"

@@ -1,6 +1,7 @@
-import { Result } from "effect"
-import { hexOf, readBase64Url, textLength, writeHex } from "../codec/Base64Url.ts"
+import { Option, Result } from "effect"
+import { base64Url, hexOf, readBase64Url, readBase64UrlInto, textLength, writeHex } from "../codec/Base64Url.ts"
 import { macLength } from "../codec/Sha256.ts"
+import type { Binding } from "../grant/Binding.ts"
 import { type GrantId, writeGrantId } from "../rules/Id.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { tokenFaults } from "../rules/Refusal.ts"
@@ -19,17 +20,12 @@ export interface CodeToken {
   readonly expiresAt: Instant
 }
 
-export interface AccessToken {
+export interface AccessToken extends AccessClaims {
   readonly kind: "access"
   readonly grant: GrantId
   readonly expiresAt: Instant
   /** Which of the grant's access tokens live: raising the grant's own epoch ends all earlier ones. */
   readonly epoch: number
-  /** Tells this access token from its siblings: 64 random bits in hex. */
-  readonly serial: string
-  /** Narrower than the grant's; `null` is the grant's own. */
-  readonly scope: Scopes | null
-  readonly resource: Resource | null
 }
 
 export interface RefreshToken {
@@ -41,59 +37,175 @@ export interface RefreshToken {
 
 export type TokenFault = (typeof tokenFaults)[number]
 
-export const tokenPrefix = { code: "tsr_ac_", access: "tsr_at_", refresh: "tsr_rt_" } as const
+const utf8 = new TextEncoder()
+const utf8Reader = new TextDecoder()
 
-/** FORMAT.md beside this file says the same byte by byte. */
+/** How a claim's value stands in a token. */
+interface Form<V> {
+  readonly write: (value: V) => Uint8Array
+  /** `undefined` where the bytes are not what `write` writes. */
+  readonly read: (bytes: Uint8Array, start: number, end: number) => V | undefined
+}
+
+const hex = (length: number): Form<string> => ({
+  write: (value) => {
+    const bytes = new Uint8Array(length)
+    writeHex(value, bytes, 0)
+    return bytes
+  },
+  read: (bytes, start, end) => (end - start === length ? hexOf(bytes, start, end) : undefined)
+})
+
+const scopes: Form<Scopes> = {
+  write: (value) => utf8.encode(formatScopes(value)),
+  read: (bytes, start, end) =>
+    Option.getOrUndefined(Result.getSuccess(readScopes(utf8Reader.decode(bytes.subarray(start, end)))))
+}
+
+const resource: Form<Resource> = {
+  write: (value) => utf8.encode(value),
+  // Written by `seal` from a Resource, as the MAC has shown.
+  read: (bytes, start, end) => utf8Reader.decode(bytes.subarray(start, end)) as Resource
+}
+
+const thumbprintLength = 32
+
+const binding: Form<Binding> = {
+  write: ({ thumbprint }) => {
+    const bytes = new Uint8Array(thumbprintLength)
+    readBase64UrlInto(thumbprint, 0, thumbprint.length, bytes, 0)
+    return bytes
+  },
+  read: (bytes, start, end) =>
+    end - start === thumbprintLength ? { thumbprint: base64Url(bytes.subarray(start, end)) } : undefined
+}
+
+interface Claim<V> extends Form<V> {
+  readonly tag: number
+  /** A token without it is none of ours; without any other, the token has `null` there. */
+  readonly required: boolean
+}
+
+const always = <V>(tag: number, form: Form<V>) => ({ ...form, tag, required: true }) as const
+const claim = <V>(tag: number, form: Form<V>) => ({ ...form, tag, required: false }) as const
+
+/** What an access token says beside its head. A claim is a row here, and a row of FORMAT.md. */
+const claims = {
+  /** Tells this access token from its siblings: 64 random bits in hex. The first claim, so that its place is known. */
+  serial: always(1, hex(8)),
+  /** Narrower than the grant's; `null` is the grant's own. */
+  scope: claim(2, scopes),
+  resource: claim(3, resource),
+  /** Who may use it: the holder of a key or a certificate; `null` is whoever bears it. */
+  binding: claim(4, binding)
+}
+
+type ValueOf<C> = C extends Claim<infer V> ? (C extends { readonly required: true } ? V : V | null) : never
+
+type AccessClaims = { readonly [Name in keyof typeof claims]: ValueOf<(typeof claims)[Name]> }
+
+interface NamedClaim extends Claim<unknown> {
+  readonly name: string
+}
+
+/** By ascending tags, which leave one way to write a set of claims. */
+const accessClaims: ReadonlyArray<NamedClaim> = Object.entries(claims)
+  // Each is only given the value that stands under its own name.
+  .map(([name, one]) => ({ ...(one as Claim<unknown>), name }))
+  .sort((a, b) => a.tag - b.tag)
+
+const noClaims: ReadonlyArray<NamedClaim> = []
+
+/** An access token before its claims are read. */
+const unclaimed = Object.fromEntries(accessClaims.map(({ name }) => [name, null]))
+
+interface Kind<T> {
+  readonly prefix: string
+  readonly byte: number
+  /** The number in the head, which means something else in each kind. */
+  readonly numberOf: (token: T) => number
+  readonly made: (grant: GrantId, expiresAt: Instant, number: number) => T | undefined
+  readonly claims: ReadonlyArray<NamedClaim>
+}
+
+const kind = <T>(
+  prefix: string,
+  byte: number,
+  numberOf: Kind<T>["numberOf"],
+  made: Kind<T>["made"],
+  claims: ReadonlyArray<NamedClaim> = noClaims
+): Kind<T> => ({ prefix, byte, numberOf, made, claims })
+
+/** The kinds of token. FORMAT.md beside this file says the same byte by byte. */
+export const tokens: { readonly [K in Token["kind"]]: Kind<Extract<Token, { readonly kind: K }>> } = {
+  code: kind(
+    "tsr_ac_",
+    1,
+    () => 0,
+    (grant, expiresAt, number) => (number === 0 ? { kind: "code", grant, expiresAt } : undefined)
+  ),
+  access: kind(
+    "tsr_at_",
+    2,
+    ({ epoch }) => epoch,
+    // `readClaims` puts the values in, or there is no token.
+    (grant, expiresAt, epoch) => ({ kind: "access", grant, expiresAt, epoch, ...unclaimed }) as unknown as AccessToken,
+    accessClaims
+  ),
+  refresh: kind(
+    "tsr_rt_",
+    3,
+    ({ generation }) => generation,
+    (grant, expiresAt, generation) => ({ kind: "refresh", grant, expiresAt, generation })
+  )
+}
+
 const version = 1
-const kindByte = { code: 1, access: 2, refresh: 3 } as const
 const at = { key: 1, kind: 5, grant: 6, number: 22, expiry: 26 } as const
 const headLength = 32
 /** A claim's tag and length. */
 const claimHead = 3
-const serialLength = 8
-const tag = { serial: 1, scope: 2, resource: 3 } as const
 /** Room for the longest scope and resource that there are. */
 const maxTextLength = 8192
 
 /** Where an access token's text has the first character that is all of its serial's bits. */
-export const serialAt = tokenPrefix.access.length + textLength(headLength + claimHead)
+export const serialAt = tokens.access.prefix.length + textLength(headLength + claimHead)
 
-const utf8 = new TextEncoder()
-const utf8Reader = new TextDecoder()
+const kindOfToken = (token: Token): Kind<Token> =>
+  // The row of the token's own kind.
+  tokens[token.kind] as Kind<Token>
 
-const numberOf = (token: Token): number =>
-  token.kind === "refresh" ? token.generation : token.kind === "access" ? token.epoch : 0
-
-const claimAt = (bytes: Uint8Array, at: number, claimTag: number, value: Uint8Array): number => {
-  bytes[at] = claimTag
-  writeNumber(bytes, at + 1, 2, value.length)
-  bytes.set(value, at + claimHead)
-  return at + claimHead + value.length
-}
+const claimedBy = (token: Token, { name }: NamedClaim): unknown =>
+  // A claim stands in the token under its own name.
+  (token as unknown as Readonly<Record<string, unknown>>)[name]
 
 /** Everything before the MAC, with room for it behind. */
 const write = (token: Token, key: SealKey): Uint8Array => {
-  const isAccess = token.kind === "access"
-  const scope = isAccess && token.scope !== null ? utf8.encode(formatScopes(token.scope)) : undefined
-  const resource = isAccess && token.resource !== null ? utf8.encode(token.resource) : undefined
-  const claims =
-    (isAccess ? claimHead + serialLength : 0) +
-    (scope === undefined ? 0 : claimHead + scope.length) +
-    (resource === undefined ? 0 : claimHead + resource.length)
-  const bytes = new Uint8Array(headLength + claims + macLength)
+  const { byte, claims, numberOf } = kindOfToken(token)
+  const values: Array<Uint8Array | undefined> = []
+  let length = headLength
+  for (const one of claims) {
+    const value = claimedBy(token, one)
+    const written = value === null ? undefined : one.write(value)
+    if (written !== undefined) length += claimHead + written.length
+    values.push(written)
+  }
+  const bytes = new Uint8Array(length + macLength)
   bytes[0] = version
   for (let i = 0; i < keyIdLength; i++) bytes[at.key + i] = key.idBytes[i] ?? 0
-  bytes[at.kind] = kindByte[token.kind]
+  bytes[at.kind] = byte
   writeGrantId(token.grant, bytes, at.grant)
   writeNumber(bytes, at.number, 4, numberOf(token))
   writeNumber(bytes, at.expiry, instantLength, token.expiresAt)
-  if (!isAccess) return bytes
-  bytes[headLength] = tag.serial
-  writeNumber(bytes, headLength + 1, 2, serialLength)
-  writeHex(token.serial, bytes, headLength + claimHead)
-  let next = headLength + claimHead + serialLength
-  if (scope !== undefined) next = claimAt(bytes, next, tag.scope, scope)
-  if (resource !== undefined) claimAt(bytes, next, tag.resource, resource)
+  let next = headLength
+  for (let i = 0; i < claims.length; i++) {
+    const value = values[i]
+    if (value === undefined) continue
+    bytes[next] = claims[i]?.tag ?? 0
+    writeNumber(bytes, next + 1, 2, value.length)
+    bytes.set(value, next + claimHead)
+    next += claimHead + value.length
+  }
   return bytes
 }
 
@@ -101,40 +213,27 @@ const write = (token: Token, key: SealKey): Uint8Array => {
 export const seal = (sealer: Sealer, workspace: string, token: Token, key: SealKey = sealer.first): string => {
   const bytes = write(token, key)
   sealer.under(key, workspace, "token").seal(bytes)
-  return checkedText(tokenPrefix[token.kind], bytes)
+  return checkedText(tokens[token.kind].prefix, bytes)
 }
 
-/** The claims of an access token. Ascending tags leave one way to write a set of them. */
-const readAccess = (
-  grant: GrantId,
-  expiresAt: Instant,
-  epoch: number,
-  bytes: Uint8Array,
-  end: number
-): AccessToken | undefined => {
-  let serial: string | undefined
-  let scope: Scopes | null = null
-  let resource: Resource | null = null
-  let last = 0
-  for (let next = headLength; next < end; ) {
-    const claimTag = bytes[next] ?? 0
+/** Reads the claims into a token; `false` where they are not a set that `write` writes. */
+const readClaims = (token: Token, claims: ReadonlyArray<NamedClaim>, bytes: Uint8Array, end: number): boolean => {
+  let next = headLength
+  for (const one of claims) {
+    if (next >= end || bytes[next] !== one.tag) {
+      if (one.required) return false
+      continue
+    }
     const start = next + claimHead
     next = start + readNumber(bytes, start - 2, 2)
-    if (claimTag <= last || claimTag > tag.resource || next > end) return undefined
-    last = claimTag
-    if (claimTag === tag.serial) {
-      if (next - start !== serialLength) return undefined
-      serial = hexOf(bytes, start, next)
-    } else if (claimTag === tag.scope) {
-      const read = readScopes(utf8Reader.decode(bytes.subarray(start, next)))
-      if (Result.isFailure(read)) return undefined
-      scope = read.success
-    } else {
-      // Written by `seal` from a Resource, as the MAC has shown.
-      resource = utf8Reader.decode(bytes.subarray(start, next)) as Resource
-    }
+    if (next > end) return false
+    const value = one.read(bytes, start, next)
+    if (value === undefined)
+      return false
+      // The token is new, and only read once this is done.
+    ;(token as unknown as Record<string, unknown>)[one.name] = value
   }
-  return serial === undefined ? undefined : { kind: "access", grant, expiresAt, epoch, serial, scope, resource }
+  return next === end
 }
 
 /**
@@ -145,30 +244,22 @@ const grantIn = (text: string, payloadAt: number, bytes: Uint8Array): GrantId =>
   // The characters of 16 bytes.
   (text.slice(payloadAt + 8, payloadAt + 29) + "AQgw".charAt((bytes[at.number - 1] ?? 0) & 3)) as GrantId
 
-const read = (kind: Token["kind"], grant: GrantId, bytes: Uint8Array, end: number): Token | undefined => {
+const read = ({ byte, claims, made }: Kind<Token>, grant: GrantId, bytes: Uint8Array, end: number) => {
   // The text's prefix and the bytes under the MAC have to agree on what it is.
-  if (bytes[at.kind] !== kindByte[kind]) return undefined
-  const expiresAt = readInstant(bytes, at.expiry)
-  const number = readNumber(bytes, at.number, 4)
-  switch (kind) {
-    case "code":
-      return end === headLength && number === 0 ? { kind, grant, expiresAt } : undefined
-    case "refresh":
-      return end === headLength ? { kind, grant, expiresAt, generation: number } : undefined
-    case "access":
-      return readAccess(grant, expiresAt, number, bytes, end)
-  }
+  if (bytes[at.kind] !== byte) return undefined
+  const token = made(grant, readInstant(bytes, at.expiry), readNumber(bytes, at.number, 4))
+  return token !== undefined && readClaims(token, claims, bytes, end) ? token : undefined
 }
 
 /** Everything but expiry: that the text is one of ours, whole, and sealed in this workspace by a key we hold. */
 const unseal = (
   sealer: Sealer,
   workspace: string,
-  kind: Token["kind"],
+  kind: Kind<Token>,
   text: string
 ): Result.Result<Token, TokenFault> => {
   if (text.length > maxTextLength || !hasValidChecksum(text)) return Result.fail("malformed")
-  const payloadAt = tokenPrefix[kind].length
+  const payloadAt = kind.prefix.length
   const bytes = readBase64Url(text, payloadAt, text.length - checksumLength)
   if (bytes === undefined || bytes.length < headLength + macLength) return Result.fail("malformed")
   if (bytes[0] !== version) return Result.fail("malformed")
@@ -179,14 +270,12 @@ const unseal = (
   return token === undefined ? Result.fail("malformed") : Result.succeed(token)
 }
 
-const kindOf = (text: string): Token["kind"] | undefined =>
-  text.startsWith(tokenPrefix.access)
-    ? "access"
-    : text.startsWith(tokenPrefix.refresh)
-      ? "refresh"
-      : text.startsWith(tokenPrefix.code)
-        ? "code"
-        : undefined
+const kindNames: ReadonlyArray<Token["kind"]> = ["access", "refresh", "code"]
+
+const kindOf = (text: string): Token["kind"] | undefined => {
+  for (const name of kindNames) if (text.startsWith(tokens[name].prefix)) return name
+  return undefined
+}
 
 const openUntil = (
   sealer: Sealer,
@@ -197,7 +286,7 @@ const openUntil = (
 ): Result.Result<Token, TokenFault> => {
   const kind = kindOf(text)
   if (kind === undefined) return Result.fail("malformed")
-  const opened = unseal(sealer, workspace, kind, text)
+  const opened = unseal(sealer, workspace, tokens[kind] as Kind<Token>, text)
   if (Result.isFailure(opened)) return opened
   return hasPassed(endOf(opened.success), now) ? Result.fail("expired") : opened
 }

@@ -1,11 +1,12 @@
 import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Client, displayName, grantTypes, isKnown } from "../../core/client/Client.ts"
+import { type Client, displayName, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
 import { wholeList } from "../../core/engine/lists.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
+import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Administration, administer } from "./administration.ts"
@@ -14,6 +15,8 @@ import { facts, json, notFound, print, table, timeText } from "./output.ts"
 const authMethods = clientAuths.map(({ name }) => name)
 
 const id = Argument.String("client-id").pipe(Argument.withDescription("The client's client_id"))
+
+const usual = grantTypes.flatMap(({ name, registers }) => (registers.byDefault === true ? [name] : [])).join(", ")
 
 const unknown = notFound("There is no such client.")
 
@@ -91,10 +94,10 @@ const create = Command.make(
       Flag.withDescription("Where the code goes; may be given more than once"),
       Flag.atLeast(0)
     ),
-    grantType: Flag.Literals("grant-type", grantTypes).pipe(
-      Flag.withDescription("May be given more than once; authorization_code where none is"),
-      Flag.atLeast(0)
-    ),
+    grantType: Flag.Literals(
+      "grant-type",
+      grantTypes.map(({ name }) => name)
+    ).pipe(Flag.withDescription(`May be given more than once; ${usual} where none is`), Flag.atLeast(0)),
     authMethod: Flag.Literals("auth-method", authMethods).pipe(
       Flag.withDescription("How the client shows who it is; none makes it public"),
       Flag.withDefault("client_secret_basic")

@@ -1,5 +1,5 @@
 import { Effect, Option, Redacted } from "effect"
-import { authMethodOf, type Client, displayName, type GrantType, isKnown } from "../../core/client/Client.ts"
+import { authMethodOf, type Client, displayName, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
@@ -12,7 +12,8 @@ export interface RegisteredClient {
   /** What it calls itself; its id where it gave no name. */
   readonly name: string
   readonly redirectUris: ReadonlyArray<string>
-  readonly grantTypes: ReadonlyArray<GrantType>
+  /** By their names; a client may have registered for one that this program does not serve. */
+  readonly grantTypes: ReadonlyArray<string>
   /** As RFC 7591 calls it: `client_secret_basic`, `client_secret_post`, `none` … */
   readonly authMethod: string
   /** The most that it may be granted. */

@@ -4,11 +4,15 @@ import { authMethodOf, type Client, isPublic } from "../../core/client/Client.ts
 import { register, reregister } from "../../core/client/register.ts"
 import { clientKind, decodeBody, encodeBody } from "../../core/engine/Records.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
+import { grantTypes } from "../../core/oauth/grants/table.ts"
 import type { Json } from "../../core/ports/Storage.ts"
 import { ClientId, GrantId } from "../../core/rules/Id.ts"
 import { client, policy, t0 } from "../grant/given.ts"
 
-const tables = { clientAuths: new Map(clientAuths.map((row) => [row.name, row])) }
+const tables = {
+  clientAuths: new Map(clientAuths.map((row) => [row.name, row])),
+  grantTypes: new Map(grantTypes.map((row) => [row.name, row]))
+}
 const fresh = {
   id: ClientId.make("i".repeat(22)),
   workspaceGrant: GrantId.make("w".repeat(22)),

@@ -6,6 +6,7 @@ import type { Endpoint } from "../../core/http/Route.ts"
 import type { ClientAuth } from "../../core/oauth/clients/ClientAuth.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { endpoints } from "../../core/oauth/endpoints/table.ts"
+import type { GrantType } from "../../core/oauth/grants/GrantType.ts"
 import type { Needs } from "../../core/oauth/presented/guard.ts"
 import type { Presentation } from "../../core/oauth/presented/Presentation.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
@@ -46,6 +47,8 @@ export interface WorldOptions {
   readonly clientAuths?: ReadonlyArray<ClientAuth>
   readonly presentations?: ReadonlyArray<Presentation>
   readonly signatures?: Signatures["Service"]
+  /** Every grant type, instead of the protocol's own. */
+  readonly grants?: ReadonlyArray<GrantType>
   readonly limiter?: Layer.Layer<Limiter>
   readonly pages?: Layer.Layer<Pages>
   readonly seed?: string
@@ -141,7 +144,8 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     policy,
     endpoints: [...(options.endpoints ?? []), ...endpoints],
     clientAuths: options.clientAuths ?? clientAuths,
-    presentations: options.presentations ?? presentations
+    presentations: options.presentations ?? presentations,
+    ...(options.grants === undefined ? {} : { grants: options.grants })
   })
 
   const program = Effect.gen(function* () {

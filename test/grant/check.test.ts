@@ -36,11 +36,12 @@ const token = (over: Partial<AccessToken> = {}): AccessToken => ({
   serial: "0".repeat(16),
   scope: null,
   resource: null,
+  binding: null,
   ...over
 })
 const refusal = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
 const check = (grant: Parameters<typeof checkAccess>[1], of = token(), by = me.client, now = t0) =>
-  checkAccess(home, grant, by, of, now)
+  checkAccess(home, grant, by, of, null, now)
 
 describe("checking an access token", () => {
   test("finds the person that it speaks for", () => {
@@ -87,7 +88,7 @@ describe("checking an access token", () => {
   })
 
   test("dies with its client: deleted, forgotten, disabled, or another's", () => {
-    expect(checkAccess(home, active(), undefined, token(), t0)).toEqual(refusal("client_gone"))
+    expect(checkAccess(home, active(), undefined, token(), null, t0)).toEqual(refusal("client_gone"))
     expect(check(active(), token(), stranger.client)).toEqual(refusal("client_gone"))
     expect(check(active(), token(), client({ expiresAt: t0 }))).toEqual(refusal("client_gone"))
     expect(Result.isSuccess(check(active(), token(), client({ expiresAt: after(1) })))).toBe(true)

@@ -2,14 +2,13 @@ import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import type { Grant } from "../../core/grant/Grant.ts"
 import { revoked } from "../../core/grant/revoke.ts"
-import { clientCredentials } from "../../core/oauth/grants/clientCredentials.ts"
 import { InvalidScope, UnauthorizedClient } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
-import { active, after, client, fresh, me, policy, proven, scopes, standing, t0 } from "./given.ts"
+import { active, after, client, clientCredentials, fresh, me, policy, proven, scopes, standing, t0 } from "./given.ts"
 
 const ask = (
   grant: Grant | undefined,
-  command: Partial<Parameters<typeof clientCredentials>[2]> = {},
+  command: { readonly scope?: string; readonly resource?: Resource } = {},
   by = me,
   rules = policy
 ) => clientCredentials(grant, by, { scope: undefined, resource: null, ...command }, rules, t0, fresh)
@@ -35,7 +34,8 @@ describe("client credentials (RFC 6749 §4.4)", () => {
         epoch: 0,
         serial: fresh.serial,
         scope: scopes("api"),
-        resource: null
+        resource: null,
+        binding: null
       },
       refresh: null,
       scope: scopes("api")

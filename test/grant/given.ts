@@ -2,15 +2,19 @@ import { Result } from "effect"
 import { type AuthenticatedClient, authenticate } from "../../core/client/authenticate.ts"
 import type { Client } from "../../core/client/Client.ts"
 import { makeKey } from "../../core/grant/apiKey.ts"
+import type { Binding } from "../../core/grant/Binding.ts"
 import { type Approved, begin } from "../../core/grant/begin.ts"
 import type { Active, Grant, Key, Pending, Standing } from "../../core/grant/Grant.ts"
-import type { Fresh } from "../../core/grant/issue.ts"
-import { type Redeem, redeem } from "../../core/oauth/grants/authorizationCode.ts"
+import type { Fresh, Step } from "../../core/grant/Step.ts"
+import { authorizationCode } from "../../core/oauth/grants/authorizationCode.ts"
+import { clientCredentials as ownAccess } from "../../core/oauth/grants/clientCredentials.ts"
+import { refreshToken } from "../../core/oauth/grants/refreshToken.ts"
 import { ClientId, GrantId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { CodeChallenge, CodeVerifier } from "../../core/rules/Pkce.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { RedirectTarget, RedirectUri } from "../../core/rules/RedirectUri.ts"
+import type { Resource } from "../../core/rules/Resource.ts"
 import { ScopeName, Scopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import type { RefreshToken } from "../../core/token/Token.ts"
@@ -63,12 +67,54 @@ export const approved = (over: Partial<Approved> = {}): Approved => ({
 export const grantId = GrantId.make(idOf("g"))
 export const pending = (over: Partial<Approved> = {}): Pending => begin(approved(over), grantId, policy, t0)
 
+export interface Redeem {
+  readonly redirectUri: string
+  readonly verifier: CodeVerifier | undefined
+  readonly resource: Resource | null
+}
+
 export const redemption = (over: Partial<Redeem> = {}): Redeem => ({
   redirectUri: "https://app.example.org/cb",
   verifier,
   resource: null,
   ...over
 })
+
+/** Decisions by what each looks at, in one line: a step's form, its resource, and what the client proved to hold. */
+const steps =
+  <Form, D>(decide: (found: Grant | undefined, step: Step<Form>) => D) =>
+  (
+    found: Grant | undefined,
+    by: AuthenticatedClient,
+    { resource, ...form }: Form & { readonly resource: Resource | null },
+    rules: Policy,
+    now: Instant,
+    drawn: Fresh,
+    binding: Binding | null = null
+  ): D =>
+    // What is left beside the resource is the form.
+    decide(found, { by, form: form as Form, resource, binding, policy: rules, now, fresh: drawn })
+
+export const redeem = steps<Omit<Redeem, "resource">, ReturnType<typeof authorizationCode.decide>>((found, step) => {
+  const { redirectUri: redirect_uri, verifier: code_verifier } = step.form
+  const proof = code_verifier === undefined ? {} : { code_verifier }
+  return authorizationCode.decide(found, { ...step, form: { code: "", redirect_uri, ...proof } })
+})
+
+export const refresh = steps<
+  { readonly presented: RefreshToken; readonly scope: string | undefined },
+  ReturnType<typeof refreshToken.decide>
+>((found, step) => {
+  const { presented: refresh_token, scope } = step.form
+  return refreshToken.decide(found, { ...step, form: { refresh_token, ...(scope === undefined ? {} : { scope }) } })
+})
+
+export const clientCredentials = steps<{ readonly scope: string | undefined }, ReturnType<typeof ownAccess.decide>>(
+  (found, step) => {
+    const { scope } = step.form
+    return ownAccess.decide(found, { ...step, form: scope === undefined ? {} : { scope } })
+  }
+)
 
 const activeOr = (grant: Grant | undefined): Active => {
   if (grant?._tag !== "Active") throw new Error("not active")

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test"
 import { Option, Result } from "effect"
 import { codeOf } from "../../core/grant/begin.ts"
 import { revoked } from "../../core/grant/revoke.ts"
-import { redeem } from "../../core/oauth/grants/authorizationCode.ts"
 import { CodeChallenge, readVerifier } from "../../core/rules/Pkce.ts"
 import { InvalidGrant, InvalidTarget } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
@@ -15,6 +14,7 @@ import {
   me,
   pending,
   policy,
+  redeem,
   redemption,
   scopes,
   standing,
@@ -69,7 +69,8 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
         epoch: 0,
         serial: fresh.serial,
         scope: null,
-        resource: null
+        resource: null,
+        binding: null
       },
       refresh: {
         token: { kind: "refresh", grant: pending().id, expiresAt: after(7 + policy.refreshIdleTtl), generation: 1 },

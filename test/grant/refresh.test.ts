@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import type { Active } from "../../core/grant/Grant.ts"
 import { revoked } from "../../core/grant/revoke.ts"
-import { refresh } from "../../core/oauth/grants/refreshToken.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget } from "../../core/rules/Refusal.ts"
 import { Resource } from "../../core/rules/Resource.ts"
 import {
@@ -15,6 +14,7 @@ import {
   pending,
   policy,
   presenting,
+  refresh,
   scopes,
   standing,
   stranger,
@@ -57,7 +57,8 @@ describe("refreshing (RFC 6749 §6)", () => {
         epoch: 0,
         serial: fresher.serial,
         scope: null,
-        resource: null
+        resource: null,
+        binding: null
       },
       refresh: {
         token: { kind: "refresh", grant: next.id, expiresAt: next.refresh.expiresAt, generation: 2 },

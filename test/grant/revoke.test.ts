@@ -16,6 +16,7 @@ const token = (index: number, over: Partial<AccessToken> = {}): AccessToken => (
   serial: index.toString(16).padStart(16, "0"),
   scope: null,
   resource: null,
+  binding: null,
   ...over
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result, Schema, SchemaGetter } from "effect"
-import { asItCame, readerOf, refusedAs, Sent, variantsOf } from "../../core/http/form.ts"
+import { asItCame, readerOf, refusedAs, Sent } from "../../core/http/form.ts"
 import { InvalidRequest } from "../../core/rules/Refusal.ts"
 
 const sent = (parameters: Readonly<Record<string, string>>) => new Sent(new Map(Object.entries(parameters)))
@@ -62,15 +62,4 @@ describe("a reader", () => {
     // @ts-expect-error: an endpoint that asks for a parameter by its name does not compile
     expect(sent({ a: "1" }).get).toBeUndefined()
   })
-})
-
-test("the members of a union are told apart by the word that each has of its own", () => {
-  const Circle = Schema.Struct({ kind: Schema.Literal("circle"), radius: Schema.FiniteFromString })
-  const Dot = Schema.Struct({ kind: Schema.Literal("dot") })
-  const shapes = variantsOf(Schema.Union([Circle, Dot]), "kind")
-  expect(Object.keys(shapes)).toEqual(["circle", "dot"])
-  expect(readerOf(shapes.circle)(sent({ kind: "circle", radius: "2" }))).toEqual(
-    Result.succeed({ kind: "circle", radius: 2 })
-  )
-  expect(readerOf(shapes.dot)(sent({ kind: "circle" }))).toEqual(malformed("kind"))
 })

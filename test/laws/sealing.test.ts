@@ -11,12 +11,12 @@ import { defaultWorld } from "../../core/testing/model/World.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { headersOf } from "../../core/testing/play/requestOf.ts"
 import { makeSealer, sealKey } from "../../core/token/KeyRing.ts"
-import { open, openAny, seal, type Token, tokenPrefix } from "../../core/token/Token.ts"
+import { open, openAny, seal, type Token, tokens } from "../../core/token/Token.ts"
 import { type Calls, countingStorage } from "../given/countingStorage.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 import { law } from "./law.ts"
 
-const prefixLength = tokenPrefix.code.length
+const prefixLength = tokens.code.prefix.length
 const kinds = ["code", "access", "refresh"] as const
 
 const bytesOf = (text: string): Uint8Array =>
@@ -24,7 +24,7 @@ const bytesOf = (text: string): Uint8Array =>
 
 /** A text whose prefix and checksum are as they should be, whatever its bytes say. */
 const dressed = (kind: Token["kind"], bytes: Uint8Array): string =>
-  withChecksum(tokenPrefix[kind] + Base64Url.encode(bytes))
+  withChecksum(tokens[kind].prefix + Base64Url.encode(bytes))
 
 const joined = (...parts: ReadonlyArray<Uint8Array>): Uint8Array => Uint8Array.from(parts.flatMap((part) => [...part]))
 

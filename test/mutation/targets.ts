@@ -8,7 +8,6 @@ const folders = ["core/rules", "core/token", "core/client", "core/grant", "core/
 const http = [
   "form",
   "readerOf",
-  "variantsOf",
   "clientAuth",
   "guard",
   "authorizationRequest",

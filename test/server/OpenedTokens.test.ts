@@ -19,7 +19,8 @@ const token: AccessToken = {
   epoch: 0,
   serial: "0123456789abcdef",
   scope: null,
-  resource: null
+  resource: null,
+  binding: null
 }
 const sealerOf = (byte: number): Sealer => makeSealer([sealKey(new Uint8Array(32).fill(byte))])
 

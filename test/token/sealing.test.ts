@@ -43,13 +43,15 @@ const access: AccessToken = {
   epoch: 0,
   serial: "0123456789abcdef",
   scope: scopes("api"),
-  resource: null
+  resource: null,
+  binding: null
 }
 const tokens: ReadonlyArray<Token> = [
   { kind: "code", grant, expiresAt },
   { kind: "refresh", grant, expiresAt, generation: 7 },
   access,
-  { ...access, scope: null }
+  { ...access, scope: null },
+  { ...access, binding: { thumbprint: "ASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4mrze8" } }
 ]
 
 describe("a sealed token", () => {
@@ -147,6 +149,8 @@ describe("a body that a key of ours sealed, and no release ever wrote", () => {
     expect(forge((body) => body)).toEqual(Result.succeed(access))
     expect(Result.getOrThrow(forge(withClaims(...serial)))).toMatchObject({ serial: "0102030405060708", scope: null })
     expect(Result.getOrThrow(forge(withClaims(...serial, 3, 0, 1, 0x78)))).toMatchObject({ resource: "x" })
+    const bound = forge(withClaims(...serial, 4, 0, 32, ...Array(32).fill(0)))
+    expect(Result.getOrThrow(bound)).toMatchObject({ binding: { thumbprint: "A".repeat(43) } })
   })
 
   test("is refused with another version or kind", () => {
@@ -160,6 +164,8 @@ describe("a body that a key of ours sealed, and no release ever wrote", () => {
       [2, 0, 3, 0x61, 0x70, 0x69, ...serial],
       [0, 0, 0, ...serial],
       [...serial, 4, 0, 0],
+      [...serial, 5, 0, 0],
+      [...serial, 4, 0, 31, ...Array(31).fill(1)],
       [...serial, 2, 0, 3, 0x61, 0x70],
       [...serial, 2, 0],
       [...serial, 2],

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { Result, Schema } from "effect"
 import { Hex } from "effect/encoding"
+import { Binding } from "../../core/grant/Binding.ts"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { Resource } from "../../core/rules/Resource.ts"
@@ -21,7 +22,8 @@ const VectorToken = Schema.Union([
     epoch: Schema.Int,
     serial: Schema.String,
     scope: Schema.NullOr(Scopes),
-    resource: Schema.NullOr(Resource)
+    resource: Schema.NullOr(Resource),
+    binding: Schema.NullOr(Binding)
   })
 ])
 const tokenOf: (value: unknown) => Token = Schema.decodeUnknownSync(VectorToken)

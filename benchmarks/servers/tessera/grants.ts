@@ -55,7 +55,8 @@ export const accessTokenOf = (parts: Parts, workspace: WorkspaceId, grant: Grant
     epoch: 0,
     serial: Buffer.from(parts.entropy.bytes(8)).toString("hex"),
     scope: null,
-    resource: null
+    resource: null,
+    binding: null
   })
 
 /** The refresh token that is the live one of a grant now. */

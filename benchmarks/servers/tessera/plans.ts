@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { Active } from "../../../core/grant/Grant.ts"
 import type { Parts } from "../../../core/http/Route.ts"
+import { clientCredentials } from "../../../core/oauth/grants/clientCredentials.ts"
 import { type GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/Id.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
 import { CodeChallenge } from "../../../core/rules/Pkce.ts"
@@ -101,7 +102,7 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
 
     // Nothing that a first request does is part of what is measured.
     for (const { by, workspace } of tenants) {
-      yield* parts.grants.clientCredentials(workspace, by, { scope: undefined, resource: null })
+      yield* parts.grants.issue(workspace, clientCredentials, { by, form: {}, resource: null, binding: null })
     }
 
     const plan = Effect.fnUntraced(function* ({ workload, count }: Order) {

@@ -7,17 +7,10 @@ import { deleteClient, drawClient, registerClient } from "../../engine/administr
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { empty, noStore, secretJson } from "../../http/answer.ts"
 import { auditContextOf, noteOf } from "../../http/audit.ts"
+import type { Fault } from "../../http/Fault.ts"
 import { isJson } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import {
-  bound,
-  type Call,
-  type Contract,
-  type Endpoint,
-  type Fault,
-  type HandlerOf,
-  type Parts
-} from "../../http/Route.ts"
+import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { ClientId, readClientId } from "../../rules/Id.ts"

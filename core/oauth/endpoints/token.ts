@@ -1,29 +1,18 @@
-import { Effect, Result, Schema, Struct } from "effect"
+import { Effect, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { mayUse } from "../../client/Client.ts"
 import type { Issued } from "../../engine/Grants.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
-import { readerOf, refusedAs, type Sent, sentForm, variantsOf } from "../../http/form.ts"
+import type { Fault, FaultClass } from "../../http/Fault.ts"
+import { type Fields, type Read, readerOf, type Sent, sentForm } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import {
-  bound,
-  type Call,
-  type Contract,
-  type Endpoint,
-  type FaultOf,
-  type HandlerOf,
-  names,
-  type Parts
-} from "../../http/Route.ts"
+import { bound, type Call, type Contract, type Endpoint, type HandlerOf, names, type Parts } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { grantMark } from "../../rules/Id.ts"
-import { CodeVerifier } from "../../rules/Pkce.ts"
 import {
   Contended,
   InvalidClient,
-  InvalidGrant,
   InvalidRequest,
-  InvalidScope,
   InvalidTarget,
   PortUnavailable,
   TooManyRequests,
@@ -33,51 +22,8 @@ import {
 import { type Resource, readResource } from "../../rules/Resource.ts"
 import { formatScopes } from "../../rules/Scope.ts"
 import { authenticateClient, authMetadata, withClientFields } from "../clients/authenticateClient.ts"
+import type { GrantType } from "../grants/GrantType.ts"
 import { tokenTypeOf } from "../presented/Presentation.ts"
-
-const common = {
-  resource: Schema.optionalKey(
-    Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the token is to be for." })
-  )
-}
-
-const narrower = Schema.optionalKey(
-  Schema.String.annotate({ description: "Scopes, with a space between them; fewer than were granted, never more." })
-)
-
-const verifierMalformed = new InvalidRequest({
-  reason: "verifier_malformed",
-  message: "The code_verifier has to be 43 to 128 unreserved characters."
-})
-
-/** RFC 6749 §4.1.3 and RFC 7636 §4.5. */
-const RedeemCode = Schema.Struct({
-  grant_type: Schema.Literal("authorization_code"),
-  code: Schema.String.annotate({ description: "As it came to the redirect URI. Good once, and not for long." }),
-  redirect_uri: Schema.String.annotate({ description: "The same as in the authorization request." }),
-  code_verifier: Schema.optionalKey(
-    CodeVerifier.annotate({
-      description: "RFC 7636: needed exactly where the authorization request had a challenge.",
-      ...refusedAs(verifierMalformed)
-    })
-  ),
-  ...common
-}).annotate({ identifier: "RedeemCode", description: "A code that a person's approval brought (RFC 6749 §4.1.3)." })
-
-/** RFC 6749 §6. */
-const RefreshGrant = Schema.Struct({
-  grant_type: Schema.Literal("refresh_token"),
-  refresh_token: Schema.String.annotate({ description: "The one that came last." }),
-  scope: narrower,
-  ...common
-}).annotate({ identifier: "RefreshGrant", description: "A new access token for a refresh token (RFC 6749 §6)." })
-
-/** RFC 6749 §4.4. */
-const OwnAccess = Schema.Struct({
-  grant_type: Schema.Literal("client_credentials"),
-  scope: Schema.optionalKey(Schema.String.annotate({ description: "Scopes, with a space between them." })),
-  ...common
-}).annotate({ identifier: "OwnAccess", description: "A token for the client itself (RFC 6749 §4.4)." })
 
 /** RFC 6749 §5.1. */
 const TokenAnswer = Schema.Struct({
@@ -89,32 +35,36 @@ const TokenAnswer = Schema.Struct({
 }).annotate({ identifier: "Tokens" })
 type TokenAnswer = typeof TokenAnswer.Type
 
-export const tokenContract = {
-  id: "token",
-  heading: "OAuth",
-  summary: "Get an access token",
-  description: "RFC 6749 §3.2: for a code, for a refresh token, or for the client itself.",
-  form: Schema.Union([RedeemCode, RefreshGrant, OwnAccess]),
-  callers: [{ shows: "clientSecret" }, { shows: "nothing" }],
-  answers: [{ description: "Tokens.", like: () => secretJson(200, {}), body: TokenAnswer }],
-  faults: [
-    InvalidRequest,
-    InvalidClient,
-    InvalidGrant,
-    InvalidScope,
-    InvalidTarget,
-    UnauthorizedClient,
-    UnsupportedGrantType,
-    TooManyRequests,
-    PortUnavailable,
-    Contended,
-    StorageUnavailable
-  ]
-} as const satisfies Contract
+/** What any request to the endpoint may be refused by, whatever its grant type. */
+const commonFaults = [
+  InvalidRequest,
+  InvalidClient,
+  InvalidTarget,
+  UnauthorizedClient,
+  UnsupportedGrantType,
+  TooManyRequests,
+  PortUnavailable,
+  Contended,
+  StorageUnavailable
+]
 
-const forms = variantsOf(tokenContract.form, "grant_type")
+/** RFC 6749 §3.2: one form for each grant type. */
+const formOf = ({ documents, form, name }: GrantType) =>
+  Schema.Struct({ grant_type: Schema.Literal(name), ...form }).annotate(documents)
 
-type GrantType = keyof typeof forms
+export const tokenContract = ({ grantTypes }: Pick<Parts, "grantTypes">) => {
+  const rows = [...grantTypes.values()]
+  return {
+    id: "token",
+    heading: "OAuth",
+    summary: "Get an access token",
+    description: "RFC 6749 §3.2: for a code, for a refresh token, or for the client itself.",
+    form: Schema.Union(rows.map(formOf)),
+    callers: [{ shows: "clientSecret" }, { shows: "nothing" }],
+    answers: [{ description: "Tokens.", like: () => secretJson(200, {}), body: TokenAnswer }],
+    faults: [...new Set<FaultClass>([...commonFaults, ...rows.flatMap(({ faults }) => faults)])]
+  } as const satisfies Contract
+}
 
 /** RFC 6749 §5.1: the scope is always told, whether or not it is what was asked for. */
 const tokenAnswer = (parts: Parts, issued: Issued): HttpResponse =>
@@ -126,78 +76,62 @@ const tokenAnswer = (parts: Parts, issued: Issued): HttpResponse =>
     scope: formatScopes(issued.scope)
   } satisfies Written<TokenAnswer>)
 
-const resourceOf = (call: Call, text: string | undefined): Result.Result<Resource | null, InvalidTarget> =>
-  text === undefined ? Result.succeed(null) : readResource(call.workspace.issuer, text)
-
-const readCode = readerOf(Struct.omit(forms.authorization_code, ["code_verifier"]))
-const readVerifier = readerOf(Struct.pick(forms.authorization_code, ["code_verifier"]))
-
-/** RFC 6749 §4.1.3 and RFC 7636 §4.5. */
-const redeem = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
-  const form = readCode(sent)
-  if (Result.isFailure(form)) return Effect.fail(form.failure)
-  const resource = resourceOf(call, form.success.resource)
-  if (Result.isFailure(resource)) return Effect.fail(resource.failure)
-  const proof = readVerifier(sent)
-  if (Result.isFailure(proof)) return Effect.fail(proof.failure)
-  const verifier = proof.success.code_verifier
-  const command = { redirectUri: form.success.redirect_uri, resource: resource.success, verifier }
-  return parts.grants.redeem(call.workspace.id, by, form.success.code, command)
+/** What a form asks for, read. */
+interface Asked {
+  readonly form: Read<Fields>
+  readonly resource: Resource | null
 }
 
-/** What a client may narrow of what was granted. */
-const termsOf = (
-  call: Call,
-  form: { readonly scope?: string; readonly resource?: string }
-): Result.Result<{ readonly scope: string | undefined; readonly resource: Resource | null }, InvalidTarget> =>
-  Result.map(resourceOf(call, form.resource), (resource) => ({ scope: form.scope, resource }))
-
-const readRefresh = readerOf(forms.refresh_token)
-
-/** RFC 6749 §6. */
-const refresh = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
-  const form = readRefresh(sent)
-  if (Result.isFailure(form)) return Effect.fail(form.failure)
-  const terms = termsOf(call, form.success)
-  if (Result.isFailure(terms)) return Effect.fail(terms.failure)
-  return parts.grants.refresh(call.workspace.id, by, form.success.refresh_token, terms.success)
+/** A row at work, the reader of its form compiled. */
+interface Served {
+  readonly row: GrantType
+  readonly read: (sent: Sent, issuer: string) => Result.Result<Asked, InvalidRequest | InvalidTarget>
 }
 
-const readOwnAccess = readerOf(forms.client_credentials)
-
-/** RFC 6749 §4.4.2. */
-const clientCredentials = (parts: Parts, call: Call, by: AuthenticatedClient, sent: Sent) => {
-  const form = readOwnAccess(sent)
-  if (Result.isFailure(form)) return Effect.fail(form.failure)
-  const terms = termsOf(call, form.success)
-  if (Result.isFailure(terms)) return Effect.fail(terms.failure)
-  return parts.grants.clientCredentials(call.workspace.id, by, terms.success)
+/** Fields are checked in the form's order; at its place in it, a resource is held against the issuer. */
+const serve = (row: GrantType): Served => {
+  const fields = Object.entries(row.form)
+  const split = fields.findIndex(([name]) => name === "resource") + 1 || fields.length
+  const readFirst = readerOf(Object.fromEntries(fields.slice(0, split)))
+  const readRest = split === fields.length ? undefined : readerOf(Object.fromEntries(fields.slice(split)))
+  const named = Object.hasOwn(row.form, "resource")
+  return {
+    row,
+    read: (sent, issuer) => {
+      const first = readFirst(sent)
+      if (Result.isFailure(first)) return Result.fail(first.failure)
+      const text = named ? first.success.resource : undefined
+      const resource = typeof text === "string" ? readResource(issuer, text) : unasked
+      if (Result.isFailure(resource)) return Result.fail(resource.failure)
+      if (readRest === undefined) return Result.succeed({ form: first.success, resource: resource.success })
+      const rest = readRest(sent)
+      if (Result.isFailure(rest)) return Result.fail(rest.failure)
+      return Result.succeed({ form: { ...first.success, ...rest.success }, resource: resource.success })
+    }
+  }
 }
 
-type Issuing = (
+const unasked = Result.succeed(null)
+
+/** RFC 6749 §5.2: whether there is such a grant type is told only to a client that is known. */
+const issue = (
   parts: Parts,
   call: Call,
   by: AuthenticatedClient,
+  served: Served | undefined,
   sent: Sent
-) => Effect.Effect<Issued, FaultOf<typeof tokenContract>>
-
-const issuing: { readonly [G in GrantType]: Issuing } = {
-  authorization_code: redeem,
-  refresh_token: refresh,
-  client_credentials: clientCredentials
-}
-
-const grantTypes: ReadonlySet<string> = new Set(Object.keys(forms))
-
-const isGrantType = (text: string): text is GrantType => grantTypes.has(text)
-
-const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: string, sent: Sent) => {
-  if (!isGrantType(grantType)) return Effect.fail(new UnsupportedGrantType())
-  if (!mayUse(by.client, grantType)) return Effect.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
-  return Effect.flatMapEager(issuing[grantType](parts, call, by, sent), (tokens) => {
+): Effect.Effect<HttpResponse, Fault> => {
+  if (served === undefined) return Effect.fail(new UnsupportedGrantType())
+  const { read, row } = served
+  if (!mayUse(by.client, row.name)) return Effect.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+  const asked = read(sent, call.workspace.issuer)
+  if (Result.isFailure(asked)) return Effect.fail(asked.failure)
+  const { form, resource } = asked.success
+  const issued = parts.grants.issue(call.workspace.id, row, { by, form, resource, binding: null })
+  return Effect.flatMapEager(issued, (tokens) => {
     const event = {
       _tag: "TokensIssued",
-      grantType,
+      grantType: row.name,
       client: by.client.id,
       scope: formatScopes(tokens.scope),
       grant: grantMark(tokens.grant)
@@ -207,34 +141,33 @@ const issue = (parts: Parts, call: Call, by: AuthenticatedClient, grantType: str
   })
 }
 
-/** Whether it is one of the contract's is told only to a client that is known. */
 const readGrantType = readerOf({ grant_type: Schema.String })
 
 /** RFC 6749 §3.2. */
-const tokenHandler =
-  (parts: Parts): HandlerOf<typeof tokenContract> =>
-  (call) => {
-    const form = sentForm(call.request)
-    if (Result.isFailure(form)) return Effect.fail(form.failure)
-    const sent = form.success
-    const asked = readGrantType(sent)
+const tokenHandler = (parts: Parts): HandlerOf<ReturnType<typeof tokenContract>> => {
+  const served = new Map([...parts.grantTypes].map(([name, row]) => [name, serve(row)]))
+  return (call) => {
+    const sent = sentForm(call.request)
+    if (Result.isFailure(sent)) return Effect.fail(sent.failure)
+    const asked = readGrantType(sent.success)
     if (Result.isFailure(asked)) return Effect.fail(asked.failure)
-    return Effect.flatMapEager(authenticateClient(parts, call, sent), (by) =>
-      issue(parts, call, by, asked.success.grant_type, sent)
+    return Effect.flatMapEager(authenticateClient(parts, call, sent.success), (by) =>
+      issue(parts, call, by, served.get(asked.success.grant_type), sent.success)
     )
   }
+}
 
 export const tokenEndpoint: Endpoint = {
   path: "/oauth/token",
   match: "exact",
-  methods: { POST: bound((parts) => withClientFields(parts, tokenContract), tokenHandler) },
+  methods: { POST: bound((parts) => withClientFields(parts, tokenContract(parts)), tokenHandler) },
   errors: "oauth",
   cors: true,
   metadata: {
     name: "token_endpoint",
     members: (parts) => ({
-      grant_types_supported: names(() => Object.keys(forms)),
-      ...authMetadata(parts, tokenContract, "token_endpoint")
+      grant_types_supported: names(({ grantTypes }) => [...grantTypes.keys()]),
+      ...authMetadata(parts, tokenContract(parts), "token_endpoint")
     })
   }
 }

@@ -1,20 +1,33 @@
-import { Result } from "effect"
-import type { AuthenticatedClient } from "../../client/authenticate.ts"
+import { Result, Schema } from "effect"
 import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant, Pending } from "../../grant/Grant.ts"
-import { activeFrom, type Fresh, noAccessTokensYet, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { activeFrom, lineBinding, noAccessTokensYet, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { revoked } from "../../grant/revoke.ts"
+import type { Step } from "../../grant/Step.ts"
+import { type Read, refusedAs } from "../../http/form.ts"
 import { grantMark } from "../../rules/Id.ts"
-import { type Instant, later } from "../../rules/Instant.ts"
-import { type CodeVerifier, provesPossession } from "../../rules/Pkce.ts"
-import type { Policy } from "../../rules/Policy.ts"
-import { InvalidGrant, type InvalidTarget } from "../../rules/Refusal.ts"
-import { narrowResource, type Resource } from "../../rules/Resource.ts"
+import { later } from "../../rules/Instant.ts"
+import { CodeVerifier, provesPossession } from "../../rules/Pkce.ts"
+import { InvalidGrant, InvalidRequest, InvalidTarget } from "../../rules/Refusal.ts"
+import { narrowResource } from "../../rules/Resource.ts"
+import { grantType, resource } from "./GrantType.ts"
 
-export interface Redeem {
-  readonly redirectUri: string
-  readonly verifier: CodeVerifier | undefined
-  readonly resource: Resource | null
+const verifierMalformed = new InvalidRequest({
+  reason: "verifier_malformed",
+  message: "The code_verifier has to be 43 to 128 unreserved characters."
+})
+
+/** RFC 6749 §4.1.3 and RFC 7636 §4.5. */
+const form = {
+  code: Schema.String.annotate({ description: "As it came to the redirect URI. Good once, and not for long." }),
+  redirect_uri: Schema.String.annotate({ description: "The same as in the authorization request." }),
+  resource,
+  code_verifier: Schema.optionalKey(
+    CodeVerifier.annotate({
+      description: "RFC 7636: needed exactly where the authorization request had a challenge.",
+      ...refusedAs(verifierMalformed)
+    })
+  )
 }
 
 /** RFC 7636 §4.6, and no downgrade in either direction (RFC 9700 §4.8.2). */
@@ -28,15 +41,13 @@ const verifierFault = (
   return provesPossession(verifier, challenge) ? undefined : new InvalidGrant({ reason: "verifier_wrong" })
 }
 
-/** RFC 6749 §4.1.3: a code becomes tokens, once. A second time, somebody else has it: the grant ends. */
-export const redeem = (
-  grant: Grant,
-  by: AuthenticatedClient,
-  command: Redeem,
-  policy: Policy,
-  now: Instant,
-  fresh: Fresh
+/** RFC 6749 §4.1.2: a code becomes tokens, once. A second time, a second party holds it, and the grant ends. */
+const redeem = (
+  grant: Grant | undefined,
+  step: Step<Read<typeof form>>
 ): Decision<Tokens, InvalidGrant | InvalidTarget> => {
+  const { by, now, policy } = step
+  if (grant === undefined) return refuse(new InvalidGrant({ reason: "unknown" }))
   if (grant._tag === "Standing" || grant._tag === "Key") return refuse(new InvalidGrant({ reason: "wrong_kind" }))
   if (grant.client !== by.client.id) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
@@ -45,13 +56,27 @@ export const redeem = (
     return refuseAndKeep(revoked(grant, "code_replayed", policy, now), refusal)
   }
 
-  if (command.redirectUri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
-  const fault = verifierFault(grant.challenge, command.verifier)
+  if (step.form.redirect_uri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
+  const fault = verifierFault(grant.challenge, step.form.code_verifier)
   if (fault !== undefined) return refuse(fault)
-  const resource = narrowResource(grant.resource, command.resource)
-  if (Result.isFailure(resource)) return refuse(resource.failure)
+  const narrowed = narrowResource(grant.resource, step.resource)
+  if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
 
   const endsAt = later(grant.createdAt, policy.refreshMaxTtl)
-  const next = activeFrom(grant, noAccessTokensYet, 1, endsAt, policy, now, fresh)
-  return answerAndKeep(next, tokensOf(next, next.scope, resource.success, policy, now, fresh))
+  const line = { access: noAccessTokensYet, binding: lineBinding(step), endsAt, generation: 1 }
+  const next = activeFrom(grant, line, step)
+  return answerAndKeep(next, tokensOf(next, next.scope, narrowed.success, step))
 }
+
+/** RFC 6749 §4.1. */
+export const authorizationCode = grantType({
+  name: "authorization_code",
+  documents: { identifier: "RedeemCode", description: "A code that a person's approval brought (RFC 6749 §4.1.3)." },
+  flow: "authorizationCode",
+  form,
+  faults: [InvalidGrant, InvalidTarget],
+  registers: { byDefault: true, brings: ["refresh_token"], needs: ["redirect"], responseType: "code" },
+  grantOf: (sent, _by, opener) =>
+    Result.map(opener.open("code", sent.code), ({ grant }) => ({ grant, from: "token", form: sent })),
+  decide: redeem
+})

@@ -1,55 +1,67 @@
-import { Result } from "effect"
-import type { AuthenticatedClient } from "../../client/authenticate.ts"
+import { Result, Schema } from "effect"
+import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Active, Grant } from "../../grant/Grant.ts"
-import { activeFrom, type Fresh, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { activeFrom, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { revoked } from "../../grant/revoke.ts"
+import type { Step } from "../../grant/Step.ts"
+import type { Read } from "../../http/form.ts"
+import { allowances } from "../../ports/Limiter.ts"
 import { grantMark } from "../../rules/Id.ts"
 import { hasPassed, type Instant } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
-import { InvalidGrant, type InvalidScope, type InvalidTarget } from "../../rules/Refusal.ts"
-import { narrowResource, type Resource } from "../../rules/Resource.ts"
+import { InvalidGrant, InvalidScope, InvalidTarget } from "../../rules/Refusal.ts"
+import { narrowResource } from "../../rules/Resource.ts"
 import { narrowScopes } from "../../rules/Scope.ts"
 import type { RefreshToken } from "../../token/Token.ts"
+import { grantType, resource } from "./GrantType.ts"
 
-export interface Refresh {
-  readonly presented: RefreshToken
-  readonly scope: string | undefined
-  readonly resource: Resource | null
+/** RFC 6749 §6. */
+const form = {
+  refresh_token: Schema.String.annotate({ description: "The one that came last." }),
+  scope: Schema.optionalKey(
+    Schema.String.annotate({ description: "Scopes, with a space between them; fewer than were granted, never more." })
+  ),
+  resource
 }
 
-/** Where a token that is presented stands in its grant's line of refresh tokens. */
+/** The form, its refresh token opened. */
+type Opened = Omit<Read<typeof form>, "refresh_token"> & { readonly refresh_token: RefreshToken }
+
+/** Where a refresh token stands in its grant's line. */
 type PlaceInLine = "current" | "retried" | "reused" | "ahead"
 
 /**
- * A client whose answer got lost, or that has two tabs, presents the token that it just spent, for a moment.
- * After that it is theft (RFC 9700 §4.14.2).
+ * RFC 9700 §4.14.2: a spent token that comes back is theft; but a client that lost an answer, or that has two tabs,
+ * sends the token that it just spent once more, for a moment.
  */
-const placeInLine = (presented: RefreshToken, grant: Active, policy: Policy, now: Instant): PlaceInLine => {
-  const behind = grant.refresh.generation - presented.generation
+const placeInLine = (token: RefreshToken, grant: Active, policy: Policy, now: Instant): PlaceInLine => {
+  const behind = grant.refresh.generation - token.generation
   if (behind === 0) return "current"
   if (behind < 0) return "ahead"
-  // Whoever came first, or whose clock is behind, is not early: no grace is no grace for them too.
+  // A clock that is behind makes no request early: without a grace there is none for it either.
   const since = Math.max(0, now - grant.refresh.issuedAt)
   return behind === 1 && since < policy.refreshGrace ? "retried" : "reused"
 }
 
-/** RFC 6749 §6 with rotation: every refresh token is good for one successor, and a spent one that comes back ends it all. */
-export const refresh = (
-  grant: Grant,
-  by: AuthenticatedClient,
-  command: Refresh,
-  policy: Policy,
-  now: Instant,
-  fresh: Fresh
+/** RFC 6749 §6 with rotation: a refresh token has one successor, and a spent one that comes back ends the grant. */
+const refresh = (
+  grant: Grant | undefined,
+  step: Step<Opened>
 ): Decision<Tokens, InvalidGrant | InvalidScope | InvalidTarget> => {
+  const { by, now, policy } = step
+  if (grant === undefined) return refuse(new InvalidGrant({ reason: "unknown" }))
   if (grant._tag === "Pending" || grant._tag === "Standing" || grant._tag === "Key") {
     return refuse(new InvalidGrant({ reason: "wrong_kind" }))
   }
   if (grant.client !== by.client.id) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
+  // RFC 9449 §5: before the line is looked at, so that a stolen text without its key ends nothing.
+  const { binding = null } = grant.refresh
+  if (binding !== null && !isBoundTo(binding, step.binding))
+    return refuse(new InvalidGrant({ reason: "binding_differs" }))
 
-  const place = placeInLine(command.presented, grant, policy, now)
+  const place = placeInLine(step.form.refresh_token, grant, policy, now)
   if (place === "ahead") return refuse(new InvalidGrant({ reason: "ahead_of_grant" }))
   if (place === "reused") {
     const refusal = new InvalidGrant({ reason: "refresh_reused", ended: grantMark(grant.id) })
@@ -57,12 +69,31 @@ export const refresh = (
   }
   if (hasPassed(grant.refresh.expiresAt, now)) return refuse(new InvalidGrant({ reason: "expired" }))
 
-  const scope = narrowScopes(policy.scopes, grant.scope, command.scope)
+  const scope = narrowScopes(policy.scopes, grant.scope, step.form.scope)
   if (Result.isFailure(scope)) return refuse(scope.failure)
-  const resource = narrowResource(grant.resource, command.resource)
-  if (Result.isFailure(resource)) return refuse(resource.failure)
+  const narrowed = narrowResource(grant.resource, step.resource)
+  if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
 
-  if (place === "retried") return answer(tokensOf(grant, scope.success, resource.success, policy, now, fresh))
-  const next = activeFrom(grant, grant.access, grant.refresh.generation + 1, grant.endsAt, policy, now, fresh)
-  return answerAndKeep(next, tokensOf(next, scope.success, resource.success, policy, now, fresh))
+  if (place === "retried") return answer(tokensOf(grant, scope.success, narrowed.success, step))
+  const generation = grant.refresh.generation + 1
+  const next = activeFrom(grant, { access: grant.access, binding, endsAt: grant.endsAt, generation }, step)
+  return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
 }
+
+/** RFC 6749 §6. */
+export const refreshToken = grantType({
+  name: "refresh_token",
+  documents: { identifier: "RefreshGrant", description: "A new access token for a refresh token (RFC 6749 §6)." },
+  flow: "refresh",
+  form,
+  faults: [InvalidGrant, InvalidScope, InvalidTarget],
+  registers: { onlyBrought: true, needs: [] },
+  grantOf: (sent, _by, opener) =>
+    Result.map(opener.open("refresh", sent.refresh_token), (token) => ({
+      grant: token.grant,
+      from: "token",
+      form: { ...sent, refresh_token: token }
+    })),
+  allowance: allowances.grant,
+  decide: refresh
+})

@@ -9,6 +9,8 @@ export interface Client {
   readonly isPublic: boolean
   readonly mayUseCodes: boolean
   readonly mayActAlone: boolean
+  /** Of the host's own grant types, those that it registered for. */
+  readonly ownGrants: ReadonlyArray<string>
   readonly redirects: ReadonlyArray<string>
   readonly registeredAt: number
   readonly hasCompletedAFlow: boolean

@@ -19,6 +19,8 @@ export interface World {
   readonly workspaceAccess: "registered" | "owner"
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>
+  /** Models of the host's own grant types: each a `GrantTypeModel`. */
+  readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }
 
 export type WorkspaceNumber = 0 | 1

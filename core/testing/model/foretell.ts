@@ -5,6 +5,7 @@ import { clientCredentials } from "./clientCredentials.ts"
 import { decide } from "./decide.ts"
 import { deleteClient } from "./deleteClient.ts"
 import { introspect } from "./introspect.ts"
+import { ownGrant } from "./ownGrant.ts"
 import { keepHouse, wait } from "./pass.ts"
 import type { Alternative, Facts } from "./Rule.ts"
 import { redeem } from "./redeem.ts"
@@ -27,6 +28,8 @@ export const foretell = (facts: Facts, step: Step): ReadonlyArray<Alternative> =
       return refresh(facts, step)
     case "ClientCredentials":
       return clientCredentials(facts, step)
+    case "OwnGrant":
+      return ownGrant(facts, step)
     case "Revoke":
       return revoke(facts, step)
     case "Introspect":

@@ -1,4 +1,5 @@
 import type { ClientKind, OddRegistration, Register } from "../script/Command.ts"
+import { ownGrantTypes } from "./ownGrant.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
 import { withClient } from "./State.ts"
 import type { World } from "./World.ts"
@@ -16,11 +17,11 @@ const badRedirects: ReadonlySet<OddRegistration | null> = new Set<OddRegistratio
 ])
 
 /** No client of a script is an owner's. */
-const grantsOf = (kind: ClientKind, { workspaceAccess }: World): ReadonlyArray<string> => {
-  const alone = workspaceAccess === "owner" ? [] : ["client_credentials"]
+const grantsOf = (kind: ClientKind, world: World): ReadonlyArray<string> => {
+  const alone = world.workspaceAccess === "owner" ? [] : ["client_credentials"]
   if (kind === "service") return alone
   const code = ["authorization_code", "refresh_token"]
-  return kind === "both" ? [...code, ...alone] : code
+  return kind === "both" ? [...code, ...alone, ...ownGrantTypes(world).map(({ name }) => name)] : code
 }
 
 export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
@@ -61,6 +62,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             isPublic,
             mayUseCodes: grants.includes("authorization_code"),
             mayActAlone: grants.includes("client_credentials"),
+            ownGrants: ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : [])),
             redirects: command.redirects,
             registeredAt: state.now,
             hasCompletedAFlow: false,

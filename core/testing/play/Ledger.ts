@@ -29,6 +29,7 @@ export const needs = (step: Step): ReadonlyArray<string> => {
     case "Redeem":
       return [`code#${step.code}`, `client#${step.by}`]
     case "ClientCredentials":
+    case "OwnGrant":
       return [`client#${step.by}`]
     case "Refresh":
     case "Revoke":
@@ -74,7 +75,8 @@ export const handedOver = (step: Step, response: HttpResponse): ReadonlyArray<re
       break
     case "Redeem":
     case "Refresh":
-    case "ClientCredentials": {
+    case "ClientCredentials":
+    case "OwnGrant": {
       const body = jsonOf(response)
       keep("access", textField(body, "access_token"))
       keep("refresh", textField(body, "refresh_token"))

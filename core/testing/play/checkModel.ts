@@ -1,5 +1,6 @@
 import { Effect, type Scope } from "effect"
 import { makeDice, seedOfRun } from "../Dice.ts"
+import type { GrantTypeModel } from "../model/ownGrant.ts"
 import { type World, worlds } from "../model/World.ts"
 import type { Script } from "../script/Command.ts"
 import { generate } from "../script/generate.ts"
@@ -15,7 +16,10 @@ export interface Runs {
   /** The most lines of one script. */
   readonly longest?: number
   /** Settings of one's own, in place of those that would be drawn. */
-  readonly world?: Partial<Omit<World, "seed">>
+  readonly world?: Partial<Omit<World, "seed" | "grantTypes">> & {
+    /** Models of the host's own grant types, whose requests are drawn with the others. */
+    readonly grantTypes?: ReadonlyArray<GrantTypeModel>
+  }
 }
 
 /** Makes a system that starts empty under these settings, and somebody who plays the script on it. */

@@ -73,7 +73,8 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
   response?.status === 503 && headerOf(response, "retry-after") !== null
 
 /** Steps whose write carries a command id by which it is recognised, so that its lost answer costs nothing. */
-const isRecognised = (step: Step): boolean => ["Redeem", "Refresh", "ClientCredentials", "Revoke"].includes(step._tag)
+const isRecognised = (step: Step): boolean =>
+  ["Redeem", "Refresh", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
 
 /** A client one of whose writes was struck may or may not count as one that completed a flow. */
 const withFlowsOf = (before: State, after: State): State => ({

@@ -80,7 +80,8 @@ const sweptAtOnce = 1000
 /** Starts the core over the store of the context, with its clock, chance, keys and people in the script's hand. */
 export const inProcess = Effect.fnUntraced(function* (
   world: World,
-  rows: Pick<TesseraOptions, "clientAuths" | "presentations"> = {}
+  /** What else the host composes its server of. */
+  rows: Pick<TesseraOptions, "clientAuths" | "grants" | "presentations"> = {}
 ) {
   const clock = manualClock(world.startsAt)
   const audit: Array<AuditEntry> = []

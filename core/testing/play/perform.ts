@@ -33,6 +33,7 @@ const clientsOf = (step: Step, state: State): ReadonlyArray<Ref> => {
     case "Redeem":
     case "Refresh":
     case "ClientCredentials":
+    case "OwnGrant":
     case "Revoke":
     case "Introspect":
       return [step.by]

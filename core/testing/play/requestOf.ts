@@ -1,5 +1,6 @@
 import type { HttpRequest } from "../../http/Http.ts"
 import { basePath, parseIssuer } from "../../workspace/Workspace.ts"
+import { ownGrantTypes } from "../model/ownGrant.ts"
 import { resourceText } from "../model/resource.ts"
 import type { WorkspaceNumber, World } from "../model/World.ts"
 import { byBasic, byPost } from "../script/ClientMethod.ts"
@@ -131,7 +132,15 @@ const metadataOf = ({ world }: Scene, step: Register): object => {
         ? { client_name: usual.client_name, grant_types: ["client_credentials"] }
         : { ...usual, grant_types: ["client_credentials"] }
     case "both":
-      return { ...usual, grant_types: ["authorization_code", "refresh_token", "client_credentials"] }
+      return {
+        ...usual,
+        grant_types: [
+          "authorization_code",
+          "refresh_token",
+          "client_credentials",
+          ...ownGrantTypes(world).map(({ name }) => name)
+        ]
+      }
     default: {
       const own = world.methods.find(({ name }) => step.kind === `by ${name}`)
       return { ...usual, ...own?.metadata, token_endpoint_auth_method: own?.name }
@@ -248,6 +257,13 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
           ["grant_type", "client_credentials"],
           ...optional("scope", step.scope),
           ...optional("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+        ])
+      )
+    case "OwnGrant":
+      return unsigned(
+        posted(scene, "/oauth/token", step.by, step.proof, [
+          ["grant_type", step.grantType],
+          ...Object.entries(step.fields)
         ])
       )
     case "Revoke":

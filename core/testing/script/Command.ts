@@ -106,6 +106,17 @@ export interface ClientCredentials {
   readonly resource: ResourceAsk
 }
 
+/** A request by a grant type of the host's own. */
+export interface OwnGrant {
+  readonly _tag: "OwnGrant"
+  readonly id: Ref
+  readonly by: Ref
+  readonly proof: Proof
+  /** The name of its row. */
+  readonly grantType: string
+  readonly fields: { readonly [name: string]: string }
+}
+
 export interface Revoke {
   readonly _tag: "Revoke"
   readonly id: Ref
@@ -161,6 +172,7 @@ export type Step =
   | Redeem
   | Refresh
   | ClientCredentials
+  | OwnGrant
   | Revoke
   | Introspect
   | Check

@@ -1,4 +1,5 @@
 import type { Dice } from "../Dice.ts"
+import { ownGrantTypes } from "../model/ownGrant.ts"
 import type { Client, Grant, State } from "../model/State.ts"
 import { endOf } from "../model/tokens.ts"
 import type { World } from "../model/World.ts"
@@ -289,6 +290,16 @@ export const drawStep = (dice: Dice, world: World, state: State, id: Ref): Step 
       scope: scopeOrNone,
       resource: dice.chance(80) ? "none" : dice.pick([...ownResources, ...strangeResources])
     })),
+    ...ownGrantTypes(world).flatMap(({ draw, name }) =>
+      offersFor(clients, 8, (some) => ({
+        _tag: "OwnGrant",
+        id,
+        by: (some.find(({ ownGrants }) => ownGrants.includes(name) && dice.chance(90)) ?? dice.pick(some)).ref,
+        proof: proofOf(dice),
+        grantType: name,
+        fields: draw(dice, state)
+      }))
+    ),
     ...offersFor(clients, 6, () => {
       const { token, grant } = anyToken(moment)
       const hint = dice.pick<Revoke["hint"]>(["access_token", "refresh_token", "nonsense", null])

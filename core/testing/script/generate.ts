@@ -26,7 +26,9 @@ const faults: readonly [Fault, ...ReadonlyArray<Fault>] = [
 ]
 
 const writes = (step: Step): boolean =>
-  ["Register", "Decide", "Redeem", "Refresh", "ClientCredentials", "Revoke", "DeleteClient"].includes(step._tag)
+  ["Register", "Decide", "Redeem", "Refresh", "ClientCredentials", "OwnGrant", "Revoke", "DeleteClient"].includes(
+    step._tag
+  )
 
 const canMeet = (step: Step): boolean =>
   step._tag !== "Wait" && step._tag !== "Housekeeping" && step._tag !== "Register"

@@ -50,6 +50,8 @@ const stepInWords = (step: Step): string => {
       ])
       return `client #${step.by} asks for a token of its own${more}`
     }
+    case "OwnGrant":
+      return `client #${step.by} asks by ${step.grantType}${unusual({ proof: step.proof, ...step.fields }, ["post", "basic"])}`
     case "Revoke":
       return `client #${step.by} revokes the ${presented(step.token)}${unusual({ proof: step.proof, hint: step.hint }, ["post", "basic", null])}`
     case "Introspect":

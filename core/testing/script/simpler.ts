@@ -38,6 +38,7 @@ const simplerStep = (step: Step): ReadonlyArray<Step> => {
       return plainer(step, { proof: "post", scope: null, resource: "none" })
     case "Revoke":
       return plainer(step, { proof: "post", hint: null })
+    case "OwnGrant":
     case "Introspect":
       return plainer(step, { proof: "post" })
     case "Check":

@@ -1,0 +1,64 @@
+import type { Result } from "effect"
+import { Schema } from "effect"
+import type { AuthenticatedClient } from "../../client/authenticate.ts"
+import type { RegistrableGrantType } from "../../client/register.ts"
+import type { Decision } from "../../grant/Decision.ts"
+import type { Grant } from "../../grant/Grant.ts"
+import type { Tokens } from "../../grant/issue.ts"
+import type { Step } from "../../grant/Step.ts"
+import type { FaultClass } from "../../http/Fault.ts"
+import type { Fields, Read } from "../../http/form.ts"
+import type { Allowance } from "../../ports/Limiter.ts"
+import type { GrantId } from "../../rules/Id.ts"
+import type { InvalidGrant } from "../../rules/Refusal.ts"
+import type { Token } from "../../token/Token.ts"
+
+/** What a row finds its grant by. */
+export interface Opener {
+  /** A token as the form shows it. What fails here never reaches storage. */
+  readonly open: <K extends Token["kind"]>(
+    kind: K,
+    text: string
+  ) => Result.Result<Extract<Token, { readonly kind: K }>, InvalidGrant>
+  /** The id of a grant that is yet to be made. */
+  readonly drawId: () => GrantId
+}
+
+/** The grant that a request is about, and the form with its tokens opened. */
+export interface About<Opened> {
+  readonly grant: GrantId
+  /** `client`: the client's own grant, of which the decision may be made on a copy that is a moment old. */
+  readonly from: "token" | "client" | "drawn"
+  readonly form: Opened
+}
+
+/**
+ * A row of the table of grant types, by which the token endpoint, the metadata, registration and the OpenAPI document
+ * know it. Its functions are methods, so that rows of different forms stand in one list: each gets what its form read.
+ */
+export interface GrantType<F extends Fields = Fields, Opened = unknown, R extends FaultClass = FaultClass>
+  extends RegistrableGrantType {
+  /** How the OpenAPI document names and describes the form. */
+  readonly documents: { readonly identifier: string; readonly description: string }
+  /** The flow of the OpenAPI document's security scheme (RFC 6749 §1.3), where it has one. */
+  readonly flow?: "authorizationCode" | "clientCredentials" | "refresh"
+  /** The parameters beside `grant_type` and the client's own, in the order in which they are checked. */
+  readonly form: F
+  /** What it may refuse by, beyond what every request to the token endpoint may be refused by. */
+  readonly faults: ReadonlyArray<R>
+  grantOf(form: Read<F>, by: AuthenticatedClient, opener: Opener): Result.Result<About<Opened>, R["Type"]>
+  /** Taken by each client for each grant, before the grant is read. */
+  readonly allowance?: Allowance
+  /** A function of what it is given: it may be asked again where two requests meet on one grant. */
+  decide(found: Grant | undefined, step: Step<Opened>): Decision<Tokens, R["Type"]>
+}
+
+/** A row, with the types of its form and of its refusals found in it. */
+export const grantType = <const F extends Fields, Opened, R extends FaultClass>(
+  row: GrantType<F, Opened, R>
+): GrantType<F, Opened, R> => row
+
+/** RFC 8707: in a row's form, it is held against the issuer at its place, and reaches the decision as `step.resource`. */
+export const resource = Schema.optionalKey(
+  Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the token is to be for." })
+)

@@ -1,0 +1,7 @@
+import { authorizationCode } from "./authorizationCode.ts"
+import { clientCredentials } from "./clientCredentials.ts"
+import type { GrantType } from "./GrantType.ts"
+import { refreshToken } from "./refreshToken.ts"
+
+/** The grant types of the protocol. A host adds its own: `grants: [...grantTypes, mine]`. */
+export const grantTypes: ReadonlyArray<GrantType> = [authorizationCode, refreshToken, clientCredentials]

@@ -1,0 +1,154 @@
+import { describe, expect, test } from "bun:test"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import { grantTypes } from "../../core/oauth/grants/table.ts"
+import { beginsGrant, type GrantTypeModel } from "../../core/testing/model/ownGrant.ts"
+import { refused400 } from "../../core/testing/model/Rule.ts"
+import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
+import { inProcess } from "../../core/testing/play/inProcess.ts"
+import { playOver } from "../../core/testing/play/Player.ts"
+import { report } from "../../core/testing/play/report.ts"
+import { bearing, jsonOf, registerClient, text, tokenRequest } from "../given/flow.ts"
+import { inWorld, type World } from "../given/World.ts"
+import { blocksOf, house } from "../readme/blocks.ts"
+import { voucher } from "./voucher.ts"
+
+const grants = [...grantTypes, voucher]
+const used = { grant_type: voucher.name, voucher: "voucher-of-ada" }
+const inShop = <A, E>(body: (world: World) => Effect.Effect<A, E>) => inWorld(body, { grants })
+
+describe("a grant type that is added by a row alone", () => {
+  test("gives tokens at the token endpoint, which are refreshed and checked like any other", () =>
+    inShop((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { redirect_uris: [], grant_types: [voucher.name] })
+        const first = yield* tokenRequest(world, client, used)
+        expect([first.status, jsonOf(first).scope]).toEqual([200, "api profile"])
+        const refresh_token = text(jsonOf(first).refresh_token)
+        const next = yield* tokenRequest(world, client, { grant_type: "refresh_token", refresh_token })
+        const told = yield* world.send("GET", "/oauth/userinfo", {
+          headers: bearing(text(jsonOf(next).access_token))
+        })
+        expect(jsonOf(told)).toMatchObject({ sub: "ada" })
+        expect(world.audit.map(({ event }) => event)).toContainEqual(
+          expect.objectContaining({ _tag: "TokensIssued", grantType: voucher.name })
+        )
+      })
+    ))
+
+  test("refuses by its own faults, and clients that did not register for it", () =>
+    inShop((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: [voucher.name] })
+        const other = yield* registerClient(world)
+        const errorOf = (by: typeof client, fields: Record<string, string>) =>
+          Effect.map(tokenRequest(world, by, fields), (response) => [response.status, jsonOf(response).error])
+        expect(yield* errorOf(client, { ...used, voucher: "made-up" })).toEqual([400, "invalid_grant"])
+        expect(yield* errorOf(client, { grant_type: voucher.name })).toEqual([400, "invalid_request"])
+        expect(yield* errorOf(other, used)).toEqual([400, "unauthorized_client"])
+      })
+    ))
+
+  test("is registered for as its row says: with a secret, and what it brings", () =>
+    inShop((world) =>
+      Effect.gen(function* () {
+        const register = (metadata: object) =>
+          Effect.map(
+            world.send("POST", "/oauth/register", {
+              headers: { "content-type": "application/json" },
+              body: JSON.stringify({ grant_types: [voucher.name], ...metadata })
+            }),
+            jsonOf
+          )
+        const answer = yield* register({})
+        expect([answer.grant_types, answer.response_types]).toEqual([["refresh_token", voucher.name], []])
+        expect(yield* register({ token_endpoint_auth_method: "none" })).toMatchObject({
+          error: "invalid_client_metadata"
+        })
+      })
+    ))
+
+  test("stands in the metadata and in the OpenAPI document", () =>
+    inShop((world) =>
+      Effect.gen(function* () {
+        const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+        expect(metadata.grant_types_supported).toEqual(grants.map(({ name }) => name))
+        const document = yield* world.send("GET", "/openapi.json")
+        expect(jsonOf(document)).toHaveProperty(["components", "schemas", "UseVoucher", "properties", "voucher"])
+        expect(JSON.stringify(jsonOf(document).paths)).toContain("#/components/schemas/UseVoucher")
+      })
+    ))
+
+  test("is unknown to a server that is composed without it", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const response = yield* tokenRequest(world, client, used)
+        expect([response.status, jsonOf(response).error]).toEqual([400, "unsupported_grant_type"])
+      })
+    ))
+
+  test("may not have the name of another row", async () => {
+    const twice = Effect.promise(() =>
+      inWorld(() => Effect.void, { grants: [...grants, { ...voucher, faults: [] }] }).then(
+        () => undefined,
+        (failure: unknown) => failure
+      )
+    )
+    expect(await Effect.runPromise(twice)).toMatchObject({ _tag: "DuplicateRow", name: voucher.name })
+  })
+
+  test("is the one that core/README.md shows", () => {
+    const source = readFileSync(join(house, "test/oauth/voucher.ts"), "utf8")
+    const blocks = blocksOf(readFileSync(join(house, "core/README.md"), "utf8"))
+    expect(blocks.map((block) => block.text.trim())).toContain(source.trim())
+  })
+})
+
+/** What its author says of it: a voucher that is out begins a grant of its person's, any other is refused. */
+const model: GrantTypeModel = {
+  name: voucher.name,
+  draw: (dice) => ({ voucher: dice.chance(80) ? used.voucher : "made-up" }),
+  rules: [
+    {
+      name: "a voucher that is not out is refused",
+      when: ({ command }) => command.fields.voucher !== used.voucher,
+      gives: refused400("invalid_grant")
+    },
+    {
+      name: "a voucher begins a grant",
+      when: () => true,
+      gives: beginsGrant({ user: "ada", scope: ["api", "profile"], refresh: true })
+    }
+  ]
+}
+
+const stage =
+  (rows: typeof grants): Stage =>
+  (world, script) =>
+    inProcess(world, { grants: rows }).pipe(
+      Effect.map(({ system }) => playOver(system, world, script)),
+      Effect.provide(Memory.layer, { local: true })
+    )
+
+describe("a grant type of a host's own in the model's scripts", () => {
+  const runs = { seed: 20, runs: 60, world: { grantTypes: [model] } }
+
+  test("is drawn, and comes out as its author's rules say", async () => {
+    const result = await Effect.runPromise(checkModel(stage(grants), runs))
+    expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+    const played = result._tag === "Agreed" ? [...result.rules.keys()] : []
+    expect(model.rules.filter(({ name }) => !played.includes(name))).toEqual([])
+  }, 60_000)
+
+  test("is caught where it does otherwise", async () => {
+    const generous: typeof voucher = {
+      ...voucher,
+      grantOf: (_form, by, opener) => voucher.grantOf({ voucher: used.voucher }, by, opener)
+    }
+    const result = await Effect.runPromise(checkModel(stage([...grantTypes, generous]), runs))
+    expect(result._tag).toBe("Falsified")
+  }, 60_000)
+})
