@@ -286,6 +286,7 @@ const openUntil = (
 ): Result.Result<Token, TokenFault> => {
   const kind = kindOf(text)
   if (kind === undefined) return Result.fail("malformed")
+  // The row of the kind that the prefix says; its token is checked to be of that kind.
   const opened = unseal(sealer, workspace, tokens[kind] as Kind<Token>, text)
   if (Result.isFailure(opened)) return opened
   return hasPassed(endOf(opened.success), now) ? Result.fail("expired") : opened
