@@ -85,7 +85,7 @@ export const byNote: ClientMethod = {
   })
 }
 
-/** A way to show a token that no specification knows: beside a stamp, which has to be the right one. */
+/** A way to show a token that no specification knows: beside a stamp, which may stand for a key that the caller holds. */
 export const toyStamp: Presentation = {
   name: "stamped",
   scheme: "Stamped",
@@ -95,9 +95,14 @@ export const toyStamp: Presentation = {
     const authorization = headers.get("authorization")
     const text = authorization?.startsWith("Stamped ") === true ? authorization.slice(8) : undefined
     if (text === undefined) return undefined
-    return headers.get("stamp") === "right"
-      ? Effect.succeed({ text, binding: { thumbprint: digestOf("stamp") } })
-      : Effect.fail(new InvalidToken({ reason: "malformed" }))
+    switch (headers.get("stamp")) {
+      case "right":
+        return Effect.succeed({ text, binding: null })
+      case "a key's":
+        return Effect.succeed({ text, binding: { thumbprint: digestOf("stamp") } })
+      default:
+        return Effect.fail(new InvalidToken({ reason: "malformed" }))
+    }
   },
   challenge: (parameters) => `Stamped stamps="right", ${parameters.join(", ")}`
 }

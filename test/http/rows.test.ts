@@ -185,6 +185,9 @@ describe("a presentation that a host adds as a row", () => {
           expect((yield* world.guard("/orders", { scopes: ["api"] }, stamped))._tag).toBe("Admitted")
           const unstamped = yield* world.guard("/orders", { scopes: ["api"] }, { authorization: `Stamped ${token}` })
           expect(unstamped._tag === "Refused" ? unstamped.response.status : "admitted").toBe(401)
+          // The token is bound to no key, so the proof of one shows that it is in other hands.
+          const keyed = yield* world.guard("/orders", { scopes: ["api"] }, { ...stamped, stamp: "a key's" })
+          expect(keyed._tag === "Refused" ? keyed.response.status : "admitted").toBe(401)
           const borne = { authorization: `Bearer ${token}` }
           expect((yield* world.send("GET", "/rest/companies", { headers: borne })).status).toBe(200)
         }),
