@@ -1,6 +1,11 @@
-import type { Source } from "./Source.ts"
+/** A file of the repository, as the house's rules see it. */
+export interface Source {
+  /** From the top of the repository, with `/`. */
+  readonly path: string
+  readonly text: string
+}
 
-/** A rule of the house. It sees one file at a time and says, a line for each, what in it breaks the rule. */
+/** A rule that the linter cannot state. It sees one file at a time and says, a line for each, what breaks it. */
 export interface Rule {
   readonly title: string
   readonly breaches: (source: Source) => ReadonlyArray<string>

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs"
 import { builtinModules } from "node:module"
 import { join } from "node:path"
-import { importsOf } from "../../house/Source.ts"
 
 export interface ModuleGraph {
   /** The files that are loaded, the entry among them. */
@@ -27,12 +26,17 @@ const locate = (specifier: string, from: string): string | undefined => {
 /** Installed files stay as they are, and every graph goes through most of the same. */
 const known = new Map<string, ReadonlyArray<string>>()
 
+const scanner = new Bun.Transpiler({ loader: "js" })
+
+/** Of built modules. What is computed at run time stands for nothing that is known. */
 const specifiersIn = (file: string): ReadonlyArray<string> => {
-  const found =
-    known.get(file) ??
-    importsOf(readFileSync(file, "utf8")).map(
-      ({ line, specifier = `import(…) in line ${line} of ${file}` }) => specifier
-    )
+  const read = (text: string) => [
+    ...scanner.scanImports(text).map(({ path }) => path),
+    ...(text.includes("import(") && /(?<![.\w$])import\(\s*[\w$]/.test(scanner.transformSync(text))
+      ? [`import(…) in ${file}`]
+      : [])
+  ]
+  const found = known.get(file) ?? read(readFileSync(file, "utf8"))
   known.set(file, found)
   return found
 }

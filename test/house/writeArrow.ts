@@ -1,0 +1,4 @@
+import { writeFileSync } from "node:fs"
+import { arrowText } from "./arrow.ts"
+
+writeFileSync(new URL("arrow.json", import.meta.url), arrowText)
