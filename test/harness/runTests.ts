@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process"
 import { availableParallelism, constants, tmpdir } from "node:os"
 import { Cause, Effect, Exit, Fiber } from "effect"
-import { readCounts } from "./Counts.ts"
+import { type Counts, readCounts } from "./Counts.ts"
 import { failuresIn } from "./failuresIn.ts"
 import { type Environment, startServices } from "./startServices.ts"
 import { letThrough, sweepThrowaways, throwawayFolder } from "./throwawayFolder.ts"
+import { tiers } from "./tiers.ts"
 
 /** Folders that git ignores and that may hold copies of test files. */
 const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
@@ -56,15 +57,18 @@ const bunTest = (args: ReadonlyArray<string>, environment: Environment) =>
     })
   })
 
-/** Says how it went in a closing line that man and machine can read, and answers with the exit status. */
-const judge = ({ status, output }: Ended): number => {
+const nothing: Counts = { pass: 0, fail: 0, skip: 0 }
+
+/** Says how it went, after what `before` it went well, in a closing line for people and programs; the exit status. */
+const judge = ({ status, output }: Ended, before: Counts = nothing): number => {
   const counts = readCounts(output)
   if (counts === undefined) {
     say(`bun test ended with status ${status} and without a summary: nobody knows what passed`)
     return status || 1
   }
-  const { pass, fail, skip } = counts
-  // Of a long run, what is kept is often its end alone.
+  const { fail, skip } = counts
+  const pass = before.pass + counts.pass
+  // A reader keeps the end of a long run.
   for (const failure of failuresIn(output)) say(`\nOnce more, what failed:\n${failure}`)
   const complaint =
     skip > 0
@@ -90,12 +94,22 @@ const [first, ...rest] = process.argv.slice(2)
 const withServices = first !== "--without-services"
 const args = withServices ? process.argv.slice(2) : rest
 
+const isSound = ({ status }: Ended, counts: Counts) => status === 0 && counts.fail + counts.skip === 0
+
 const program = Effect.gen(function* () {
   sweepThrowaways(tmpdir(), Date.now())
-  const services = withServices ? yield* startServices : {}
   const folder = yield* roomForTests
   const ports = yield* throwawayFolder("ports")
-  return judge(yield* bunTest(args, { ...services, TMPDIR: folder, TEST_PORTS: ports }))
+  const run = (files: ReadonlyArray<string>, services: Environment) =>
+    bunTest(files, { ...services, TMPDIR: folder, TEST_PORTS: ports })
+  if (args.length > 0) return judge(yield* run(args, withServices ? yield* startServices : {}))
+
+  const { alone, others } = tiers()
+  const quick = yield* run(alone, {})
+  const counts = readCounts(quick.output)
+  if (!withServices || counts === undefined || !isSound(quick, counts)) return judge(quick)
+  say(`${counts.pass} passed without services; now the rest`)
+  return judge(yield* run(others, yield* startServices), counts)
 }).pipe(Effect.scoped)
 
 const fiber = Effect.runFork(program)
