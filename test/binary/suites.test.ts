@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from "bun:test"
-import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { serverProgram } from "../given/serverProgram.ts"
@@ -10,26 +9,13 @@ import { builtBinary } from "./given/binary.ts"
 
 const root = join(import.meta.dir, "../..")
 
-const testsIn = (folder: string, without: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const files = readdirSync(join(root, folder)).filter((file) => file.endsWith(".test.ts"))
-  expect(files).toEqual(expect.arrayContaining([...without]))
-  return files.filter((file) => !without.includes(file)).map((file) => `${folder}/${file}`)
-}
-
-/** What other tests ask of the server from its sources, they ask of the executable here. */
+/**
+ * What other tests ask of the server from its sources, they ask of the executable here. The transcript, which is played
+ * on it whole, holds what it answers.
+ */
 const suites = {
-  "clients that we did not write": testsIn("test/clients", [
-    // A browser, and a tool that takes its time.
-    "crossOrigin.test.ts",
-    "conformance.test.ts"
-  ]),
-  "what strangers send": testsIn("test/attacks", [
-    // A browser once more; what takes its time; and what asks no server.
-    "otherSites.test.ts",
-    "killed.test.ts",
-    "mutationsOverHttp.test.ts",
-    "mutations.test.ts"
-  ]),
+  "a client library": ["test/clients/oauth4webapi.test.ts"],
+  "what proxies and sockets send": ["test/attacks/proxies.test.ts", "test/attacks/wire.test.ts"],
   "what `tessera serve` promises": ["test/runtimes/serve.test.ts", "--test-name-pattern=^tessera serve "]
 }
 

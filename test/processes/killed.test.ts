@@ -178,10 +178,11 @@ test(
           const visitor = new Visitor(server.url)
           yield* Effect.promise(() => visitor.signIn())
           const ledger: Ledger = { acknowledged: 0, grants: [], clients: [], own: [] }
+          let interrupted = 0
           for (let killed = 0; killed < kills; killed++) {
             const since = { grants: ledger.grants.length, clients: ledger.clients.length, own: ledger.own.length }
             const load = Array.from({ length: workers }, () => work(server.url, visitor, ledger).catch(gone))
-            const enough = ledger.acknowledged + 5 + draw.below(40)
+            const enough = ledger.acknowledged + 3 + draw.below(20)
             yield* pollUntil(
               Effect.sync(() => ledger.acknowledged >= enough),
               20_000
@@ -190,10 +191,18 @@ test(
             yield* Effect.promise(() => pause(draw.below(20)))
             yield* server.kill
             yield* Effect.promise(() => Promise.all(load))
+            interrupted += ledger.grants.slice(since.grants).filter(({ access }) => access === undefined).length
             yield* server.start
             yield* Effect.promise(() => check(server.url, draw, ledger, since))
           }
-          expect(ledger.grants.filter(({ access }) => access !== undefined).length).toBeGreaterThan(kills)
+          const living = ledger.grants.flatMap(({ access }) => access ?? [])
+          const statuses = yield* Effect.promise(() =>
+            Promise.all(living.map((token) => companiesStatus(server.url, token)))
+          )
+          expect(statuses.filter((status) => status !== 200)).toEqual([])
+          // A kill between two steps of a flow is what this is about.
+          expect(living.length).toBeGreaterThan(kills)
+          expect(interrupted).toBeGreaterThan(kills / 2)
           expect(server.log()).not.toContain("a defect")
         })
       )
