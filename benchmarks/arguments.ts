@@ -18,7 +18,7 @@ export const usage = `npm run bench [-- OPTIONS]
   --quick         short rounds
   --soak          watch the memory for ten minutes
   --check         compare with benchmarks/budget.json; the exit status is 1 when something falls short
-  --readme        write the README's section on performance, from a whole run
+  --readme        write the section Performance of benchmarks/README.md, from a whole run
   --from FILE     take a run of artifacts/bench instead of a new one
 
 ${allParts.map(({ name, about }) => `  ${name.padEnd(14)}  ${about}`).join("\n")}

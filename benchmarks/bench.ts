@@ -55,7 +55,7 @@ const program = Effect.gen(function* () {
         new Error("The README is written from a whole run, and this was a part of one, or quick")
       )
     }
-    const file = join(import.meta.dir, "../README.md")
+    const file = join(import.meta.dir, "README.md")
     writeFileSync(file, withSection(readFileSync(file, "utf8"), performanceSection(report, verdicts)))
   }
   process.stdout.write(`\n${verdicts.map(verdictText).join("\n")}\n`)

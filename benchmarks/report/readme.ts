@@ -18,7 +18,7 @@ const medianOf = (result: Result, key: "cpu" | "perSecond" | "p50" | "p99") =>
 
 const shown = new Set(["sealed", "sealed-node", "peers", "peers-postgres", "stores"])
 
-/** The README's section on speed, out of one run: ratios first, because only they mean something elsewhere. */
+/** The page's section on speed, out of one run: ratios first, because only they mean something elsewhere. */
 export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdict>): string => {
   const { machine } = report
   const ratios = verdicts.map((verdict) => [
@@ -47,9 +47,8 @@ export const performanceSection = (report: Report, verdicts: ReadonlyArray<Verdi
       : `The load generator was at its limit, and requests per second are a least: ${held.join("; ")}.\n\n`
   return `${heading}
 
-Measured by \`npm run bench\` in one run, everything side by side and in turns; [\`benchmarks/\`](benchmarks/README.md) says how. The
-ratios carry over to other machines, the figures below them do not. The floor, where there is one beside a peer or a
-database's own program, is what a bare server comes to that does nothing but what nobody can leave out.
+One run, everything side by side and in turns. The ratios carry over to other machines, the figures below them do not. The
+floor beside a peer or a database's own program is a bare server that does only what no server can leave out.
 
 ${table(["workload", "figure", "of what to what", "ratio", "aim", "floor"], ratios)}
 
@@ -63,7 +62,7 @@ ${report.startedAt.slice(0, 10)}, commit ${report.commit}.
 `
 }
 
-/** The README with that section in the place of the one that it had, or at its end. */
+/** The page with that section in the place of the one that it had, or at its end. */
 export const withSection = (readme: string, section: string): string => {
   const start = readme.indexOf(`${heading}\n`)
   if (start === -1) return `${readme.trimEnd()}\n\n${section}`

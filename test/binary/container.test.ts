@@ -8,7 +8,7 @@ import { node, postgresUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { letThrough, throwawayFolder } from "../harness/throwawayFolder.ts"
 import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
-import { readme, readmeBlocks } from "../readme/blocks.ts"
+import { serverPage, textOf, under } from "../readme/blocks.ts"
 import type { Child } from "../runtimes/given/Child.ts"
 import { checkout, environment, every, only, ours, signalNamed, stagesOf, words } from "./given/Containerfile.ts"
 import {
@@ -64,13 +64,13 @@ describe("the Containerfile", () => {
   })
 
   test("is what the README builds and runs", () => {
-    const [block] = readmeBlocks().filter(({ under }) => under.at(-1) === "In a container")
+    const [block] = under(serverPage, "In a container")
     const [building = "", running = ""] = (block?.text ?? "").split("\n").map((line) => line.replace("podman ", ""))
     expect(building).toBe("build --format docker -f runtimes/container/Containerfile -t tessera .")
     expect(running).toStartWith("run --read-only ")
     expect(running).toContain(`:${only(final, "EXPOSE")} `)
     expect(running).toContain(`:${only(final, "VOLUME")} `)
-    expect(readme()).toContain(`user ${imageUser.split(":")[0]}`)
+    expect(textOf(serverPage)).toContain(`user ${imageUser.split(":")[0]}`)
   })
 
   test("is read as it is written", () => {

@@ -11,8 +11,8 @@ import { node } from "../harness/given.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { command } from "../runtimes/given/tessera.ts"
-import { house, readme } from "./blocks.ts"
-import { codeIn, readmeRows } from "./tables.ts"
+import { house, serverPage } from "./blocks.ts"
+import { codeIn, tableRows } from "./tables.ts"
 
 type Environment = Readonly<Record<string, string>>
 
@@ -24,7 +24,7 @@ const settingsOf = (environment: Environment): Settings =>
 
 const namesRead = Effect.runSync(variableNames)
 
-const rows = readmeRows("variable").map(([name, fallback, says]) => ({
+const rows = tableRows(serverPage, "variable").map(([name, fallback, says]) => ({
   name: codeIn(name) ?? `not code: ${name}`,
   // What another variable decides, as it is where nothing is said of that one either.
   fallback: fallback?.replace("$PORT", "3000"),
@@ -33,7 +33,7 @@ const rows = readmeRows("variable").map(([name, fallback, says]) => ({
 
 const isUnset = (cell = "") => codeIn(cell) === undefined
 
-describe("the README's variables", () => {
+describe("the table of variables", () => {
   test("are those that the settings read: none is missing, none is invented, none stands there twice", () => {
     expect(namesRead.length).toBeGreaterThan(20)
     expect(rows.map(({ name }) => name).toSorted()).toEqual(namesRead.toSorted())
@@ -101,20 +101,20 @@ describe("the README's variables", () => {
   })
 })
 
-describe("the README", () => {
+describe("the pages", () => {
   test("has the limits as the code has them", () => {
     const spoken = Object.values(allowances).map(({ burst, name, refill }) => {
       const hourly = (60 * 60 * 1000) / refill
       const rate = name === "register" ? `${hourly} an hour` : `${hourly / 60} a minute`
       return [`\`${name}\``, String(burst), rate]
     })
-    const printed = readmeRows("limit").map(([name = "", , burst = "", rate = ""]) => [name, burst, rate])
+    const printed = tableRows("core/ports/README.md", "limit").map(([name = "", , burst = "", rate = ""]) => [name, burst, rate])
     expect(printed.toSorted()).toEqual(spoken.toSorted())
     expect(bodyLimit).toBe(64 * 1024)
   })
 
   test("has the exit statuses as the code has them", () => {
-    const printed = readmeRows("status").map(([status]) => Number(codeIn(status)))
+    const printed = tableRows(serverPage, "status").map(([status]) => Number(codeIn(status)))
     const interrupted = 130
     expect(printed).toEqual([...Object.values(exitStatus), interrupted])
   })
@@ -151,16 +151,16 @@ test("the help of `serve` names every variable", () =>
     })
   ))
 
-describe("the README's table of commands", () => {
+describe("the table of commands", () => {
   test(
     "names every command, and no other",
     () =>
       Effect.runPromise(
         Effect.gen(function* () {
-          const rows = [...readme().matchAll(/^\| `tessera (\S+)(?: (\S+))?`/gm)].map(([, name = "", below = ""]) => ({
-            name,
-            below: below.split("\\|").filter((word) => word !== "")
-          }))
+          const rows = tableRows(serverPage, "command").map(([cell]) => {
+            const [, name = "", below = ""] = /^`tessera (\S+)(?: (\S+))?`$/.exec(cell ?? "") ?? []
+            return { name, below: below.split("\\|").filter((word) => word !== "") }
+          })
           const subcommands = (help: string) =>
             [...(help.split("SUBCOMMANDS\n")[1] ?? "").matchAll(/^ {2}(\S+)/gm)].map(([, name = ""]) => name)
           const { stdout } = yield* command(["--help"], { cwd: house })

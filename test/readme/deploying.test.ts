@@ -6,10 +6,10 @@ import { join } from "node:path"
 import { ConfigProvider, Effect } from "effect"
 import { readSettings } from "../../runtimes/server/Settings.ts"
 import { onPath } from "../harness/machine/onPath.ts"
-import { type Block, house, readme, readmeBlocks } from "./blocks.ts"
+import { blocksIn, house, serverPage, textOf } from "./blocks.ts"
 
-const textOf = (language: string, mark = ""): string =>
-  readmeBlocks().find((block: Block) => block.language === language && block.text.includes(mark))?.text ?? ""
+const printed = (language: string, mark = ""): string =>
+  blocksIn(serverPage).find((block) => block.language === language && block.text.includes(mark))?.text ?? ""
 
 /** `NAME=value` lines, by the section that they stand in. */
 const assignments = (text: string): ReadonlyMap<string, string> => {
@@ -44,9 +44,9 @@ const inFile = (name: string, text: string): string => {
   return path
 }
 
-describe("the README's deployment", () => {
-  const environment = textOf("ini", "tessera.env")
-  const unit = assignments(textOf("ini", "[Service]"))
+describe("the deployment as printed", () => {
+  const environment = printed("ini", "tessera.env")
+  const unit = assignments(printed("ini", "[Service]"))
 
   test("has a configuration that the server takes, for the address that the proxies serve", () => {
     const settings = Effect.runSync(
@@ -60,16 +60,16 @@ describe("the README's deployment", () => {
     const { host } = new URL(settings.workspace.issuer)
     expect(settings.trustedProxies.has("127.0.0.1")).toBe(true)
     expect(settings.database).toEqual({ _tag: "Sqlite", path: `${unit.get("Service.WorkingDirectory")}/tessera.db` })
-    expect(textOf("caddy")).toContain(`${host} {`)
-    expect(textOf("caddy")).toContain(`reverse_proxy ${settings.host}:${settings.port}`)
-    expect(textOf("nginx")).toContain(`server_name ${host};`)
-    expect(textOf("nginx")).toContain(`proxy_pass http://${settings.host}:${settings.port};`)
+    expect(printed("caddy")).toContain(`${host} {`)
+    expect(printed("caddy")).toContain(`reverse_proxy ${settings.host}:${settings.port}`)
+    expect(printed("nginx")).toContain(`server_name ${host};`)
+    expect(printed("nginx")).toContain(`proxy_pass http://${settings.host}:${settings.port};`)
   })
 
   test("has a unit that starts a file of ours, reads that configuration, and lets requests finish", () => {
     const [, started = ""] = /^\/usr\/bin\/node \/opt\/tessera\/(\S+)$/.exec(unit.get("Service.ExecStart") ?? "") ?? []
     expect(existsSync(join(house, started))).toBe(true)
-    expect(readme()).toContain("/opt/tessera/runtimes/install.mjs")
+    expect(textOf(serverPage)).toContain("/opt/tessera/runtimes/install.mjs")
     expect(existsSync(join(house, "runtimes/install.mjs"))).toBe(true)
     expect(environment).toStartWith(`# ${unit.get("Service.EnvironmentFile")}\n`)
     expect(unit.get("Service.WorkingDirectory")).toBe(`/var/lib/${unit.get("Service.StateDirectory")}`)
@@ -77,16 +77,16 @@ describe("the README's deployment", () => {
   })
 
   test("has snippets that are well-formed, also to the programs that read them where those are there", () => {
-    expect(isWellFormed(textOf("nginx"), ";")).toBe(true)
-    expect(isWellFormed(textOf("caddy"), "3000")).toBe(true)
+    expect(isWellFormed(printed("nginx"), ";")).toBe(true)
+    expect(isWellFormed(printed("caddy"), "3000")).toBe(true)
     const caddy = onPath("caddy")[0]
     if (caddy !== undefined) {
-      const args = ["adapt", "--adapter", "caddyfile", "--config", inFile("Caddyfile", textOf("caddy"))]
+      const args = ["adapt", "--adapter", "caddyfile", "--config", inFile("Caddyfile", printed("caddy"))]
       expect(spawnSync(caddy, args).status).toBe(0)
     }
     const analyze = onPath("systemd-analyze")[0]
     if (analyze !== undefined) {
-      const ours = textOf("ini", "[Service]").replace("/usr/bin/node", process.execPath)
+      const ours = printed("ini", "[Service]").replace("/usr/bin/node", process.execPath)
       const { stderr } = spawnSync(analyze, ["verify", inFile("tessera.service", ours)], { encoding: "utf8" })
       expect(stderr.split("\n").filter((line) => line.includes("tessera.service:"))).toEqual([])
     }

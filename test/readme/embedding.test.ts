@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
@@ -11,39 +11,41 @@ import { pollUntil } from "../harness/pollUntil.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { type Child, startChild } from "../runtimes/given/Child.ts"
-import { type Block, blocksOf, house, readmeBlocks } from "./blocks.ts"
+import { type Block, house, programs } from "./blocks.ts"
 import { withPorts } from "./Ports.ts"
 
-interface Pasted {
-  readonly heading: string
-  readonly file: string
-  /** What the file is started by: among others in one process, or by itself and as it is printed. */
+interface Program {
+  /** Where it is printed. */
+  readonly title: string
+  readonly folder: string
+  readonly text: string
+  /** What it imports beside it: the blocks of its page that begin with a file's name. */
+  readonly files: ReadonlyMap<string, string>
+  /** What starts it: one process for all that are alike, or one of its own, where the last line is for that alone. */
   readonly on: "Node" | "Bun" | "Bun alone"
 }
 
-/** One block for each way to embed, which stands on its own. */
-const ways: ReadonlyArray<Pasted> = [
-  { heading: "In Express 5", file: "express.ts", on: "Node" },
-  { heading: "In Fastify 5", file: "fastify.ts", on: "Node" },
-  { heading: "In Hono, on Node", file: "hono.ts", on: "Node" },
-  { heading: "In Hono, on Bun", file: "honoOnBun.ts", on: "Bun alone" },
-  { heading: "In Koa", file: "koa.ts", on: "Node" },
-  { heading: "In plain Node", file: "node.ts", on: "Node" },
-  { heading: "In Elysia", file: "elysia.ts", on: "Bun" },
-  { heading: "In fetch handlers", file: "fetch.ts", on: "Bun" }
-]
+const nameOf = ({ text }: Block) => /^\/\/ (\S+\.ts)\n/.exec(text)?.[1]
 
-/** Its last line means something only where nothing but this file is started, and it takes its port from the environment. */
-const alone = ways.find(({ on }) => on === "Bun alone")
+const platformOf = (text: string): Program["on"] =>
+  /^export default/m.test(text) ? "Bun alone" : /\bBun\.serve\b|from "elysia"/.test(text) ? "Bun" : "Node"
 
-/** For those who write Effect: files that belong together. The second one listens. */
-const layered: Pasted = { heading: "Composing the layers", file: "layers.ts", on: "Node" }
+const printed: ReadonlyArray<Program> = programs()
+  .filter((block) => nameOf(block) === undefined)
+  .map((block, index) => ({
+    title: `${block.page}, ${block.under.at(-1)}, ${index}`,
+    folder: `program${index}`,
+    text: block.text,
+    files: new Map(
+      programs().flatMap((other) => {
+        const name = other.page === block.page ? nameOf(other) : undefined
+        return name === undefined ? [] : [[name, other.text] as const]
+      })
+    ),
+    on: platformOf(block.text)
+  }))
 
-const under = (blocks: ReadonlyArray<Block>, heading: string) => blocks.filter((one) => one.under.at(-1) === heading)
-const wayTo = ({ heading }: Pasted) => under(readmeBlocks(), heading)
-const layers = () => under(blocksOf(readFileSync(join(house, "core/README.md"), "utf8")), layered.heading)
-
-/** The blocks as files, each at a port of its own. In the house, so that `tessera` is this very package. */
+/** The blocks as files, each program at a port of its own. In the house, so that `tessera` is this very package. */
 const pasted = Effect.gen(function* () {
   const folder = join(house, "test/readme", `pasted-${process.pid}`)
   yield* Effect.acquireRelease(
@@ -51,22 +53,19 @@ const pasted = Effect.gen(function* () {
     () => Effect.sync(() => rmSync(folder, { recursive: true }))
   )
   const write = (file: string, text: string) => writeFileSync(join(folder, file), text)
-  const ports = new Map<string, number>()
-  for (const way of [...ways, layered]) {
+  const ports = new Map<Program, number>()
+  for (const program of printed) {
     const server = yield* freePort
-    const [first = "", second = ""] = (way === layered ? layers() : wayTo(way)).map(({ text }) =>
-      way === alone ? text : withPorts(text, { server, callback: 0 })
-    )
-    write(way.file, way === layered ? second : first)
-    if (way === layered) write("authorization.ts", first)
-    ports.set(way.file, server)
+    mkdirSync(join(folder, program.folder))
+    for (const [name, text] of [...program.files, ["main.ts", program.text] as const])
+      write(`${program.folder}/${name}`, withPorts(text, { server, callback: 0 }))
+    ports.set(program, server)
   }
   for (const platform of ["Node", "Bun"]) {
-    const files = [...ways, layered].filter(({ on }) => on === platform).map(({ file }) => file)
-    write(`all${platform}.ts`, files.map((file) => `import "./${file}"\n`).join(""))
+    const files = printed.filter(({ on }) => on === platform)
+    write(`all${platform}.ts`, files.map(({ folder }) => `import "./${folder}/main.ts"\n`).join(""))
   }
-  const extending = { extends: "../../../tsconfig.json", include: ["*.ts"] }
-  write("tsconfig.json", JSON.stringify(extending))
+  write("tsconfig.json", JSON.stringify({ extends: "../../../tsconfig.json", include: ["**/*.ts"] }))
   return { folder, ports }
 })
 
@@ -83,8 +82,8 @@ const run = <A, E>(body: Effect.Effect<A, E, Scope.Scope>) => Effect.runPromise(
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 let folder: string
-let ports: ReadonlyMap<string, number>
-let children: ReadonlyMap<Pasted["on"], Child>
+let ports: ReadonlyMap<Program, number>
+let children: ReadonlyMap<Program, Child>
 
 beforeAll(
   () =>
@@ -93,19 +92,16 @@ beforeAll(
         ;({ folder, ports } = yield* pasted)
         const cwd = yield* throwawayFolder("embedded")
         const env = { ...plainEnvironment, SEAL_KEYS: Redacted.value(newSealKey()) }
-        // One process for all that run on the same platform: they share nothing but a file of SQLite's.
         const onNode = ["--experimental-strip-types", join(folder, "allNode.ts")]
-        children = new Map([
-          ["Node", yield* startChild(node22(), onNode, { cwd, env })],
-          ["Bun", yield* startChild(process.execPath, [join(folder, "allBun.ts")], { cwd, env })],
-          [
-            "Bun alone",
-            yield* startChild(process.execPath, [join(folder, alone?.file ?? "")], {
-              cwd,
-              env: { ...env, PORT: String(ports.get(alone?.file ?? "")) }
-            })
-          ]
-        ])
+        const node = yield* startChild(node22(), onNode, { cwd, env })
+        const bun = yield* startChild(process.execPath, [join(folder, "allBun.ts")], { cwd, env })
+        const started = new Map<Program, Child>()
+        for (const program of printed) {
+          const own = [join(folder, program.folder, "main.ts")]
+          const child = program.on === "Bun alone" ? yield* startChild(process.execPath, own, { cwd, env }) : undefined
+          started.set(program, child ?? (program.on === "Node" ? node : bun))
+        }
+        children = started
       })
     ),
   60_000
@@ -199,31 +195,18 @@ const throughIt = async (url: string) => {
   expect((await orders(second.access_token)).answer.status).toBe(401)
 }
 
-describe("the README's blocks for embedding", () => {
-  test("are one under each heading, of at most 25 lines, with nothing left out", () => {
-    for (const way of ways) {
-      const [block, ...more] = wayTo(way)
-      expect([way.heading, more]).toEqual([way.heading, []])
-      expect(block?.text.split("\n").length).toBeWithin(10, 26)
-      expect(Math.max(...(block?.text ?? "").split("\n").map((line) => line.length))).toBeLessThanOrEqual(120)
-      expect(block?.text).not.toContain('from "./')
-    }
-    const lengths = layers().map(({ text }) => text.split("\n").length)
-    expect(lengths).toHaveLength(2)
-    expect(Math.max(...lengths)).toBeWithin(10, 26)
-  })
-
+describe("programs as they are printed", () => {
   test("are type-checked as strictly as the house", async () => {
     const tsc = join(house, "node_modules/typescript/bin/tsc")
     const { status, stdout } = await run(runProgram(node(), [tsc, "-p", folder]))
     expect([stdout, status]).toEqual(["", 0])
   }, 60_000)
 
-  for (const way of [...ways, layered]) {
-    test(`let a person of the host's in: ${way.heading}`, async () => {
-      const port = ports.get(way.file)
+  for (const program of printed) {
+    test(`let a person of the host's in: ${program.title}`, async () => {
+      const port = ports.get(program)
       const there = await run(pollUntil(isThere(port), 30_000))
-      expect([there, there ? "" : children.get(way.on)?.stderr()]).toEqual([true, ""])
+      expect([there, there ? "" : children.get(program)?.stderr()]).toEqual([true, ""])
       await throughIt(`http://127.0.0.1:${port}`)
     }, 60_000)
   }

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { freePort } from "../harness/freePort.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { inFolder, register, started } from "../observe/given/serving.ts"
-import { readmeBlocks } from "./blocks.ts"
+import { serverPage, under } from "./blocks.ts"
 import { looksLike } from "./looksLike.ts"
 
-const blocks = readmeBlocks().filter(({ under }) => under.at(-1) === "Metrics, traces and the audit stream")
+const blocks = under(serverPage, "Metrics, traces and the audit stream")
 
 test("the README's look at a server that runs shows what it says", () =>
   inFolder((cwd) =>

@@ -1,9 +1,7 @@
 import { expect, test } from "bun:test"
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { house, readmeBlocks } from "./blocks.ts"
-
-const [block, ...more] = readmeBlocks().filter((one) => one.under.at(-1) === "In property tests")
+import { house, propertyTests } from "./blocks.ts"
 
 const runBlock = async (text: string) => {
   // Inside the house, so that `tessera` is this very package.
@@ -18,13 +16,12 @@ const runBlock = async (text: string) => {
   }
 }
 
-test("the README's property test is one block of fewer than thirty lines", () => {
-  expect(more).toEqual([])
-  expect(block?.text.split("\n").length).toBeLessThan(30)
-})
-
-test("it passes as it is printed", async () => {
-  const { status, output } = await runBlock(block?.text ?? "")
-  expect(output).toContain("1 pass")
-  expect(status).toBe(0)
-}, 120_000)
+test.each(propertyTests().map((block) => [block.page, block.text] as const))(
+  "a property test passes as %s prints it",
+  async (_, text) => {
+    const { output, status } = await runBlock(text)
+    expect(output).toContain("1 pass")
+    expect(status).toBe(0)
+  },
+  120_000
+)

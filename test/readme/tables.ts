@@ -1,18 +1,18 @@
-import { readme } from "./blocks.ts"
+import { textOf } from "./blocks.ts"
 
 export type Row = ReadonlyArray<string>
 
-/** The rows of the README's tables whose first heading is this one; the heads are left out. */
-export const readmeRows = (firstHeading: string): ReadonlyArray<Row> => {
+/** The rows of a page's tables whose first heading is this one; the heads are left out. */
+export const tableRows = (page: string, firstHeading: string): ReadonlyArray<Row> => {
   const rows: Array<Row> = []
   let wanted = false
   let inTable = false
-  for (const line of readme().split("\n")) {
+  for (const line of textOf(page).split("\n")) {
     if (!line.startsWith("|")) {
       inTable = false
       continue
     }
-    const cells = line.slice(1, line.lastIndexOf("|")).split("|")
+    const cells = line.slice(1, line.lastIndexOf("|")).split(/(?<!\\)\|/)
     const row = cells.map((cell) => cell.trim())
     if (!inTable) {
       inTable = true

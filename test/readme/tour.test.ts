@@ -8,19 +8,17 @@ import { Visitor } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
 import { postgresUrl } from "../harness/given.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
-import { type Block, readmeBlocks } from "./blocks.ts"
+import { type Block, serverPage, under } from "./blocks.ts"
 import { freshClone } from "./freshClone.ts"
 import { looksLike } from "./looksLike.ts"
 import { type Ports, withPorts } from "./Ports.ts"
 import { openShell, type Shell } from "./Shell.ts"
 import { startFamily } from "./startFamily.ts"
 
-const under = (heading: string): ReadonlyArray<Block> =>
-  readmeBlocks().filter((block) => block.under.at(-1) === heading)
-
 const printed = (...blocks: ReadonlyArray<Block | undefined>) => blocks.filter((block) => block !== undefined)
 
-const [start = { text: "" }, ...tour] = under("Five minutes with it")
+const [start = { text: "" }, ...first] = under("README.md", "Register, ask, exchange, call")
+const tour = [...first, ...under(serverPage, "The tour goes on")]
 const [, email = "", password = ""] = /OWNER_EMAIL=(\S+) OWNER_PASSWORD='([^']+)'/.exec(start.text) ?? []
 
 const setUp = Effect.gen(function* () {
@@ -82,7 +80,7 @@ describe("the README", () => {
       run(
         Effect.gen(function* () {
           const { env, folder, url } = yield* setUp
-          const [npmStart, npmTest] = under("Two commands")
+          const [npmStart, npmTest] = under("README.md", "Two commands")
           const server = yield* startIn(folder, env, npmStart?.text ?? "")
           expect(server.banner()).toContain(`listening on  ${url}`)
           expect(existsSync(join(folder, "data/tessera.db"))).toBe(true)
@@ -99,6 +97,7 @@ describe("the README", () => {
               )
             )
           ).toBe("is gone")
+          // The second runs this very test; that it is there is all that can be asked here.
           expect(npmTest?.text).toBe("npm test")
         })
       ),
@@ -122,8 +121,8 @@ describe("the README", () => {
             })
           const ownToken = '$(json access_token <<< "$OWN")'
 
-          const first = yield* startIn(folder, env, block)
-          expect(first.banner()).not.toContain("/set-up")
+          const server = yield* startIn(folder, env, block)
+          expect(server.banner()).not.toContain("/set-up")
           const visitor = new Visitor(url)
           yield* Effect.promise(() => visitor.signIn({ email, password }))
           yield* paste(tour, () => approve(visitor, shell))
@@ -141,17 +140,17 @@ describe("the README", () => {
           expect(yield* statusOf(key)).toBe("200")
           expect((yield* Effect.promise(() => visitor.get("/settings/apps"))).status).toBe(200)
 
-          yield* paste(under("Command line"))
-          yield* first.stop
+          yield* paste(under(serverPage, "Command line"))
+          yield* server.stop
 
-          yield* paste(under("Backups"))
+          yield* paste(under(serverPage, "Backups"))
           rmSync(join(folder, "data"), { recursive: true })
           cpSync(join(folder, "backup"), join(folder, "data"), { recursive: true })
           cpSync(join(folder, "backup-of-keys"), join(folder, "data"), { recursive: true })
           const restored = yield* startIn(folder, env, block)
           expect(yield* statusOf(ownToken)).toBe("200")
 
-          const [newKey, doctor, oldKeyGone] = under("New seal keys")
+          const [newKey, doctor, oldKeyGone] = under(serverPage, "New seal keys")
           yield* paste(printed(newKey, doctor))
           yield* restored.stop
           const both = yield* startIn(folder, env, block)
@@ -168,7 +167,7 @@ describe("the README", () => {
           ])
           yield* last.stop
 
-          const [move] = under("Storage")
+          const [move] = under(serverPage, "Storage")
           const target = yield* Effect.acquireRelease(freshDatabase(postgresUrl()), ({ drop }) => drop)
           const command = move?.text.replace("postgres://tessera@db.internal/tessera", target.url) ?? ""
           const moved = yield* Effect.promise(() => shell.paste(command))
