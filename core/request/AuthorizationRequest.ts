@@ -29,7 +29,7 @@ const answered = { ...born, user: UserId, answeredAt: Instant }
 
 /**
  * RFC 6749 §4.1.1: what a client asks a person for. A request that a browser brought waits in the ticket of its consent
- * page, and is a record from its answer on; one that was pushed (RFC 9126) is to be a record while it waits.
+ * page, and is a record from its answer on.
  */
 export const AuthorizationRequest = Schema.TaggedUnion({
   Waiting: {

@@ -1,9 +1,8 @@
 import { expect } from "bun:test"
-import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import type { Page } from "playwright-core"
 import { violationsOf } from "../pages/axe.ts"
-import { photograph } from "../pages/photograph.ts"
+import { keepPicture } from "../pages/photograph.ts"
 
 const folder = join(import.meta.dir, "../../artifacts/screenshots/server")
 
@@ -14,14 +13,13 @@ const looks = [
   { name: "narrow", colorScheme: "dark", width: 360, height: 740, judged: true }
 ] as const
 
-/** Looks at the page that the tab shows: kept as pictures, accessible, and no wider than its window. */
+/** Looks at the page that the tab shows: accessible, and no wider than its window. */
 export const meet = async (tab: Page, name: string): Promise<void> => {
-  mkdirSync(folder, { recursive: true })
   const before = tab.viewportSize()
   for (const look of looks) {
     await tab.emulateMedia({ colorScheme: look.colorScheme, reducedMotion: "reduce" })
     await tab.setViewportSize({ width: look.width, height: look.height })
-    await photograph(tab, join(folder, `${name}.${look.name}.png`))
+    await keepPicture(tab, join(folder, `${name}.${look.name}.png`))
     const width = await tab.evaluate("document.documentElement.scrollWidth")
     expect({ name, look: look.name, width }).toEqual({ name, look: look.name, width: look.width })
     if (look.judged) expect({ name, violations: await violationsOf(tab) }).toEqual({ name, violations: [] })

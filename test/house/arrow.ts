@@ -19,12 +19,14 @@ const client = [...token, ...kindsOfRow, "core/client"]
 const grant = [...client, "core/grant"]
 const pages = [...workspace, "core/http/Http.ts", "core/pages"]
 const ports = [...grant, ...pages, "core/ports"]
-const grants = [...grant, "core/oauth/grants"]
+/** Who lists rows of a table refuses two of one name. */
+const rows = ["core/oauth/rowsByName.ts"]
+const grants = [...grant, ...rows, "core/oauth/grants"]
 const engine = [...ports, ...grants, "core/engine"]
 const limits = [...engine, "core/limits"]
 const aggregate = [...engine, "core/request/AuthorizationRequest.ts"]
 const http = [...limits, ...aggregate, "core/http"]
-const request = [...http, "core/request"]
+const request = [...http, ...rows, "core/request"]
 const clients = [...request, "core/oauth/clients"]
 const presented = [...request, "core/oauth/presented"]
 const openapi = [...http, "core/openapi"]
@@ -51,6 +53,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/request": request,
   "core/request/AuthorizationRequest.ts": aggregate,
   "core/openapi": openapi,
+  "core/oauth": rows,
   "core/oauth/grants": grants,
   "core/oauth/clients": clients,
   "core/oauth/presented": presented,

@@ -15,7 +15,8 @@ import {
   redeem,
   refresh,
   registerClient,
-  signInToApp
+  signInToApp,
+  tokensOf
 } from "../given/flow.ts"
 import { inWorld, type World } from "../given/World.ts"
 
@@ -181,6 +182,26 @@ describe("while the storage does not answer", () => {
         expect(said[0]).toContain(header(response, "x-request-id") ?? "no id")
         expect(said[0]).toContain("not_done: the test said so")
         expect(world.audit.some(({ event }) => event._tag === "Refused")).toBe(false)
+      })
+    ))
+})
+
+describe("a store that fails between a code and its tokens", () => {
+  test("costs nobody the code that it has already spent", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const code = yield* codeFor(world, client)
+        world.away.add("replace client")
+        const answer = yield* redeem(world, client, code)
+        const tokens = tokensOf(answer)
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+        expect(world.log.join()).toContain("proven")
+
+        world.away.clear()
+        yield* refresh(world, client, tokens.refresh)
+        const kept = yield* world.storage.get({ workspace: world.workspace.id, kind: "client", id: client.id })
+        expect(kept).toMatchObject({ value: { body: { provenAt: expect.any(Number) } } })
       })
     ))
 })

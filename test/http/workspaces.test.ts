@@ -326,3 +326,44 @@ describe("a page of a host's own that throws", () => {
     )
   )
 })
+
+const neighbour = (id: string, issuer: string): Workspace => ({
+  id: WorkspaceId.make(id),
+  issuer: Issuer.make(issuer),
+  name: id
+})
+
+const acme = neighbour("acme", "https://id.example.com/acme")
+const root = neighbour("root", "https://id.example.com")
+
+describe("a workspace whose path is a part of a neighbour's addresses", () => {
+  const documents = "/.well-known/oauth-protected-resource"
+
+  test("does not stand in the way of the neighbour's documents", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const send = (path: string) => world.send("GET", path, { host: "id.example.com" })
+          expect(jsonOf(yield* send(`${documents}/acme/mcp`)).resource).toBe("https://id.example.com/acme/mcp")
+          expect(jsonOf(yield* send(`${documents}/acme/mcp/tools`)).resource).toBe(
+            "https://id.example.com/acme/mcp/tools"
+          )
+          expect(jsonOf(yield* send(`${documents}/mcp`)).resource).toBe("https://id.example.com/mcp")
+          expect(jsonOf(yield* send(`${documents}/mcp`)).authorization_servers).toEqual(["https://id.example.com/mcp"])
+        }),
+      { workspaces: [neighbour("hostile", "https://id.example.com/mcp"), acme] }
+    ))
+
+  test("nor of the one that has the whole host", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const found = yield* world.send("GET", `${documents}/rest/mcp`, { host: "id.example.com" })
+          expect(jsonOf(found)).toMatchObject({
+            resource: "https://id.example.com/rest/mcp",
+            authorization_servers: ["https://id.example.com"]
+          })
+        }),
+      { workspaces: [neighbour("hostile", "https://id.example.com/mcp"), root] }
+    ))
+})

@@ -3,22 +3,17 @@ import { join } from "node:path"
 
 export const root = join(import.meta.dir, "../..")
 
-const folders = ["core/rules", "core/token", "core/client", "core/grant", "core/workspace"]
-
-const http = [
-  "form",
-  "readerOf",
-  "clientAuth",
-  "guard",
-  "authorizationRequest",
-  "token",
-  "revoke",
-  "introspect",
-  "consent",
-  "interaction",
-  "RouteTable",
-  "metadata",
-  "cors"
+const folders = [
+  "core/rules",
+  "core/workspace",
+  "core/token",
+  "core/client",
+  "core/grant",
+  "core/request",
+  "core/oauth/grants",
+  "core/oauth/clients",
+  "core/oauth/presented",
+  "core/oauth/endpoints"
 ]
 
 const sourcesIn = (folder: string): ReadonlyArray<string> =>
@@ -32,10 +27,23 @@ export const mutated: ReadonlyArray<string> = [
   ...folders.flatMap(sourcesIn),
   "core/engine/Records.ts",
   "core/engine/transact.ts",
-  ...http.map((name) => `core/http/${name}.ts`)
+  "core/http/form.ts",
+  "core/http/Route.ts"
 ]
 
-const testFolders = ["grant", "rules", "token", "client", "workspace", "server", "http"]
+const testFolders = [
+  "codec",
+  "cache",
+  "rules",
+  "workspace",
+  "token",
+  "client",
+  "grant",
+  "engine",
+  "http",
+  "request",
+  "oauth"
+]
 
 /** Among the others, but it asks for a PostgreSQL. */
 const withServices = ["takesWrites.test.ts"]
@@ -44,7 +52,7 @@ const withServices = ["takesWrites.test.ts"]
 export const testFiles: ReadonlyArray<string> = testFolders
   .filter((folder) => existsSync(join(root, "test", folder)))
   .flatMap((folder) =>
-    readdirSync(join(root, "test", folder))
+    readdirSync(join(root, "test", folder), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".test.ts") && !withServices.includes(name))
       .sort()
       .map((name) => `test/${folder}/${name}`)

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { Result } from "effect"
 import type { Browser, Page } from "playwright-core"
@@ -7,7 +6,7 @@ import { readTheme, type ThemeOptions } from "../../core/pages/Theme.ts"
 import { violationsOf } from "./axe.ts"
 import { gallery } from "./gallery.ts"
 import { launchBrowser } from "./launchBrowser.ts"
-import { photograph } from "./photograph.ts"
+import { keepPicture } from "./photograph.ts"
 import { servePages } from "./servePages.ts"
 
 const screenshots = join(import.meta.dir, "../../artifacts/screenshots/pages")
@@ -31,7 +30,6 @@ const pages = servePages()
 let browser: Browser
 
 beforeAll(async () => {
-  mkdirSync(screenshots, { recursive: true })
   browser = await launchBrowser()
 })
 
@@ -59,7 +57,7 @@ describe.each([...looks])("$name", (look) => {
   test.each(names)("%s fits, lives under its policy and is accessible", async (name) => {
     complaints = []
     await tab.goto(pages.at(name))
-    await photograph(tab, join(screenshots, `${name}.${look.name}.png`))
+    await keepPicture(tab, join(screenshots, `${name}.${look.name}.png`))
     expect(await tab.evaluate("getComputedStyle(document.querySelector('main')).display")).toBe("block")
     expect(await tab.evaluate("document.styleSheets.length")).toBe(1)
     expect(await widthOf(tab)).toBe(look.width)
@@ -104,7 +102,7 @@ test.each([...themed])("in the theme %s, %s can be read (%s)", async (theme, nam
   const complaints: Array<string> = []
   tab.on("console", (message) => complaints.push(message.text()))
   await tab.goto(served.at(name))
-  await photograph(tab, join(screenshots, `theme-${theme}-${name}.${lookName}.png`))
+  await keepPicture(tab, join(screenshots, `theme-${theme}-${name}.${lookName}.png`))
   expect(await widthOf(tab)).toBe(width)
   expect(await violationsOf(tab)).toEqual([])
   expect(complaints).toEqual([])

@@ -183,3 +183,16 @@ describe("settings", () => {
     expect(settingsOf({ PORT: "80" }).workspace.issuer as string).toBe("http://127.0.0.1")
   })
 })
+
+describe("a duration that nothing can hold", () => {
+  test("is refused at start: a token's expiry has 48 bits, and a timer 31", () => {
+    for (const name of ["CODE_TTL", "ACCESS_TTL", "REFRESH_IDLE_TTL", "REFRESH_MAX_TTL", "REFRESH_GRACE"]) {
+      expect([name, complaintsOf({ [name]: "4000000 days" })]).toEqual([name, [expect.stringContaining(name)]])
+      expect([name, complaintsOf({ [name]: "36500 days" })]).toEqual([name, []])
+    }
+    for (const name of ["REQUEST_TIMEOUT", "SHUTDOWN_TIMEOUT", "STORAGE_TIMEOUT", "POSTGRES_CONNECT_TIMEOUT"]) {
+      expect([name, complaintsOf({ [name]: "25 days" })]).toEqual([name, [expect.stringContaining(name)]])
+      expect([name, complaintsOf({ [name]: "1 day" })]).toEqual([name, []])
+    }
+  })
+})

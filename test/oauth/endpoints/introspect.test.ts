@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import type { Grants } from "../../core/engine/Grants.ts"
-import { introspectEndpoint } from "../../core/oauth/endpoints/introspect.ts"
-import { ClientId, type GrantId, UserId } from "../../core/rules/Id.ts"
-import { Instant } from "../../core/rules/Instant.ts"
+import type { Grants } from "../../../core/engine/Grants.ts"
+import { introspectEndpoint } from "../../../core/oauth/endpoints/introspect.ts"
+import { ClientId, type GrantId, UserId } from "../../../core/rules/Id.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
 import {
   bearing,
   codeFor,
@@ -19,9 +19,9 @@ import {
   type TestClient,
   tokenRequest,
   tokensOf
-} from "../given/flow.ts"
-import { inWorld, requestOf, t0, theWorkspace, type World } from "../given/World.ts"
-import { watchedLimiter } from "../given/watchedLimiter.ts"
+} from "../../given/flow.ts"
+import { inWorld, requestOf, t0, theWorkspace, type World } from "../../given/World.ts"
+import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const ask = (world: World, fields: Readonly<Record<string, string | undefined>>, headers = {}) =>
   world.send("POST", "/oauth/introspect", { headers: { ...formHeaders, ...headers }, body: form(fields) })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Layer, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { revokedSerialsKept } from "../../core/grant/revoke.ts"
-import type { HttpResponse } from "../../core/http/Http.ts"
-import { Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
-import { UserId } from "../../core/rules/Id.ts"
-import { TooManyRequests } from "../../core/rules/Refusal.ts"
-import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
+import { revokedSerialsKept } from "../../../core/grant/revoke.ts"
+import type { HttpResponse } from "../../../core/http/Http.ts"
+import { Limiter, type LimitKey } from "../../../core/ports/Limiter.ts"
+import { ClientId, UserId } from "../../../core/rules/Id.ts"
+import { TooManyRequests } from "../../../core/rules/Refusal.ts"
+import { ScopeName, ScopeRegistry } from "../../../core/rules/Scope.ts"
 import {
   bearing,
   codeFor,
@@ -20,9 +20,10 @@ import {
   refresh,
   registerClient,
   signInToApp,
+  text,
   tokenRequest
-} from "../given/flow.ts"
-import { inWorld, theWorkspace, type World } from "../given/World.ts"
+} from "../../given/flow.ts"
+import { inWorld, theWorkspace, type World } from "../../given/World.ts"
 
 const post = (world: World, fields: Readonly<Record<string, string | undefined>>, headers = {}) =>
   world.send("POST", "/oauth/token", { headers: { ...formHeaders, ...headers }, body: form(fields) })
@@ -532,4 +533,73 @@ describe("shares at the token endpoint", () => {
       { limiter }
     )
   })
+})
+
+const own = { grant_type: "client_credentials" }
+
+describe("a client that another process deletes while it asks", () => {
+  test("has no new grant made for it, and is known no longer", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        const access = text(jsonOf(yield* tokenRequest(world, client, own)).access_token)
+        const workspace = world.workspace.id
+        const stored = yield* world.parts.clients.find(workspace, ClientId.make(client.id))
+        const grant = { workspace, kind: "grant", id: stored?.workspaceGrant ?? "" } as const
+
+        yield* world.storage.remove({ workspace, kind: "client", id: client.id })
+        yield* world.storage.remove(grant)
+
+        for (const _ of [1, 2]) {
+          const answer = yield* tokenRequest(world, client, own)
+          expect([answer.status, jsonOf(answer).error]).toEqual([401, "invalid_client"])
+        }
+        expect(Option.isNone(yield* world.storage.get(grant))).toBe(true)
+        expect((yield* companies(world, access)).status).toBe(401)
+      })
+    ))
+})
+
+const scope = (name: string, byDefault: boolean) => ({
+  name: ScopeName.make(name),
+  meaning: name,
+  needsUser: false,
+  byDefault
+})
+
+const scopes = ScopeRegistry.make([scope("read", true), scope("write", false)])
+
+describe("a client's own access token", () => {
+  test("never gains what the client registered for later", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const metadata = { grant_types: ["client_credentials"], redirect_uris: [], scope: "read" }
+          const client = yield* registerClient(world, metadata)
+          const ask = () => tokenRequest(world, client, { grant_type: "client_credentials", scope: "read write" })
+          const first = jsonOf(yield* ask())
+          expect(first.scope).toBe("read")
+
+          const changed = yield* world.send("PUT", new URL(client.registrationUri).pathname, {
+            headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+            body: JSON.stringify({
+              ...metadata,
+              client_id: client.id,
+              token_endpoint_auth_method: "client_secret_post",
+              scope: "read write"
+            })
+          })
+          expect(changed.status).toBe(200)
+          expect(jsonOf(yield* ask()).scope).toBe("read write")
+
+          const admitted = (needed: string) =>
+            Effect.map(
+              world.guard("/", { scopes: [needed] }, bearing(text(first.access_token))),
+              (guarded) => guarded._tag
+            )
+          expect(yield* admitted("read")).toBe("Admitted")
+          expect(yield* admitted("write")).toBe("Refused")
+        }),
+      { policy: { scopes } }
+    ))
 })

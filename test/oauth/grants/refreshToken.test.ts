@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import type { Active } from "../../core/grant/Grant.ts"
-import { revoked } from "../../core/grant/revoke.ts"
-import { InvalidGrant, InvalidScope, InvalidTarget } from "../../core/rules/Refusal.ts"
-import { Resource } from "../../core/rules/Resource.ts"
+import type { Active } from "../../../core/grant/Grant.ts"
+import { revoked } from "../../../core/grant/revoke.ts"
+import { InvalidGrant, InvalidScope, InvalidTarget } from "../../../core/rules/Refusal.ts"
+import { Resource } from "../../../core/rules/Resource.ts"
 import {
   active,
   after,
@@ -19,7 +19,7 @@ import {
   standing,
   stranger,
   t0
-} from "./given.ts"
+} from "../../grant/given.ts"
 
 const ask = (grant: Active, generation?: number) => ({
   presented: presenting(grant, generation),

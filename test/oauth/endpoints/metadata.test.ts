@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
-import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { header, jsonOf } from "../given/flow.ts"
-import { inWorld, theWorkspace } from "../given/World.ts"
+import { ScopeName, ScopeRegistry } from "../../../core/rules/Scope.ts"
+import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+import { header, jsonOf } from "../../given/flow.ts"
+import { inWorld, theWorkspace } from "../../given/World.ts"
 
 const issuer = theWorkspace.issuer
 const server = "/.well-known/oauth-authorization-server"

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { bearing, header, jsonOf, registerClient, signInToApp, tokenRequest } from "../given/flow.ts"
-import { inWorld, type World } from "../given/World.ts"
+import { bearing, header, jsonOf, registerClient, signInToApp, tokenRequest } from "../../given/flow.ts"
+import { inWorld, type World } from "../../given/World.ts"
 
 const userinfo = (world: World, token: string, method = "GET") =>
   world.send(method, "/oauth/userinfo", { headers: bearing(token) })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import type { HttpResponse } from "../../core/http/Http.ts"
-import { Pages } from "../../core/ports/Pages.ts"
+import type { HttpResponse } from "../../../core/http/Http.ts"
+import { Pages } from "../../../core/ports/Pages.ts"
 import {
   authorizeTarget,
   form,
@@ -13,8 +13,8 @@ import {
   returned,
   type TestClient,
   text
-} from "../given/flow.ts"
-import { inWorld, type World } from "../given/World.ts"
+} from "../../given/flow.ts"
+import { inWorld, type World } from "../../given/World.ts"
 
 const elsewhere = { pages: Pages.layer(undefined, { consentAt: "https://app.example.com/allow?from=auth" }) }
 const beside = { pages: Pages.layer(undefined, { consentAt: "/allow" }) }

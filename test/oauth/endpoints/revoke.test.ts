@@ -15,8 +15,8 @@ import {
   type TestClient,
   tokenRequest,
   tokensOf
-} from "../given/flow.ts"
-import { inWorld, t0, type World } from "../given/World.ts"
+} from "../../given/flow.ts"
+import { inWorld, t0, type World } from "../../given/World.ts"
 
 const minute = 60_000
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import type { Grant } from "../../core/grant/Grant.ts"
-import { revoked } from "../../core/grant/revoke.ts"
-import { InvalidScope, UnauthorizedClient } from "../../core/rules/Refusal.ts"
-import { Resource } from "../../core/rules/Resource.ts"
-import { active, after, client, clientCredentials, fresh, me, policy, proven, scopes, standing, t0 } from "./given.ts"
+import type { Grant } from "../../../core/grant/Grant.ts"
+import { revoked } from "../../../core/grant/revoke.ts"
+import { InvalidScope, UnauthorizedClient } from "../../../core/rules/Refusal.ts"
+import { Resource } from "../../../core/rules/Resource.ts"
+import { active, after, client, clientCredentials, fresh, me, policy, proven, scopes, standing, t0 } from "../../grant/given.ts"
 
 const ask = (
   grant: Grant | undefined,

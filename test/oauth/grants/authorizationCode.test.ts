@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Result } from "effect"
-import { codeOf } from "../../core/grant/begin.ts"
-import { revoked } from "../../core/grant/revoke.ts"
-import { CodeChallenge, readVerifier } from "../../core/rules/Pkce.ts"
-import { InvalidGrant, InvalidTarget } from "../../core/rules/Refusal.ts"
-import { Resource } from "../../core/rules/Resource.ts"
-import { digestOf } from "../../core/rules/Secret.ts"
+import { codeOf } from "../../../core/grant/begin.ts"
+import { revoked } from "../../../core/grant/revoke.ts"
+import { CodeChallenge, readVerifier } from "../../../core/rules/Pkce.ts"
+import { InvalidGrant, InvalidTarget } from "../../../core/rules/Refusal.ts"
+import { Resource } from "../../../core/rules/Resource.ts"
+import { digestOf } from "../../../core/rules/Secret.ts"
 import {
   active,
   after,
@@ -21,7 +21,7 @@ import {
   stranger,
   t0,
   verifier
-} from "./given.ts"
+} from "../../grant/given.ts"
 
 const refusal = (reason: InvalidGrant["reason"]) => Result.fail(new InvalidGrant({ reason }))
 /** A refusal that ends the grant says which one that was. */

@@ -1,13 +1,20 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Option, Redacted } from "effect"
+import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { readRegistration } from "../../core/client/RegistrationRequest.ts"
-import type { AuditContext } from "../../core/engine/AuditContext.ts"
-import { registerClient as registerByCore } from "../../core/engine/administration.ts"
-import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
-import { standardPolicy } from "../../core/rules/Policy.ts"
-import { byOwner, passing } from "../given/auditContext.ts"
+import { readRegistration } from "../../../core/client/RegistrationRequest.ts"
+import type { AuditContext } from "../../../core/engine/AuditContext.ts"
+import { registerClient as registerByCore } from "../../../core/engine/administration.ts"
+import { makeClients } from "../../../core/engine/Clients.ts"
+import { clientKind, recordsOf } from "../../../core/engine/Records.ts"
+import { Limiter } from "../../../core/ports/Limiter.ts"
+import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
+import { ClientId } from "../../../core/rules/Id.ts"
+import { standardPolicy } from "../../../core/rules/Policy.ts"
+import { TooManyRequests } from "../../../core/rules/Refusal.ts"
+import { digestOf } from "../../../core/rules/Secret.ts"
+import { byOwner, passing } from "../../given/auditContext.ts"
 import {
+  authorizeTarget,
   bearing,
   companies,
   header,
@@ -18,9 +25,9 @@ import {
   signInToApp,
   type TestClient,
   tokenRequest
-} from "../given/flow.ts"
-import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
-import { watchedLimiter } from "../given/watchedLimiter.ts"
+} from "../../given/flow.ts"
+import { inWorld, t0, theWorkspace, type World } from "../../given/World.ts"
+import { watchedLimiter } from "../../given/watchedLimiter.ts"
 
 const post = (world: World, metadata: unknown, headers: Record<string, string> = {}) =>
   world.send("POST", "/oauth/register", {
@@ -477,6 +484,83 @@ describe("looking after a registration (RFC 7592)", () => {
             .status
         ).toBe(401)
         expect((yield* companies(world, theirs.access)).status).toBe(200)
+      })
+    ))
+})
+
+describe("what is said is so", () => {
+  test("whoever reads the log learns which limit was reached", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          yield* world.send("GET", authorizeTarget(client), { as: "alice" })
+          expect(world.log.join()).toContain('"reason":"account"')
+          expect(world.audit.at(-1)?.event).toMatchObject({ refusal: "TooManyRequests", reason: "account" })
+        }),
+      {
+        limiter: Layer.succeed(Limiter, {
+          take: ({ allowance }) =>
+            allowance.name === "account"
+              ? Effect.fail(new TooManyRequests({ limit: allowance.name, retryAfterSeconds: 1 }))
+              : Effect.void
+        })
+      }
+    ))
+
+  test("every address of a registration is plain text, as its names are", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        for (const member of ["client_uri", "logo_uri", "tos_uri", "policy_uri"]) {
+          for (const odd of ["\u0000", "\u001b[31m", "\ud800", "\u0085"]) {
+            const answer = yield* world.send("POST", "/oauth/register", {
+              headers: jsonHeaders,
+              body: JSON.stringify({ redirect_uris: [redirectUri], [member]: `https://app.example.org/${odd}` })
+            })
+            expect([member, answer.status, jsonOf(answer).error]).toEqual([member, 400, "invalid_client_metadata"])
+          }
+        }
+      })
+    ))
+
+  test("Allow names no method that is then refused", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        for (const path of ["/oauth/authorize", "/oauth/introspect", "/consent", "/healthz"]) {
+          const refused = yield* world.send("PATCH", path)
+          expect(refused.status).toBe(405)
+          for (const method of header(refused, "allow")?.split(", ") ?? []) {
+            expect([path, method, (yield* world.send(method, path)).status]).not.toContain(405)
+          }
+        }
+      })
+    ))
+
+  test("a secret that an update shows is the one that then works", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const id = ClientId.make(client.id)
+        yield* world.parts.clients.find(world.workspace.id, id)
+        // Another process over the same store gives the client a secret; here it is still known without one.
+        const clock = yield* Clock.Clock
+        const elsewhere = makeClients(recordsOf(world.storage, clientKind), world.parts.entropy, standardPolicy, clock)
+        const theirs = digestOf("a secret that the other process showed")
+        yield* elsewhere.change(world.workspace.id, id, (found) => ({
+          ...found,
+          credential: { _tag: "Secret", method: "client_secret_post", digest: theirs }
+        }))
+
+        const answer = yield* world.send("PUT", new URL(client.registrationUri).pathname, {
+          headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+          body: JSON.stringify({
+            client_id: client.id,
+            redirect_uris: [redirectUri],
+            token_endpoint_auth_method: "client_secret_post"
+          })
+        })
+        expect(jsonOf(answer)).toMatchObject({ token_endpoint_auth_method: "client_secret_post" })
+        expect(jsonOf(answer)).not.toHaveProperty("client_secret")
       })
     ))
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Cause, Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { readPresented } from "../../core/oauth/presented/guard.ts"
-import { presentations } from "../../core/oauth/presented/table.ts"
-import { Signatures } from "../../core/ports/Signatures.ts"
-import { Instant } from "../../core/rules/Instant.ts"
-import { InvalidToken, TokenRequired } from "../../core/rules/Refusal.ts"
-import { Issuer } from "../../core/workspace/Workspace.ts"
+import { readPresented } from "../../../core/oauth/presented/guard.ts"
+import { presentations } from "../../../core/oauth/presented/table.ts"
+import { Signatures } from "../../../core/ports/Signatures.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
+import { InvalidToken, TokenRequired } from "../../../core/rules/Refusal.ts"
+import { Issuer } from "../../../core/workspace/Workspace.ts"
 import {
   bearing,
   codeFor,
@@ -19,8 +19,8 @@ import {
   signInToApp,
   tokenRequest,
   tokensOf
-} from "../given/flow.ts"
-import { inWorld, theWorkspace } from "../given/World.ts"
+} from "../../given/flow.ts"
+import { inWorld, theWorkspace } from "../../given/World.ts"
 
 const metadata = `resource_metadata="${theWorkspace.issuer}/.well-known/oauth-protected-resource"`
 
@@ -297,6 +297,32 @@ describe("the guard of a host's own resources", () => {
         const id = header(refused.response, "x-request-id")
         expect(id).toMatch(/^[\w-]{16}$/)
         expect(world.audit.at(-1)).toMatchObject({ requestId: id, event: { _tag: "Refused", reason: "malformed" } })
+      })
+    ))
+})
+
+describe("a token that is bound to a part of the API", () => {
+  test("is not let in where the path only spells that part's address", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const resource = `${world.workspace.issuer}/rest/companies`
+        const { access } = yield* signInToApp(world, client, { resource })
+        const knock = (path: string) =>
+          Effect.map(world.guard(path, { scopes: ["api"] }, bearing(access)), (g) => g._tag)
+        expect(yield* knock("/rest/companies")).toBe("Admitted")
+        expect(yield* knock("/rest/companies/1")).toBe("Admitted")
+        const strange = [
+          "//auth.example.com/rest/companies",
+          "/\\auth.example.com/rest/companies",
+          "//:99999/",
+          "/rest/companies/../people",
+          "/rest/companies/%2e%2e/people",
+          "/rest/companies/.%2E/people",
+          "/rest/companies\\..\\people",
+          "/rest/companiesx"
+        ]
+        for (const path of strange) expect([path, yield* knock(path)]).toEqual([path, "Refused"])
       })
     ))
 })

@@ -1,0 +1,194 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Fiber, Latch, Option } from "effect"
+import { recordsOf } from "../../core/engine/Records.ts"
+import { makeUsage, UnwrittenUses, type Use, usageKind } from "../../core/engine/Usage.ts"
+import { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Instant, later } from "../../core/rules/Instant.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { inWorld, t0, type World } from "../given/World.ts"
+
+const usageOf = (world: World) => makeUsage(recordsOf(world.storage, usageKind), world.parts.entropy)
+const start = Instant.make(t0)
+
+test("what is used all the time is noted once a minute", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const usage = usageOf(world)
+      const noted = (by: number) => {
+        usage.saw("grant", world.workspace.id, "one", later(start, by))
+        return usage.lastUse("grant", world.workspace.id, "one")
+      }
+      expect(yield* noted(0)).toEqual(Option.some(start))
+      expect(yield* noted(59_999)).toEqual(Option.some(start))
+      expect(yield* noted(60_000)).toEqual(Option.some(later(start, 60_000)))
+    })
+  ))
+
+test("of more than a hundred thousand things at once the last are left for later, and those that are known go on", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const usage = usageOf(world)
+      for (let n = 0; n <= 100_000; n++) usage.saw("grant", world.workspace.id, `g${n}`, start)
+      const lastUse = (n: number) => usage.lastUse("grant", world.workspace.id, `g${n}`)
+      expect([yield* lastUse(99_999), yield* lastUse(100_000)]).toEqual([Option.some(start), Option.none()])
+      usage.saw("grant", world.workspace.id, "g0", later(start, 60_000))
+      expect(yield* lastUse(0)).toEqual(Option.some(later(start, 60_000)))
+    })
+  ))
+
+/** 100 last uses over a store that waits, before each write, for the test, and takes none that `refuses` names. */
+const heldWrites = (world: World) => {
+  const begun: Array<string> = []
+  const refuses = new Set<string>()
+  const gate = Latch.makeUnsafe()
+  const usage = makeUsage(
+    recordsOf(
+      {
+        ...world.storage,
+        insert: (record) =>
+          Effect.suspend(() => {
+            begun.push(record.id)
+            const away = new StorageUnavailable({ outcome: "not_done", message: "away" })
+            return Effect.andThen(gate.await, refuses.has(record.id) ? Effect.fail(away) : world.storage.insert(record))
+          })
+      },
+      usageKind
+    ),
+    world.parts.entropy
+  )
+  for (let n = 0; n < 100; n++) usage.saw("grant", world.workspace.id, `g${n}`, Instant.make(t0))
+  const written = Effect.map(
+    Effect.forEach(Array.from({ length: 100 }), (_, n) =>
+      world.storage.get({ workspace: world.workspace.id, kind: "usage", id: `grant:g${n}` })
+    ),
+    (found) => found.filter(Option.isSome).length
+  )
+  return { begun, gate, refuses, usage, written }
+}
+
+describe("noting last uses", () => {
+  test("goes on past one record that cannot be read", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { usage } = world.parts
+        const key = (id: string) => ({ workspace: world.workspace.id, kind: "usage", id: `grant:${id}` }) as const
+        // As a later release might write it.
+        yield* world.storage.insert({ ...key("one"), owner: "usage", expiresAt: null, body: { _v: 99, _by: "later" } })
+        const now = Instant.make(t0)
+        for (const id of ["one", "two", "three"]) usage.saw("grant", world.workspace.id, id, now)
+
+        expect((yield* Effect.result(usage.flush))._tag).toBe("Failure")
+        expect((yield* Effect.result(usage.flush))._tag).toBe("Failure")
+        expect(Option.isSome(yield* world.storage.get(key("two")))).toBe(true)
+        expect(Option.isSome(yield* world.storage.get(key("three")))).toBe(true)
+      })
+    ))
+
+  test("of a process that comes late does not make it look longer ago", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const process = () => makeUsage(recordsOf(world.storage, usageKind), world.parts.entropy)
+        const [late, early] = [process(), process()]
+        late.saw("grant", world.workspace.id, "one", Instant.make(t0))
+        early.saw("grant", world.workspace.id, "one", Instant.make(t0 + 60_000))
+        expect([yield* early.flush, yield* late.flush]).toEqual([1, 1])
+        const used = yield* process().lastUse("grant", world.workspace.id, "one")
+        expect(used).toEqual(Option.some(Instant.make(t0 + 60_000)))
+      })
+    ))
+
+  test("is done many at once, and what fails takes nobody along", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { begun, gate, refuses, usage, written } = heldWrites(world)
+        refuses.add("grant:g0")
+        const flush = yield* Effect.forkChild(Effect.result(usage.flush), { startImmediately: true })
+        expect(begun).toHaveLength(64)
+        yield* gate.open
+        expect((yield* Fiber.join(flush))._tag).toBe("Failure")
+        expect(yield* written).toBe(63)
+        refuses.clear()
+        expect(yield* usage.flush).toBe(37)
+        expect(yield* written).toBe(100)
+      })
+    ))
+
+  test("is done the next time where it is interrupted", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { gate, usage, written } = heldWrites(world)
+        const flush = yield* Effect.forkChild(usage.flush, { startImmediately: true })
+        yield* Fiber.interrupt(flush)
+        expect(yield* written).toBe(0)
+        yield* gate.open
+        expect(yield* usage.flush).toBe(100)
+        expect(yield* usage.flush).toBe(0)
+        expect(yield* written).toBe(100)
+      })
+    ))
+})
+
+const [here, there] = [WorkspaceId.make("here"), WorkspaceId.make("there")]
+const useOf = (workspace: WorkspaceId, id: string, at: number, thing: Use["thing"] = "grant"): Use => ({
+  workspace,
+  thing,
+  id,
+  usedAt: Instant.make(at)
+})
+const unwrittenOf = (...uses: ReadonlyArray<Use>) => {
+  const unwritten = new UnwrittenUses()
+  for (const use of uses) unwritten.set(use)
+  return unwritten
+}
+const timeOf = (unwritten: UnwrittenUses, { id, thing, workspace }: Use): number | undefined =>
+  unwritten.get(thing, workspace, id)
+
+describe("last uses that are not written yet", () => {
+  test("are the latest of each thing, in the order in which the things were first seen", () => {
+    const unwritten = unwrittenOf(useOf(here, "a", 1), useOf(here, "b", 2), useOf(here, "a", 3))
+    expect(unwritten.snapshot()).toEqual([useOf(here, "a", 3), useOf(here, "b", 2)])
+    expect(unwritten.size).toBe(2)
+  })
+
+  test("are told apart by workspace and kind, whatever their ids", () => {
+    const uses = [
+      useOf(here, "a", 1),
+      useOf(there, "a", 2),
+      useOf(here, "a", 3, "client"),
+      useOf(there, "a", 4, "client")
+    ]
+    const unwritten = unwrittenOf(...uses)
+    expect(uses.map((use) => timeOf(unwritten, use))).toEqual([1, 2, 3, 4])
+    expect(unwritten.snapshot()).toEqual(uses)
+    for (const [at, use] of uses.entries()) {
+      unwritten.written(use)
+      expect(unwritten.snapshot()).toEqual(uses.slice(at + 1))
+      expect(uses.map((one) => timeOf(unwritten, one))).toEqual([1, 2, 3, 4].map((n) => (n > at + 1 ? n : undefined)))
+    }
+  })
+
+  test("are one for each thing, though whoever had its id before is gone", () => {
+    const [first, second] = [useOf(here, "a", 1), useOf(there, "a", 2)]
+    const unwritten = unwrittenOf(first, second)
+    unwritten.written(first)
+    const later = useOf(there, "a", 3)
+    unwritten.set(later)
+    expect(unwritten.snapshot()).toEqual([later])
+    expect(timeOf(unwritten, later)).toBe(3)
+  })
+
+  test("stay when they were seen again while they were written", () => {
+    const unwritten = unwrittenOf(useOf(here, "a", 1))
+    const [before] = unwritten.snapshot()
+    unwritten.set(useOf(here, "a", 2))
+    if (before !== undefined) unwritten.written(before)
+    expect(unwritten.snapshot()).toEqual([useOf(here, "a", 2)])
+  })
+
+  test("that cannot be written keep nobody waiting, neither others nor those of their kind", () => {
+    const uses = [useOf(here, "a", 1), useOf(here, "b", 2), useOf(there, "c", 3), useOf(here, "d", 4, "client")]
+    const unwritten = unwrittenOf(...uses)
+    unwritten.postpone(useOf(here, "a", 1))
+    expect(unwritten.snapshot().map(({ id }) => id)).toEqual(["c", "d", "b", "a"])
+  })
+})
