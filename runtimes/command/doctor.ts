@@ -239,7 +239,7 @@ export const doctor = Command.make("doctor", { json }, (given) =>
     const read = yield* Effect.result(readSettings)
     if (Result.isFailure(read)) {
       const findings = read.failure.complaints.map((complaint) =>
-        bad("configuration", complaint, "The README's table of variables says what each may be.")
+        bad("configuration", complaint, "runtimes/server/README.md says what each may be.")
       )
       yield* print(given.json, findings, lines(findings))
       return yield* misused("The server can't start like this.")
