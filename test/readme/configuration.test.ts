@@ -108,7 +108,11 @@ describe("the pages", () => {
       const rate = name === "register" ? `${hourly} an hour` : `${hourly / 60} a minute`
       return [`\`${name}\``, String(burst), rate]
     })
-    const printed = tableRows("core/ports/README.md", "limit").map(([name = "", , burst = "", rate = ""]) => [name, burst, rate])
+    const printed = tableRows("core/ports/README.md", "limit").map(([name = "", , burst = "", rate = ""]) => [
+      name,
+      burst,
+      rate
+    ])
     expect(printed.toSorted()).toEqual(spoken.toSorted())
     expect(bodyLimit).toBe(64 * 1024)
   })
