@@ -8,7 +8,7 @@ const codec = ["core/codec"]
 const cache = ["core/cache"]
 const rules = [...codec, "core/rules"]
 const workspace = [...rules, "core/workspace"]
-const token = [...workspace, ...cache, "core/token"]
+const token = [...workspace, ...cache, "core/grant/Binding.ts", "core/token"]
 // What a row of the tables is, which the rooms below the tables know as a type; and how a token is borne.
 const kindsOfRow = [
   "core/oauth/clients/ClientAuth.ts",
@@ -21,7 +21,10 @@ const pages = [...workspace, "core/http/Http.ts", "core/pages"]
 const ports = [...grant, ...pages, "core/ports"]
 /** Who lists rows of a table refuses two of one name. */
 const rows = ["core/oauth/rowsByName.ts"]
-const grants = [...grant, ...rows, "core/oauth/grants"]
+// A row is read and refused by the same values as an endpoint.
+const form = [...rules, "core/http/Http.ts", "core/http/form.ts"]
+const fault = [...ports, "core/http/Fault.ts"]
+const grants = [...fault, ...form, ...rows, "core/oauth/grants"]
 const engine = [...ports, ...grants, "core/engine"]
 const limits = [...engine, "core/limits"]
 const aggregate = [...engine, "core/request/AuthorizationRequest.ts"]
@@ -44,12 +47,15 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/token": token,
   "core/client": client,
   "core/grant": grant,
+  "core/grant/Binding.ts": [],
   "core/ports": ports,
   "core/pages": pages,
   "core/engine": engine,
   "core/limits": limits,
   "core/http": http,
   "core/http/Http.ts": [],
+  "core/http/form.ts": form,
+  "core/http/Fault.ts": fault,
   "core/request": request,
   "core/request/AuthorizationRequest.ts": aggregate,
   "core/openapi": openapi,

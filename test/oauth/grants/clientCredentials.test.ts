@@ -4,7 +4,19 @@ import type { Grant } from "../../../core/grant/Grant.ts"
 import { revoked } from "../../../core/grant/revoke.ts"
 import { InvalidScope, UnauthorizedClient } from "../../../core/rules/Refusal.ts"
 import { Resource } from "../../../core/rules/Resource.ts"
-import { active, after, client, clientCredentials, fresh, me, policy, proven, scopes, standing, t0 } from "../../grant/given.ts"
+import {
+  active,
+  after,
+  client,
+  clientCredentials,
+  fresh,
+  me,
+  policy,
+  proven,
+  scopes,
+  standing,
+  t0
+} from "../../grant/given.ts"
 
 const ask = (
   grant: Grant | undefined,
