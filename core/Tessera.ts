@@ -1,9 +1,9 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { hexOf } from "./codec/Base64Url.ts"
 import { makeClients } from "./engine/Clients.ts"
-import { type AtHand, littleAtHand } from "./engine/caches.ts"
+import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
 import { makeGrants } from "./engine/Grants.ts"
-import { clientKind, grantKind, recordsOf } from "./engine/Records.ts"
+import { clientKind, grantKind, makeRecords } from "./engine/Records.ts"
 import { makeUsage, usageKind } from "./engine/Usage.ts"
 import type { Principal } from "./grant/Principal.ts"
 import {
@@ -73,8 +73,6 @@ const requestIds = (entropy: Entropy["Service"]): (() => string) => {
 
 export interface TesseraOptions {
   readonly policy: Policy
-  /** How much memory may go into answering faster: `littleAtHand`, which is the default, `muchAtHand`, or numbers. */
-  readonly atHand?: AtHand
   /** Every path that is answered. Without it, the protocol's own; a host adds to that list, or takes from it. */
   readonly endpoints?: ReadonlyArray<Endpoint>
   /** How clients authenticate: the whole list. Without it, that of `core/oauth/clients/table.ts`. */
@@ -122,10 +120,11 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const documents = Option.getOrElse(yield* Effect.serviceOption(Documents), () => Documents.none)
   const policy = options.policy
   const rows = composeRows(options)
-  const usage = makeUsage(recordsOf(storage, usageKind), entropy)
+  const usage = makeUsage(makeRecords(storage, usageKind), entropy)
   const clock = yield* Clock.Clock
-  const clients = makeClients(recordsOf(storage, clientKind), entropy, policy, clock)
-  const grantRecords = recordsOf(storage, grantKind(policy))
+  const clients = makeClients(makeRecords(storage, clientKind), entropy, policy, clock)
+  const mostKept = cacheSizes[yield* CacheSize]
+  const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
   const grants = makeGrants({
     records: grantRecords,
     clients,
@@ -135,7 +134,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     usage,
     limiter,
     clock,
-    atHand: options.atHand ?? littleAtHand
+    tokensKept: mostKept
   })
   const given = options.endpoints ?? endpoints
   Result.getOrThrow(rowsByName("endpoints", given, endpointName))
@@ -150,7 +149,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     registration,
     pages,
     grantRecords,
-    requests: recordsOf(storage, requestKind),
+    requests: makeRecords(storage, requestKind),
     clients,
     grants,
     usage,

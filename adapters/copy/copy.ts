@@ -131,7 +131,7 @@ export interface Copied {
   readonly tally: Tally
 }
 
-const together = { concurrency: 64 } as const
+const bounded = { concurrency: 64 } as const
 
 /** Writes what is not there yet; whether there was anything to do. An answer that got lost is found on the next try. */
 const bring = (to: Side, record: StoredRecord, overwrite: boolean) =>
@@ -172,7 +172,7 @@ const compare = (
         yield* onExtra(record).pipe(Effect.retry(again))
       } else if (!sameContent(found.value, record)) changed += 1
     })
-    yield* everyRecord(to.scan, kind, (records) => Effect.forEach(records, look, { ...together, discard: true }))
+    yield* everyRecord(to.scan, kind, (records) => Effect.forEach(records, look, { ...bounded, discard: true }))
     return { kind, changed, unknown }
   })
 
@@ -182,7 +182,7 @@ const transfer = (from: Side, to: Side, kind: Kind, { onProgress, overwrite }: C
     let written = 0
     yield* everyRecord(from.scan, kind, (records) =>
       Effect.gen(function* () {
-        const news = yield* Effect.forEach(records, (record) => bring(to, record, overwrite), together)
+        const news = yield* Effect.forEach(records, (record) => bring(to, record, overwrite), bounded)
         seen += records.length
         written += news.filter(Boolean).length
         if (records.length > 0) yield* onProgress({ kind, seen, written })

@@ -9,12 +9,12 @@ import {
   StorageUnavailable
 } from "../../core/ports/Storage.ts"
 import { coalesce } from "../batching/coalesce.ts"
-import { severally, together, togetherByWorkspace, type Verb } from "./batched.ts"
+import { makeBatched, sendBatch, sendBatchPerWorkspace, type Verb } from "./batched.ts"
 import { migrate, type PostgresRefusal, PostgresUnreachable, requireUpToDate } from "./migrate.ts"
 import { connectionSettings, connectTimeoutOf, type PostgresOptions, readPostgresUrl, schemaOf } from "./Options.ts"
 import { makePool } from "./Pool.ts"
 import { makeSession } from "./Session.ts"
-import { type Found, type Replacement, singly } from "./single.ts"
+import { type Found, makeSingle, type Replacement } from "./single.ts"
 import { statementsOf } from "./statements.ts"
 
 /** A larger batch adds little speed and makes each of its calls wait for more rows. */
@@ -52,9 +52,9 @@ const make = Effect.fnUntraced(function* (
   const alone = coalescing === "by_workspace"
   const statements = forEachKind((kind) => statementsOf(schemaOf(options), kind, alone))
   const session = yield* makeSession(pool, statements, within)
-  const { get, insert, list, remove, replace, scan, sweep } = singly(session)
-  const several = severally(session, alone)
-  const send = alone ? togetherByWorkspace : together
+  const { get, insert, list, remove, replace, scan, sweep } = makeSingle(session)
+  const several = makeBatched(session, alone)
+  const send = alone ? sendBatchPerWorkspace : sendBatch
 
   const lanes = Effect.fnUntraced(function* <Item, A, E>(verb: Verb<Item, A, E>) {
     if (coalescing === "none") return (item: Item) => Effect.suspend(() => verb.one(item, session.deadline()))
@@ -62,7 +62,7 @@ const make = Effect.fnUntraced(function* (
       forEachKind((kind) =>
         coalesce<Item, A, E | StorageUnavailable>({
           run: (items, left) => send(verb, kind, items, session.now() + left),
-          // Of two writes to one record one has to win; of two workspaces' records with one id, see `insert` in `together.ts`.
+          // Of two writes to one record one has to win; of two workspaces' records with one id, see `insert` in `batched.ts`.
           identity: verb.writes ? (item) => verb.keyOf(item).id : (item) => identityOf(verb.keyOf(item)),
           sameIdentity: verb.writes ? "wait" : "share",
           leaves: "crowd",
@@ -98,7 +98,11 @@ const make = Effect.fnUntraced(function* (
 
   return Context.make(Storage, {
     get: gets,
-    insert: inserts,
+    // A record of this id may have been removed, and its body be known by the version and expiry that this one has.
+    insert: (record) => {
+      session.caches[record.kind]?.forget(record)
+      return inserts(record)
+    },
     replace: (expected, record) => replaces({ expected, record }),
     remove,
     list,

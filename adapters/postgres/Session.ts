@@ -1,10 +1,11 @@
 import { Clock, Effect } from "effect"
 import type { Kind, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { monotonicMillis } from "../batching/coalesce.ts"
+import { ParseCache } from "../records/ParseCache.ts"
 import type { Cell, Row } from "./Connection.ts"
-import { type MarkedReads, markedReads } from "./MarkedRead.ts"
 import { isLostRace, unavailable } from "./outcome.ts"
 import type { Pool, Statement, Unanswered } from "./Pool.ts"
+import { fromBodyText } from "./rows.ts"
 import type { Statements } from "./statements.ts"
 
 export type Trouble = Unanswered | StorageUnavailable
@@ -18,8 +19,8 @@ export interface Session {
   readonly deadline: () => number
   readonly read: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
   readonly write: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
-  /** Of the kinds that requests read over and over, and whose bodies name their write. */
-  readonly lately: Readonly<Partial<Record<Kind, MarkedReads>>>
+  /** Of the kinds that requests read over and over. */
+  readonly caches: Readonly<Partial<Record<Kind, ParseCache>>>
 }
 
 /** A race that is lost this often is no accident. */
@@ -42,7 +43,7 @@ export const makeSession = Effect.fnUntraced(function* (
 
   return {
     statements,
-    lately: { grant: markedReads() },
+    caches: { grant: new ParseCache(fromBodyText) },
     now,
     deadline: () => now() + within,
     read: (text, parameters, until) => run({ text, parameters, writes: false }, until, raceRetries),

@@ -7,9 +7,18 @@ import {
   type StorageUnavailable
 } from "../../core/ports/Storage.ts"
 import { toKeyText } from "../records/KeyText.ts"
-import { knownOf } from "./MarkedRead.ts"
 import { isRowsFault } from "./outcome.ts"
-import { bodiesOf, expiriesOf, idsOf, marksOf, numberArray, ownersOf, recordOf, workspacesOf } from "./rows.ts"
+import {
+  bodiesOf,
+  expiriesOf,
+  idsOf,
+  knownExpiriesOf,
+  knownVersionsOf,
+  numberArray,
+  ownersOf,
+  recordOf,
+  workspacesOf
+} from "./rows.ts"
 import { type Session, type Trouble, told } from "./Session.ts"
 import { byKey, type Found, type Replacement } from "./single.ts"
 
@@ -26,19 +35,19 @@ export interface Verb<Item, A, E> {
 const nothing: Exit.Exit<Found> = Exit.succeed(Option.none())
 
 /** One statement for several calls. `alone`: they are all about one workspace, as the statements then want it. */
-export const severally = ({ lately, read, statements, write }: Session, alone: boolean) => {
+export const makeBatched = ({ caches, read, statements, write }: Session, alone: boolean) => {
   const where = (keys: ReadonlyArray<RecordKey>) => (alone ? toKeyText(keys[0]?.workspace ?? "") : workspacesOf(keys))
 
   return {
     get: (kind: Kind, keys: ReadonlyArray<RecordKey>, until: number) => {
-      const known = keys.map((key) => knownOf(lately[kind], key))
-      const parameters = [where(keys), idsOf(keys), keys.length, marksOf(known)]
+      const known = keys.map((key) => caches[kind]?.last(key))
+      const parameters = [where(keys), idsOf(keys), keys.length, knownVersionsOf(known), knownExpiriesOf(known)]
       return Effect.map(read(statements[kind].getMany, parameters, until), (rows) => {
         const answers = keys.map(() => nothing)
         for (const row of rows) {
           const at = Number(row[0]) - 1
           const key = keys[at]
-          if (key !== undefined) answers[at] = Exit.succeed(Option.some(recordOf(key, row, 1, lately[kind], known[at])))
+          if (key !== undefined) answers[at] = Exit.succeed(Option.some(recordOf(key, row, 1, caches[kind], known[at])))
         }
         return answers
       })
@@ -76,7 +85,7 @@ const apart = <Item, A, E>(
   Effect.forEach(items, (item) => Effect.exit(verb.one(item, until)), { concurrency: "unbounded" })
 
 /** As one statement; where that failed perhaps for one row's sake and surely wrote nothing, each for itself. */
-export const together = <Item, A, E>(
+export const sendBatch = <Item, A, E>(
   verb: Verb<Item, A, E>,
   kind: Kind,
   items: ReadonlyArray<Item>,
@@ -93,7 +102,7 @@ export const together = <Item, A, E>(
       )
 
 /** The same with one statement for each workspace. */
-export const togetherByWorkspace = <Item, A, E>(
+export const sendBatchPerWorkspace = <Item, A, E>(
   verb: Verb<Item, A, E>,
   kind: Kind,
   items: ReadonlyArray<Item>,
@@ -108,7 +117,7 @@ export const togetherByWorkspace = <Item, A, E>(
   }
   const answers = new Map<Item, Exit.Exit<A, E | StorageUnavailable>>()
   const sendGroup = (group: ReadonlyArray<Item>) =>
-    Effect.map(Effect.exit(together(verb, kind, group, until)), (exit) => {
+    Effect.map(Effect.exit(sendBatch(verb, kind, group, until)), (exit) => {
       for (const [i, item] of group.entries()) {
         answers.set(item, Exit.isFailure(exit) ? Exit.failCause(exit.cause) : (exit.value[i] ?? unanswered))
       }

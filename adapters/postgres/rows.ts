@@ -1,17 +1,14 @@
 import type { Json, NewRecord, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
 import { fromKeyText, toKeyText } from "../records/KeyText.ts"
+import type { ParseCache, Parsed } from "../records/ParseCache.ts"
 import type { Cell, Row } from "./Connection.ts"
-import { type MarkedRead, type MarkedReads, markOf } from "./MarkedRead.ts"
 
 const quoted = /["\\]/
 
 /** PostgreSQL's text form of a `text[]`; ids hardly ever need the slow way. */
-export const textArray = (values: ReadonlyArray<string | undefined>): string => `{${values.map(textItem).join(",")}}`
+export const textArray = (values: ReadonlyArray<string>): string => `{${values.map(textItem).join(",")}}`
 
-const textItem = (value: string | undefined): string => {
-  if (value === undefined) return "NULL"
-  return quoted.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`
-}
+const textItem = (value: string): string => (quoted.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`)
 
 export const numberArray = (values: ReadonlyArray<number | null>): string =>
   `{${values.map((value) => (value === null ? "NULL" : value)).join(",")}}`
@@ -45,39 +42,22 @@ export const fromBodyText = (text: string): Json => {
 export const keyText = (cell: Cell | undefined): string => fromKeyText(String(cell))
 
 /**
- * A record out of its owner, version, expiry and body, which stand in the row from column `at` on. Where bodies like it
- * are read `lately`, the core may know this one already, so that it is parsed only when somebody looks at it. The body
- * that is `known` to the database to be known here is left out of the row.
+ * A record out of its owner, version, expiry and body, which stand in the row from column `at` on. `known`: the record
+ * that the statement named as known, whose body the row then leaves out.
  */
-export const recordOf = (
-  key: RecordKey,
-  row: Row,
-  at: number,
-  lately?: MarkedReads,
-  known?: MarkedRead
-): StoredRecord => {
-  const { workspace, kind, id } = key
-  const owner = keyText(row[at])
+export const recordOf = (key: RecordKey, row: Row, at: number, cache?: ParseCache, known?: Parsed): StoredRecord => {
+  const { id, kind, workspace } = key
   const version = Number(row[at + 1])
   const expires = row[at + 2]
   const expiresAt = expires === null || expires === undefined ? null : Number(expires)
-  const text = row[at + 3]
-  const reading = text === null ? known : lately?.readingOf(id, String(text))
-  if (reading === undefined) return { workspace, kind, id, owner, version, expiresAt, body: fromBodyText(String(text)) }
-  return {
-    workspace,
-    kind,
-    id,
-    owner,
-    version,
-    expiresAt,
-    reading,
-    get body() {
-      const body = fromBodyText(reading.text)
-      reading.mark = markOf(workspace, version, body)
-      return body
-    }
-  }
+  const cell = row[at + 3]
+  const body =
+    cell === null && known !== undefined
+      ? known.body
+      : cache === undefined
+        ? fromBodyText(String(cell))
+        : cache.bodyOf(key, version, expiresAt, String(cell))
+  return { workspace, kind, id, owner: keyText(row[at]), version, expiresAt, body }
 }
 
 type Keys = ReadonlyArray<RecordKey>
@@ -85,8 +65,10 @@ type Records = ReadonlyArray<NewRecord>
 
 export const workspacesOf = (keys: Keys): string => textArray(keys.map(({ workspace }) => toKeyText(workspace)))
 export const idsOf = (keys: Keys): string => textArray(keys.map(({ id }) => toKeyText(id)))
-export const marksOf = (reads: ReadonlyArray<MarkedRead | undefined>): string =>
-  textArray(reads.map((read) => read?.mark?.write))
+export const knownVersionsOf = (known: ReadonlyArray<Parsed | undefined>): string =>
+  numberArray(known.map((one) => one?.version ?? null))
+export const knownExpiriesOf = (known: ReadonlyArray<Parsed | undefined>): string =>
+  numberArray(known.map((one) => one?.expiresAt ?? null))
 export const ownersOf = (records: Records): string => textArray(records.map(({ owner }) => toKeyText(owner)))
 export const expiriesOf = (records: Records): string => numberArray(records.map(({ expiresAt }) => expiresAt))
 export const bodiesOf = (records: Records): string => `[${records.map(({ body }) => toBodyText(body)).join(",")}]`

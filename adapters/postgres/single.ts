@@ -26,12 +26,12 @@ const orConflict = (rows: Rows): Effect.Effect<void, Conflict> =>
   rows.length === 0 ? Effect.fail(new Conflict()) : Effect.void
 
 /** One statement for one call. */
-export const singly = ({ deadline, lately, read, statements, write }: Session) => ({
+export const makeSingle = ({ caches, deadline, read, statements, write }: Session) => ({
   get: (key: RecordKey, until: number): Effect.Effect<Found, StorageUnavailable> =>
     read(statements[key.kind].get, [toKeyText(key.workspace), toKeyText(key.id)], until).pipe(
       Effect.mapBoth({
         onSuccess: ([row]) =>
-          row === undefined ? Option.none() : Option.some(recordOf(key, row, 0, lately[key.kind])),
+          row === undefined ? Option.none() : Option.some(recordOf(key, row, 0, caches[key.kind])),
         onFailure: told(false)
       })
     ),

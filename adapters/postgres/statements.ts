@@ -10,8 +10,8 @@ export const tableOf = (schema: string, kind: Kind): string => `${identifier(sch
  * Everything that is ever asked of a table. Columns are always named: a newer release may add some, and a prepared
  * statement must not notice. Several rows come as one array for each column; `n` is a row's place in them, from 1.
  * Bodies come as one JSON array, which costs less to write and to read than an array of texts with quotes in them.
- * `known` is what the caller knows already of a row, by its version and write: then the body is left out, which is most
- * of what such a row costs either side.
+ * `getMany` is told which version and expiry of a record the caller knows: the body of a row that still has both is left
+ * out, which is most of what the row costs either side.
  */
 export interface Statements {
   readonly get: string
@@ -39,8 +39,9 @@ export const statementsOf = (schema: string, kind: Kind, alone: boolean): Statem
     get: `SELECT owner, version, expires, body FROM ${t} WHERE workspace = $1 AND id = $2`,
 
     getMany: `SELECT u.n, t.owner, t.version, t.expires,
-  CASE WHEN t.version || ' ' || (t.body ->> '_by') = u.known THEN NULL ELSE t.body END
-FROM (SELECT ${workspaces}unnest($2::text[]) AS id, generate_series(1, $3::int) AS n, unnest($4::text[]) AS known) u
+  CASE WHEN t.version = u.version AND t.expires IS NOT DISTINCT FROM u.expires THEN NULL ELSE t.body END
+FROM (SELECT ${workspaces}unnest($2::text[]) AS id, generate_series(1, $3::int) AS n,
+  unnest($4::bigint[]) AS version, unnest($5::bigint[]) AS expires) u
 JOIN ${t} t ON t.workspace = ${workspace} AND t.id = u.id`,
 
     insert: `INSERT INTO ${t} (workspace, id, owner, version, expires, body)

@@ -1,40 +1,53 @@
-import { LatelyUsed } from "../../core/cache/LruMap.ts"
-import type { Reading } from "../../core/ports/Storage.ts"
+import { LruMap } from "../../core/cache/LruMap.ts"
+import type { Json, RecordKey } from "../../core/ports/Storage.ts"
+import { freeze } from "./freeze.ts"
 
-export interface Read extends Reading {
-  readonly text: string
-}
-
-export const readOf = (text: string): Read => ({ text, made: undefined })
-
-/** A kilobyte each, with what the core makes of it. */
+/** Two kilobytes each: the text, and the body that was parsed from it. */
 const most = 32_768
-/** Some bodies are long: those are read every time, so that nobody decides how much is kept. */
+/** A longer body is parsed every time, so that no client decides how much is kept. */
 const longest = 1024
 
+/** A record as it was parsed last. */
+export interface Parsed {
+  readonly workspace: string
+  readonly version: number
+  readonly expiresAt: number | null
+  readonly text: string
+  readonly body: Json
+}
+
 /**
- * The texts of bodies as they were read last. A record that is in use is read over and over and hardly ever changes in
- * between: while its text is the same, so is its reading, and nothing of the text has to be parsed.
+ * The bodies that were parsed last, by id. A record in use is read over and over and hardly ever changes in between:
+ * the same text gives the same body, which is frozen because many readers share it.
  */
-export class LatelyRead<A extends Read> {
-  private readonly readings = new LatelyUsed<string, A>(most)
-  private readonly make: (text: string) => A
+export class ParseCache {
+  private readonly records = new LruMap<string, Parsed>(most)
+  private readonly parse: (text: string) => Json
 
-  constructor(make: (text: string) => A) {
-    this.make = make
+  constructor(parse: (text: string) => Json) {
+    this.parse = parse
   }
 
-  /** What was read last of this id, whatever the store holds by now. */
-  last(id: string): A | undefined {
-    return this.readings.get(id)
+  /** What was parsed last of this record, whatever the store holds by now. */
+  last({ id, workspace }: RecordKey): Parsed | undefined {
+    const known = this.records.get(id)
+    return known?.workspace === workspace ? known : undefined
   }
 
-  readingOf(id: string, text: string): A | undefined {
-    if (text.length > longest) return undefined
-    const known = this.readings.get(id)
-    if (known?.text === text) return known
-    const reading = this.make(text)
-    this.readings.set(id, reading)
-    return reading
+  /** Throws what `parse` throws. */
+  bodyOf({ id, workspace }: RecordKey, version: number, expiresAt: number | null, text: string): Json {
+    if (text.length > longest) return this.parse(text)
+    const known = this.records.get(id)
+    const isSame = known?.text === text
+    if (isSame && known.version === version && known.expiresAt === expiresAt && known.workspace === workspace) {
+      return known.body
+    }
+    const body = isSame ? known.body : freeze(this.parse(text))
+    this.records.set(id, { workspace, version, expiresAt, text, body })
+    return body
+  }
+
+  forget({ id }: RecordKey): void {
+    this.records.delete(id)
   }
 }

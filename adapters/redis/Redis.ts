@@ -39,7 +39,7 @@ const waitForRedis = Effect.fnUntraced(function* (
  * Whether a command may name several records, whichever shards they are in. A cluster refuses what is not in one slot,
  * and so do proxies in front of one. The records that are asked for here are not there.
  */
-const takesSeveral = (wire: Wire, prefix: string): Effect.Effect<boolean, StorageUnavailable> => {
+const supportsMultiKey = (wire: Wire, prefix: string): Effect.Effect<boolean, StorageUnavailable> => {
   const places = ["a", "b"].map((path) => placeOf(prefix, path))
   const keys = places.flatMap(({ record, shard }) => [record, shard])
   const nothingExpected = places.flatMap(() => ["0", "-", "0", ""])
@@ -107,7 +107,7 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
         staleAfterMillis: Duration.toMillis(options.staleAfter ?? "1 hour"),
         entryAt: makeEntries(crypto.randomUUID().replaceAll("-", "").slice(0, 16))
       }
-      const several = pipelining && (yield* takesSeveral(wire, prefix))
+      const several = pipelining && (yield* supportsMultiKey(wire, prefix))
       const storage = yield* makeStorage(wire, keeping, { several, ...limits })
       return Context.make(Storage, storage).pipe(Context.add(StorageScan, makeScan(wire, prefix)))
     })

@@ -8,10 +8,10 @@ import {
   StorageUnavailable
 } from "../../core/ports/Storage.ts"
 import { type Coalescing, coalesce } from "../batching/coalesce.ts"
-import { LatelyRead, type Read, readOf } from "../records/ParseCache.ts"
+import { ParseCache } from "../records/ParseCache.ts"
 import { lineOf, ownerKey, pathOf, placeOf } from "./RecordPlace.ts"
 import { fetchRecords, listOwned, notDone, strike, type Wanted } from "./reads.ts"
-import { dueText, expiryText, firstValue, parseHead, type StoredValue } from "./StoredValue.ts"
+import { dueText, expiryText, firstValue, jsonOf, parseHead, type StoredValue } from "./StoredValue.ts"
 import { insertScript, removeScript, replaceScript } from "./scripts.ts"
 import { sweepShards } from "./sweepShards.ts"
 import type { Deadline, Wire } from "./Wire.ts"
@@ -36,7 +36,7 @@ const batchSize = 64
 const batchesUnderWay = 1
 
 /** Calls that meet, as one command; or each alone. */
-export const together = <Item, A, E>(
+export const batched = <Item, A, E>(
   wire: Pick<Wire, "deadline" | "tooBusy">,
   { deadlineMillis, maximumWaiting, several }: Gathering,
   { identity, sameIdentity, send }: Several<Item, A, E>
@@ -130,7 +130,7 @@ interface Keeping {
 export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Keeping, gathering: Gathering) {
   const { prefix } = keeping
   // Requests read grants over and over.
-  const lately: Readonly<Partial<Record<Kind, LatelyRead<Read>>>> = { grant: new LatelyRead(readOf) }
+  const caches: Readonly<Partial<Record<Kind, ParseCache>>> = { grant: new ParseCache(jsonOf) }
 
   /** In ms from now, by the port's clock and not by the server's; "0" for no end. */
   const lifetime = (expiresAt: number | null, now: number): string => {
@@ -165,13 +165,13 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
     return yield* new Conflict()
   })
 
-  const gets = yield* together(wire, gathering, {
+  const gets = yield* batched(wire, gathering, {
     send: (wanted: ReadonlyArray<Wanted>, deadline) => fetchRecords(wire, wanted, deadline),
     identity: ({ record }) => record,
     sameIdentity: "share"
   })
 
-  const replaces = yield* together(wire, gathering, {
+  const replaces = yield* batched(wire, gathering, {
     send: (replacements: ReadonlyArray<Replacement>, deadline) => replaceRecords(wire, prefix, replacements, deadline),
     identity: ({ record }) => record.id,
     // The server keeps to their order, so it does not matter which have one identity.
@@ -193,7 +193,7 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
 
   return {
     get: (key) =>
-      Effect.map(gets({ key, record: placeOf(prefix, pathOf(key)).record, lately: lately[key.kind] }), recordIn),
+      Effect.map(gets({ key, record: placeOf(prefix, pathOf(key)).record, cache: caches[key.kind] }), recordIn),
     insert,
     replace,
     remove,

@@ -6,7 +6,7 @@ import {
   StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
-import type { LatelyRead, Read } from "../records/ParseCache.ts"
+import type { ParseCache } from "../records/ParseCache.ts"
 
 /**
  * A record as Redis holds it: one line `1 version expiresAt entry owner`, then the body. The leading 1 is the version
@@ -43,33 +43,23 @@ export const parseHead = (line: string): Result.Result<Head, StorageUnavailable>
   return Result.succeed({ version: Number(version), expiresAt, entry, owner: `${name.success}` })
 }
 
-/** Where bodies like it are read `lately` and the core knows this one already, it is parsed only if somebody looks at it. */
+/** A value out of its text; the body by way of the cache where requests read records of the kind over and over. */
 export const parseValue = (
-  { workspace, kind, id }: RecordKey,
+  key: RecordKey,
   text: string,
-  lately?: LatelyRead<Read>
+  cache?: ParseCache
 ): Result.Result<StoredValue, StorageUnavailable> => {
   const end = text.indexOf("\n")
   const head = parseHead(text.slice(0, end))
   if (Result.isFailure(head)) return unreadable
   const { version, expiresAt, entry, owner } = head.success
-  const json = text.slice(end + 1)
-  const reading = lately?.readingOf(id, json)
-  const parsed = reading?.made === undefined ? parseJson(json) : undefined
-  if (parsed !== undefined && Result.isFailure(parsed)) return unreadable
-  const record = {
-    workspace,
-    kind,
-    id,
-    owner,
-    expiresAt,
-    version,
-    reading,
-    get body() {
-      return parsed === undefined ? jsonOf(json) : parsed.success
-    }
-  }
-  return Result.succeed({ entry, record })
+  const body = parseJson(
+    text.slice(end + 1),
+    cache === undefined ? jsonOf : (json) => cache.bodyOf(key, version, expiresAt, json)
+  )
+  if (Result.isFailure(body)) return unreadable
+  const { workspace, kind, id } = key
+  return Result.succeed({ entry, record: { workspace, kind, id, owner, version, expiresAt, body: body.success } })
 }
 
 const unreadable = Result.fail(
@@ -77,11 +67,11 @@ const unreadable = Result.fail(
 )
 
 // JSON.parse can make nothing else than JSON.
-const jsonOf = (text: string) => JSON.parse(text) as Json
+export const jsonOf = (text: string) => JSON.parse(text) as Json
 
-const parseJson = (text: string): Result.Result<Json, StorageUnavailable> => {
+const parseJson = (text: string, parse = jsonOf): Result.Result<Json, StorageUnavailable> => {
   try {
-    return Result.succeed(jsonOf(text))
+    return Result.succeed(parse(text))
   } catch {
     return unreadable
   }

@@ -6,7 +6,7 @@ import {
   StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
-import type { LatelyRead, Read } from "../records/ParseCache.ts"
+import type { ParseCache } from "../records/ParseCache.ts"
 import { afterId, bornAt, type Line, ownerKey, parseLine, pathOf, placeOf } from "./RecordPlace.ts"
 import { parseValue, type StoredValue } from "./StoredValue.ts"
 import type { Deadline, Wire } from "./Wire.ts"
@@ -28,11 +28,11 @@ const fetchAt = (wire: Asking, wanted: Wanted, deadline: Deadline) =>
     onSuccess: (text) => readAs(wanted, text)
   })
 
-/** A record's key, and that of Redis; and where records of its kind are read over and over, what was read of them. */
+/** A record's key, that of Redis, and the cache of its kind where requests read such records over and over. */
 export interface Wanted {
   readonly key: RecordKey
   readonly record: string
-  readonly lately?: LatelyRead<Read> | undefined
+  readonly cache?: ParseCache | undefined
 }
 
 /** By one command; not for a cluster, where the keys would have to be in one slot. */
@@ -54,9 +54,9 @@ export const fetchRecords = (
 
 const nothing = Exit.succeed<Found>(Option.none())
 
-const readAs = ({ key, lately }: Wanted, text: unknown): Exit.Exit<Found, StorageUnavailable> => {
+const readAs = ({ cache, key }: Wanted, text: unknown): Exit.Exit<Found, StorageUnavailable> => {
   if (typeof text !== "string") return nothing
-  const read = parseValue(key, text, lately)
+  const read = parseValue(key, text, cache)
   return Result.isSuccess(read) ? Exit.succeed(Option.some(read.success)) : Exit.fail(read.failure)
 }
 

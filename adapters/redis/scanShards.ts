@@ -24,7 +24,7 @@ export const makeScan = (wire: Wire, prefix: string): StorageScan["Service"] => 
           const ours = members.filter((path) => kindAt(path) === kind).sort()
           return [shard, ours] as const
         }),
-      together
+      unbounded
     )
     kept = { kind, paths: new Map(paths) }
     return kept.paths.get(first) ?? []
@@ -49,7 +49,7 @@ export const makeScan = (wire: Wire, prefix: string): StorageScan["Service"] => 
         for (let at = 0; at < paths.length && found.length <= limit; ) {
           const next = paths.slice(at, at + Math.min(batch, limit + 1 - found.length))
           at += next.length
-          const records = yield* Effect.forEach(next, (path) => recordAt(wire, prefix, path), together)
+          const records = yield* Effect.forEach(next, (path) => recordAt(wire, prefix, path), unbounded)
           for (const [index, record] of records.entries()) {
             if (Option.isSome(record)) found.push({ record: record.value, position: `${shard} ${next[index]}` })
           }
@@ -65,7 +65,7 @@ export const makeScan = (wire: Wire, prefix: string): StorageScan["Service"] => 
   }
 }
 
-const together = { concurrency: "unbounded" } as const
+const unbounded = { concurrency: "unbounded" } as const
 
 /** The shards from this one on, as far as their paths may be kept together. */
 const fewEnough = Effect.fnUntraced(function* (wire: Wire, prefix: string, first: number) {
@@ -73,7 +73,7 @@ const fewEnough = Effect.fnUntraced(function* (wire: Wire, prefix: string, first
   const sizes = yield* Effect.forEach(
     shards,
     (shard) => Effect.mapError(wire.ask("zcard", [shardKey(prefix, shard)], wire.deadline()), notDone),
-    together
+    unbounded
   )
   let sum = 0
   const end = sizes.findIndex((size, n) => {

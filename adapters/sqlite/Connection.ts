@@ -22,7 +22,7 @@ export interface Driver {
 
 export interface Connection extends Driver {
   /** Throws where the file at the path is no longer this one. */
-  readonly requireInPlace: () => void
+  readonly assertNotReplaced: () => void
 }
 
 export type Open = (path: string) => Driver

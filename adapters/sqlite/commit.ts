@@ -19,7 +19,7 @@ export const transactOn = (connection: Connection): Transact => {
   const transact: Transact = (writes) => {
     const all = (answer: Answer) => writes.map(() => answer)
     try {
-      connection.requireInPlace()
+      connection.assertNotReplaced()
       begin.run()
     } catch (thrown) {
       return isBusy(connection, thrown) ? "busy" : all(Exit.fail(notDone(thrown)))

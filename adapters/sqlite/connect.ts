@@ -48,7 +48,7 @@ const inodeAt = (path: string): bigint | undefined => statSync(path, { bigint: t
  * its place, such as a backup. What is written to the old one would be gone with the process. SQLite itself looks only
  * where it keeps no write-ahead log.
  */
-const staysInPlace = (path: string): (() => void) => {
+const makeReplacementCheck = (path: string): (() => void) => {
   // As SQLite has it: a host's process may go to another folder later.
   const place = resolve(path)
   const opened = inodeAt(place)
@@ -78,7 +78,7 @@ const opened = (open: Open, path: string) =>
   Effect.try({
     try: (): Connection => {
       makePrivate(path)
-      return { ...open(path), requireInPlace: staysInPlace(path) }
+      return { ...open(path), assertNotReplaced: makeReplacementCheck(path) }
     },
     catch: (thrown) =>
       new DatabaseRefused({ reason: "unopenable", message: `${path} can't be opened: ${messageOf(thrown)}` })

@@ -1,5 +1,6 @@
-import { LatelyUsed } from "../../core/cache/LruMap.ts"
-import type { Json, Kind, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
+import { LruMap } from "../../core/cache/LruMap.ts"
+import type { Kind, RecordKey, StoredRecord } from "../../core/ports/Storage.ts"
+import { freeze } from "../records/freeze.ts"
 import { type Connection, rollback } from "./Connection.ts"
 import type { Found, Write } from "./RecordTable.ts"
 
@@ -97,14 +98,14 @@ const watchOthers = (connection: Connection, theyWrote: () => void): (() => void
 
 /** The kind that requests read over and over. */
 const knownKind: Kind = "grant"
-/** A kilobyte and a half each, with what the core makes of it. */
+/** A kilobyte each. */
 const most = 2048
-/** Some bodies are long: those are read every time, so that nobody decides how much is kept. */
+/** A longer body is read every time, so that no client decides how much is kept. */
 const longest = 1024
 
-/** Records as they were read last, which is what the file says until somebody writes to them. */
+/** Records as they were read last, which is what the file says until a connection writes to it. */
 export class KnownRecords {
-  private records = new LatelyUsed<string, StoredRecord>(most)
+  private records = new LruMap<string, StoredRecord>(most)
   private readonly catchUp: () => void
 
   constructor(connection: Connection) {
@@ -130,27 +131,14 @@ export class KnownRecords {
   }
 
   forgetAll(): void {
-    this.records = new LatelyUsed(most)
+    this.records = new LruMap(most)
   }
 
-  /** Each reader gets a body of its own, so that nobody can change what the next one reads. */
+  /** Many readers share the body, so it is frozen. */
   private keep({ record, text }: Found): StoredRecord {
     if (text.length > longest) return record
-    const { workspace, kind, id, owner, version, expiresAt } = record
-    const reading = { made: undefined }
-    this.records.set(id, {
-      workspace,
-      kind,
-      id,
-      owner,
-      version,
-      expiresAt,
-      reading,
-      get body() {
-        // It is what the record's body was parsed from.
-        return JSON.parse(text) as Json
-      }
-    })
-    return { ...record, reading }
+    freeze(record.body)
+    this.records.set(record.id, record)
+    return record
   }
 }

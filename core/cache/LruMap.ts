@@ -3,7 +3,7 @@
  * two maps is full, the older one goes as a whole. One map that lets go of its oldest entry has to look for it each time
  * behind the places of all that went before it, which among 20,000 costs JavaScriptCore 24 µs.
  */
-export class LatelyUsed<K, A extends object> {
+export class LruMap<K, A extends object> {
   private young = new Map<K, A>()
   private old = new Map<K, A>()
   private readonly half: number

@@ -8,7 +8,7 @@ import { type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { Recent } from "./caches.ts"
+import { TtlCache } from "./caches.ts"
 import { clientOwner, type Listed, type Records } from "./Records.ts"
 import { transact } from "./transact.ts"
 
@@ -53,7 +53,7 @@ export const makeClients = (
   policy: Policy,
   clock: Clock.Clock
 ): Clients => {
-  const recent = new Recent<Client>(cachedClients, policy.clientStaleness)
+  const recent = new TtlCache<Client>(cachedClients, policy.clientStaleness)
   const forget = (workspace: WorkspaceId, id: ClientId) => Effect.sync(() => recent.forget(workspace, id))
 
   /**

@@ -38,9 +38,9 @@ import {
 } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
-import { type AtHand, OpenedTokens } from "./caches.ts"
+import { TokenCache } from "./caches.ts"
 import type { Listed, Records } from "./Records.ts"
-import { cleanUpOrWarn, deciding } from "./transact.ts"
+import { cleanUpOrWarn, makeGrantDecisions } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
 
 /** Tokens as they are handed out. They go into one answer and nowhere else. */
@@ -145,11 +145,11 @@ export interface GrantsParts {
   readonly usage: Usage
   readonly limiter: Limiter["Service"]
   readonly clock: Clock.Clock
-  readonly atHand: AtHand
+  /** Entries of the cache of opened tokens. */
+  readonly tokensKept: number
 }
 
 export const makeGrants = ({
-  atHand,
   clients,
   clock,
   entropy,
@@ -157,6 +157,7 @@ export const makeGrants = ({
   limiter,
   policy,
   records,
+  tokensKept,
   usage
 }: GrantsParts): Grants => {
   const fresh = (sealer: Sealer): Fresh => ({ serial: hexOf(entropy.bytes(serialLength)), key: sealer.first.id })
@@ -175,9 +176,9 @@ export const makeGrants = ({
   const get = (workspace: WorkspaceId, id: GrantId) =>
     Effect.mapEager(records.get(workspace, id), (kept) => kept?.value)
 
-  const openedTokens = new OpenedTokens(keys, atHand.tokens)
+  const tokenCache = new TokenCache(keys, tokensKept)
 
-  const { decide, decideOwn, forget } = deciding(records, entropy, policy, atHand)
+  const { decide, decideOwn, forget } = makeGrantDecisions(records, entropy, policy)
 
   /**
    * By now the grant is kept, and a code is spent: whoever has to ask again would be taken for a thief. So what cannot be
@@ -219,7 +220,7 @@ export const makeGrants = ({
     binding: Binding | null,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
-    const token = openedTokens.open(workspace, text, now)
+    const token = tokenCache.open(workspace, text, now)
     if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
     return judged(workspace, token.success.grant, now, (grant, client) => {
       const principal = checkAccess(workspace, grant, client, token.success, binding, now)
@@ -328,7 +329,7 @@ export const makeGrants = ({
         return Effect.mapEager(checkKeyText(workspace, text, now), (principal) => ({ kind: "key", principal }))
       }
       const opened = text.startsWith(tokens.access.prefix)
-        ? openedTokens.open(workspace, text, now)
+        ? tokenCache.open(workspace, text, now)
         : openAny(keys.current(), workspace, text, now)
       if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
       const token = opened.success

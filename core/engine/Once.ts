@@ -3,7 +3,7 @@ import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { Instant } from "../rules/Instant.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { type RecordKind, recordsOf } from "./Records.ts"
+import { makeRecords, type RecordKind } from "./Records.ts"
 
 /** What something is good once for. A value that was taken for one purpose is free for every other. */
 const Purpose = Schema.Literals(["set-up"])
@@ -43,7 +43,7 @@ export interface Once {
 }
 
 export const makeOnce = (storage: Storage["Service"]): Once => {
-  const records = recordsOf(storage, onceKind)
+  const records = makeRecords(storage, onceKind)
   return {
     take: (workspace, purpose, value, by, expiresAt) => {
       const id = digestOf(`${purpose} ${value}`)

@@ -2,7 +2,7 @@ import { Deferred, Effect } from "effect"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { currentInstant, type Instant } from "../rules/Instant.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { recordsOf } from "./Records.ts"
+import { makeRecords } from "./Records.ts"
 import { usageKind } from "./Usage.ts"
 
 const id = "readiness"
@@ -18,7 +18,7 @@ export const takesWrites = Effect.fnUntraced(function* (
   storage: Storage["Service"],
   workspace: WorkspaceId
 ): Effect.fn.Return<void, StorageUnavailable> {
-  const records = recordsOf(storage, usageKind)
+  const records = makeRecords(storage, usageKind)
   const now = yield* currentInstant
   const use = { id, usedAt: now }
   const kept = yield* records.get(workspace, id)

@@ -13,14 +13,7 @@ import {
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-
-/** A record as the core reads it. */
-export interface Kept<A> {
-  readonly value: A
-  readonly version: number
-  /** Which write made this version, so that a write whose answer was lost is recognised. */
-  readonly command: string
-}
+import type { Kept, RecordCache } from "./caches.ts"
 
 /** One kind of record: how its values become stored bodies, and how bodies of earlier releases are still read. */
 export interface RecordKind<A> {
@@ -42,6 +35,8 @@ export interface Listed<A> {
 
 /** The typed view of one kind of record: the only code that knows what is in a body. */
 export interface Records<A> {
+  /** The records that were seen last, of a kind that requests read over and over. */
+  readonly cache?: RecordCache<A> | undefined
   readonly get: (workspace: WorkspaceId, id: string) => Effect.Effect<Kept<A> | undefined, StorageUnavailable>
   readonly insert: (
     workspace: WorkspaceId,
@@ -95,79 +90,82 @@ export const decodeBody = <A>(
   }
 }
 
-/**
- * What a body says, on the body itself. Bodies are immutable, so one that a store gives back as the very object it was
- * given need not be read again. No JSON shows it.
- */
-const read = Symbol("tessera/core/server/Records/read")
-
-interface Written<A> {
-  readonly [read]?: Kept<A>
-}
-
-const writtenIn = <A>(body: Json): Kept<A> | undefined =>
-  // Only `recordsOf` puts the symbol there, and a record never changes its kind.
-  typeof body === "object" && body !== null ? (body as Written<A>)[read] : undefined
-
-const keptIn = <A>(record: StoredRecord): Kept<A> | undefined => {
-  // Only `recordsOf` makes something of a reading. Its body is not looked at: it may be parsed only then.
-  const kept = record.reading === undefined ? writtenIn<A>(record.body) : (record.reading.made as Kept<A> | undefined)
-  return kept?.version === record.version ? kept : undefined
-}
-
 const nothing = Effect.succeed(undefined)
 
-/** The view of a kind over a store. */
-export const recordsOf = <A>(storage: Storage["Service"], kind: RecordKind<A>): Records<A> => {
+/** The view of a kind over a store, with a cache where requests read its records over and over. */
+export const makeRecords = <A>(
+  storage: Storage["Service"],
+  kind: RecordKind<A>,
+  cache?: RecordCache<A>
+): Records<A> => {
   const decode = decodeBody(kind)
-  const readRecord = (record: StoredRecord): Result.Result<Kept<A>, StorageUnavailable> => {
-    const decoded = decode(record.body)
-    if (Result.isFailure(decoded)) {
-      const message = `a ${kind.kind} record ${decoded.failure}`
-      return Result.fail(new StorageUnavailable({ outcome: "not_done", message }))
-    }
-    const kept: Kept<A> = { ...decoded.success, version: record.version }
-    if (record.reading !== undefined) record.reading.made = kept
-    return Result.succeed(kept)
+  const read = ({ body, version }: StoredRecord): Result.Result<Kept<A>, StorageUnavailable> => {
+    const decoded = decode(body)
+    if (Result.isSuccess(decoded)) return Result.succeed({ ...decoded.success, version })
+    const message = `a ${kind.kind} record ${decoded.failure}`
+    return Result.fail(new StorageUnavailable({ outcome: "not_done", message }))
   }
 
-  /** `version`: that which the record has once it is written. */
-  const write = (workspace: WorkspaceId, version: number, value: A, command: string) => {
-    const kept: Kept<A> = { value, version, command }
-    const body = encodeBody(kind, value, command)
-    // Not enumerable: JavaScriptCore writes an object with an enumerable symbol as JSON by a way that takes thrice as long.
-    Object.defineProperty(body, read, { value: kept })
-    return {
-      workspace,
-      kind: kind.kind,
-      id: kind.id(value),
-      owner: kind.owner(value),
-      expiresAt: kind.expiresAt(value),
-      body
-    }
-  }
+  const recordOf = (workspace: WorkspaceId, value: A, body: Fields) => ({
+    workspace,
+    kind: kind.kind,
+    id: kind.id(value),
+    owner: kind.owner(value),
+    expiresAt: kind.expiresAt(value),
+    body
+  })
+
+  /** `version`: the one that the write makes. */
+  const remembering = <E>(
+    write: Effect.Effect<void, E>,
+    workspace: WorkspaceId,
+    body: Fields,
+    version: number,
+    value: A,
+    command: string
+  ): Effect.Effect<void, E> =>
+    cache === undefined
+      ? write
+      : Effect.mapEager(write, () => cache.wrote(workspace, kind.id(value), body, { value, version, command }))
 
   return {
+    cache,
     get: (workspace, id) =>
       Effect.flatMapEager(storage.get({ workspace, kind: kind.kind, id }), (found) => {
         if (Option.isNone(found)) return nothing
-        const kept = keptIn<A>(found.value)
-        if (kept !== undefined) return Effect.succeed(kept)
-        const read = readRecord(found.value)
-        return Result.isSuccess(read) ? Effect.succeed(read.success) : Effect.fail(read.failure)
+        const { body, version } = found.value
+        const known = cache?.decoded(id, body, version)
+        if (known !== undefined) return Effect.succeed(known)
+        const kept = read(found.value)
+        if (Result.isFailure(kept)) return Effect.fail(kept.failure)
+        cache?.read(workspace, id, body, kept.success)
+        return Effect.succeed(kept.success)
       }),
-    insert: (workspace, value, command) => storage.insert(write(workspace, 1, value, command)),
-    replace: (workspace, expected, value, command) =>
-      storage.replace(expected, write(workspace, expected + 1, value, command)),
-    remove: (workspace, id) => storage.remove({ workspace, kind: kind.kind, id }),
+    insert: (workspace, value, command) => {
+      const body = encodeBody(kind, value, command)
+      return remembering(storage.insert(recordOf(workspace, value, body)), workspace, body, 1, value, command)
+    },
+    replace: (workspace, expected, value, command) => {
+      const body = encodeBody(kind, value, command)
+      const write = storage.replace(expected, recordOf(workspace, value, body))
+      return remembering(write, workspace, body, expected + 1, value, command)
+    },
+    remove: (workspace, id) => {
+      const removal = storage.remove({ workspace, kind: kind.kind, id })
+      return cache === undefined
+        ? removal
+        : Effect.ensuring(
+            removal,
+            Effect.sync(() => cache.forget(workspace, id))
+          )
+    },
     list: (workspace, owner, slice) =>
       Effect.flatMap(storage.list({ workspace, kind: kind.kind, owner, ...slice }), (found) => {
         const values: Array<A> = []
         for (const record of found.records) {
-          const kept = keptIn<A>(record)
-          const read = kept === undefined ? readRecord(record) : Result.succeed(kept)
-          if (Result.isFailure(read)) return Effect.fail(read.failure)
-          values.push(read.success.value)
+          const kept = read(record)
+          if (Result.isFailure(kept)) return Effect.fail(kept.failure)
+          values.push(kept.success.value)
         }
         return Effect.succeed({ values, next: found.next })
       })

@@ -1,25 +1,24 @@
-import { Result } from "effect"
-import { LatelyUsed } from "../cache/LruMap.ts"
+import { Context, Result } from "effect"
+import { LruMap } from "../cache/LruMap.ts"
+import type { Json } from "../ports/Storage.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import { sameDigest } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
 import { type AccessToken, open, serialAt, type TokenFault } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import type { Kept } from "./Records.ts"
 
-/** How much a process keeps of what it has made of tokens and grants, so as not to make it again. */
-export interface AtHand {
-  /** Access tokens that were opened: half a kilobyte each. */
-  readonly tokens: number
-  /** Grants that were written: a kilobyte each, and half as much again for what the collector lets gather beside it. */
-  readonly grants: number
-}
+/** The entries of the two caches that grow with the grants in use: half a kilobyte a token, two and a half a grant. */
+export const cacheSizes = {
+  /** 12 MB at most, for a process that shares its machine. */
+  small: 4096,
+  /** 100 MB at most, and only where so many are in use. */
+  large: 32_768
+} as const
 
-/** For a process that shares its machine. */
-export const littleAtHand: AtHand = { tokens: 4096, grants: 4096 }
-
-/** For one that serves more grants than that at a time, and may take some 40 MB for it. */
-export const muchAtHand: AtHand = { tokens: 32_768, grants: 32_768 }
+/** Which of the sizes a process has. A server sets it by its kind of store; it is no option of a host. */
+export const CacheSize = Context.Reference<keyof typeof cacheSizes>("tessera/core/engine/CacheSize", {
+  defaultValue: () => "large"
+})
 
 interface Entry<A> {
   readonly workspace: WorkspaceId
@@ -34,13 +33,13 @@ interface Entry<A> {
  * somebody copied it, and then the last that was read is at hand. Looking is a plain function call, and makes no key out
  * of two: `effect`'s Cache takes a fiber's turn for each look, and this is looked at by every request.
  */
-export class Recent<A> {
-  private readonly entries: LatelyUsed<string, Entry<A>>
+export class TtlCache<A> {
+  private readonly entries: LruMap<string, Entry<A>>
   private forgettings = 0
   private readonly keptFor: Millis
 
   constructor(most: number, keptFor: Millis) {
-    this.entries = new LatelyUsed(most)
+    this.entries = new LruMap(most)
     this.keptFor = keptFor
   }
 
@@ -66,27 +65,43 @@ export class Recent<A> {
   }
 }
 
-interface WrittenEntry<V> {
+/** A record as the core reads it. */
+export interface Kept<A> {
+  readonly value: A
+  readonly version: number
+  /** The write that made this version, by which a write whose answer was lost is recognised. */
+  readonly command: string
+}
+
+interface RecordEntry<V> {
   readonly workspace: WorkspaceId
+  readonly body: Json
   readonly kept: Kept<V>
 }
 
-/** Where one was wrong others write too, and a wrong one costs a swap for nothing: so many are read before the next try. */
-const readAfterWrong = 64
+/** One stale record means that other processes write too: so many records are read before the next one is assumed. */
+const readAfterStale = 64
 
 /**
- * Records as this process wrote them last. A decision that is to be kept may be made on one without reading it, since the
- * swap asks for its version; what somebody else wrote meanwhile is found out there, and read.
+ * Records as this process read or wrote them last. A body that a store gives back as the same object is not decoded
+ * again. A decision that writes may assume the record unread, because the swap compares its version.
  */
-export class LastWritten<V> {
-  private readonly entries: LatelyUsed<string, WrittenEntry<V>>
+export class RecordCache<V> {
+  private readonly entries: LruMap<string, RecordEntry<V>>
   private toRead = 0
 
   constructor(most: number) {
-    this.entries = new LatelyUsed(most)
+    this.entries = new LruMap(most)
   }
 
-  get(workspace: WorkspaceId, id: string): Kept<V> | undefined {
+  /** What this body was decoded to; bodies are immutable, so the same object says the same. */
+  decoded(id: string, body: Json, version: number): Kept<V> | undefined {
+    const entry = this.entries.get(id)
+    return entry !== undefined && entry.body === body && entry.kept.version === version ? entry.kept : undefined
+  }
+
+  /** The record as it was last seen. It may be stale: only a swap on its version may rely on it. */
+  assumed(workspace: WorkspaceId, id: string): Kept<V> | undefined {
     const entry = this.entries.get(id)
     if (entry?.workspace !== workspace) return undefined
     if (this.toRead === 0) return entry.kept
@@ -94,12 +109,18 @@ export class LastWritten<V> {
     return undefined
   }
 
-  wrote(workspace: WorkspaceId, id: string, kept: Kept<V>): void {
-    this.entries.set(id, { workspace, kept })
+  wrote(workspace: WorkspaceId, id: string, body: Json, kept: Kept<V>): void {
+    this.entries.set(id, { workspace, body, kept })
   }
 
-  wasWrong(workspace: WorkspaceId, id: string): void {
-    this.toRead = readAfterWrong
+  /** A slow read that ends after a write of this process does not replace what was written. */
+  read(workspace: WorkspaceId, id: string, body: Json, kept: Kept<V>): void {
+    const known = this.entries.get(id)
+    if (known?.workspace !== workspace || known.kept.version <= kept.version) this.wrote(workspace, id, body, kept)
+  }
+
+  wasStale(workspace: WorkspaceId, id: string): void {
+    this.toRead = readAfterStale
     this.forget(workspace, id)
   }
 
@@ -134,16 +155,16 @@ const placeOf = (text: string): number => {
 }
 
 /** A client bears the same access token for its whole life. A seal that held once holds; the grant is asked every time. */
-export class OpenedTokens {
+export class TokenCache {
   private readonly keys: Keys["Service"]
   private sealer: Sealer
   private readonly most: number
-  private opened: LatelyUsed<number, Opened>
+  private opened: LruMap<number, Opened>
 
   constructor(keys: Keys["Service"], most: number) {
     this.keys = keys
     this.most = most
-    this.opened = new LatelyUsed(most)
+    this.opened = new LruMap(most)
     this.sealer = keys.current()
   }
 
@@ -152,7 +173,7 @@ export class OpenedTokens {
     // Another ring: what a key of the last one sealed may be worth nothing now.
     if (sealer !== this.sealer) {
       this.sealer = sealer
-      this.opened = new LatelyUsed(this.most)
+      this.opened = new LruMap(this.most)
     }
     if (text.length > longest) return open(sealer, workspace, "access", text, now)
     const place = placeOf(text)

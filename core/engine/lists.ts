@@ -9,18 +9,18 @@ export const shownMost = 25
 export const lookedAtMost = 1000
 const batch = 100
 
-interface Gathered<B> {
+interface Collected<B> {
   readonly values: ReadonlyArray<B>
   /** The last id that this page is done with, where there may be more behind it. */
   readonly last: string | undefined
 }
 
 /** Goes through a list until a page is full, or enough was looked at for one request. */
-export const gather = Effect.fnUntraced(function* <A extends { readonly id: string }, B>(
+export const collectPage = Effect.fnUntraced(function* <A extends { readonly id: string }, B>(
   list: (slice: Slice) => Effect.Effect<Listed<A>, StorageUnavailable>,
   start: string | undefined,
   pick: (value: A) => Effect.Effect<B | undefined, StorageUnavailable>
-): Effect.fn.Return<Gathered<B>, StorageUnavailable> {
+): Effect.fn.Return<Collected<B>, StorageUnavailable> {
   const values: Array<B> = []
   let after = start
   let last: string | undefined
@@ -45,7 +45,7 @@ const pageSize = 100
 type List<A, E> = (slice: Slice) => Effect.Effect<Listed<A>, E>
 
 /** Goes through all of a list, read page by page. */
-export const eachOf = Effect.fnUntraced(function* <A, E, F>(
+export const forEachItem = Effect.fnUntraced(function* <A, E, F>(
   list: List<A, E>,
   look: (value: A) => Effect.Effect<void, F>
 ): Effect.fn.Return<void, E | F> {
@@ -57,11 +57,11 @@ export const eachOf = Effect.fnUntraced(function* <A, E, F>(
   } while (after !== undefined)
 })
 
-export const wholeList = <A, E>(list: List<A, E>): Effect.Effect<ReadonlyArray<A>, E> =>
+export const collectAll = <A, E>(list: List<A, E>): Effect.Effect<ReadonlyArray<A>, E> =>
   Effect.suspend(() => {
     const all: Array<A> = []
     return Effect.as(
-      eachOf(list, (value) => Effect.sync(() => all.push(value))),
+      forEachItem(list, (value) => Effect.sync(() => all.push(value))),
       all
     )
   })

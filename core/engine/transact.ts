@@ -9,8 +9,8 @@ import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { type AtHand, LastWritten, Recent } from "./caches.ts"
-import type { Kept, Records } from "./Records.ts"
+import { type Kept, TtlCache } from "./caches.ts"
+import type { Records } from "./Records.ts"
 
 const attempts = 16
 /** The first few meet on one machine and are over at once; only a crowd has to be spread out. */
@@ -33,20 +33,18 @@ interface Attempt<V, A, E> {
 }
 
 /**
- * Read, decide, swap; a lost swap decides again on what won. The only code that knows that two requests can meet, and
- * that an answer of the store can get lost: such a write is looked for by its command id, never repeated blindly.
- * `written`: what may stand in for the reading, where the decision is one to be kept.
+ * Read, decide, swap; a lost swap decides again on the record that won. A write whose answer was lost is recognised by
+ * its command id, never repeated blindly. A decision that writes is first made on the cached record, unread.
  */
 export const transact = <V, A, E>(
   records: Records<V>,
   entropy: Entropy["Service"],
   workspace: WorkspaceId,
   id: string,
-  decide: (value: V | undefined) => Decision<A, E, V>,
-  written?: LastWritten<V>
+  decide: (value: V | undefined) => Decision<A, E, V>
 ): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> => {
-  const transaction: Transaction<V, A, E> = { records, entropy, workspace, id, decide, written }
-  const known = written?.get(workspace, id)
+  const transaction: Transaction<V, A, E> = { records, entropy, workspace, id, decide }
+  const known = records.cache?.assumed(workspace, id)
   const early = known === undefined ? undefined : decide(known.value)
   if (early?.next !== undefined)
     return swap(transaction, { kept: known, next: early.next, outcome: early.outcome }, true)
@@ -64,7 +62,6 @@ interface Transaction<V, A, E> {
   readonly workspace: WorkspaceId
   readonly id: string
   readonly decide: (value: V | undefined) => Decision<A, E, V>
-  readonly written: LastWritten<V> | undefined
 }
 
 const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | undefined, next: V, command: string) =>
@@ -74,7 +71,7 @@ const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | un
 
 type Swapped<A, E> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended>
 
-/** `unread`: decided on what this process wrote last. */
+/** `unread`: decided on the cached record. */
 const swap = <V, A, E>(
   transaction: Transaction<V, A, E>,
   attempt: Attempt<V, A, E>,
@@ -84,29 +81,20 @@ const swap = <V, A, E>(
   const command = hexOf(entropy.bytes(commandLength))
   const write = save(records, workspace, attempt.kept, attempt.next, command)
   return Effect.flatMapEager(Effect.result(write), (written): Swapped<A, E> => {
-    if (Result.isSuccess(written)) return Effect.succeed(won(transaction, attempt, command))
+    if (Result.isSuccess(written)) return Effect.succeed(attempt.outcome)
     const lost = written.failure
-    if (unread && lost._tag === "Conflict") transaction.written?.wasWrong(workspace, transaction.id)
-    return insist(transaction, command, attempt, lost)
+    if (unread && lost._tag === "Conflict") records.cache?.wasStale(workspace, transaction.id)
+    return retry(transaction, command, attempt, lost)
   })
 }
 
-const won = <V, A, E>(
-  { id, workspace, written }: Transaction<V, A, E>,
-  { kept, next: value, outcome }: Attempt<V, A, E>,
-  command: string
-): Result.Result<A, E> => {
-  written?.wrote(workspace, id, { value, version: (kept?.version ?? 0) + 1, command })
-  return outcome
-}
-
-const insist = Effect.fnUntraced(function* <V, A, E>(
+const retry = Effect.fnUntraced(function* <V, A, E>(
   transaction: Transaction<V, A, E>,
   command: string,
   first: Attempt<V, A, E>,
   firstLoss: Conflict | StorageUnavailable
 ) {
-  const { decide, entropy, id, records, workspace, written } = transaction
+  const { decide, entropy, id, records, workspace } = transaction
   /** A write whose answer was lost: the version that it was to replace, and what it was to say. */
   let uncertain: { readonly version: number; readonly outcome: Result.Result<A, E> } | undefined
   let attempt = first
@@ -116,7 +104,7 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
     uncertain === undefined ? failure : new StorageUnavailable({ outcome: "unknown", message: failure.message })
 
   for (let count = 1; ; count++) {
-    written?.forget(workspace, id)
+    records.cache?.forget(workspace, id)
     if (lost._tag === "StorageUnavailable") {
       if (lost.outcome === "not_done") return yield* told(lost)
       uncertain = { version: attempt.kept?.version ?? 0, outcome: attempt.outcome }
@@ -135,7 +123,7 @@ const insist = Effect.fnUntraced(function* <V, A, E>(
     attempt = { kept, next: decision.next, outcome: decision.outcome }
     const write = save(records, workspace, kept, decision.next, command)
     const next = yield* write.pipe(Effect.as(undefined), Effect.catch(Effect.succeed))
-    if (next === undefined) return won(transaction, attempt, command)
+    if (next === undefined) return attempt.outcome
     lost = next
   }
 })
@@ -158,57 +146,44 @@ export const cleanUpOrWarn = (
 type Step<A, E> = (grant: Grant | undefined) => Decision<A, E>
 type Decided<A, E> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended>
 
-/** Decisions about grants, each on the grant as it is stored; but for clients' own grants, which are at hand for a moment. */
-interface Deciding {
+/** Decisions about grants, each on the grant as it is stored, except those about a client's own grant. */
+interface GrantDecisions {
   readonly decide: <A, E>(workspace: WorkspaceId, id: GrantId, step: Step<A, E>) => Decided<A, E>
   /**
-   * About a client's own grant, as it was a moment ago. What is issued by one that ended meanwhile is worth nothing,
-   * because every check asks the store.
+   * About a client's own grant, as it was a moment ago. A token of a grant that ended meanwhile is worth nothing, because
+   * every check reads the stored grant.
    */
   readonly decideOwn: <A, E>(workspace: WorkspaceId, id: GrantId, step: Step<A, E>, now: Instant) => Decided<A, E>
   readonly forget: (workspace: WorkspaceId, id: GrantId) => void
 }
 
-const keptAtHand = 10_000
+const standingGrantsKept = 10_000
 
 const isStanding = (grant: Grant | undefined): grant is Standing => grant?._tag === "Standing"
 
-export const deciding = (
+export const makeGrantDecisions = (
   records: Records<Grant>,
   entropy: Entropy["Service"],
-  policy: Policy,
-  atHand: AtHand
-): Deciding => {
-  const standing = new Recent<Standing>(keptAtHand, policy.clientStaleness)
-  const written = new LastWritten<Grant>(atHand.grants)
-  const forget: Deciding["forget"] = (workspace, id) => {
-    standing.forget(workspace, id)
-    written.forget(workspace, id)
-  }
+  policy: Policy
+): GrantDecisions => {
+  const standing = new TtlCache<Standing>(standingGrantsKept, policy.clientStaleness)
 
-  const decide: Deciding["decide"] = (workspace, id, step) => {
+  const decide: GrantDecisions["decide"] = (workspace, id, step) => {
     let changed = false
-    const decided = transact(
-      records,
-      entropy,
-      workspace,
-      id,
-      (grant) => {
-        const decision = step(grant)
-        changed = decision.next !== undefined && (isStanding(grant) || isStanding(decision.next))
-        if (changed) standing.forget(workspace, id)
-        return decision
-      },
-      written
-    )
-    // Who read it while it was being written may have read it as it was.
+    const decided = transact(records, entropy, workspace, id, (grant) => {
+      const decision = step(grant)
+      changed = decision.next !== undefined && (isStanding(grant) || isStanding(decision.next))
+      if (changed) standing.forget(workspace, id)
+      return decision
+    })
+    // A request that read the grant during the write may have read it as it was before.
     return Effect.mapEager(decided, (outcome) => {
       if (changed) standing.forget(workspace, id)
       return outcome
     })
   }
 
-  const readAndDecide: Deciding["decideOwn"] = (workspace, id, step, now) => {
+  const readAndDecide: GrantDecisions["decideOwn"] = (workspace, id, step, now) => {
     const before = standing.forgotten
     let read: Grant | undefined
     const decided = decide(workspace, id, (grant) => {
@@ -230,6 +205,6 @@ export const deciding = (
         ? readAndDecide(workspace, id, step, now)
         : Effect.succeed(decision.outcome)
     },
-    forget
+    forget: (workspace, id) => standing.forget(workspace, id)
   }
 }

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import { LatelyUsed } from "../cache/LruMap.ts"
+import { LruMap } from "../cache/LruMap.ts"
 import { writeAll } from "../engine/lists.ts"
-import { type RecordKind, recordsOf } from "../engine/Records.ts"
+import { makeRecords, type RecordKind } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
 import { answerAndKeep } from "../grant/Decision.ts"
 import { Entropy } from "../ports/Entropy.ts"
@@ -16,7 +16,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
  * For tables that are written to the store in their own order, up to the first that fails: the next time that one comes
  * last, so a single record that cannot be had keeps no other one waiting.
  */
-export const moveToEnd = <V extends object>(table: LatelyUsed<string, V>, name: string, value: V): void => {
+export const moveToEnd = <V extends object>(table: LruMap<string, V>, name: string, value: V): void => {
   // What was replaced or dropped meanwhile is left as it is.
   if (table.get(name) !== value) return
   table.delete(name)
@@ -84,9 +84,9 @@ export const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharin
  */
 export const layer = Layer.effectContext(
   Effect.gen(function* () {
-    const records = recordsOf(yield* Storage, limitKind)
+    const records = makeRecords(yield* Storage, limitKind)
     const entropy = yield* Entropy
-    const buckets = new LatelyUsed<string, Bucket>(bucketsKept)
+    const buckets = new LruMap<string, Bucket>(bucketsKept)
 
     const bucketOf = (key: LimitKey): Bucket => {
       const name = `${key.workspace} ${key.allowance.name} ${key.of}`

@@ -1,6 +1,6 @@
 import { Effect, Option, type Result } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
-import { type Listed, recordsOf } from "../engine/Records.ts"
+import { type Listed, makeRecords } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -68,8 +68,8 @@ const attemptLength = 9
 const claims = 8
 
 export const makeAccountBook = (storage: Storage["Service"], entropy: Entropy["Service"]): AccountBook => {
-  const accounts = recordsOf(storage, accountKind)
-  const logins = recordsOf(storage, loginKind)
+  const accounts = makeRecords(storage, accountKind)
+  const logins = makeRecords(storage, loginKind)
 
   const find = (workspace: WorkspaceId, id: UserId) =>
     Effect.map(accounts.get(workspace, id), (kept) => Option.fromUndefinedOr(kept?.value))

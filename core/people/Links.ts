@@ -1,6 +1,6 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
-import { type Listed, type RecordKind, recordsOf } from "../engine/Records.ts"
+import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -75,7 +75,7 @@ const secretLength = 32
 const isLinkSecret = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 
 export const makeLinks = (storage: Storage["Service"], entropy: Entropy["Service"]): Links => {
-  const records = recordsOf(storage, linkKind)
+  const records = makeRecords(storage, linkKind)
   const byId = (workspace: WorkspaceId, id: Digest) =>
     Effect.map(records.get(workspace, id), (kept) => Option.fromUndefinedOr(kept?.value))
 

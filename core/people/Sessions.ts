@@ -1,7 +1,7 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
-import { eachOf } from "../engine/lists.ts"
-import { type RecordKind, recordsOf } from "../engine/Records.ts"
+import { forEachItem } from "../engine/lists.ts"
+import { makeRecords, type RecordKind } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -61,7 +61,7 @@ export interface Sessions {
 const secretLength = 32
 
 export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Service"], ttl: Millis): Sessions => {
-  const records = recordsOf(storage, sessionKind)
+  const records = makeRecords(storage, sessionKind)
 
   return {
     start: Effect.fn("people.startSession")(function* (workspace, account, now) {
@@ -85,7 +85,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
       ),
     end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
     endAll: (workspace, account, before = Number.POSITIVE_INFINITY) =>
-      eachOf(
+      forEachItem(
         (slice) => records.list(workspace, sessionsOwner(account), slice),
         ({ epoch, id }) => (epoch < before ? records.remove(workspace, id) : Effect.void)
       )

@@ -1,5 +1,5 @@
 import { Option } from "effect"
-import { LatelyUsed } from "../cache/LruMap.ts"
+import { LruMap } from "../cache/LruMap.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import { TooManyRequests } from "../rules/Refusal.ts"
 
@@ -55,7 +55,7 @@ const waitAfter = ({ count, last }: Failures, now: Instant): Millis =>
   count < slope.free ? 0 : Math.max(0, last + Math.min(slope.longest, 1000 * 2 ** (count - slope.free)) - now)
 
 class Table {
-  readonly #rows = new LatelyUsed<string, Failures>(2 * rows)
+  readonly #rows = new LruMap<string, Failures>(2 * rows)
 
   get(key: string, now: Instant): Failures {
     const found = this.#rows.get(key)

@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import type { Grants } from "../engine/Grants.ts"
-import { eachOf, wholeList } from "../engine/lists.ts"
+import { collectAll, forEachItem } from "../engine/lists.ts"
 import { cleanUpOrWarn } from "../engine/transact.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark, type UserId } from "../rules/Id.ts"
@@ -34,13 +34,13 @@ type Storing = StorageUnavailable | Contended
 const leavingFor = 15 * 60 * 1000
 
 const allAccounts = (accounts: Accounts["Service"], workspace: WorkspaceId) =>
-  wholeList((slice) => accounts.book.list(workspace, slice))
+  collectAll((slice) => accounts.book.list(workspace, slice))
 
 const hasOtherOwner = (all: ReadonlyArray<Account>, id: UserId): boolean =>
   all.some((account) => account._tag === "Active" && account.role === "owner" && account.id !== id)
 
 const revokeAll = (grants: GrantsOfUser, workspace: WorkspaceId, user: UserId) =>
-  eachOf(
+  forEachItem(
     (slice) => grants.ofUser(workspace, user, slice),
     (grant) =>
       grant._tag === "Revoked" ? Effect.void : Effect.asVoid(grants.revokeGrant(workspace, grant.id, "by_owner"))
@@ -53,7 +53,7 @@ const withdrawInvitations = Effect.fn("people.withdrawInvitations")(function* (
   email: Email
 ) {
   const now = yield* currentInstant
-  yield* eachOf(
+  yield* forEachItem(
     (slice) => accounts.links.list(workspace, "Invitation", slice),
     Effect.fnUntraced(function* (link) {
       if (link._tag !== "Invitation" || link.invitedBy !== email) return

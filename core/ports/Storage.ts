@@ -37,20 +37,13 @@ export interface NewRecord extends RecordKey {
   readonly owner: string
   /** Milliseconds since 1970; from then on `sweep` may remove the record. `null`: never. */
   readonly expiresAt: number | null
-  /** A grant's names the write that it came by, in `_by`: no two of one version have the same. Other kinds' need not. */
+  /** Opaque: no store looks into it. */
   readonly body: Json
-}
-
-/** What a reader of a body makes of it, kept for the next time. */
-export interface Reading {
-  made: unknown
 }
 
 export interface StoredRecord extends NewRecord {
   /** 1 when inserted, one more with every replace. */
   readonly version: number
-  /** A store may give the same one as the last time where it finds the same body as then. */
-  readonly reading?: Reading | undefined
 }
 
 /** Which part of a list is asked for. */

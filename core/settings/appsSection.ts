@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { endGrant } from "../engine/administration.ts"
-import { behindMark, cursorOf, findMarked, type GrantList, gather } from "../engine/lists.ts"
+import { behindMark, collectPage, cursorOf, findMarked, type GrantList } from "../engine/lists.ts"
 import { type Grant, isConnected } from "../grant/Grant.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Parts } from "../http/Route.ts"
@@ -137,7 +137,7 @@ export const appsHandler = (parts: Parts, visitors: Visitors): Handler =>
     Effect.fnUntraced(function* (inside) {
       const { call, visitor } = inside
       const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-      const found = yield* gather(ownGrants(parts, inside), after, pickApp(parts, inside))
+      const found = yield* collectPage(ownGrants(parts, inside), after, pickApp(parts, inside))
       const apps = yield* withLastUse(parts, call, "grant", found.values)
       const paging = pagingOf(after, cursorOf(found.last))
       return parts.pages.show(call.workspace, 200, (place) => connectedAppsPage(place, visitor, { apps, paging }))

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { type Client, isKnown, isPublic } from "../client/Client.ts"
 import { deleteClient, setClientEnabled } from "../engine/administration.ts"
-import { gather } from "../engine/lists.ts"
+import { collectPage } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Parts } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
@@ -193,7 +193,7 @@ const search = Effect.fn("settings.searchClients")(function* (
   const id = after === undefined ? Option.getOrUndefined(readClientId(text)) : undefined
   const exact = id === undefined ? undefined : yield* parts.clients.find(call.workspace.id, id)
   if (exact !== undefined && isKnown(exact, call.now)) return { values: [rowOf(exact)], last: undefined }
-  return yield* gather(
+  return yield* collectPage(
     (page) => parts.clients.list(call.workspace.id, page),
     after,
     (client) => Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(client) : undefined)

@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { createKey, revokeKey, rotateKey } from "../engine/administration.ts"
-import { behindMark, cursorOf, findMarked, type GrantList, gather } from "../engine/lists.ts"
+import { behindMark, collectPage, cursorOf, findMarked, type GrantList } from "../engine/lists.ts"
 import { type BadKeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
 import type { Grant } from "../grant/Grant.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
@@ -193,7 +193,7 @@ const listOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<KeyList, StorageUnavailable> {
   const { call } = inside
   const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-  const found = yield* gather(allKeys(parts, inside), after, pickKey)
+  const found = yield* collectPage(allKeys(parts, inside), after, pickKey)
   const keys = yield* withLastUse(parts, call, "grant", found.values)
   return { keys, paging: pagingOf(after, cursorOf(found.last)) }
 })

@@ -1,5 +1,5 @@
 import { Effect, Option, Redacted, Schema } from "effect"
-import { gather } from "../engine/lists.ts"
+import { collectPage } from "../engine/lists.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
@@ -82,7 +82,7 @@ const readLists = Effect.fnUntraced(function* (
   const { call } = inside
   const cursor = readParameters(call.request.query).parameters.get("after")
   const after = isUserId(cursor) ? cursor : undefined
-  const found = yield* gather((page) => accounts.book.list(call.workspace.id, page), after, pickMember(inside))
+  const found = yield* collectPage((page) => accounts.book.list(call.workspace.id, page), after, pickMember(inside))
   const links = yield* accounts.links.list(call.workspace.id, "Invitation", {
     after: undefined,
     limit: invitationsShown

@@ -1,6 +1,6 @@
 import { Array as Arr, Context, Layer, Redacted, Result, Schema } from "effect"
 import { Base64Url } from "effect/encoding"
-import { LatelyUsed } from "../cache/LruMap.ts"
+import { LruMap } from "../cache/LruMap.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { type Mac, macUnder, sha256Of } from "../codec/Sha256.ts"
 
@@ -68,7 +68,7 @@ export interface Sealer {
 
 /** The MACs of one key for one purpose, by workspace. */
 const derivedBy = (key: SealKey, purpose: SealPurpose): ((workspace: string) => Mac) => {
-  const derived = new LatelyUsed<string, Mac>(derivedKeys)
+  const derived = new LruMap<string, Mac>(derivedKeys)
   return (workspace) => {
     const known = derived.get(workspace)
     if (known !== undefined) return known

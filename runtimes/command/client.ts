@@ -4,7 +4,7 @@ import { type Client, displayName, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
-import { wholeList } from "../../core/engine/lists.ts"
+import { collectAll } from "../../core/engine/lists.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
@@ -49,7 +49,7 @@ const list = Command.make("list", { json }, (given) =>
     Effect.gen(function* () {
       const { parts, workspace } = administration
       const now = yield* currentInstant
-      const clients = (yield* wholeList((page) => parts.clients.list(workspace.id, page))).filter((client) =>
+      const clients = (yield* collectAll((page) => parts.clients.list(workspace.id, page))).filter((client) =>
         isKnown(client, now)
       )
       const used = yield* Effect.forEach(clients, (client) =>

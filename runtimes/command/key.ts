@@ -1,7 +1,7 @@
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { createKey, revokeKey, rotateKey } from "../../core/engine/administration.ts"
-import { findMarked, wholeList } from "../../core/engine/lists.ts"
+import { collectAll, findMarked } from "../../core/engine/lists.ts"
 import type { NewKey } from "../../core/grant/apiKey.ts"
 import type { Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
@@ -11,7 +11,7 @@ import { json, notFound, print, table, timeText } from "./output.ts"
 
 const keysOf = ({ parts, workspace }: Administration) =>
   Effect.map(
-    wholeList((page) => parts.grants.keys(workspace.id, page)),
+    collectAll((page) => parts.grants.keys(workspace.id, page)),
     (grants) => grants.filter((grant): grant is Key => grant._tag === "Key")
   )
 

@@ -1,6 +1,6 @@
 import { Effect, Option, Redacted } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { wholeList } from "../../core/engine/lists.ts"
+import { collectAll } from "../../core/engine/lists.ts"
 import { type Active, normaliseEmail } from "../../core/people/Account.ts"
 import { hasAccounts } from "../../core/people/firstOwner.ts"
 import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
@@ -121,7 +121,7 @@ const add = Command.make(
 const list = Command.make("list", { json }, (given) =>
   administer(({ accounts, workspace }) =>
     Effect.gen(function* () {
-      const all = yield* wholeList((page) => accounts.book.list(workspace.id, page))
+      const all = yield* collectAll((page) => accounts.book.list(workspace.id, page))
       const active = all.filter((account): account is Active => account._tag === "Active")
       yield* print(
         given.json,

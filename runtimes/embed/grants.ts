@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { displayName } from "../../core/client/Client.ts"
 import { endGrant } from "../../core/engine/administration.ts"
-import { behindMark, cursorOf, eachOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
+import { behindMark, cursorOf, findMarked, forEachItem, type GrantList } from "../../core/engine/lists.ts"
 import { type Connected, type Grant, isConnected } from "../../core/grant/Grant.ts"
 import { grantMark, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
@@ -85,7 +85,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       run(
         Effect.gen(function* () {
           let count = 0
-          yield* eachOf(grantsOf(user), (grant) =>
+          yield* forEachItem(grantsOf(user), (grant) =>
             Effect.map(revoke(grant), (revoked) => {
               if (revoked) count++
             })

@@ -2,7 +2,7 @@ import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import "../serve/platformHashing.ts"
 import { Effect, Layer } from "effect"
 import { layer as passwordHasher } from "../../adapters/password/Password.ts"
-import { type AtHand, littleAtHand, muchAtHand } from "../../core/engine/caches.ts"
+import { CacheSize } from "../../core/engine/caches.ts"
 import { noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
@@ -24,7 +24,7 @@ import type { DatabaseUrl } from "./StorageSettings.ts"
 import type { WrongSettings } from "./Variable.ts"
 
 /** Over a file of its own an installation is small and shares its machine, as `runtimes/bun/memorySettings.ts` has it too. */
-export const atHandOver = ({ _tag }: DatabaseUrl): AtHand => (_tag === "Sqlite" ? littleAtHand : muchAtHand)
+export const cacheSizeOver = ({ _tag }: DatabaseUrl) => (_tag === "Sqlite" ? "small" : "large")
 
 const registrationPolicy = (registration: Registration) => {
   switch (registration._tag) {
@@ -42,7 +42,6 @@ const server = (settings: Settings) =>
     Effect.map(Accounts, (accounts) =>
       Tessera.layer({
         policy: settings.policy,
-        atHand: atHandOver(settings.database),
         endpoints: [
           ...signInEndpoints(accounts),
           ...accountSettingsEndpoints(accounts),
@@ -75,6 +74,7 @@ export const application = (settings: Settings, ring: KeyRing, onlookers: Onlook
     Layer.provideMerge(storageOf(settings, onlookers)),
     Layer.provide(passwordHasher),
     Layer.provide([
+      Layer.succeed(CacheSize, cacheSizeOver(settings.database)),
       Entropy.layer,
       Keys.layer(ring),
       onlookers.audit,

@@ -46,10 +46,10 @@ export const openStorage = (
 ): Layer.Layer<Storage | StorageScan, StorageRefused> => {
   switch (database._tag) {
     case "Memory":
-      return lazily(database, async () => (await import("../../adapters/memory/Memory.ts")).layerTrusting)
+      return lazily(database, async () => (await import("../../adapters/memory/MemoryStorage.ts")).layerAtOnce)
     case "Sqlite":
       return lazily(database, async () =>
-        (await import("../../adapters/sqlite/Sqlite.ts")).layerTrusting({ path: database.path, migrations })
+        (await import("../../adapters/sqlite/SqliteStorage.ts")).layerAtOnce({ path: database.path, migrations })
       )
     case "Postgres":
       return lazily(database, async () =>

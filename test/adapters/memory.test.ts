@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test"
 import { Effect, ManagedRuntime, Option } from "effect"
-import { layer, layerTrusting } from "../../adapters/memory/Memory.ts"
+import { layer } from "../../adapters/memory/Memory.ts"
+import { layerAtOnce } from "../../adapters/memory/MemoryStorage.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { checkLaws, storageLaws, storageScanLaws } from "../../core/testing/StorageConformance.ts"
 import { seed } from "./seed.ts"
@@ -14,7 +15,7 @@ describe("the store in memory", () => {
 })
 
 describe("the store in memory that trusts its callers", () => {
-  const runtime = ManagedRuntime.make(layerTrusting)
+  const runtime = ManagedRuntime.make(layerAtOnce)
   afterAll(() => runtime.dispose())
 
   const laws = storageLaws(seed).filter(({ name }) => !name.startsWith("changing a body"))
@@ -24,7 +25,7 @@ describe("the store in memory that trusts its callers", () => {
 
 test.each([
   ["layer", layer],
-  ["layerTrusting", layerTrusting]
+  ["layerAtOnce", layerAtOnce]
 ])("%s gives back the object that it was given, so that what was decoded from it can be remembered", (_, given) =>
   Effect.runPromise(
     Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
 import type { Connection } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
-import { storageOver } from "../../adapters/sqlite/Sqlite.ts"
+import { makeSqlite } from "../../adapters/sqlite/SqliteStorage.ts"
 import { Conflict, type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { roundsDuring } from "./roundsDuring.ts"
@@ -25,7 +25,7 @@ const recordOf = (n: number, body: NewRecord["body"] = { n }): NewRecord => ({
   body
 })
 
-const storeOver = (connection: Connection) => Effect.map(storageOver(connection), Context.get(Storage))
+const storeOver = (connection: Connection) => Effect.map(makeSqlite(connection), Context.get(Storage))
 
 const all = { concurrency: "unbounded" } as const
 
@@ -146,7 +146,7 @@ describe("writes to a SQLite file", () => {
         expect(Effect.runSyncExit(lone)).toEqual(Exit.void)
         expect(notes).toEqual(["committed"])
 
-        const asked = Context.get(yield* storageOver(connection, (work) => work()), Storage)
+        const asked = Context.get(yield* makeSqlite(connection, (work) => work()), Storage)
         yield* round
         expect(asked.replace(1, recordOf(1))).toEqual(Exit.void)
         yield* round

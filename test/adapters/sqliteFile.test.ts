@@ -147,7 +147,7 @@ describe("the SQLite file", () => {
         yield* Effect.scoped(Effect.flatMap(storageAt(path), (store) => store.insert(record)))
         expect(readdirSync(folder)).toEqual(["tessera.db"])
         const found = yield* Effect.scoped(Effect.flatMap(storageAt(path), (store) => store.get(record)))
-        expect(Option.getOrThrow(found)).toEqual({ ...record, version: 1, reading: { made: undefined } })
+        expect(Option.getOrThrow(found)).toEqual({ ...record, version: 1 })
       })
     )
   )

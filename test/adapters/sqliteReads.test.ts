@@ -4,7 +4,8 @@ import { Context, Effect, Exit, Layer, Option, Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
 import type { Connection, Driver } from "../../adapters/sqlite/Connection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
-import { layer, layerTrusting, storageOver } from "../../adapters/sqlite/Sqlite.ts"
+import { layer } from "../../adapters/sqlite/Sqlite.ts"
+import { layerAtOnce, makeSqlite } from "../../adapters/sqlite/SqliteStorage.ts"
 import { Storage, StorageScan } from "../../core/ports/Storage.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 
@@ -22,12 +23,12 @@ describe("reads of a SQLite file, for a caller that is trusted,", () => {
     "are done when they are asked for",
     inFile((path) =>
       Effect.gen(function* () {
-        const services = yield* Layer.build(layerTrusting({ path }))
+        const services = yield* Layer.build(layerAtOnce({ path }))
         const store = Context.get(services, Storage)
         expect(store.get(key)).toEqual(Exit.succeed(Option.none()))
         yield* store.insert(record)
         const stored = { ...record, version: 1 }
-        expect(store.get(key)).toEqual(Exit.succeed(Option.some({ ...stored, reading: { made: undefined } })))
+        expect(store.get(key)).toEqual(Exit.succeed(Option.some(stored)))
         const page = { records: [stored], next: undefined }
         expect(store.list(listing)).toEqual(Exit.succeed(page))
         expect(Context.get(services, StorageScan).scan("grant", undefined, 10)).toEqual(Exit.succeed(page))
@@ -40,7 +41,7 @@ describe("reads of a SQLite file, for a caller that is trusted,", () => {
     inFile((path) =>
       Effect.gen(function* () {
         const scope = Scope.makeUnsafe()
-        const services = yield* Layer.buildWithScope(layerTrusting({ path }), scope)
+        const services = yield* Layer.buildWithScope(layerAtOnce({ path }), scope)
         yield* Scope.close(scope, Exit.void)
         const store = Context.get(services, Storage)
         const reads: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
@@ -94,7 +95,7 @@ const watched = (connection: Connection, notes: Array<string>): Connection => ({
 })
 
 describe.each([
-  ["that are done when they are asked for", layerTrusting],
+  ["that are done when they are asked for", layerAtOnce],
   ["that are done when the effect runs", layer]
 ])("reads of a SQLite file %s", (_, given) => {
   const withStore = (use: (store: Storage["Service"], other: Driver) => Effect.Effect<void, unknown>) =>
@@ -178,7 +179,7 @@ test(
   inFile((path) =>
     Effect.gen(function* () {
       const notes: Array<string> = []
-      const store = Context.get(yield* storageOver(watched(yield* connect(path), notes)), Storage)
+      const store = Context.get(yield* makeSqlite(watched(yield* connect(path), notes)), Storage)
       yield* store.get(key)
       yield* turn
       yield* store.get(key)
@@ -209,7 +210,7 @@ test(
           return sql === "COMMIT" ? { ...statement, run } : statement
         }
       }
-      const services = yield* storageOver(failing, (work) => work())
+      const services = yield* makeSqlite(failing, (work) => work())
       const store = Context.get(services, Storage)
       const both = [store.list(listing), store.list(listing)]
       for (const read of both) expect(yield* read).toEqual({ records: [], next: undefined })

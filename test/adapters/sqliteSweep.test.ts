@@ -4,7 +4,8 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { open } from "../../adapters/sqlite/bunConnection.ts"
 import { connect } from "../../adapters/sqlite/connect.ts"
 import { migrations } from "../../adapters/sqlite/migrate.ts"
-import { layer, storageOver } from "../../adapters/sqlite/Sqlite.ts"
+import { layer } from "../../adapters/sqlite/Sqlite.ts"
+import { makeSqlite } from "../../adapters/sqlite/SqliteStorage.ts"
 import { type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 
@@ -30,7 +31,7 @@ describe("sweeping a SQLite file", () => {
     inFile((path) =>
       Effect.gen(function* () {
         const connection = yield* connect(path)
-        const store = Context.get(yield* storageOver(connection), Storage)
+        const store = Context.get(yield* makeSqlite(connection), Storage)
         const times = () => connection.prepare(selectTimes).all()
         for (const id of ["later", "never", "same", "sooner"]) yield* store.insert(recordOf(id, 1000))
         yield* store.replace(1, recordOf("later", 3000))
@@ -60,7 +61,7 @@ describe("sweeping a SQLite file", () => {
     "removes no more than it was asked to, of all kinds together",
     inFile((path) =>
       Effect.gen(function* () {
-        const store = Context.get(yield* storageOver(yield* connect(path)), Storage)
+        const store = Context.get(yield* makeSqlite(yield* connect(path)), Storage)
         for (const kind of ["client", "grant", "limit"] as const) {
           for (const id of ["a", "b"]) yield* store.insert({ ...recordOf(id, 1000), kind })
         }
@@ -75,7 +76,7 @@ describe("sweeping a SQLite file", () => {
     inFile((path) =>
       Effect.gen(function* () {
         const connection = yield* connect(path)
-        const store = Context.get(yield* storageOver(connection), Storage)
+        const store = Context.get(yield* makeSqlite(connection), Storage)
         for (const id of ["a", "b"]) yield* store.insert(recordOf(id, 1000))
         // It knows nothing of `sweep_at`.
         connection.exec("UPDATE grants SET expires_at = NULL WHERE id = 'a'")

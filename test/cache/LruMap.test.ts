@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test"
-import { LatelyUsed } from "../../core/cache/LruMap.ts"
+import { LruMap } from "../../core/cache/LruMap.ts"
 
 const entry = (name: number) => ({ name })
 const filled = (most: number, names: number) => {
-  const used = new LatelyUsed<number, { readonly name: number }>(most)
+  const used = new LruMap<number, { readonly name: number }>(most)
   for (let name = 0; name < names; name++) used.set(name, entry(name))
   return used
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import * as memory from "../../adapters/memory/Memory.ts"
+import { layerAtOnce } from "../../adapters/memory/MemoryStorage.ts"
 import * as sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
@@ -50,7 +51,7 @@ describe("clients", () => {
     }))
 
   test("are shown as they are, whatever was made of what was shown", () =>
-    withHost({ storage: memory.layerTrusting }, async (auth) => {
+    withHost({ storage: layerAtOnce }, async (auth) => {
       const { client } = await letIn(auth, "ada")
       const before = structuredClone(client)
       const shown = [client, await auth.clients.get(client.id), ...(await auth.clients.list()).items]

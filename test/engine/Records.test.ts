@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option, Schema } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import { type RecordKind, recordsOf } from "../../core/engine/Records.ts"
+import { RecordCache } from "../../core/engine/caches.ts"
+import { makeRecords, type RecordKind } from "../../core/engine/Records.ts"
 import { type Json, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -34,7 +35,7 @@ const note = (id: string, ends: number | null = null): Note => ({
 const inStore = <A, E>(
   body: (
     storage: Storage["Service"],
-    notes: ReturnType<typeof recordsOf<Note>>,
+    notes: ReturnType<typeof makeRecords<Note>>,
     put: (id: string, stored: Json) => Effect.Effect<void>
   ) => Effect.Effect<A, E>
 ): Promise<A> =>
@@ -45,7 +46,7 @@ const inStore = <A, E>(
         Effect.orDie(
           storage.insert({ workspace: home, kind: "link", id, owner: "somebody", expiresAt: null, body: stored })
         )
-      return yield* body(storage, recordsOf(storage, noteKind), put)
+      return yield* body(storage, makeRecords(storage, noteKind), put)
     }).pipe(Effect.provide(Memory.layer))
   )
 
@@ -82,7 +83,7 @@ describe("a record", () => {
         yield* notes.insert(home, note("a"), "first")
         const kept = { value: note("a"), version: 1, command: "first" }
         expect(yield* notes.get(home, "a")).toEqual(kept)
-        const elsewhere = recordsOf(storage, noteKind)
+        const elsewhere = makeRecords(storage, noteKind)
         expect(yield* elsewhere.get(home, "a")).toEqual(kept)
         expect(yield* elsewhere.get(home, "a")).toEqual(kept)
         expect(yield* notes.get(home, "b")).toBeUndefined()
@@ -90,35 +91,21 @@ describe("a record", () => {
       })
     ))
 
-  test("is read once while its store gives the same reading, and its body is not looked at again", () =>
+  test("is decoded once while its store gives the same body of the same version, where there is a cache", () =>
     Effect.runPromise(
       Effect.gen(function* () {
         const storage = yield* Storage
-        let looks = 0
-        let found = { version: 1, reading: { made: undefined }, words: "hello" }
+        const bodyWith = (words: string): Json => ({ id: "a", words, ends: null, _v: 3, _by: "x" })
+        let found = { version: 1, body: bodyWith("hello") }
         const get: typeof storage.get = (key) =>
-          Effect.sync(() => {
-            const { reading, version, words } = found
-            return Option.some({
-              ...key,
-              owner: "o",
-              expiresAt: null,
-              version,
-              reading,
-              get body() {
-                looks++
-                return { id: "a", words, ends: null, _v: 3, _by: "x" }
-              }
-            })
-          })
-        const notes = recordsOf({ ...storage, get }, noteKind)
+          Effect.sync(() => Option.some({ ...key, owner: "o", expiresAt: null, ...found }))
+        const notes = makeRecords({ ...storage, get }, noteKind, new RecordCache(10))
         const first = yield* notes.get(home, "a")
         expect(first).toEqual({ value: note("a"), version: 1, command: "x" })
         expect(yield* notes.get(home, "a")).toBe(first)
-        expect(looks).toBe(1)
         found = { ...found, version: 2 }
         expect(yield* notes.get(home, "a")).toEqual({ value: note("a"), version: 2, command: "x" })
-        found = { version: 3, reading: { made: undefined }, words: "bye" }
+        found = { version: 2, body: bodyWith("bye") }
         expect((yield* notes.get(home, "a"))?.value.words).toBe("bye")
       }).pipe(Effect.provide(Memory.layer))
     ))
@@ -148,7 +135,7 @@ describe("a record", () => {
     inStore((storage, notes) =>
       Effect.gen(function* () {
         const kind = { ...noteKind, owner: () => "us" }
-        const ours = recordsOf(storage, kind)
+        const ours = makeRecords(storage, kind)
         for (const id of ["a", "b", "c"]) yield* ours.insert(home, note(id), "first")
         yield* notes.insert(home, note("d"), "first")
         const first = yield* ours.list(home, "us", { after: undefined, limit: 2 })

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Fiber, Latch, Option } from "effect"
-import { recordsOf } from "../../core/engine/Records.ts"
+import { makeRecords } from "../../core/engine/Records.ts"
 import { makeUsage, UnwrittenUses, type Use, usageKind } from "../../core/engine/Usage.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { inWorld, t0, type World } from "../given/World.ts"
 
-const usageOf = (world: World) => makeUsage(recordsOf(world.storage, usageKind), world.parts.entropy)
+const usageOf = (world: World) => makeUsage(makeRecords(world.storage, usageKind), world.parts.entropy)
 const start = Instant.make(t0)
 
 test("what is used all the time is noted once a minute", () =>
@@ -42,7 +42,7 @@ const heldWrites = (world: World) => {
   const refuses = new Set<string>()
   const gate = Latch.makeUnsafe()
   const usage = makeUsage(
-    recordsOf(
+    makeRecords(
       {
         ...world.storage,
         insert: (record) =>
@@ -87,7 +87,7 @@ describe("noting last uses", () => {
   test("of a process that comes late does not make it look longer ago", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const process = () => makeUsage(recordsOf(world.storage, usageKind), world.parts.entropy)
+        const process = () => makeUsage(makeRecords(world.storage, usageKind), world.parts.entropy)
         const [late, early] = [process(), process()]
         late.saw("grant", world.workspace.id, "one", Instant.make(t0))
         early.saw("grant", world.workspace.id, "one", Instant.make(t0 + 60_000))

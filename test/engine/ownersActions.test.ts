@@ -10,7 +10,7 @@ import {
   setClientEnabled
 } from "../../core/engine/administration.ts"
 import { makeClients } from "../../core/engine/Clients.ts"
-import { clientKind, recordsOf } from "../../core/engine/Records.ts"
+import { clientKind, makeRecords } from "../../core/engine/Records.ts"
 import { readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
@@ -65,7 +65,7 @@ describe("what was done once is noted once", () => {
     inWorld((world) =>
       Effect.gen(function* () {
         const id = yield* clientOf(world)
-        const records = recordsOf(world.storage, clientKind)
+        const records = makeRecords(world.storage, clientKind)
         const { entropy, policy } = world.parts
         const elsewhere = makeClients(records, entropy, policy, yield* Clock.Clock)
         yield* elsewhere.find(world.workspace.id, id)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import * as memory from "../../adapters/memory/Memory.ts"
+import * as memory from "../../adapters/memory/MemoryStorage.ts"
 import type { Guard } from "../../runtimes/guard.ts"
 import type { AuditEntry } from "../../runtimes/tessera.ts"
 import { bearer, letIn, machine } from "../embed/host.ts"
@@ -31,7 +31,7 @@ describe("a guard in another process", () => {
     }))
 
   test("tells each request anew who calls, as that in the same process does, whatever the last one made of it", () =>
-    withRemote({ host: { storage: memory.layerTrusting } }, async ({ auth, guard, resource }) => {
+    withRemote({ host: { storage: memory.layerAtOnce } }, async ({ auth, guard, resource }) => {
       const { access } = await letIn(auth, "ada")
       const { token } = await machine(auth)
       const { key } = await auth.apiKeys.create({ name: "Script" })

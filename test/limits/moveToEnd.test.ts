@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test"
-import { LatelyUsed } from "../../core/cache/LruMap.ts"
+import { LruMap } from "../../core/cache/LruMap.ts"
 import { moveToEnd } from "../../core/limits/SharedLimiter.ts"
 
 const tableOf = (...names: ReadonlyArray<string>) => {
-  const table = new LatelyUsed<string, { readonly name: string }>(10)
+  const table = new LruMap<string, { readonly name: string }>(10)
   for (const name of names) table.set(name, { name })
   return table
 }
-const order = (table: LatelyUsed<string, object>) => [...table].map(([name]) => name)
+const order = (table: LruMap<string, object>) => [...table].map(([name]) => name)
 
 test("what could not be written comes last the next time", () => {
   const table = tableOf("a", "b", "c")

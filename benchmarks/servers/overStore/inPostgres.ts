@@ -1,33 +1,31 @@
 import { Effect, Redacted } from "effect"
 import { connect, type Row } from "../../../adapters/postgres/Connection.ts"
 import { connectionSettings, readPostgresUrl } from "../../../adapters/postgres/Options.ts"
-import { textArray } from "../../../adapters/postgres/rows.ts"
+import { numberArray, textArray } from "../../../adapters/postgres/rows.ts"
 import { statementsOf } from "../../../adapters/postgres/statements.ts"
 import { type Rows, workspace } from "./Rows.ts"
 
 const { getMany } = statementsOf("tessera", "grant", false)
 
-/** Reads, and tells which write of each row is known, as the adapter does: the body is then left out. */
+/** Reads, and tells which version of each row is known, as the adapter does: the body is then left out. */
 export const inPostgres = async (url: string): Promise<Rows> => {
   const secret = Redacted.make(url)
   const address = await Effect.runPromise(readPostgresUrl(secret))
   const connection = await Effect.runPromise(connect(connectionSettings({ url: secret }, address)))
-  const marks = new Map<string, string>()
+  const known = new Map<string, { readonly version: number; readonly expires: number }>()
   const read = (ids: ReadonlyArray<string>) =>
     new Promise<ReadonlyArray<Row>>((resolve, reject) => {
-      const marked = ids.map((id) => marks.get(id))
-      const parameters = [textArray(ids.map(() => workspace)), textArray(ids), ids.length, textArray(marked)]
+      const versions = numberArray(ids.map((id) => known.get(id)?.version ?? null))
+      const expiries = numberArray(ids.map((id) => known.get(id)?.expires ?? null))
+      const parameters = [textArray(ids.map(() => workspace)), textArray(ids), ids.length, versions, expiries]
       connection.query(getMany, parameters, (rows, failure) => (rows === undefined ? reject(failure) : resolve(rows)))
     })
 
   return {
     atOnce: 128,
     know: async (ids) => {
-      for (const [n, , version, , body] of await read(ids)) {
-        if (typeof body !== "string") continue
-        // What the adapter has written.
-        const { _by } = JSON.parse(body) as { readonly _by: string }
-        marks.set(ids[Number(n) - 1] ?? "", `${version} ${_by}`)
+      for (const [n, , version, expires] of await read(ids)) {
+        known.set(ids[Number(n) - 1] ?? "", { version: Number(version), expires: Number(expires) })
       }
     },
     use: async (ids) => {

@@ -1,5 +1,6 @@
 import "../../../runtimes/server/compileSchemas.ts"
-import { Effect, Layer, ManagedRuntime, Option, Result } from "effect"
+import { Effect, Layer, ManagedRuntime, Option } from "effect"
+import { CacheSize } from "../../../core/engine/caches.ts"
 import { Audit } from "../../../core/ports/Audit.ts"
 import { Entropy } from "../../../core/ports/Entropy.ts"
 import { Limiter } from "../../../core/ports/Limiter.ts"
@@ -14,10 +15,8 @@ import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Wor
 import "../../../runtimes/serve/platformHashing.ts"
 import { serveWith } from "../../../core/serve.ts"
 import { limitConcurrency, requestsAtOnce } from "../../../runtimes/serve/limitConcurrency.ts"
-import { atHandOver } from "../../../runtimes/server/application.ts"
 import { auditLog } from "../../../runtimes/server/auditLog.ts"
 import { logging } from "../../../runtimes/server/logging.ts"
-import { parseDatabaseUrl } from "../../../runtimes/server/StorageSettings.ts"
 import { openStore } from "./openStore.ts"
 
 export interface Options {
@@ -52,7 +51,6 @@ export const open = async (options: Options) => {
   const workspaces = workspacesOf(options.workspaces)
   const [first] = workspaces
   if (first === undefined) throw new Error("there has to be a workspace")
-  const atHand = atHandOver(Result.getOrThrow(parseDatabaseUrl(options.store)))
   const ports = Layer.mergeAll(
     openStore(options.store, options.alone),
     Entropy.layer,
@@ -65,7 +63,10 @@ export const open = async (options: Options) => {
     workspaces.length === 1 ? Workspaces.layerOne(first) : Workspaces.layerByHost(workspaces)
   )
   const runtime = ManagedRuntime.make(
-    Tessera.layer({ policy: standardPolicy, atHand }).pipe(Layer.provide(ports), Layer.provideMerge(logging("json")))
+    Tessera.layer({ policy: standardPolicy }).pipe(
+      Layer.provide([ports, Layer.succeed(CacheSize, options.store.startsWith("sqlite:") ? "small" : "large")]),
+      Layer.provideMerge(logging("json"))
+    )
   )
   const { parts } = await runtime.runPromise(Effect.map(Tessera, (tessera) => tessera))
   return { serve: limitConcurrency(serveWith(runtime), requestsAtOnce), parts, workspaces }

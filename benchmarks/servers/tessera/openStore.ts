@@ -6,12 +6,12 @@ export const openStore = (url: string, alone: boolean): Layer.Layer<Storage, Err
   const [scheme] = url.split(":", 1)
   switch (scheme) {
     case "memory":
-      return lazily(async () => (await import("../../../adapters/memory/Memory.ts")).layerTrusting)
+      return lazily(async () => (await import("../../../adapters/memory/MemoryStorage.ts")).layerAtOnce)
     case "sqlite": {
       const path = url.slice("sqlite:".length)
       return alone
         ? lazily(async () => (await import("./sqliteAlone.ts")).layer(path))
-        : lazily(async () => (await import("../../../adapters/sqlite/Sqlite.ts")).layerTrusting({ path }))
+        : lazily(async () => (await import("../../../adapters/sqlite/SqliteStorage.ts")).layerAtOnce({ path }))
     }
     case "postgres":
       return lazily(async () =>

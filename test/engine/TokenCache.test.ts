@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import { hexOf } from "../../core/codec/Base64Url.ts"
 import { sha256Of } from "../../core/codec/Sha256.ts"
-import { OpenedTokens } from "../../core/engine/caches.ts"
+import { TokenCache } from "../../core/engine/caches.ts"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { Resource } from "../../core/rules/Resource.ts"
@@ -29,7 +29,7 @@ describe("an access token that was opened before", () => {
   const text = seal(sealer, home, token)
 
   test("is the same again, and expires when it does", () => {
-    const opened = new OpenedTokens({ current: () => sealer }, 100)
+    const opened = new TokenCache({ current: () => sealer }, 100)
     const first = opened.open(home, text, now)
     expect(first).toEqual(Result.succeed(token))
     expect(Result.getOrNull(opened.open(home, text, now))).toBe(Result.getOrNull(first))
@@ -38,7 +38,7 @@ describe("an access token that was opened before", () => {
   })
 
   test("lends its seal to no text that differs anywhere", () => {
-    const opened = new OpenedTokens({ current: () => sealer }, 100)
+    const opened = new TokenCache({ current: () => sealer }, 100)
     for (let at = 0; at < text.length; at++) {
       expect(opened.open(home, text, now)).toEqual(Result.succeed(token))
       for (const other of ["A", "B", "-", " ", ""]) {
@@ -51,13 +51,13 @@ describe("an access token that was opened before", () => {
   })
 
   test("is nothing in another workspace", () => {
-    const opened = new OpenedTokens({ current: () => sealer }, 100)
+    const opened = new TokenCache({ current: () => sealer }, 100)
     opened.open(home, text, now)
     expect(opened.open(WorkspaceId.make("other"), text, now)).toEqual(Result.fail("forged"))
   })
 
   test("is told from another one that has the same serial", () => {
-    const opened = new OpenedTokens({ current: () => sealer }, 100)
+    const opened = new TokenCache({ current: () => sealer }, 100)
     const other = { ...token, epoch: 1 }
     const otherText = seal(sealer, home, other)
     for (const _ of [1, 2]) {
@@ -76,7 +76,7 @@ describe("an access token that was opened before", () => {
   })
 
   test("is one of as many as may be kept at hand, and is opened anew after them", () => {
-    const opened = new OpenedTokens({ current: () => sealer }, 8)
+    const opened = new TokenCache({ current: () => sealer }, 8)
     const texts = Array.from({ length: 100 }, (_, n) =>
       seal(sealer, home, { ...token, serial: hexOf(sha256Of(Uint8Array.of(n))).slice(0, 16) })
     )
@@ -89,14 +89,14 @@ describe("an access token that was opened before", () => {
 
   test("is nothing once its key has left the ring", () => {
     let ring = sealer
-    const opened = new OpenedTokens({ current: () => ring }, 100)
+    const opened = new TokenCache({ current: () => ring }, 100)
     opened.open(home, text, now)
     ring = sealerOf(2)
     expect(opened.open(home, text, now)).toEqual(Result.fail("unknown_key"))
   })
 
   test("is opened whatever its length", () => {
-    const opened = new OpenedTokens({ current: () => sealer }, 100)
+    const opened = new TokenCache({ current: () => sealer }, 100)
     const long = { ...token, resource: Resource.make(`https://api.example.org/${"a".repeat(1000)}`) }
     const longText = seal(sealer, home, long)
     for (const _ of [1, 2]) expect(opened.open(home, longText, now)).toEqual(Result.succeed(long))

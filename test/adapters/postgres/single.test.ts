@@ -3,7 +3,7 @@ import { Effect, Record } from "effect"
 import type { Row } from "../../../adapters/postgres/Connection.ts"
 import { failureOf } from "../../../adapters/postgres/outcome.ts"
 import type { Session, Trouble } from "../../../adapters/postgres/Session.ts"
-import { singly } from "../../../adapters/postgres/single.ts"
+import { makeSingle } from "../../../adapters/postgres/single.ts"
 import { statementsOf } from "../../../adapters/postgres/statements.ts"
 import { kinds } from "../../../core/ports/Storage.ts"
 import { key, record } from "./withStore.ts"
@@ -13,7 +13,7 @@ const cut: Trouble = { _tag: "Unanswered", failure: failureOf({ code: "ECONNRESE
 /** Whose connection is cut while a statement is out; where only writes are cut, reads find these rows. */
 const sessionThatIsCut = (found?: ReadonlyArray<Row>): Session => ({
   statements: Object.fromEntries(kinds.map((kind) => [kind, statementsOf("s", kind, false)])) as Session["statements"],
-  lately: {},
+  caches: {},
   now: () => 0,
   deadline: () => 1000,
   read: () => (found === undefined ? Effect.fail(cut) : Effect.succeed(found)),
@@ -23,7 +23,7 @@ const sessionThatIsCut = (found?: ReadonlyArray<Row>): Session => ({
 const page = { ...key(""), owner: "o", after: undefined, limit: 10 }
 
 test("a connection that is cut leaves a write unknown, and of a read nothing done", () => {
-  const verbs = singly(sessionThatIsCut())
+  const verbs = makeSingle(sessionThatIsCut())
   const outcomes = Effect.all({
     get: Effect.flip(verbs.get(key("a"), 1000)),
     list: Effect.flip(verbs.list(page)),
@@ -31,7 +31,7 @@ test("a connection that is cut leaves a write unknown, and of a read nothing don
     insert: Effect.flip(verbs.insert(record("a"), 1000)),
     replace: Effect.flip(verbs.replace({ expected: 1, record: record("a") }, 1000)),
     remove: Effect.flip(verbs.remove(key("a"))),
-    sweep: Effect.flip(singly(sessionThatIsCut([["w", "a"]])).sweep(5, 10))
+    sweep: Effect.flip(makeSingle(sessionThatIsCut([["w", "a"]])).sweep(5, 10))
   })
   const told = Record.map(Effect.runSync(outcomes), (error) => (error._tag === "Conflict" ? "conflict" : error.outcome))
   expect(told).toEqual({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Result } from "effect"
-import { LastWritten } from "../../core/engine/caches.ts"
-import type { Kept, Records } from "../../core/engine/Records.ts"
+import { type Kept, RecordCache } from "../../core/engine/caches.ts"
+import type { Records } from "../../core/engine/Records.ts"
 import { transact } from "../../core/engine/transact.ts"
 import { answer, answerAndKeep } from "../../core/grant/Decision.ts"
 import { Conflict } from "../../core/ports/Storage.ts"
@@ -21,14 +21,24 @@ const store = () => {
       kept.set(id, { value, version: expected + 1, command })
       return Effect.void
     })
-  const recordOf = (id: string): Records<number> => ({
+  const keep = <E>(
+    cache: RecordCache<number>,
+    workspace: WorkspaceId,
+    id: string,
+    version: number,
+    value: number,
+    writing: Effect.Effect<void, E>
+  ) => Effect.map(writing, () => cache.wrote(workspace, id, value, { value, version, command: "mine" }))
+  const recordOf = (id: string, cache: RecordCache<number>): Records<number> => ({
+    cache,
     get: () =>
       Effect.sync(() => {
         asked.push("get")
         return kept.get(id)
       }),
-    insert: (_workspace, value, command) => write("insert", id, 0, value, command),
-    replace: (_workspace, expected, value, command) => write("replace", id, expected, value, command),
+    insert: (workspace, value, command) => keep(cache, workspace, id, 1, value, write("insert", id, 0, value, command)),
+    replace: (workspace, expected, value, command) =>
+      keep(cache, workspace, id, expected + 1, value, write("replace", id, expected, value, command)),
     remove: () => Effect.void,
     list: () => Effect.succeed({ values: [], next: undefined })
   })
@@ -43,16 +53,16 @@ const entropy = { bytes: (length: number) => new Uint8Array(length) }
 /** One who decides over one store with one memory, as a process does. */
 const given = () => {
   const { recordOf, ...rest } = store()
-  const written = new LastWritten<number>(100)
+  const written = new RecordCache<number>(100)
   const add = (id: string, workspace = home) =>
-    transact(recordOf(id), entropy, workspace, id, (value) => answerAndKeep((value ?? 0) + 1, `was ${value}`), written)
-  const look = (id: string) => transact(recordOf(id), entropy, home, id, (value) => answer(`is ${value}`), written)
+    transact(recordOf(id, written), entropy, workspace, id, (value) => answerAndKeep((value ?? 0) + 1, `was ${value}`))
+  const look = (id: string) => transact(recordOf(id, written), entropy, home, id, (value) => answer(`is ${value}`))
   return { ...rest, written, add, look }
 }
 
 const run = <A, E>(body: Effect.Effect<A, E>): Promise<A> => Effect.runPromise(body)
 
-describe("what this process wrote last", () => {
+describe("a record that this process saw last", () => {
   test("needs no reading before it is swapped", () =>
     run(
       Effect.gen(function* () {
@@ -107,17 +117,26 @@ describe("what this process wrote last", () => {
         yield* add("a", elsewhere)
         expect(take()[0]).toBe("get")
         written.forget(home, "a")
-        expect(written.get(elsewhere, "a")?.value).toBe(2)
+        expect(written.assumed(elsewhere, "a")?.value).toBe(2)
         written.forget(elsewhere, "a")
         yield* add("a")
         expect(take()).toEqual(["get", "replace 3"])
       })
     ))
 
+  test("is not replaced by a slow read of what it was before", () => {
+    const cache = new RecordCache<number>(8)
+    cache.wrote(home, "a", 2, { value: 2, version: 2, command: "mine" })
+    cache.read(home, "a", 1, { value: 1, version: 1, command: "before" })
+    expect(cache.assumed(home, "a")?.value).toBe(2)
+    cache.read(home, "a", 3, { value: 3, version: 3, command: "after" })
+    expect(cache.assumed(home, "a")?.value).toBe(3)
+  })
+
   test("is as much as may be kept at hand, and the younger half of that at least", () => {
-    const written = new LastWritten<number>(8)
-    for (let n = 0; n < 100; n++) written.wrote(home, `${n}`, { value: n, version: 1, command: "mine" })
-    const kept = Array.from({ length: 100 }, (_, n) => n).filter((n) => written.get(home, `${n}`) !== undefined)
+    const written = new RecordCache<number>(8)
+    for (let n = 0; n < 100; n++) written.wrote(home, `${n}`, n, { value: n, version: 1, command: "mine" })
+    const kept = Array.from({ length: 100 }, (_, n) => n).filter((n) => written.assumed(home, `${n}`) !== undefined)
     expect(kept.slice(-4)).toEqual([96, 97, 98, 99])
     expect(kept.length).toBeLessThanOrEqual(8)
   })
@@ -126,15 +145,10 @@ describe("what this process wrote last", () => {
     run(
       Effect.gen(function* () {
         const { recordOf } = store()
-        const written = new LastWritten<number>(100)
-        written.wrote(home, "gone", { value: 7, version: 3, command: "mine" })
-        const outcome = yield* transact(
-          recordOf("gone"),
-          entropy,
-          home,
-          "gone",
-          (value) => (value === undefined ? answer("gone") : answerAndKeep(value + 1, "kept")),
-          written
+        const written = new RecordCache<number>(100)
+        written.wrote(home, "gone", 7, { value: 7, version: 3, command: "mine" })
+        const outcome = yield* transact(recordOf("gone", written), entropy, home, "gone", (value) =>
+          value === undefined ? answer("gone") : answerAndKeep(value + 1, "kept")
         )
         expect(outcome).toEqual(Result.succeed("gone"))
       })

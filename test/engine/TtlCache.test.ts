@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { Recent } from "../../core/engine/caches.ts"
+import { TtlCache } from "../../core/engine/caches.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
@@ -8,13 +8,13 @@ const elsewhere = WorkspaceId.make("elsewhere")
 const t0 = Instant.make(10_000_000)
 
 test("what was read is at hand for a while", () => {
-  const recent = new Recent<string>(10, 5000)
+  const recent = new TtlCache<string>(10, 5000)
   recent.remember(home, "it", "read", t0, recent.forgotten)
   expect([0, 4999, 5000].map((by) => recent.get(home, "it", later(t0, by)))).toEqual(["read", "read", undefined])
 })
 
 test("and not for longer where the clock was set back", () => {
-  const recent = new Recent<string>(10, 5000)
+  const recent = new TtlCache<string>(10, 5000)
   recent.remember(home, "it", "read", t0, recent.forgotten)
   expect(recent.get(home, "it", later(t0, -1))).toBeUndefined()
   recent.remember(home, "it", "read again", later(t0, -3_600_000), recent.forgotten)
@@ -22,7 +22,7 @@ test("and not for longer where the clock was set back", () => {
 })
 
 test("and not in another workspace, where somebody copied the id", () => {
-  const recent = new Recent<string>(10, 5000)
+  const recent = new TtlCache<string>(10, 5000)
   recent.remember(home, "it", "read", t0, recent.forgotten)
   expect(recent.get(elsewhere, "it", t0)).toBeUndefined()
   recent.forget(elsewhere, "it")
@@ -32,7 +32,7 @@ test("and not in another workspace, where somebody copied the id", () => {
 })
 
 test("and not where something was forgotten while it was read", () => {
-  const recent = new Recent<string>(10, 5000)
+  const recent = new TtlCache<string>(10, 5000)
   const before = recent.forgotten
   recent.forget(home, "it")
   recent.remember(home, "it", "read before", t0, before)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { together } from "../../../adapters/redis/RedisStorage.ts"
+import { batched } from "../../../adapters/redis/RedisStorage.ts"
 import type { Deadline } from "../../../adapters/redis/Wire.ts"
 import { StorageUnavailable } from "../../../core/ports/Storage.ts"
 
@@ -12,7 +12,7 @@ const oneOfItsOwn = 1e9
 const held = Effect.fnUntraced(function* (several: boolean, maximumWaiting: number) {
   const answer = yield* Deferred.make<void>()
   const sent: Array<{ readonly items: ReadonlyArray<string>; readonly left: number }> = []
-  const call = yield* together<string, string, never>(
+  const call = yield* batched<string, string, never>(
     { tooBusy: () => busy, deadline: () => performance.now() + oneOfItsOwn },
     { several, deadlineMillis: 1000, maximumWaiting },
     {
