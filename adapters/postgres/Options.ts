@@ -1,33 +1,41 @@
 import { readFileSync } from "node:fs"
 import { checkServerIdentity, type PeerCertificate } from "node:tls"
-import { Duration, Effect, Redacted, Schema } from "effect"
+import { Duration, Effect, Redacted, Result, Schema } from "effect"
+import { countOf, readParameters, switchOf, textOf, wordOf } from "../StoreKind.ts"
 import type { Address, ConnectionSettings } from "./Connection.ts"
 
-export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it. */
+export interface PostgresOptions extends UrlOptions {
+  /**
+   * `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it. The options of `UrlOptions` may stand in
+   * its query, as `pool_size`, `by_workspace` and so on; one that is given beside the URL counts.
+   */
   readonly url: Redacted.Redacted<string>
+  /** In which time every call is answered, one way or another. Default 5 seconds. */
+  readonly deadline?: Duration.Input
+  /** How long a connection may take until it can be used. Default: three fifths of the deadline. */
+  readonly connectTimeout?: Duration.Input
+  /** When the server gives a statement up. Default: three fifths of the deadline. */
+  readonly statementTimeout?: Duration.Input
+  /** How long a start waits for a server that does not answer; 0 is one try. Default: six times the deadline. */
+  readonly startWithin?: Duration.Input
+  /** When a connection that is not used is closed. Default 5 minutes. */
+  readonly idleTimeout?: Duration.Input
+  /** How old a connection may grow. Default 30 minutes. */
+  readonly connectionLifetime?: Duration.Input
+}
+
+/** What may be said in the URL as well. */
+export interface UrlOptions {
   /** Where the tables live. Default `tessera`. */
   readonly schema?: string
   /** Connections of this process at most. Default 10. */
   readonly poolSize?: number
   /** `false` behind a pooler that hands its connections on after each transaction. Default `true`. */
   readonly prepare?: boolean
-  /** How long a connection may take until it can be used. Default 3 seconds. */
-  readonly connectTimeout?: Duration.Input
-  /** When the server gives a statement up. Default 3 seconds. */
-  readonly statementTimeout?: Duration.Input
-  /** When a connection that nobody uses is closed. Default 5 minutes. */
-  readonly idleTimeout?: Duration.Input
-  /** How old a connection may grow. Default 30 minutes. */
-  readonly connectionLifetime?: Duration.Input
-  /** In which time every call is answered, one way or another. Default 5 seconds. */
-  readonly deadline?: Duration.Input
-  /** How long a start waits for a server that does not answer; 0 is one try. Default 30 seconds. */
-  readonly startWithin?: Duration.Input
   /** Whether a start brings the database up to date, or only looks whether it is. Default `run`. */
   readonly migrations?: "run" | "check"
-  /** Calls that meet travel as one: all of them, only those of one workspace (Citus), or none. Default `all`. */
-  readonly coalesce?: "all" | "by_workspace" | "none"
+  /** Calls that meet share a statement only where they are about one workspace, for Citus. Default `false`. */
+  readonly byWorkspace?: boolean
 }
 
 /**
@@ -44,12 +52,21 @@ const planner = {
 
 export const schemaOf = (options: PostgresOptions): string => options.schema ?? "tessera"
 
+export const deadlineOf = (options: PostgresOptions): Duration.Duration =>
+  Duration.fromInputUnsafe(options.deadline ?? "5 seconds")
+
+/** Below the deadline, so that the server itself says what became of a statement. */
+const within = (options: PostgresOptions): Duration.Duration => Duration.times(deadlineOf(options), 0.6)
+
 export const connectTimeoutOf = (options: PostgresOptions): Duration.Duration =>
-  Duration.fromInputUnsafe(options.connectTimeout ?? "3 seconds")
+  Duration.fromInputUnsafe(options.connectTimeout ?? within(options))
+
+export const startWithinOf = (options: PostgresOptions): Duration.Duration =>
+  Duration.fromInputUnsafe(options.startWithin ?? Duration.times(deadlineOf(options), 6))
 
 export const connectionSettings = (options: PostgresOptions, address: Address): ConnectionSettings => {
   const prepare = options.prepare ?? true
-  const statement = Math.ceil(Duration.toMillis(options.statementTimeout ?? "3 seconds"))
+  const statement = Math.ceil(Duration.toMillis(options.statementTimeout ?? within(options)))
   // One row that somebody holds must not keep a whole batch until the statement's time is over.
   const lock = Math.ceil(Math.min(statement / 2, 1000))
   return {
@@ -67,14 +84,50 @@ export class BadPostgresUrl extends Schema.TaggedError<BadPostgresUrl>()("BadPos
   message: Schema.String
 }) {}
 
-const known = ["sslmode", "sslrootcert", "sslcert", "sslkey", "application_name", "host", "user"]
-const sslModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
+const anyText = textOf("text", /^/)
 
-/** Behind a ? in a password that is not encoded stands the rest of the password. */
-const strangeParameter = (name: string, search: string): string =>
-  search.includes("@")
-    ? "has an unknown parameter: write %3F for a ? in the password"
-    : `has the unknown parameter ${name}`
+/** libpq's, and ours. */
+const parameters = {
+  sslmode: wordOf("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+  sslrootcert: anyText,
+  sslcert: anyText,
+  sslkey: anyText,
+  application_name: anyText,
+  host: anyText,
+  user: anyText,
+  schema: textOf("up to 63 small letters, digits and _, and no digit first", /^[a-z_][a-z0-9_]{0,62}$/),
+  pool_size: countOf(1, 1000),
+  prepare: switchOf,
+  migrations: wordOf("run", "check"),
+  by_workspace: switchOf
+}
+
+/** The options in a URL, or what is wrong with it. */
+export const checkPostgresUrl = (text: string): Result.Result<UrlOptions, string> => {
+  if (!URL.canParse(text)) return Result.fail("is not a URL")
+  const { hash, protocol, search } = new URL(text)
+  if (protocol !== "postgres:" && protocol !== "postgresql:") return Result.fail("does not start with postgres://")
+  if (hash !== "") return Result.fail("has a #: write %23 for one in the password")
+  return Result.map(
+    readParameters(search.slice(1), parameters),
+    ({ by_workspace: byWorkspace, migrations, pool_size: poolSize, prepare, schema }) => ({
+      ...(schema === undefined ? {} : { schema }),
+      ...(poolSize === undefined ? {} : { poolSize }),
+      ...(prepare === undefined ? {} : { prepare }),
+      ...(migrations === undefined ? {} : { migrations }),
+      ...(byWorkspace === undefined ? {} : { byWorkspace })
+    })
+  )
+}
+
+/** The options with those of the URL. */
+export const withUrlOptions = (options: PostgresOptions): Effect.Effect<PostgresOptions, BadPostgresUrl> =>
+  Effect.fromResult(checkPostgresUrl(Redacted.value(options.url))).pipe(
+    Effect.mapBoth({
+      onFailure: (message) => new BadPostgresUrl({ message }),
+      onSuccess: (inUrl) => ({ ...inUrl, ...options })
+    })
+  )
 
 /**
  * Reads `postgres://user:password@host:port/database?sslmode=…`. The parameters mean what they mean to libpq; one that
@@ -83,18 +136,9 @@ const strangeParameter = (name: string, search: string): string =>
 export const readPostgresUrl = (url: Redacted.Redacted<string>): Effect.Effect<Address, BadPostgresUrl> =>
   Effect.gen(function* () {
     const text = Redacted.value(url)
-    if (!URL.canParse(text)) return yield* new BadPostgresUrl({ message: "is not a URL" })
-    const { hash, hostname, password, pathname, port, protocol, search, searchParams, username } = new URL(text)
-    if (protocol !== "postgres:" && protocol !== "postgresql:") {
-      return yield* new BadPostgresUrl({ message: "does not start with postgres://" })
-    }
-    if (hash !== "") return yield* new BadPostgresUrl({ message: "has a #: write %23 for one in the password" })
-    const strange = [...searchParams.keys()].find((name) => !known.includes(name))
-    if (strange !== undefined) return yield* new BadPostgresUrl({ message: strangeParameter(strange, search) })
+    yield* Effect.mapError(Effect.fromResult(checkPostgresUrl(text)), (message) => new BadPostgresUrl({ message }))
+    const { hostname, password, pathname, port, searchParams, username } = new URL(text)
     const mode = searchParams.get("sslmode") ?? "prefer"
-    if (!sslModes.includes(mode)) {
-      return yield* new BadPostgresUrl({ message: `has an sslmode that is none of ${sslModes.join(", ")}` })
-    }
 
     const decoded = yield* Effect.try({
       try: () => ({

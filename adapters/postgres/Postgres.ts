@@ -11,7 +11,15 @@ import {
 import { coalesce } from "../batching/coalesce.ts"
 import { makeBatched, sendBatch, sendBatchPerWorkspace, type Verb } from "./batched.ts"
 import { migrate, type PostgresRefusal, PostgresUnreachable, requireUpToDate } from "./migrate.ts"
-import { connectionSettings, connectTimeoutOf, type PostgresOptions, readPostgresUrl, schemaOf } from "./Options.ts"
+import {
+  connectionSettings,
+  connectTimeoutOf,
+  deadlineOf,
+  type PostgresOptions,
+  readPostgresUrl,
+  schemaOf,
+  withUrlOptions
+} from "./Options.ts"
 import { makePool } from "./Pool.ts"
 import { makeSession } from "./Session.ts"
 import { type Found, makeSingle, type Replacement } from "./single.ts"
@@ -28,8 +36,9 @@ const late = () =>
   new StorageUnavailable({ outcome: "not_done", message: "PostgreSQL was too busy to be asked in time" })
 
 const make = Effect.fnUntraced(function* (
-  options: PostgresOptions
+  given: PostgresOptions
 ): Effect.fn.Return<Context.Context<Storage | StorageScan>, PostgresRefusal, Scope.Scope> {
+  const options = yield* withUrlOptions(given)
   const address = yield* readPostgresUrl(options.url)
   yield* options.migrations === "check" ? requireUpToDate(options) : migrate(options)
 
@@ -40,7 +49,7 @@ const make = Effect.fnUntraced(function* (
     idleTimeout: Duration.fromInputUnsafe(options.idleTimeout ?? "5 minutes"),
     lifetime: Duration.fromInputUnsafe(options.connectionLifetime ?? "30 minutes")
   })
-  const within = Duration.toMillis(options.deadline ?? "5 seconds")
+  const within = Duration.toMillis(deadlineOf(options))
   // A pooler takes the migrations and refuses what requests need: better now than at the first request.
   yield* pool.run({ text: "SELECT 1", parameters: [], writes: false }, within).pipe(
     Effect.mapError((trouble) => {
@@ -48,8 +57,7 @@ const make = Effect.fnUntraced(function* (
       return new PostgresUnreachable({ message: said })
     })
   )
-  const coalescing = options.coalesce ?? "all"
-  const alone = coalescing === "by_workspace"
+  const alone = options.byWorkspace ?? false
   const statements = forEachKind((kind) => statementsOf(schemaOf(options), kind, alone))
   const session = yield* makeSession(pool, statements, within)
   const { get, insert, list, remove, replace, scan, sweep } = makeSingle(session)
@@ -57,7 +65,6 @@ const make = Effect.fnUntraced(function* (
   const send = alone ? sendBatchPerWorkspace : sendBatch
 
   const lanes = Effect.fnUntraced(function* <Item, A, E>(verb: Verb<Item, A, E>) {
-    if (coalescing === "none") return (item: Item) => Effect.suspend(() => verb.one(item, session.deadline()))
     const byKind = yield* Effect.all(
       forEachKind((kind) =>
         coalesce<Item, A, E | StorageUnavailable>({

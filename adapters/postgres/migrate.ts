@@ -15,7 +15,9 @@ import {
   migrationSettings,
   type PostgresOptions,
   readPostgresUrl,
-  schemaOf
+  schemaOf,
+  startWithinOf,
+  withUrlOptions
 } from "./Options.ts"
 import type { Failure } from "./outcome.ts"
 
@@ -88,7 +90,7 @@ const mayPass = (failure: Failure) => !/^(?:28|3D|42)|CERT|SIGNATURE|_TLS_|_SSL_
 const patientConnection = (options: PostgresOptions) =>
   Effect.gen(function* () {
     const address = yield* readPostgresUrl(options.url)
-    const giveUpAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.startWithin ?? "30 seconds")
+    const giveUpAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(startWithinOf(options))
     const aTry = Duration.toMillis(connectTimeoutOf(options))
     const isWorthAnother = (failure: Failure) =>
       Effect.map(Clock.currentTimeMillis, (now) => mayPass(failure) && now < giveUpAt)
@@ -169,10 +171,11 @@ const isFailure = (error: unknown): error is Failure =>
 
 /** Brings the database up to date, and answers with what there was to do. Any number of processes may do so at once. */
 export const migrate = (
-  options: PostgresOptions,
+  given: PostgresOptions,
   known: ReadonlyArray<Migration> = ours
 ): Effect.Effect<ReadonlyArray<string>, PostgresRefusal> =>
   Effect.gen(function* () {
+    const options = yield* withUrlOptions(given)
     const asked = yield* patientConnection(options)
     const schema = schemaOf(options)
     yield* requireUtf8(asked)
@@ -187,10 +190,11 @@ export const migrate = (
 
 /** What `migrate` would do now. It changes nothing. */
 export const plan = (
-  options: PostgresOptions,
+  given: PostgresOptions,
   known: ReadonlyArray<Migration> = ours
 ): Effect.Effect<Plan, PostgresRefusal> =>
   Effect.gen(function* () {
+    const options = yield* withUrlOptions(given)
     const asked = yield* patientConnection(options)
     const schema = schemaOf(options)
     yield* requireUtf8(asked)

@@ -62,11 +62,11 @@ export interface RedisOptions {
   readonly url: string | Redacted.Redacted<string>
   /** Certificates and the like, for the URLs that ask for TLS. */
   readonly tls?: ConnectionOptions
-  /** What all keys begin with: `tessera`. Odd characters in it are percent-encoded. */
+  /** What all keys begin with, where the URL does not say it: `tessera`. Odd characters in it are percent-encoded. */
   readonly prefix?: string
   /** No operation takes longer: 3 seconds. (A sweep or a scan is many.) */
   readonly deadline?: Duration.Input
-  /** How long to wait at start for a server that is away: 30 seconds. */
+  /** How long to wait at start for a server that is away: ten times the deadline. */
   readonly patience?: Duration.Input
   /** Calls that meet travel together: yes. */
   readonly pipelining?: boolean
@@ -89,18 +89,21 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
       const url = typeof options.url === "string" ? options.url : Redacted.value(options.url)
       const target = yield* Effect.fromResult(parseRedisUrl(url))
       const pipelining = options.pipelining ?? true
+      const deadline = Duration.fromInputUnsafe(options.deadline ?? "3 seconds")
       const limits = {
-        deadlineMillis: Duration.toMillis(options.deadline ?? "3 seconds"),
+        deadlineMillis: Duration.toMillis(deadline),
         maximumWaiting: options.maximumWaiting ?? 10_000
       }
       const wire = yield* openWire(target, { tls: options.tls, pipelining, ...limits })
-      yield* waitForRedis(wire, options.patience ?? "30 seconds")
-      const warnings = yield* inspectDurability(wire, { allowEviction: options.allowEviction ?? false })
+      yield* waitForRedis(wire, options.patience ?? Duration.times(deadline, 10))
+      const warnings = yield* inspectDurability(wire, {
+        allowEviction: options.allowEviction ?? target.settings.allowEviction ?? false
+      })
       yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warningText(warning)), { discard: true })
 
       yield* loadScripts(wire)
 
-      const prefix = encoded(options.prefix ?? "tessera")
+      const prefix = encoded(options.prefix ?? target.settings.prefix ?? "tessera")
       const keeping = {
         prefix,
         backstopMillis: Duration.toMillis(options.backstop ?? "7 days"),

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { readParameters, textOf, wordOf } from "../StoreKind.ts"
 
 /** The URL of a Redis that cannot be meant. The message never repeats the URL, because it may hold a password. */
 export class BadRedisUrl extends Schema.TaggedError<BadRedisUrl>()("BadRedisUrl", { message: Schema.String }) {}
@@ -13,7 +14,14 @@ export interface Login {
   readonly password: string | undefined
 }
 
+/** What may be said in the URL as well as beside it. */
+interface UrlOptions {
+  readonly prefix?: string
+  readonly allowEviction?: boolean
+}
+
 interface Common {
+  readonly settings: UrlOptions
   readonly tls: boolean
   readonly login: Login
 }
@@ -47,29 +55,24 @@ const shape = /^(rediss?)(\+cluster|\+sentinel)?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)(
  * - `redis+cluster://[user:password@]host[:port],host[:port]`
  * - `redis+sentinel://[user:password@]host[:port],host[:port]/name[/database][?sentinel_username=…&sentinel_password=…]`
  *
- * `rediss`, `rediss+cluster` and `rediss+sentinel` are the same over TLS. Odd characters in names and passwords are
+ * All take `prefix` and `eviction=allow` in the query. `rediss`, `rediss+cluster` and `rediss+sentinel` are the same over TLS. Odd characters in names and passwords are
  * percent-encoded.
  */
 export const parseRedisUrl = (url: string): Result.Result<RedisTarget, BadRedisUrl> =>
   Result.gen(function* () {
     const [matched, scheme, flavour, userinfo, hosts = "", path = "", query = ""] = shape.exec(url) ?? []
     if (matched === undefined) return yield* bad("a Redis URL looks like redis://host:port, maybe with +cluster")
-    const parameters = new URLSearchParams(query)
-    const sentinelLogin = {
-      username: parameters.get("sentinel_username") ?? undefined,
-      password: parameters.get("sentinel_password") ?? undefined
+    const given = yield* readParameters(
+      query,
+      flavour === "+sentinel" ? { ...parameters, ...sentinelParameters } : parameters
+    ).pipe(Result.mapError((message) => new BadRedisUrl({ message })))
+    const { eviction, prefix, sentinel_password, sentinel_username }: Given = given
+    const sentinelLogin = { username: sentinel_username, password: sentinel_password }
+    const settings = {
+      ...(prefix === undefined ? {} : { prefix }),
+      ...(eviction === undefined ? {} : { allowEviction: eviction === "allow" })
     }
-    const strange = [...parameters.keys()].filter(
-      (name) => flavour !== "+sentinel" || !["sentinel_username", "sentinel_password"].includes(name)
-    )
-    if (strange.length > 0) {
-      // Behind a ? in a password that is not encoded stands the rest of the password.
-      return yield* query.includes("@")
-        ? bad("the Redis URL has a parameter that means nothing here: write %3F for a ? in the password")
-        : bad(`the Redis URL has a parameter that means nothing here: ${strange[0]}`)
-    }
-
-    const common = { tls: scheme === "rediss", login: yield* loginOf(userinfo) }
+    const common = { settings, tls: scheme === "rediss", login: yield* loginOf(userinfo) }
     const addresses = yield* Result.all(hosts.split(",").map(addressOf(flavour === "+sentinel" ? 26379 : 6379)))
 
     if (flavour === "+cluster") {
@@ -94,6 +97,22 @@ export const parseRedisUrl = (url: string): Result.Result<RedisTarget, BadRedisU
     }
     return { kind: "single" as const, ...common, address, database: yield* databaseOf(path) }
   })
+
+const anyText = textOf("text", /^/)
+
+const parameters = {
+  prefix: textOf("up to 64 letters, digits, _ and -", /^[A-Za-z0-9_-]{1,64}$/),
+  eviction: wordOf("refuse", "allow")
+}
+
+const sentinelParameters = { sentinel_username: anyText, sentinel_password: anyText }
+
+interface Given {
+  readonly prefix?: string
+  readonly eviction?: "refuse" | "allow"
+  readonly sentinel_username?: string
+  readonly sentinel_password?: string
+}
 
 const bad = (message: string) => Result.fail(new BadRedisUrl({ message }))
 

@@ -63,7 +63,7 @@ export const administer = <A>(
 ): Effect.Effect<A, CommandFailed> =>
   Effect.gen(function* () {
     const settings = yield* readSettings
-    if (settings.database._tag === "Memory") {
+    if (!settings.database.kind.lasts) {
       return yield* misused("DATABASE_URL is memory:, and no other process can see into the server's memory.")
     }
     const keys = yield* findSealKeys(settings)

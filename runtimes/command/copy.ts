@@ -1,19 +1,11 @@
-import { Config, Console, Context, Effect, Layer, Option, Redacted, Result } from "effect"
+import { Config, Console, Context, Effect, Layer, Redacted, Result } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Copied, copy as copyRecords, type Progress, type Side } from "../../adapters/copy/copy.ts"
+import type { Opening, Store } from "../../adapters/StoreKind.ts"
+import { expectedUrl, readStoreUrl, StoreKinds } from "../../adapters/stores.ts"
 import { Storage, StorageScan } from "../../core/ports/Storage.ts"
-import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf } from "../server/SealKeyFile.ts"
-import {
-  type DatabaseUrl,
-  databaseUrlExpected,
-  describeDatabase,
-  parseDatabaseUrl,
-  readStorageSettings,
-  type StorageSettings,
-  storageNames
-} from "../server/StorageSettings.ts"
-import { complaint, type Variable } from "../server/Variable.ts"
+import { readOpening } from "../server/StorageSettings.ts"
 import { lookAt } from "./administration.ts"
 import { type CommandFailed, failed, json, misused, notFound, print, refused, table } from "./output.ts"
 import { bringUpToDate } from "./upkeep.ts"
@@ -21,15 +13,9 @@ import { bringUpToDate } from "./upkeep.ts"
 const store = (side: "from" | "to", description: string) =>
   Flag.Redacted(side).pipe(
     Flag.withDescription(
-      `${description}: ${databaseUrlExpected}. COPY_${side.toUpperCase()} in the environment does the same, and no other user of the machine sees its password`
+      `${description}: ${expectedUrl()}. COPY_${side.toUpperCase()} in the environment does the same, and no other user of the machine sees its password`
     ),
     Flag.withFallbackConfig(Config.Redacted(`COPY_${side.toUpperCase()}`))
-  )
-
-const name = (side: "from" | "to") =>
-  Flag.String(`${side}-name`).pipe(
-    Flag.withDescription("The POSTGRES_SCHEMA or REDIS_PREFIX there, where it is not that of the environment"),
-    Flag.optional
   )
 
 const overwrite = Flag.Boolean("overwrite").pipe(
@@ -38,72 +24,30 @@ const overwrite = Flag.Boolean("overwrite").pipe(
 )
 
 interface Place {
-  readonly database: Exclude<DatabaseUrl, { readonly _tag: "Memory" }>
-  readonly settings: StorageSettings
-  readonly migrations: "run" | "check"
-  readonly name: string
-}
-
-/** The settings of the environment, but for the name that was given for this side. */
-const settingsAt = (
-  side: "from" | "to",
-  database: Place["database"],
-  own: Option.Option<string>,
-  settings: StorageSettings
-): Effect.Effect<Pick<Place, "name" | "settings">, CommandFailed> => {
-  const nameBy = ({ expected, read }: Variable<string>, otherwise: string) =>
-    Option.match(own, {
-      onNone: () => Effect.succeed(otherwise),
-      onSome: (given) =>
-        Effect.mapError(Effect.fromOption(read(given)), () => misused(complaint(`--${side}-name`, expected)))
-    })
-  const { postgres, redis } = settings
-  switch (database._tag) {
-    case "Sqlite":
-      return Option.isNone(own)
-        ? Effect.succeed({ name: "", settings })
-        : Effect.fail(misused(`--${side}-name: a file has neither schema nor prefix`))
-    case "Postgres":
-      return Effect.map(nameBy(storageNames.schema, postgres.schema), (schema) => ({
-        name: schema,
-        settings: { ...settings, postgres: { ...postgres, schema } }
-      }))
-    case "Redis":
-      return Effect.map(nameBy(storageNames.prefix, redis.prefix), (prefix) => ({
-        name: prefix,
-        settings: { ...settings, redis: { ...redis, prefix } }
-      }))
-  }
+  readonly store: Store
+  readonly opening: Opening
 }
 
 const placeOf = Effect.fnUntraced(function* (
   side: "from" | "to",
   url: Redacted.Redacted<string>,
-  own: Option.Option<string>,
-  settings: StorageSettings
+  opening: Opening
 ): Effect.fn.Return<Place, CommandFailed> {
-  const parsed = parseDatabaseUrl(Redacted.value(url))
-  if (Result.isFailure(parsed)) return yield* misused(complaint(`--${side}`, databaseUrlExpected))
-  const database = parsed.success
-  if (database._tag === "Memory") return yield* misused(`--${side}: a process's memory is its own`)
-  return {
-    database,
-    // A copy reads its source and changes nothing there, not even the form of its tables.
-    migrations: side === "from" ? "check" : "run",
-    ...(yield* settingsAt(side, database, own, settings))
-  }
+  const read = readStoreUrl(Redacted.value(url), yield* StoreKinds)
+  if (Result.isFailure(read)) return yield* misused(`--${side}: ${read.failure}`)
+  const store = read.success
+  if (!store.kind.lasts) return yield* misused(`--${side}: a process's memory is its own`)
+  // A copy reads its source and changes nothing there, not even the form of its tables.
+  return { store, opening: side === "from" ? { ...opening, migrations: "check" } : opening }
 })
 
-const locationOf = ({ database, name }: Place): string =>
-  database._tag === "Sqlite" ? database.path : `${Redacted.value(database.url)} ${name}`
-
-const opened = ({ database, migrations, settings }: Place) =>
+const opened = ({ opening, store }: Place) =>
   Effect.map(
-    Layer.build(Layer.fresh(openStorage(database, settings, migrations))),
+    Layer.build(Layer.fresh(store.open(opening))),
     (services): Side => ({ storage: Context.get(services, Storage), scan: Context.get(services, StorageScan).scan })
   ).pipe(
     Effect.mapError(({ message, reason }) =>
-      failed(reason === "outdated" ? `${message}. ${bringUpToDate(database, settings)}` : message)
+      failed(reason === "outdated" ? `${message}. ${bringUpToDate(store, opening)}` : message)
     )
   )
 
@@ -115,11 +59,11 @@ const isThere = (path: string): Effect.Effect<boolean, CommandFailed> =>
 
 /** Tokens are sealed with keys that no store holds: without them, everybody would have to sign in again. */
 const advice = Effect.fnUntraced(function* (from: Place, to: Place) {
-  const file = from.database._tag === "Sqlite" ? sealKeyFileOf(from.database.path) : undefined
+  const file = from.store.file === undefined ? undefined : sealKeyFileOf(from.store.file)
   // The copy is done by now: a file that can't be looked at does not undo it.
   const there = file !== undefined && (yield* Effect.orElseSucceed(isThere(file), () => false))
   const keys = there ? file : "the SEAL_KEYS of the servers there"
-  const place = to.database._tag === "Sqlite" ? `${sealKeyFileOf(to.database.path)} or SEAL_KEYS` : "SEAL_KEYS"
+  const place = to.store.file === undefined ? "SEAL_KEYS" : `${sealKeyFileOf(to.store.file)} or SEAL_KEYS`
   return `The seal keys do not travel: what stands in ${keys} has to stand in ${place} before a server starts there.`
 })
 
@@ -127,7 +71,7 @@ const progressOf = ({ kind, seen, written }: Progress) =>
   Console.error(`${kind}: ${seen} records, ${written} of them written`)
 
 const report = (from: Place, to: Place, copied: ReadonlyArray<Copied>, keys: string): ReadonlyArray<string> => [
-  `${describeDatabase(from.database)} -> ${describeDatabase(to.database)}`,
+  `${from.store.described} -> ${to.store.described}`,
   "",
   ...table(
     ["KIND", "RECORDS", "WRITTEN", "DIGEST OF BOTH"],
@@ -143,19 +87,18 @@ export const copy = Command.make(
   {
     from: store("from", "Where the records are"),
     to: store("to", "Where they go"),
-    fromName: name("from"),
-    toName: name("to"),
     overwrite,
     json
   },
   (given) =>
     Effect.gen(function* () {
-      const settings = yield* readStorageSettings.pipe(Effect.mapError((complaints) => misused(complaints.join("\n"))))
-      const from = yield* placeOf("from", given.from, given.fromName, settings)
-      const to = yield* placeOf("to", given.to, given.toName, settings)
-      if (locationOf(from) === locationOf(to)) return yield* misused("--from and --to are the same.")
-      if (from.database._tag === "Sqlite" && !(yield* isThere(from.database.path))) {
-        return yield* notFound(`There is no ${from.database.path}.`)
+      const opening = yield* Effect.mapError(readOpening, misused)
+      const from = yield* placeOf("from", given.from, opening)
+      const to = yield* placeOf("to", given.to, opening)
+      if (from.store.location === to.store.location) return yield* misused("--from and --to are the same.")
+      const { file } = from.store
+      if (file !== undefined && !(yield* isThere(file))) {
+        return yield* notFound(`There is no ${file}.`)
       }
       const copied = yield* copyRecords(yield* opened(from), yield* opened(to), {
         overwrite: given.overwrite,

@@ -3,13 +3,12 @@ import { accessSync, constants } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { Cause, Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { Command } from "effect/cli"
+import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
 import { basePath } from "../../core/workspace/Workspace.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
-import { openStorage } from "../server/openStorage.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
-import { describeDatabase, type StorageRefused } from "../server/StorageSettings.ts"
 import { lookAt, type Unseen } from "./administration.ts"
 import { asked, localOrigin } from "./health.ts"
 import { bad, doubtful, type Finding, failed, good, json, misused, print } from "./output.ts"
@@ -72,10 +71,10 @@ export const examineSealKeys = (settings: Settings): Effect.Effect<Finding> => {
   if (Option.isSome(settings.sealKeys)) {
     return Effect.succeed(good(what, `${settings.sealKeys.value.length} in SEAL_KEYS`))
   }
-  if (settings.database._tag !== "Sqlite") {
+  const database = settings.database.file
+  if (database === undefined) {
     return Effect.succeed(good(what, "in the server's memory, as its records are"))
   }
-  const database = settings.database.path
   const path = sealKeyFileOf(database)
   return Effect.gen(function* () {
     const file = yield* lookAt(path)
@@ -142,20 +141,18 @@ const isOutdated = (error: StorageRefused | StorageUnavailable | Conflict): erro
 export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
   const what = "storage"
   const { database } = settings
-  if (database._tag === "Memory") {
-    return Effect.succeed(
-      doubtful(what, describeDatabase(database), "Set DATABASE_URL for anything that is meant to last.")
-    )
+  if (!database.kind.lasts) {
+    return Effect.succeed(doubtful(what, database.described, "Set DATABASE_URL for anything that is meant to last."))
   }
   return Effect.gen(function* () {
-    if (database._tag === "Sqlite" && (yield* lookAt(database.path)) === undefined) {
-      yield* mayMake(database.path)
-      return good(what, `${database.path} will be made at the first start`)
+    if (database.file !== undefined && (yield* lookAt(database.file)) === undefined) {
+      yield* mayMake(database.file)
+      return good(what, `${database.file} will be made at the first start`)
     }
-    const services = yield* Layer.build(openStorage(database, settings.storage, "check"))
+    const services = yield* Layer.build(database.open({ ...settings.storage, migrations: "check" }))
     const { milliseconds, sound } = yield* Effect.provideContext(roundTrip, Context.pick(Storage)(services))
     return sound
-      ? good(what, `${describeDatabase(database)}; five operations took ${Math.ceil(milliseconds)} ms`)
+      ? good(what, `${database.described}; five operations took ${Math.ceil(milliseconds)} ms`)
       : bad(what, "a record that was written was not found again", "Nothing else may write to this database.")
   }).pipe(
     Effect.scoped,
@@ -188,7 +185,7 @@ export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
     const now = Date.now()
     const advice = "Let a time service (chrony, systemd-timesyncd) set the clock."
     if (now < releasedAfter) return bad(what, `it says ${new Date(now).toISOString()}`, advice)
-    const path = settings.database._tag === "Sqlite" ? sealKeyFileOf(settings.database.path) : undefined
+    const path = settings.database.file === undefined ? undefined : sealKeyFileOf(settings.database.file)
     // What can't be looked at is a finding of another's already.
     const file = path === undefined ? undefined : yield* Effect.orElseSucceed(lookAt(path), () => undefined)
     const changed = file?.mtimeMs

@@ -1,5 +1,6 @@
 import { Console, type Effect, Schema } from "effect"
 import { Flag } from "effect/cli"
+import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import type { RegistrationFault } from "../../core/client/register.ts"
 import { type BadKeyTerms, keyNameLength } from "../../core/grant/apiKey.ts"
 import type { AccountRefusal } from "../../core/people/Account.ts"
@@ -7,7 +8,6 @@ import type { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Contended, Overloaded } from "../../core/rules/Refusal.ts"
 import type { CannotListen } from "../server/Listen.ts"
 import type { SealKeysRefused } from "../server/SealKeyFile.ts"
-import type { StorageRefused } from "../server/StorageSettings.ts"
 import type { WrongSettings } from "../server/Variable.ts"
 
 /** What the exit status of a command says. */

@@ -1,26 +1,26 @@
 import { Console, Effect, Redacted, Result } from "effect"
 import { Command, Flag } from "effect/cli"
+import { memory } from "../../adapters/memory/store.ts"
+import type { Opening, Store } from "../../adapters/StoreKind.ts"
 import { openApiDocument } from "../../core/openapi/openApiDocument.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { parseKeyRing } from "../../core/token/KeyRing.ts"
 import { application } from "../server/application.ts"
 import { sweepAll } from "../server/housekeeping.ts"
-import { postgresOptions } from "../server/openStorage.ts"
 import { newSealKey } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
-import type { DatabaseUrl, StorageSettings } from "../server/StorageSettings.ts"
 import { administer } from "./administration.ts"
 import { explain, failed, json, print } from "./output.ts"
 
 /** Whether the next start of a server brings this database up to date. */
-export const startBringsUpToDate = (database: DatabaseUrl, { postgres }: StorageSettings): boolean =>
-  database._tag !== "Postgres" || postgres.migrations === "run"
+export const startBringsUpToDate = (database: Store, opening: Opening): boolean =>
+  database.migrate?.(opening).atStart ?? true
 
 /** What to do about a database that is not up to date. */
-export const bringUpToDate = (database: DatabaseUrl, settings: StorageSettings): string => {
-  if (!startBringsUpToDate(database, settings)) return "Run: tessera migrate"
+export const bringUpToDate = (database: Store, opening: Opening): string => {
+  if (!startBringsUpToDate(database, opening)) return "Run: tessera migrate"
   const start = "A server of this release does so when it starts"
-  return database._tag === "Postgres" ? `${start}, and \`tessera migrate\` does so now.` : `${start}.`
+  return database.migrate !== undefined ? `${start}, and \`tessera migrate\` does so now.` : `${start}.`
 }
 
 const dryRun = Flag.Boolean("dry-run").pipe(
@@ -32,19 +32,18 @@ const dryRun = Flag.Boolean("dry-run").pipe(
 export const migrate = Command.make("migrate", { dryRun, json }, (given) =>
   Effect.gen(function* () {
     const { database, storage } = yield* readSettings.pipe(Effect.mapError(explain))
-    if (database._tag !== "Postgres") {
+    if (database.migrate === undefined) {
       const nothing = given.dryRun ? { pending: [], sql: "" } : { done: [] }
       return yield* print(given.json, nothing, ["This storage looks after itself at start."])
     }
-    const adapter = yield* Effect.promise(() => import("../../adapters/postgres/Postgres.ts"))
-    const options = postgresOptions(database.url, storage)
+    const migrator = database.migrate(storage)
     const told = Effect.mapError((refusal: { readonly message: string }) => failed(refusal.message))
     if (given.dryRun) {
-      const { pending, sql } = yield* adapter.plan(options).pipe(told)
+      const { pending, sql } = yield* migrator.plan.pipe(told)
       const lines = pending.length === 0 ? ["-- The database is up to date."] : sql.split("\n")
       return yield* print(given.json, { pending, sql }, lines)
     }
-    const done = yield* adapter.migrate(options).pipe(told)
+    const done = yield* migrator.run.pipe(told)
     const lines = done.length === 0 ? ["The database is up to date."] : done.map((name) => `${name}: done`)
     yield* print(given.json, { done }, lines)
   })
@@ -75,10 +74,10 @@ export const sealKeys = Command.make("seal-keys").pipe(
 
 /** What a server with these settings would answer at `/openapi.json`: from the same application, over nothing. */
 export const describeApi = (settings: Settings) =>
-  Tessera.pipe(
-    Effect.map(({ parts }) => openApiDocument(parts, settings.workspace)),
-    Effect.provide(
-      application({ ...settings, database: { _tag: "Memory" } }, Result.getOrThrow(parseKeyRing(newSealKey())))
+  Effect.flatMap(Effect.orDie(Effect.fromResult(memory.at("memory:"))), (database) =>
+    Tessera.pipe(
+      Effect.map(({ parts }) => openApiDocument(parts, settings.workspace)),
+      Effect.provide(application({ ...settings, database }, Result.getOrThrow(parseKeyRing(newSealKey()))))
     )
   )
 

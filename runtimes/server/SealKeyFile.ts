@@ -109,7 +109,8 @@ export const findSealKeys = (settings: Settings): Effect.Effect<SealKeys, SealKe
   if (Option.isSome(settings.sealKeys)) {
     return Effect.succeed({ ring: settings.sealKeys.value, place: "SEAL_KEYS", made: false })
   }
-  if (settings.database._tag !== "Sqlite") {
+  const { file } = settings.database
+  if (file === undefined) {
     // What this process keeps in memory goes with it, so its keys may too. For shared stores the settings insist on keys.
     return Effect.sync(() => ({
       ring: Result.getOrThrow(parseKeyRing(newSealKey())),
@@ -117,6 +118,6 @@ export const findSealKeys = (settings: Settings): Effect.Effect<SealKeys, SealKe
       made: true
     }))
   }
-  const path = sealKeyFileOf(settings.database.path)
+  const path = sealKeyFileOf(file)
   return Effect.map(sealKeysIn(path), (found) => ({ ...found, place: path }))
 }

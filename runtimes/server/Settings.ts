@@ -1,4 +1,6 @@
 import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
+import type { Opening, Store } from "../../adapters/StoreKind.ts"
+import { StoreKinds } from "../../adapters/stores.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
@@ -10,14 +12,7 @@ import {
   observeVariables
 } from "../observe/ObserveSettings.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
-import {
-  type DatabaseUrl,
-  databaseUrlExpected,
-  parseDatabaseUrl,
-  type StorageSettings,
-  storageSettings,
-  storageVariables
-} from "./StorageSettings.ts"
+import { databaseVariable, openingOf, storageVariables } from "./StorageSettings.ts"
 import {
   type Complaint,
   complaint,
@@ -41,8 +36,8 @@ export interface Settings {
   readonly host: string
   readonly port: number
   readonly workspace: Workspace
-  readonly database: DatabaseUrl
-  readonly storage: StorageSettings
+  readonly database: Store
+  readonly storage: Opening
   /** None: the server looks after its keys itself, where it can. */
   readonly sealKeys: Option.Option<KeyRing>
   readonly firstOwner: Option.Option<FirstOwner>
@@ -92,12 +87,6 @@ const variables = {
     ...text("WORKSPACE_NAME", "a name of at most 64 characters, as people read it", /^(?!\s*$)[^\p{Cc}]{1,64}$/u),
     fallback: "Tessera"
   },
-  database: {
-    name: "DATABASE_URL",
-    expected: databaseUrlExpected,
-    read: fromResult(parseDatabaseUrl),
-    fallback: { _tag: "Sqlite", path: "./data/tessera.db" }
-  } as Variable<DatabaseUrl>, // The fallback is one variant of several.
   sealKeys: optional<KeyRing>({
     name: "SEAL_KEYS",
     expected: "different keys of 32 bytes in base64url, separated by commas (`tessera seal-keys new` makes one)",
@@ -128,8 +117,9 @@ const variables = {
 
 /** Reads them all, through whatever `ConfigProvider` is there, and says of all that are wrong what is wrong. */
 export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
+  const database = databaseVariable(yield* StoreKinds)
   const read = yield* Effect.all(
-    { ...readVariables(variables), ...storageVariables, ...observeVariables },
+    { ...readVariables({ ...variables, database, ...storageVariables }), ...observeVariables },
     { mode: "result" }
   )
 
@@ -138,7 +128,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
   const both = <A, B>(a: Result.Result<A, Complaint>, b: Result.Result<B, Complaint>, check: (a: A, b: B) => void) =>
     Result.isSuccess(a) && Result.isSuccess(b) ? check(a.success, b.success) : undefined
   both(read.database, read.sealKeys, (database, keys) => {
-    if (Option.isNone(keys) && (database._tag === "Postgres" || database._tag === "Redis")) {
+    if (Option.isNone(keys) && database.kind.shared) {
       complaints.push(
         complaint(
           "SEAL_KEYS",
@@ -180,7 +170,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       name: given.workspaceName
     },
     database: given.database,
-    storage: storageSettings(given),
+    storage: openingOf(given.storageTimeout),
     sealKeys: given.sealKeys,
     firstOwner: Option.map(Option.all([given.ownerEmail, given.ownerPassword]), ([email, password]) => ({
       email,

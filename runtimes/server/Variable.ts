@@ -15,6 +15,8 @@ export interface Variable<A> {
   /** What a right value looks like, for whoever wrote a wrong one. */
   readonly expected: string
   readonly read: (text: string) => Option.Option<A>
+  /** What is wrong with a text that is not read, where that says more than `expected`. It never repeats the text. */
+  readonly wrong?: (text: string) => string | undefined
   readonly fallback: A
 }
 
@@ -28,8 +30,13 @@ const readVariable = <A>(variable: Variable<A>): Effect.Effect<A, Complaint> =>
     Effect.mapError(() => complaint(variable.name, variable.expected)),
     Effect.flatMap((given) => {
       if (Option.isNone(given)) return Effect.succeed(variable.fallback)
-      const read = variable.read(Redacted.value(given.value))
-      return Option.isSome(read) ? Effect.succeed(read.value) : Effect.fail(complaint(variable.name, variable.expected))
+      const text = Redacted.value(given.value)
+      const read = variable.read(text)
+      if (Option.isSome(read)) return Effect.succeed(read.value)
+      const wrong = variable.wrong?.(text)
+      return Effect.fail(
+        wrong === undefined ? complaint(variable.name, variable.expected) : `${variable.name}: ${wrong}`
+      )
     })
   )
 

@@ -2,6 +2,7 @@ import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import "../serve/platformHashing.ts"
 import { Effect, Layer } from "effect"
 import { layer as passwordHasher } from "../../adapters/password/Password.ts"
+import type { Store } from "../../adapters/StoreKind.ts"
 import { CacheSize } from "../../core/engine/caches.ts"
 import { noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
@@ -18,13 +19,11 @@ import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
 import { auditLog } from "./auditLog.ts"
-import { openStorage } from "./openStorage.ts"
 import type { Registration, Settings } from "./Settings.ts"
-import type { DatabaseUrl } from "./StorageSettings.ts"
 import type { WrongSettings } from "./Variable.ts"
 
 /** Over a file of its own an installation is small and shares its machine, as `runtimes/bun/memorySettings.ts` has it too. */
-export const cacheSizeOver = ({ _tag }: DatabaseUrl) => (_tag === "Sqlite" ? "small" : "large")
+export const cacheSizeOver = ({ file }: Store) => (file === undefined ? "large" : "small")
 
 const registrationPolicy = (registration: Registration) => {
   switch (registration._tag) {
@@ -59,7 +58,7 @@ export interface Onlookers {
 }
 
 const storageOf = (settings: Settings, { storage: around }: Onlookers) => {
-  const opened = openStorage(settings.database, settings.storage)
+  const opened = settings.database.open(settings.storage)
   return around === undefined
     ? opened
     : Layer.effect(Storage, Effect.map(Storage, around)).pipe(Layer.provideMerge(opened))

@@ -3,7 +3,6 @@ import { isLoopbackHost } from "../../core/workspace/Workspace.ts"
 import { hostInUrl } from "./Listen.ts"
 import type { SealKeys } from "./SealKeyFile.ts"
 import type { Settings } from "./Settings.ts"
-import { describeDatabase } from "./StorageSettings.ts"
 
 /** Whether a client of the public network may register and then call the API as the workspace. */
 export const hasOpenAccess = ({ policy, registration, workspace }: Settings): boolean =>
@@ -43,8 +42,8 @@ export const banner = (
   const facts = [
     ["listening on", `http://${hostInUrl(settings.host)}:${port}`],
     ["issuer", settings.workspace.issuer],
-    ["storage", describeDatabase(settings.database)],
-    ["seal keys", `${keys.place}${keys.made && settings.database._tag === "Sqlite" ? " (just made; back it up)" : ""}`]
+    ["storage", settings.database.described],
+    ["seal keys", `${keys.place}${keys.made && settings.database.file !== undefined ? " (just made; back it up)" : ""}`]
   ].map(([name = "", value = ""]) => `  ${name.padEnd(14)}${value}`)
   const first = Option.match(setUpLink, {
     onNone: () => [],

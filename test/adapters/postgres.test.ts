@@ -8,8 +8,7 @@ import { seed } from "./seed.ts"
 
 const ways: ReadonlyArray<readonly [string, Partial<PostgresOptions>]> = [
   ["", {}],
-  [", one workspace in a statement", { coalesce: "by_workspace" }],
-  [", one call in a statement", { coalesce: "none" }],
+  [", one workspace in a statement", { byWorkspace: true }],
   [", as behind a pooler", { prepare: false }],
   [", over one connection", { poolSize: 1 }]
 ]

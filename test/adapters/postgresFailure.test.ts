@@ -27,6 +27,10 @@ const outcomeOf = (answer: Result.Result<unknown, Conflict | StorageUnavailable>
 
 const attempt = <A>(effect: Effect.Effect<A, Conflict | StorageUnavailable>) =>
   Effect.map(Effect.result(effect), outcomeOf)
+/** Each in a statement of its own. */
+const removeAll = (store: Storage["Service"], ids: ReadonlyArray<string>) =>
+  Effect.forEach(ids, (id) => attempt(store.remove(key(id))), { concurrency: "unbounded" })
+
 const replaceAll = (store: Store, ids: ReadonlyArray<string>) =>
   Effect.forEach(ids, (id) => attempt(store.replace(1, record(id, { n: 2 }))), { concurrency: "unbounded" })
 const versionOf = (store: Store, id: string) =>
@@ -206,10 +210,10 @@ describe("a store whose server fails", () => {
     "serves those who wait for a connection over another one, when theirs is cut",
     within(
       Effect.gen(function* () {
-        const { meddle, other, store } = yield* meddledStore({ coalesce: "none", poolSize: 1 })
+        const { meddle, other, store } = yield* meddledStore({ poolSize: 1 })
         yield* insertAll(store, ids)
         yield* holdRow(meddle, "a")
-        const writes = yield* Effect.forkChild(replaceAll(store, ids))
+        const writes = yield* Effect.forkChild(removeAll(store, ids))
         expect(yield* waiting(other, 1)).toBe(true)
         yield* other.say(terminateAll)
         expect(yield* Fiber.join(writes)).toEqual(["unknown", "done", "done", "done", "done"])
@@ -299,11 +303,11 @@ describe("a store whose pool or server is slow", () => {
     "tells who got no connection in time that nothing was done, and who got one that it is not known",
     within(
       Effect.gen(function* () {
-        const { meddle, other, store } = yield* meddledStore({ poolSize: 2, coalesce: "none", deadline: "700 millis" })
+        const { meddle, other, store } = yield* meddledStore({ poolSize: 2, deadline: "700 millis" })
         yield* insertAll(store, ids)
         yield* meddle.say("BEGIN")
         yield* meddle.say("LOCK TABLE tessera.grants")
-        const writes = yield* Effect.forkChild(replaceAll(store, ids))
+        const writes = yield* Effect.forkChild(removeAll(store, ids))
         expect(yield* waiting(other, 2)).toBe(true)
         expect((yield* Fiber.join(writes)).sort()).toEqual(["not_done", "not_done", "not_done", "unknown", "unknown"])
         yield* meddle.say("COMMIT")
@@ -371,9 +375,9 @@ describe("a store whose pool or server is slow", () => {
     "retires a connection that has grown old, and serves who waits over another",
     within(
       Effect.gen(function* () {
-        const { meddle, store } = yield* meddledStore({ poolSize: 1, coalesce: "none", connectionLifetime: "1 millis" })
+        const { meddle, store } = yield* meddledStore({ poolSize: 1, connectionLifetime: "1 millis" })
         yield* insertAll(store, ids)
-        expect(yield* replaceAll(store, ids)).toEqual(ids.map(() => "done"))
+        expect(yield* removeAll(store, ids)).toEqual(ids.map(() => "done"))
         const noneLeft = Effect.map(meddle.say(connections), ([row]) => row?.n === 0)
         expect(yield* pollUntil(noneLeft, 20_000)).toBe(true)
       })
@@ -436,13 +440,13 @@ describe("a store whose pool or server is slow", () => {
     "who is interrupted while its write is out disturbs nobody",
     within(
       Effect.gen(function* () {
-        const { meddle, other, store } = yield* meddledStore({ coalesce: "none", poolSize: 1 })
+        const { meddle, other, store } = yield* meddledStore({ poolSize: 1 })
         yield* insertAll(store, ids)
         yield* holdRow(meddle, "a")
-        const write = yield* Effect.forkChild(store.replace(1, record("a")))
+        const write = yield* Effect.forkChild(store.remove(key("a")))
         expect(yield* waiting(other, 1)).toBe(true)
         yield* Fiber.interrupt(write)
-        expect(yield* attempt(store.replace(1, record("b")))).toBe("done")
+        expect(yield* attempt(store.remove(key("b")))).toBe("done")
         yield* meddle.say("COMMIT")
       })
     )

@@ -104,7 +104,7 @@ describe("the URL of a Redis", () => {
       }
     ]
   ])("%s is understood", (url, target) => {
-    expect(parseRedisUrl(url)).toEqual(Result.succeed(target) as ReturnType<typeof parseRedisUrl>)
+    expect(Result.getOrThrow(parseRedisUrl(url))).toEqual(expect.objectContaining(target))
   })
 
   test.each([
@@ -118,8 +118,8 @@ describe("the URL of a Redis", () => {
     ["redis://:hunter2@a,b", "redis+cluster://"],
     ["redis://:hunter2@h/x", "database"],
     ["redis://:hunter2%@h", "percent sign"],
-    ["redis://:hunter2@h?db=1", "parameter that means nothing here: db"],
-    ["redis://:1234?hunter2@h", "parameter that means nothing here: write %3F for a ? in the password"],
+    ["redis://:hunter2@h?db=1", "unknown parameter db"],
+    ["redis://:1234?hunter2@h", "unknown parameter: write %3F for a ? in the password"],
     ["redis://:hunter2#1234@h", "looks like redis://"],
     ["redis+cluster://:hunter2@h/1", "numbered databases"],
     ["redis+sentinel://:hunter2@h", "/name"],

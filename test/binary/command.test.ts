@@ -169,8 +169,8 @@ describe("over every store, from an empty folder", () => {
     memory: Effect.succeed({ DATABASE_URL: "memory:" }),
     SQLite: Effect.succeed({}),
     PostgreSQL: Effect.map(database, ({ url }) => ({ DATABASE_URL: url, SEAL_KEYS: key })),
-    Redis: Effect.sync(() => ({ DATABASE_URL: redisUrl(), SEAL_KEYS: key, REDIS_PREFIX: prefix })),
-    "Redis Cluster": Effect.sync(() => ({ DATABASE_URL: redisClusterUrl(), SEAL_KEYS: key, REDIS_PREFIX: prefix }))
+    Redis: Effect.sync(() => ({ DATABASE_URL: `${redisUrl()}?prefix=${prefix}`, SEAL_KEYS: key })),
+    "Redis Cluster": Effect.sync(() => ({ DATABASE_URL: `${redisClusterUrl()}?prefix=${prefix}`, SEAL_KEYS: key }))
   } satisfies Record<string, Effect.Effect<Readonly<Record<string, string>>, never, Scope.Scope>>
 
   for (const [name, store] of Object.entries(stores)) {

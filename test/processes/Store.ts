@@ -15,6 +15,8 @@ export interface Store {
   readonly databaseUrl: string
   /** What a server's environment needs beside `DATABASE_URL` to see this store and no other. */
   readonly environment: Readonly<Record<string, string>>
+  /** What all keys begin with, in Redis. */
+  readonly prefix?: string
   /** For this process. */
   readonly layer: Layer.Layer<Storage | StorageScan, { readonly message: string }>
 }
@@ -32,8 +34,8 @@ const inPostgres = Effect.gen(function* () {
 const inRedis = (name: string, url: () => string) =>
   Effect.sync(() => {
     const prefix = `p${randomBytes(6).toString("hex")}`
-    const databaseUrl = url()
-    return { name, databaseUrl, environment: { REDIS_PREFIX: prefix }, layer: redis({ url: databaseUrl, prefix }) }
+    const databaseUrl = `${url()}?prefix=${prefix}`
+    return { name, databaseUrl, environment: {}, prefix, layer: redis({ url: databaseUrl }) }
   })
 
 type Opening = Effect.Effect<Store, never, Scope.Scope>

@@ -298,15 +298,11 @@ const onTheirWay = 128
 const countOf = (side: Side) =>
   Effect.map(side.scan("grant", undefined, many.length + 1), ({ records }) => records.length)
 
-/** `REDIS_PREFIX` goes for the whole environment, so a prefix of one side is told by its option. */
-const copying = (from: Store, to: Store, ...more: ReadonlyArray<string>) => {
-  const named = ([side, { environment }]: readonly [string, Store]) =>
-    environment.REDIS_PREFIX === undefined ? [] : [`--${side}-name`, environment.REDIS_PREFIX]
-  return tessera(["copy", ...named(["from", from]), ...named(["to", to]), ...more], {
+const copying = (from: Store, to: Store, ...more: ReadonlyArray<string>) =>
+  tessera(["copy", ...more], {
     COPY_FROM: from.databaseUrl,
     COPY_TO: to.databaseUrl
   })
-}
 
 describe("tessera copy", () => {
   const pairs = [
@@ -389,17 +385,10 @@ describe("tessera copy", () => {
         const path = store.databaseUrl.slice("sqlite:".length)
         const outcome = (from: string, to: string) =>
           Effect.map(
-            tessera(["copy"], { COPY_FROM: from, COPY_TO: to, STORAGE_START_TIMEOUT: "200 millis" }),
+            tessera(["copy"], { COPY_FROM: from, COPY_TO: to, STORAGE_TIMEOUT: "100 millis" }),
             ({ status, stderr, stdout }) => `${status} ${stdout}${stderr.split("\n").at(-2) ?? ""}`
           )
         const away = "postgres://tessera:hunter2@127.0.0.1:1/tessera"
-        const named = (url: string, name: string) =>
-          Effect.map(
-            tessera(["copy", "--from", url, "--from-name", name, "--to", store.databaseUrl], {
-              STORAGE_START_TIMEOUT: "200 millis"
-            }),
-            ({ status, stderr }) => `${status} ${stderr.split("\n").at(-2) ?? ""}`
-          )
 
         expect(yield* outcome(store.databaseUrl, "memory:")).toBe("2 --to: a process's memory is its own")
         expect(yield* outcome("mysql://me:hunter2@db/x", store.databaseUrl)).toMatch(/^2 --from: expected memory:/)
@@ -408,11 +397,8 @@ describe("tessera copy", () => {
         expect(existsSync(`${path}.gone`)).toBe(false)
         expect(yield* outcome(away, store.databaseUrl)).toMatch(/^1 (?!.*hunter2).*ECONNREFUSED/)
 
-        // As the variables have them: a prefix may be what no schema is called, and a file has neither.
-        expect(yield* named("redis://127.0.0.1:1", "Acme-1")).toMatch(/^1 .*ECONNREFUSED/)
-        expect(yield* named("redis://127.0.0.1:1", "a b")).toMatch(/^2 --from-name: expected up to 64 letters/)
-        expect(yield* named(away, "Acme-1")).toMatch(/^2 --from-name: expected up to 63 small letters/)
-        expect(yield* named(`sqlite:${path}`, "acme")).toBe("2 --from-name: a file has neither schema nor prefix")
+        expect(yield* outcome("redis://127.0.0.1:1?prefix=a b", store.databaseUrl)).toMatch(/^2 --from: .* prefix /)
+        expect(yield* outcome(`sqlite:${path}?schema=acme`, store.databaseUrl)).toMatch(/^2 --from: .* schema$/)
 
         const old = `${path}.old`
         makeOldFile(old)

@@ -140,7 +140,7 @@ const inRedis = Effect.gen(function* () {
 
 const inCluster = Effect.map(clusterStore, (store): Dumped => {
   const ports = [...redisClusterUrl().matchAll(/:(\d+)/g)].map(([, port]) => Number(port))
-  const pattern = `${store.environment.REDIS_PREFIX}:*`
+  const pattern = `${store.prefix}:*`
   return {
     store,
     dump: Effect.map(

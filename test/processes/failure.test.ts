@@ -70,12 +70,9 @@ interface Scene {
 
 const openScene = Effect.fnUntraced(function* (opening: Effect.Effect<Victim, ServerFailed, Scope.Scope>) {
   const victim = yield* opening
-  const environment = {
-    STORAGE_TIMEOUT: "1500 millis",
-    POSTGRES_STATEMENT_TIMEOUT: "1 second",
-    POSTGRES_POOL_SIZE: "4"
-  }
-  const store = { databaseUrl: victim.databaseUrl, environment }
+  const environment = { STORAGE_TIMEOUT: "1500 millis" }
+  const small = victim.databaseUrl.startsWith("postgres:") ? "?pool_size=4" : ""
+  const store = { databaseUrl: `${victim.databaseUrl}${small}`, environment }
   const first = yield* startTessera(store)
   const servers = [first, yield* startTessera(store)]
   const application = yield* register(first)
@@ -348,7 +345,6 @@ describe("a store that is away when a server starts", () => {
         const environment = environmentOver({ databaseUrl, environment: {} })
         const { status, stderr, stdout } = yield* tessera(["serve"], {
           ...environment,
-          STORAGE_START_TIMEOUT: "2 seconds",
           STORAGE_TIMEOUT: "500 millis"
         })
         expect({ status, stdout }).toEqual({ status: 1, stdout: "" })

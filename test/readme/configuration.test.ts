@@ -66,7 +66,7 @@ describe("the table of variables", () => {
       observe.metrics,
       observe.otlp,
       sealKeys,
-      storage.deadline
+      Option.fromUndefinedOr(storage.deadline)
     ]
     expect(options.filter(Option.isSome)).toEqual([])
     expect(trustedProxies.has("127.0.0.1")).toBe(false)
@@ -84,12 +84,7 @@ describe("the table of variables", () => {
       { ACCESS_LOG: "on" },
       { AUDIT: "off" },
       { AUDIT: "stdout" },
-      { AUDIT: "./audit.jsonl" },
-      { POSTGRES_PREPARE: "false" },
-      { POSTGRES_COALESCE: "by_workspace" },
-      { POSTGRES_COALESCE: "none" },
-      { POSTGRES_MIGRATIONS: "check" },
-      { REDIS_EVICTION: "allow" }
+      { AUDIT: "./audit.jsonl" }
     ] as const satisfies ReadonlyArray<Environment>
     for (const environment of mentioned) {
       for (const [name, value] of Object.entries(environment)) {

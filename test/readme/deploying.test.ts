@@ -59,7 +59,7 @@ describe("the deployment as printed", () => {
     )
     const { host } = new URL(settings.workspace.issuer)
     expect(settings.trustedProxies.has("127.0.0.1")).toBe(true)
-    expect(settings.database).toEqual({ _tag: "Sqlite", path: `${unit.get("Service.WorkingDirectory")}/tessera.db` })
+    expect(settings.database.file).toBe(`${unit.get("Service.WorkingDirectory")}/tessera.db`)
     expect(printed("caddy")).toContain(`${host} {`)
     expect(printed("caddy")).toContain(`reverse_proxy ${settings.host}:${settings.port}`)
     expect(printed("nginx")).toContain(`server_name ${host};`)

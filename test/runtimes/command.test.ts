@@ -233,7 +233,7 @@ describe("the command line", () => {
           ...(yield* ownAddress),
           DATABASE_URL: "postgres://tessera@127.0.0.1:1/tessera",
           SEAL_KEYS: sealKey,
-          STORAGE_START_TIMEOUT: "500 millis"
+          STORAGE_TIMEOUT: "100 millis"
         }
         const migration = yield* command(["migrate", "--dry-run"], { cwd, env })
         expect(migration).toMatchObject({ status: 1, stdout: "" })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import { describeDatabase, parseDatabaseUrl } from "../../runtimes/server/StorageSettings.ts"
+import { readStoreUrl } from "../../adapters/stores.ts"
 
-const told = (url: string): string => describeDatabase(Result.getOrThrow(parseDatabaseUrl(url)))
+const told = (url: string): string => Result.getOrThrow(readStoreUrl(url)).described
 
 describe("a database is told by its address", () => {
   test.each([
@@ -25,13 +25,41 @@ describe("a database is told by its address", () => {
     "redis://:sesame#1@h",
     "redis://:sesame?1@h",
     "redis+sentinel://a/name?sentinel_password=1@sesame"
-  ])("and by its kind alone where a piece of a password may stand in it: %s", (url) => {
-    expect(told(url)).not.toContain("sesame")
-    expect(told(url)).toEndWith("://…")
+  ])("and by its kind alone, or is refused, where a piece of a password may stand in it: %s", (url) => {
+    const read = readStoreUrl(url)
+    const said = Result.isSuccess(read) ? read.success.described : read.failure
+    expect(said).not.toContain("sesame")
+    if (Result.isSuccess(read)) expect(said).toEndWith("://…")
   })
 })
 
 test("SQLite's own name for what has no file is none of ours", () => {
-  expect(parseDatabaseUrl("sqlite::memory:")).toMatchObject({ _tag: "Failure" })
-  expect(parseDatabaseUrl("memory:")).toMatchObject({ _tag: "Success" })
+  expect(readStoreUrl("sqlite::memory:")).toMatchObject({ _tag: "Failure" })
+  expect(readStoreUrl("memory:")).toMatchObject({ _tag: "Success" })
+})
+
+describe("options stand in the URL", () => {
+  test.each([
+    "postgres://h/d?pool_size=4&prepare=false&by_workspace=true&schema=oauth_2&migrations=check&sslmode=disable",
+    "redis://h?prefix=acme-1&eviction=allow",
+    "redis+sentinel://h/main?prefix=acme-1&sentinel_username=u"
+  ])("%s", (url) => expect(Result.isSuccess(readStoreUrl(url))).toBe(true))
+
+  test.each([
+    ["memory:?poolsize=1", "poolsize"],
+    ["sqlite:t.db?poolsize=1", "poolsize"],
+    ["postgres://h/d?poolsize=1", "poolsize"],
+    ["redis://h?poolsize=1", "poolsize"],
+    ["redis://h?sentinel_username=u", "sentinel_username"],
+    ["postgres://h/d?pool_size=0", "pool_size"],
+    ["postgres://h/d?prepare=yes", "prepare"],
+    ["postgres://h/d?by_workspace=1", "by_workspace"],
+    ["postgres://h/d?migrations=later", "migrations"],
+    ['postgres://h/d?schema=te"ssera', "schema"],
+    ["postgres://h/d?schema=a&schema=b", "schema"],
+    ["redis://h?prefix=a%20b", "prefix"],
+    ["redis://h?eviction=lru", "eviction"]
+  ])("and a wrong one is named: %s", (url, name) => {
+    expect(Result.getOrThrow(Result.flip(readStoreUrl(url)))).toContain(` ${name}`)
+  })
 })

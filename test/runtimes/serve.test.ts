@@ -430,7 +430,7 @@ describe("tessera serve", () => {
           `postgres://tessera:hunter2@127.0.0.1:${port}/tessera`,
           `redis://:hunter2@127.0.0.1:${port}`
         ]) {
-          const env = { DATABASE_URL, SEAL_KEYS, STORAGE_START_TIMEOUT: "1 second" }
+          const env = { DATABASE_URL, SEAL_KEYS, STORAGE_TIMEOUT: "100 millis" }
           const { status, stderr } = yield* command(["serve"], { cwd, env })
           expect(stderr).toContain(String(port))
           expect(stderr).not.toContain("hunter2")

@@ -14,12 +14,11 @@ export const openStore = (url: string, alone: boolean): Layer.Layer<Storage, Err
         : lazily(async () => (await import("../../../adapters/sqlite/SqliteStorage.ts")).layerAtOnce({ path }))
     }
     case "postgres":
-      return lazily(async () =>
-        (await import("../../../adapters/postgres/Postgres.ts")).layer({
-          url: Redacted.make(url),
-          ...(alone ? { coalesce: "none" } : {})
-        })
-      )
+      return alone
+        ? lazily(async () => (await import("./postgresAlone.ts")).layer(url))
+        : lazily(async () =>
+            (await import("../../../adapters/postgres/Postgres.ts")).layer({ url: Redacted.make(url) })
+          )
     case "redis":
       return lazily(async () => (await import("../../../adapters/redis/Redis.ts")).layer({ url, pipelining: !alone }))
     default:

@@ -1,0 +1,140 @@
+import { Effect, Layer, Redacted, Result, Schema } from "effect"
+import type { Storage, StorageScan } from "../core/ports/Storage.ts"
+
+/** The store can't be used, or only once it is brought up to date. `message` holds no password. */
+export class StorageRefused extends Schema.TaggedError<StorageRefused>()("StorageRefused", {
+  reason: Schema.Literals(["unusable", "outdated"]),
+  message: Schema.String
+}) {}
+
+/** What a caller decides about a store that its URL does not say. */
+export interface Opening {
+  /** Every call is answered within so many milliseconds; left out, the store has its own deadline. */
+  readonly deadline?: number | undefined
+  /** `check`: a store that is not up to date is refused unchanged, whatever its URL says. */
+  readonly migrations?: "check"
+}
+
+/** Bringing a store up to date by hand. */
+export interface Migrator {
+  /** Whether a server does so too when it starts. */
+  readonly atStart: boolean
+  readonly plan: Effect.Effect<
+    { readonly pending: ReadonlyArray<string>; readonly sql: string },
+    { readonly message: string }
+  >
+  readonly run: Effect.Effect<ReadonlyArray<string>, { readonly message: string }>
+}
+
+/** The store that a URL names. */
+export interface Store {
+  readonly kind: StoreKind
+  /** For people to read; it holds no password. */
+  readonly described: string
+  /** Two stores of one location are the same. */
+  readonly location: string
+  /** The file that holds it, where it is one: seal keys lie beside it. */
+  readonly file?: string
+  readonly open: (opening: Opening) => Layer.Layer<Storage | StorageScan, StorageRefused>
+  readonly migrate?: (opening: Opening) => Migrator
+}
+
+/** A kind of store: a row of the table in `stores.ts`. No row loads a driver before its store is opened. */
+export interface StoreKind {
+  readonly schemes: ReadonlyArray<string>
+  /** What its URLs look like, for the line that refuses another one. */
+  readonly looks: string
+  /** Whether several processes on several machines may share one, so that seal keys have to be given. */
+  readonly shared: boolean
+  /** Whether its records are there for other processes, and after this one. */
+  readonly lasts: boolean
+  /** The entry of the package, `tessera/storage/NAME`. */
+  readonly entry?: string
+  /** The package that a host installs for it. */
+  readonly driver?: string
+  /** What is wrong with a URL is said without repeating it: it may hold a password. */
+  readonly at: (url: string) => Result.Result<Store, string>
+}
+
+/** Loads an adapter and opens its store. Adapters write their messages for operators. */
+export const openLazily = <E extends { readonly _tag: string; readonly message: string }>(
+  described: string,
+  load: () => Promise<Layer.Layer<Storage | StorageScan, E>>
+): Layer.Layer<Storage | StorageScan, StorageRefused> =>
+  Layer.unwrap(Effect.promise(load)).pipe(
+    Layer.catch(({ _tag, message }) =>
+      Layer.effectContext(
+        Effect.fail(
+          new StorageRefused({
+            reason: _tag === "MigrationsPending" ? "outdated" : "unusable",
+            message: `${described}: ${message}`
+          })
+        )
+      )
+    )
+  )
+
+/** A parameter of a URL's query. */
+export interface Parameter<A> {
+  readonly expected: string
+  readonly read: (text: string) => A | undefined
+}
+
+export const wordOf = <const Word extends string>(...words: ReadonlyArray<Word>): Parameter<Word> => ({
+  expected: words.join(" or "),
+  read: (text) => words.find((word) => word === text)
+})
+
+export const switchOf: Parameter<boolean> = {
+  expected: "true or false",
+  read: (text) => (text === "true" ? true : text === "false" ? false : undefined)
+}
+
+export const countOf = (least: number, most: number): Parameter<number> => ({
+  expected: `a whole number from ${least} to ${most}`,
+  read: (text) => (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined)
+})
+
+export const textOf = (expected: string, pattern: RegExp): Parameter<string> => ({
+  expected,
+  read: (text) => (pattern.test(text) ? text : undefined)
+})
+
+type Parameters = Readonly<Record<string, Parameter<unknown>>>
+type Given<P extends Parameters> = { readonly [name in keyof P]?: P[name] extends Parameter<infer A> ? A : never }
+
+/** The parameters of a query. One that is unknown, twice or wrong is refused: a misspelt one must not be passed over. */
+export const readParameters = <P extends Parameters>(query: string, known: P): Result.Result<Given<P>, string> => {
+  const given: Record<string, unknown> = {}
+  for (const [name, text] of new URLSearchParams(query)) {
+    const parameter = Object.hasOwn(known, name) ? known[name] : undefined
+    if (parameter === undefined) {
+      // Behind a ? in a password that is not encoded stands the rest of the password.
+      return Result.fail(
+        query.includes("@")
+          ? "has an unknown parameter: write %3F for a ? in the password"
+          : `has the unknown parameter ${name}`
+      )
+    }
+    if (Object.hasOwn(given, name)) return Result.fail(`has the parameter ${name} twice`)
+    const value = parameter.read(text)
+    if (value === undefined) return Result.fail(`has a parameter ${name} that is not ${parameter.expected}`)
+    given[name] = value
+  }
+  // Each value was read by the parameter of its name.
+  return Result.succeed(given as Given<P>)
+}
+
+const host = /^(?:\[[0-9a-f:.]+\]|[^:@,[\]]*)(?::\d+)?$/i
+
+/**
+ * A URL without its password and options, for people to read. A `?`, `#`, `/` or `@` in a password that is not encoded
+ * leaves pieces of it where something else should be: then only the scheme is told.
+ */
+export const withoutSecrets = (url: Redacted.Redacted<string>): string => {
+  const text = Redacted.value(url)
+  const [, scheme = "", hosts = "", path = ""] =
+    /^([a-z+]+):\/\/(?:[^@/?#]*@)?([^@/?#]*)(\/[^@?#]*)?(?:\?[^@#]*)?$/.exec(text) ?? []
+  const isWhole = scheme !== "" && hosts.split(",").every((one) => host.test(one))
+  return isWhole ? `${scheme}://${hosts}${path}` : `${/^[a-z+]*/.exec(text)?.[0] ?? ""}://…`
+}

@@ -1,0 +1,31 @@
+import { Result } from "effect"
+import { openLazily, readParameters, type Store, type StoreKind } from "../StoreKind.ts"
+
+export const sqlite: StoreKind = {
+  schemes: ["sqlite"],
+  looks: "sqlite:PATH",
+  shared: false,
+  lasts: true,
+  entry: "sqlite",
+  at: (url) => {
+    const [, path = "", query = ""] = /^sqlite:([^?]*)(?:\?(.*))?$/s.exec(url) ?? []
+    // SQLite's own name for what has no file; here that is `memory:`.
+    if (path === "" || path === ":memory:") return Result.fail("expected sqlite:PATH, or memory: for no file")
+    return Result.map(readParameters(query, {}), () => sqliteAt(path))
+  }
+}
+
+/** The store in the file at a path. */
+export const sqliteAt = (path: string): Store => {
+  const described = `SQLite in ${path}`
+  return {
+    kind: sqlite,
+    described,
+    location: path,
+    file: path,
+    open: ({ migrations }) =>
+      openLazily(described, async () =>
+        (await import("./SqliteStorage.ts")).layerAtOnce(migrations === undefined ? { path } : { path, migrations })
+      )
+  }
+}

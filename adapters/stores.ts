@@ -1,0 +1,27 @@
+import { Context, Result } from "effect"
+import { memory } from "./memory/store.ts"
+import { postgres } from "./postgres/store.ts"
+import { redis } from "./redis/store.ts"
+import type { Store, StoreKind } from "./StoreKind.ts"
+import { sqlite } from "./sqlite/store.ts"
+
+/** The kinds of store that a server knows. To add one, give it a row. */
+export const stores: ReadonlyArray<StoreKind> = [memory, sqlite, postgres, redis]
+
+/** The table that settings and commands read. */
+export const StoreKinds = Context.Reference<ReadonlyArray<StoreKind>>("tessera/adapters/StoreKinds", {
+  defaultValue: () => stores
+})
+
+/** What a URL of one of these kinds looks like. */
+export const expectedUrl = (kinds: ReadonlyArray<StoreKind> = stores): string => {
+  const looks = kinds.map((kind) => kind.looks)
+  return [looks.slice(0, -1).join(", "), ...looks.slice(-1)].filter((part) => part !== "").join(" or ")
+}
+
+/** The store that a URL names, or what is wrong with the URL. */
+export const readStoreUrl = (url: string, kinds: ReadonlyArray<StoreKind> = stores): Result.Result<Store, string> => {
+  const scheme = /^([a-z+]+):/.exec(url)?.[1]
+  const kind = kinds.find(({ schemes }) => scheme !== undefined && schemes.includes(scheme))
+  return kind === undefined ? Result.fail(`expected ${expectedUrl(kinds)}`) : kind.at(url)
+}
