@@ -10,11 +10,10 @@ export interface Coalescing<Item, Answer, Failure> {
     left: number
   ) => Effect.Effect<ReadonlyArray<Exit.Exit<Answer, Failure>>, Failure>
   /**
-   * What becomes of the second of two items of one identity: it shares the first one's answer, or waits, so that they
-   * are never in one batch, or travels together with it where `run` keeps to their order.
+   * Of two items of one identity the second shares the first one's answer, or waits, so that they are never in one
+   * batch. Left out where `run` keeps to the order of its items: any may then travel together.
    */
-  readonly identity: (item: Item) => string
-  readonly sameIdentity: "share" | "wait" | "together"
+  readonly same?: { readonly identity: (item: Item) => string; readonly second: "share" | "wait" }
   /**
    * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `crowd`, as that after a lone
    * call, and after a batch of several once all that has arrived has had its turn, so that the first of a crowd does
@@ -59,18 +58,19 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
   Effect.gen(function* () {
     type Waiting = Call<Item, Answer, Failure>
     const {
-      identity,
       late,
       leaves = "turn",
       mostWaiting = Number.POSITIVE_INFINITY,
       patience = 0,
       run,
+      same,
       size,
       underWay,
       within
     } = options
-    const shares = options.sameIdentity === "share"
-    const waits = options.sameIdentity === "wait"
+    const identity = same?.identity ?? (() => "")
+    const shares = same?.second === "share"
+    const waits = same?.second === "wait"
     const fork = Effect.runForkWith(yield* Effect.context<never>())
     const now = monotonicMillis(yield* Clock.Clock)
 

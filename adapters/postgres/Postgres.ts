@@ -70,8 +70,9 @@ const make = Effect.fnUntraced(function* (
         coalesce<Item, A, E | StorageUnavailable>({
           run: (items, left) => send(verb, kind, items, session.now() + left),
           // Of two writes to one record one has to win; of two workspaces' records with one id, see `insert` in `batched.ts`.
-          identity: verb.writes ? (item) => verb.keyOf(item).id : (item) => identityOf(verb.keyOf(item)),
-          sameIdentity: verb.writes ? "wait" : "share",
+          same: verb.writes
+            ? { identity: (item) => verb.keyOf(item).id, second: "wait" }
+            : { identity: (item) => identityOf(verb.keyOf(item)), second: "share" },
           leaves: "crowd",
           size: batchSize,
           underWay: batchesUnderWay,

@@ -17,7 +17,7 @@ import { sweepShards } from "./sweepShards.ts"
 import type { Deadline, Wire } from "./Wire.ts"
 
 /** A verb of the port for several at once, by one command. */
-interface Several<Item, A, E> extends Pick<Coalescing<Item, A, E>, "identity" | "sameIdentity"> {
+interface Several<Item, A, E> extends Pick<Coalescing<Item, A, E>, "same"> {
   readonly send: (
     items: ReadonlyArray<Item>,
     deadline: Deadline
@@ -39,13 +39,12 @@ const batchesUnderWay = 1
 export const batched = <Item, A, E>(
   wire: Pick<Wire, "deadline" | "tooBusy">,
   { deadlineMillis, maximumWaiting, several }: Gathering,
-  { identity, sameIdentity, send }: Several<Item, A, E>
+  { same, send }: Several<Item, A, E>
 ): Effect.Effect<(item: Item) => Effect.Effect<A, E | StorageUnavailable>> =>
   several
     ? coalesce<Item, A, E | StorageUnavailable>({
         run: (items, left) => send(items, performance.now() + left),
-        identity,
-        sameIdentity,
+        ...(same === undefined ? {} : { same }),
         size: batchSize,
         underWay: batchesUnderWay,
         within: deadlineMillis,
@@ -167,15 +166,11 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
 
   const gets = yield* batched(wire, gathering, {
     send: (wanted: ReadonlyArray<Wanted>, deadline) => fetchRecords(wire, wanted, deadline),
-    identity: ({ record }) => record,
-    sameIdentity: "share"
+    same: { identity: ({ record }) => record, second: "share" }
   })
 
   const replaces = yield* batched(wire, gathering, {
-    send: (replacements: ReadonlyArray<Replacement>, deadline) => replaceRecords(wire, prefix, replacements, deadline),
-    identity: ({ record }) => record.id,
-    // The server keeps to their order, so it does not matter which have one identity.
-    sameIdentity: "together"
+    send: (replacements: ReadonlyArray<Replacement>, deadline) => replaceRecords(wire, prefix, replacements, deadline)
   })
   const replace = (expected: number, record: NewRecord): Effect.Effect<void, Conflict | StorageUnavailable> =>
     Effect.clockWith((clock) =>

@@ -97,8 +97,6 @@ export const groupCommit = Effect.fnUntraced(function* (connection: Connection) 
         const answers = transact(writes)
         return answers === "busy" ? waitForLock(writes, left) : Effect.succeed(answers)
       }),
-    identity: () => "",
-    sameIdentity: "together",
     leaves: "lull",
     size: 1000,
     underWay: 1,

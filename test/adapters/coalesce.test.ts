@@ -11,6 +11,8 @@ interface Batch {
   readonly answer: (exits: Effect.Effect<ReadonlyArray<Exit.Exit<string, string>>, string>) => Effect.Effect<unknown>
 }
 
+const sharing = { identity: (item: string) => item, second: "share" } as const
+
 const held = (options: Partial<Coalescing<string, string, string>> = {}) =>
   Effect.gen(function* () {
     const batches: Array<Batch> = []
@@ -21,8 +23,7 @@ const held = (options: Partial<Coalescing<string, string, string>> = {}) =>
           batches.push({ items, left, answer: (exits) => Deferred.complete(answer, exits) })
           return yield* Deferred.await(answer)
         }),
-      identity: (item) => item,
-      sameIdentity: "wait",
+      same: { identity: (item) => item, second: "wait" },
       size: 100,
       underWay: 1,
       within: 1000,
@@ -285,7 +286,7 @@ describe("what travels together", () => {
   ])("those who share an answer have to the time of the most urgent of them%s", (_who, leaves, left) =>
     run(
       Effect.gen(function* () {
-        const { batch, start } = yield* held({ sameIdentity: "share" })
+        const { batch, start } = yield* held({ same: sharing })
         yield* start("slow")
         yield* turn
         const first = yield* start("a")
@@ -379,7 +380,7 @@ describe("what travels together", () => {
     "of one identity only one where answers are shared, but never with a batch that has left",
     run(
       Effect.gen(function* () {
-        const { batch, batches, start } = yield* held({ sameIdentity: "share" })
+        const { batch, batches, start } = yield* held({ same: sharing })
         const early = yield* Effect.forEach([..."aaab"], start)
         yield* turn
         const late = yield* Effect.forEach([..."aa"], start)
@@ -539,7 +540,7 @@ describe("interruption", () => {
     "a shared call travels as long as one caller wants it",
     run(
       Effect.gen(function* () {
-        const { batch, batches, start } = yield* held({ sameIdentity: "share" })
+        const { batch, batches, start } = yield* held({ same: sharing })
         const a = yield* start("a")
         yield* turn
         const [b1, b2, c1, c2] = yield* Effect.all([start("b"), start("b"), start("c"), start("c")])
@@ -580,7 +581,7 @@ describe("deadlines", () => {
     "a batch has what the most urgent of those has left who share a call and still want it",
     run(
       Effect.gen(function* () {
-        const { batch, start } = yield* held({ sameIdentity: "share" })
+        const { batch, start } = yield* held({ same: sharing })
         yield* start("a")
         yield* turn
         const gone = yield* start("b")
@@ -601,7 +602,7 @@ describe("deadlines", () => {
     "who could not leave in time is told so, and the others leave",
     run(
       Effect.gen(function* () {
-        const { batch, batches, start } = yield* held({ sameIdentity: "share" })
+        const { batch, batches, start } = yield* held({ same: sharing })
         yield* start("a")
         yield* turn
         const old = yield* start("b")

@@ -303,7 +303,11 @@ describe("a store whose pool or server is slow", () => {
     "tells who got no connection in time that nothing was done, and who got one that it is not known",
     within(
       Effect.gen(function* () {
-        const { meddle, other, store } = yield* meddledStore({ poolSize: 2, deadline: "700 millis" })
+        const { meddle, other, store } = yield* meddledStore({
+          poolSize: 2,
+          deadline: "700 millis",
+          statementTimeout: "3 seconds"
+        })
         yield* insertAll(store, ids)
         yield* meddle.say("BEGIN")
         yield* meddle.say("LOCK TABLE tessera.grants")
@@ -402,7 +406,7 @@ describe("a store whose pool or server is slow", () => {
     "reports a write whose time was over as unknown, for it may happen yet",
     within(
       Effect.gen(function* () {
-        const { meddle, store } = yield* meddledStore({ deadline: "300 millis" })
+        const { meddle, store } = yield* meddledStore({ deadline: "300 millis", statementTimeout: "3 seconds" })
         yield* insertAll(store, ids)
         yield* meddle.say(slowUpdates(1))
         yield* meddle.say("CREATE TRIGGER slow BEFORE UPDATE ON tessera.grants FOR EACH ROW EXECUTE FUNCTION slow()")

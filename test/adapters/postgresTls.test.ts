@@ -72,7 +72,7 @@ describe("an address", () => {
     ["postgres://u:1234?sesame@h/d", "has an unknown parameter: write %3F for a ? in the password"],
     [
       "postgres://u:sesame@h/d?sslmode=on",
-      "has an sslmode that is none of disable, allow, prefer, require, verify-ca, verify-full"
+      "has a parameter sslmode that is not disable or allow or prefer or require or verify-ca or verify-full"
     ],
     ["postgres://u:sesame%@h/d", "has a % that is not followed by two hexadecimal digits"],
     ["postgres://u:sesame@h/d#x", "has a #: write %23 for one in the password"],

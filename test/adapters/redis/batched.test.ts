@@ -22,9 +22,7 @@ const held = Effect.fnUntraced(function* (several: boolean, maximumWaiting: numb
           Deferred.await(answer),
           items.map((item) => Exit.succeed(item.toUpperCase()))
         )
-      },
-      identity: (item) => item,
-      sameIdentity: "together"
+      }
     }
   )
   const start = (item: string) =>
