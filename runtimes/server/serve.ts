@@ -20,7 +20,7 @@ import type { Listen } from "./Listen.ts"
 import { accessLog, type LogFormat, logging } from "./logging.ts"
 import { findSealKeys } from "./SealKeyFile.ts"
 import { readSettings, type Settings } from "./Settings.ts"
-import { standardError } from "./standardError.ts"
+import { LogLines, standardError } from "./standardError.ts"
 
 /** What the platform knows of the program's surroundings. */
 export interface Surroundings {
@@ -130,7 +130,12 @@ export const serve = (surroundings: Surroundings) =>
     // Whoever sits at a terminal sees each line before anything else happens.
     const plain = surroundings.interactive ? logging(format) : Layer.merge(logging(format), standardError(format))
     // Built once, for the server and for its requests.
-    const log = yield* Layer.build(tracing === undefined ? plain : Layer.provideMerge(tracing.layer, plain))
+    const log = yield* Layer.build(
+      // What is exported is what the logger is told, so no line may pass it by.
+      tracing === undefined
+        ? plain
+        : Layer.mergeAll(Layer.provideMerge(tracing.layer, plain), Layer.succeed(LogLines, undefined))
+    )
     return yield* running(settings, Layer.succeedContext(log), tracing, surroundings).pipe(
       Effect.scoped,
       Effect.provide(log)

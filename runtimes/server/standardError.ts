@@ -1,5 +1,5 @@
 import { format, inspect } from "node:util"
-import { Console, Effect, Layer } from "effect"
+import { Console, Context, Effect, Layer } from "effect"
 import { makeLineWriter, serverBounds } from "./LineWriter.ts"
 import type { LogFormat } from "./logging.ts"
 
@@ -12,6 +12,11 @@ const lostLine = (logFormat: LogFormat) => (linesLost: number) => {
     ? JSON.stringify({ linesLost, time, level: "Error", message })
     : `[${time}] ERROR: ${message}: ${linesLost}`
 }
+
+/** Takes a line of the log as it is to stand there: for lines that every request leads to. Absent, the logger writes. */
+export const LogLines = Context.Reference<((line: string) => void) | undefined>("tessera/runtimes/server/LogLines", {
+  defaultValue: () => undefined
+})
 
 /** What the platforms end a process by that nobody caught. */
 const crashes = ["uncaughtException", "unhandledRejection"] as const
@@ -32,8 +37,7 @@ const onCrash = (act: (thrown: unknown) => void) =>
  * still, such as a collector whose disk is full, would stop every answer.
  */
 export const standardError = (logFormat: LogFormat): Layer.Layer<never> =>
-  Layer.effect(
-    Console.Console,
+  Layer.effectContext(
     Effect.gen(function* () {
       const writer = makeLineWriter(file, {
         open: () => Promise.resolve(file),
@@ -52,6 +56,9 @@ export const standardError = (logFormat: LogFormat): Layer.Layer<never> =>
         crashed = true
         void writer.flush().then(() => process.exit(1))
       })
-      return { ...globalThis.console, error: (...said: ReadonlyArray<unknown>) => writer.write(format(...said)) }
+      const error = (...said: ReadonlyArray<unknown>) => writer.write(format(...said))
+      return Context.make(Console.Console, { ...globalThis.console, error }).pipe(
+        Context.add(LogLines, logFormat === "json" ? writer.write : undefined)
+      )
     })
   )

@@ -17,6 +17,7 @@ import { serveWith } from "../../../core/serve.ts"
 import { limitConcurrency, requestsAtOnce } from "../../../runtimes/serve/limitConcurrency.ts"
 import { auditLog } from "../../../runtimes/server/auditLog.ts"
 import { logging } from "../../../runtimes/server/logging.ts"
+import { standardError } from "../../../runtimes/server/standardError.ts"
 import { openStore } from "./openStore.ts"
 
 export interface Options {
@@ -65,7 +66,7 @@ export const open = async (options: Options) => {
   const runtime = ManagedRuntime.make(
     Tessera.layer({ policy: standardPolicy }).pipe(
       Layer.provide([ports, Layer.succeed(CacheSize, options.store.startsWith("sqlite:") ? "small" : "large")]),
-      Layer.provideMerge(logging("json"))
+      Layer.provideMerge(Layer.merge(logging("json"), standardError("json")))
     )
   )
   const { parts } = await runtime.runPromise(Effect.map(Tessera, (tessera) => tessera))
