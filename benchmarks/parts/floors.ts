@@ -9,7 +9,8 @@ const part = "floors"
 
 export const floors: Part = {
   name: part,
-  about: "client_credentials beside bare servers, and what the load generator can do at most",
+  about:
+    "client_credentials with and without audit and limits, beside bare servers, and what the load generator can do at most",
   run: Effect.fnUntraced(function* (setting) {
     const { say } = setting
     // No line of the budget: enough to see what is left when Tessera is taken away.
@@ -17,7 +18,7 @@ export const floors: Part = {
     const workload = "client_credentials" as const
     const subjects = [
       yield* tessera(setting),
-      yield* tessera(setting, { name: "tessera, audited", audit: true }),
+      yield* tessera(setting, { name: "tessera, plain", plain: true }),
       yield* bareFloor(setting, "bun"),
       yield* bareFloor(setting, "elysia"),
       yield* bareFloor(setting, "node"),

@@ -28,7 +28,8 @@ export interface TesseraOptions {
   /** In all workspaces together. */
   readonly clients?: number
   readonly coalescing?: boolean
-  readonly audit?: boolean
+  /** Without audit and limits, which `npm start` has on. */
+  readonly plain?: boolean
   readonly core?: number | undefined
 }
 
@@ -55,7 +56,7 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
       `--clients=${clients}`,
       `--filled=${options.filled === true ? "yes" : "no"}`,
       `--coalescing=${options.coalescing === false ? "off" : "on"}`,
-      `--audit=${options.audit === true ? "on" : "off"}`
+      `--plain=${options.plain === true ? "yes" : "no"}`
     ],
     ...("core" in options ? { core: options.core } : {})
   })

@@ -9,7 +9,7 @@ const { serve, parts, workspaces } = await open({
   store: argument("store", "memory:"),
   alone,
   workspaces: Number(argument("workspaces", "1")),
-  audited: argument("audit", "off") === "on"
+  plain: argument("plain", "no") === "yes"
 })
 const onNode = argument("runtime", "bun") === "node"
 if (alone && onNode) throw new Error("on Node the listener cannot be kept from gathering requests")

@@ -1,9 +1,10 @@
 import "../../../runtimes/server/compileSchemas.ts"
 import { Effect, Layer, ManagedRuntime, Option } from "effect"
 import { CacheSize } from "../../../core/engine/caches.ts"
+import { layer as sharedLimiter } from "../../../core/limits/SharedLimiter.ts"
 import { Audit } from "../../../core/ports/Audit.ts"
 import { Entropy } from "../../../core/ports/Entropy.ts"
-import { Limiter } from "../../../core/ports/Limiter.ts"
+import { type Allowance, Limiter } from "../../../core/ports/Limiter.ts"
 import { Pages } from "../../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../../../core/ports/ResourceOwner.ts"
@@ -25,8 +26,8 @@ export interface Options {
   /** Without anything that lets calls travel together. */
   readonly alone: boolean
   readonly workspaces: number
-  /** Whether audit events are written as the server binary writes them. */
-  readonly audited: boolean
+  /** Without audit and limits, which `npm start` has on. */
+  readonly plain: boolean
 }
 
 /** Nobody is at a browser here. */
@@ -47,22 +48,40 @@ const workspacesOf = (count: number): ReadonlyArray<Workspace> =>
 /** All processes of a run seal by one key, so that a token of one opens in the others. */
 const ring = [sealKey(new Uint8Array(32).fill(1))] as const
 
-/** The server as an embedding host puts it together: the product's own layers, without limits. */
+/**
+ * The product's limits, counted as ever, with room for one load generator: it asks for more in a second than all the
+ * clients of a workspace do in a minute.
+ */
+const roomy = Layer.effect(
+  Limiter,
+  Effect.map(Limiter, ({ take }) => {
+    const widened = new Map<Allowance, Allowance>()
+    const wide = (allowance: Allowance): Allowance => {
+      const known = widened.get(allowance)
+      if (known !== undefined) return known
+      const made = { ...allowance, burst: 1_000_000_000 }
+      widened.set(allowance, made)
+      return made
+    }
+    return { take: (key, cost) => take({ allowance: wide(key.allowance), workspace: key.workspace, of: key.of }, cost) }
+  })
+)
+
+/** The server as `npm start` puts it together: the product's own layers, audit and limits on. */
 export const open = async (options: Options) => {
   const workspaces = workspacesOf(options.workspaces)
   const [first] = workspaces
   if (first === undefined) throw new Error("there has to be a workspace")
+  const limits = options.plain ? Limiter.layerNone : Layer.provide(roomy, sharedLimiter)
+  const given = Layer.merge(openStore(options.store, options.alone), Entropy.layer)
   const ports = Layer.mergeAll(
-    openStore(options.store, options.alone),
-    Entropy.layer,
     Keys.layer(ring),
-    options.audited ? auditLog : Audit.layerNone,
+    options.plain ? Audit.layerNone : auditLog,
     nobody,
     RegistrationPolicy.layerOpen,
     Pages.layer(),
-    Limiter.layerNone,
     workspaces.length === 1 ? Workspaces.layerOne(first) : Workspaces.layerByHost(workspaces)
-  )
+  ).pipe(Layer.provideMerge(limits), Layer.provideMerge(given))
   const runtime = ManagedRuntime.make(
     Tessera.layer({ policy: standardPolicy }).pipe(
       Layer.provide([ports, Layer.succeed(CacheSize, options.store.startsWith("sqlite:") ? "small" : "large")]),
