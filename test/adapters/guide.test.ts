@@ -105,13 +105,13 @@ describe("the guide", () => {
     () =>
       inDatabase((url) =>
         Effect.gen(function* () {
-          // In the house, so that `tessera` is this very package.
+          // In the house, so that `tessera/core` is this very package.
           const folder = join(house, "test/readme", `pasted-guide-${process.pid}`)
           yield* Effect.acquireRelease(
             Effect.sync(() => mkdirSync(folder)),
             () => Effect.sync(() => rmSync(folder, { recursive: true }))
           )
-          const copied = source.replace('"../../core/ports/Storage.ts"', '"tessera"')
+          const copied = source.replace('"../../core/ports/Storage.ts"', '"tessera/core"')
           expect(copied).not.toContain('"..')
           writeFileSync(join(folder, "BunSql.ts"), copied)
           writeFileSync(join(folder, "store.test.ts"), block?.text ?? "")
