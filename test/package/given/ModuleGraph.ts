@@ -36,7 +36,8 @@ const specifiersIn = (file: string): ReadonlyArray<string> => {
       ? [`import(…) in ${file}`]
       : [])
   ]
-  const found = known.get(file) ?? read(readFileSync(file, "utf8"))
+  // The scanner takes no line that names an interpreter.
+  const found = known.get(file) ?? read(readFileSync(file, "utf8").replace(/^#!.*/, ""))
   known.set(file, found)
   return found
 }
