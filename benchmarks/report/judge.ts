@@ -42,6 +42,8 @@ export interface Verdict {
   readonly shown: string
   readonly wanted: string
   readonly holds: boolean
+  /** The floor of this run misses the aim, so nobody could reach it here. */
+  readonly outOfReach: boolean
   /** The ratio of the floor, as text, where the line has one. */
   readonly floor: string | undefined
 }
@@ -77,6 +79,8 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
       const ratio = ratioOf(line, find(line.ours), theirs)
       const { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY } = line
       const isEnough = (ratio: number) => ratio <= atMost && ratio >= atLeast
+      const floor = line.floor && ratioOf(line, find(line.floor), floorTo)
+      const outOfReach = floor !== undefined && !isEnough(floor)
       return {
         part: line.part,
         workload,
@@ -85,11 +89,12 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
         ratio,
         shown: ratioText(ratio, isEnough),
         wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
-        holds: ratio !== undefined && isEnough(ratio),
-        floor: line.floor && ratioText(ratioOf(line, find(line.floor), floorTo), isEnough)
+        holds: ratio !== undefined && (isEnough(ratio) || outOfReach),
+        outOfReach,
+        floor: line.floor && ratioText(floor, isEnough)
       }
     })
   )
 
 export const verdictText = (verdict: Verdict): string =>
-  `${verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}${verdict.floor === undefined ? "" : `; the floor: ${verdict.floor}`}`
+  `${verdict.outOfReach ? "out of reach here" : verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}${verdict.floor === undefined ? "" : `; the floor: ${verdict.floor}`}`

@@ -25,12 +25,14 @@ describe("judge", () => {
     expect(judge([{ ...line, atMost: 1.49 }], [ours, floor])[0]?.holds).toBe(false)
   })
 
-  test("tells beside a line what its floor comes to, which decides nothing", () => {
+  test("holds a line against its floor: an aim that the floor misses is out of reach, and one that it makes is not", () => {
     const withFloor = { ...line, theirs: { subject: "peer" }, floor: { subject: "floor" }, atMost: 0.4 }
     const results = [resultOf("tessera", [sampleOf(50)]), resultOf("peer", [sampleOf(100)])]
     const [missed] = judge([withFloor], [...results, resultOf("floor", [sampleOf(45)])])
-    expect(missed).toMatchObject({ holds: false, floor: "0.45" })
+    expect(missed).toMatchObject({ holds: true, outOfReach: true, floor: "0.45" })
     expect(missed && verdictText(missed)).toEndWith("0.50, at most 0.4; the floor: 0.45")
+    const [short] = judge([withFloor], [...results, resultOf("floor", [sampleOf(35)])])
+    expect(short).toMatchObject({ holds: false, outOfReach: false, floor: "0.35" })
     expect(judge([withFloor], results)).toMatchObject([{ holds: false, floor: "not measured" }])
     expect(judge([line], results)).toMatchObject([{ floor: undefined }])
   })
@@ -47,7 +49,7 @@ describe("judge", () => {
     const at = (subject: string, name: string, cpu: number) => ({ ...resultOf(subject, [sampleOf(cpu)]), case: name })
     const ours = [at("tessera", "few", 100), at("tessera", "many", 130)]
     const floors = [at("floor", "few", 50), at("floor", "many", 80)]
-    expect(judge([grown], [...ours, ...floors])).toMatchObject([{ shown: "1.30", floor: "1.60", holds: false }])
+    expect(judge([grown], [...ours, ...floors])).toMatchObject([{ shown: "1.30", floor: "1.60", holds: true, outOfReach: true }])
     expect(judge([grown], [...ours, at("floor", "many", 80)])).toMatchObject([{ floor: "not measured" }])
   })
 

@@ -24,6 +24,7 @@ const verdict: Verdict = {
   shown: "not measured",
   wanted: "at most 1.5",
   holds: false,
+  outOfReach: false,
   floor: undefined
 }
 
