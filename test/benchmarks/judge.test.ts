@@ -49,7 +49,9 @@ describe("judge", () => {
     const at = (subject: string, name: string, cpu: number) => ({ ...resultOf(subject, [sampleOf(cpu)]), case: name })
     const ours = [at("tessera", "few", 100), at("tessera", "many", 130)]
     const floors = [at("floor", "few", 50), at("floor", "many", 80)]
-    expect(judge([grown], [...ours, ...floors])).toMatchObject([{ shown: "1.30", floor: "1.60", holds: true, outOfReach: true }])
+    expect(judge([grown], [...ours, ...floors])).toMatchObject([
+      { shown: "1.30", floor: "1.60", holds: true, outOfReach: true }
+    ])
     expect(judge([grown], [...ours, at("floor", "many", 80)])).toMatchObject([{ floor: "not measured" }])
   })
 
