@@ -1,4 +1,4 @@
-import { constants, fstat, open, write } from "node:fs"
+import { constants, fstat, fstatSync, open, openSync, write, writeSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { promisify } from "node:util"
 import { systemCode } from "../serve/defect.ts"
@@ -11,6 +11,8 @@ export type Trouble =
 
 /** Where lines go, and what to say of it. */
 export interface LineWriterOptions {
+  /** Whether no write to these files waits for a reader: then a piece is written in the turn, without a thread. */
+  readonly neverWaits?: boolean
   /** Gives a file to write to; asked again after a failure, and to reopen. */
   readonly open: () => Promise<number>
   readonly close: (file: number) => void
@@ -55,6 +57,18 @@ const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants
 export const openAppending = (path: string): Promise<number> =>
   openFile(path, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600)
 
+/**
+ * The pipe of a standard stream once more, opened so that no write waits for its reader, whoever else has the stream.
+ * Nothing where the stream is no pipe, or where the system does not open its own files by number.
+ */
+export const openPipeOf = (file: number): number | undefined => {
+  try {
+    return fstatSync(file).isFIFO() ? openSync(`/proc/self/fd/${file}`, O_WRONLY | O_NONBLOCK) : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** A reader that is slow, not gone: what does not fit now fits later. */
 const isBusy = (code: string) => code === "EAGAIN"
 
@@ -80,6 +94,8 @@ const identityOf = (file: number): Promise<string | undefined> =>
     // What can't be looked at, as on a share that is gone, is no file to go on in.
     () => undefined
   )
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
 const isRegular = (file: number): Promise<boolean> =>
   statOf(file).then(
@@ -151,8 +167,10 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     keepsApart ??= await isRegular(current)
     const unwritten = batch.length - written
     const piece = keepsApart || isCrowded(unwritten) ? unwritten : pieceFrom(batch, written)
-    const { bytesWritten } = await writeTo(current, batch, written, piece)
-    written += bytesWritten
+    written +=
+      options.neverWaits === true
+        ? writeSync(current, batch, written, piece)
+        : (await writeTo(current, batch, written, piece)).bytesWritten
     pause = shortestPause
     if (written < batch.length) return
     batch = undefined
@@ -176,6 +194,9 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     }
   }
 
+  /** Lines of one turn travel together; a write that needs a thread gathers those that come meanwhile by itself. */
+  const drainSoon = (): Promise<Drained> => (options.neverWaits === true ? nextTurn().then(drain) : drain())
+
   const nextPause = (): number => {
     const next = Math.min(pause, options.retryMillis)
     pause = next * 2
@@ -185,7 +206,7 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
   const start = (): void => {
     if (ending) return
     retry = undefined
-    writing ??= drain().then((drained) => {
+    writing ??= drainSoon().then((drained) => {
       writing = undefined
       if (ending) return
       if (drained === "all") {

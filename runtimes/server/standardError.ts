@@ -1,9 +1,9 @@
 import { format, inspect } from "node:util"
 import { Console, Context, Effect, Layer } from "effect"
-import { makeLineWriter, serverBounds } from "./LineWriter.ts"
+import { makeLineWriter, openPipeOf, serverBounds } from "./LineWriter.ts"
 import type { LogFormat } from "./logging.ts"
 
-const file = 2
+const standardErrorFile = 2
 
 const lostLine = (logFormat: LogFormat) => (linesLost: number) => {
   const time = new Date().toISOString()
@@ -39,7 +39,10 @@ const onCrash = (act: (thrown: unknown) => void) =>
 export const standardError = (logFormat: LogFormat): Layer.Layer<never> =>
   Layer.effectContext(
     Effect.gen(function* () {
+      const pipe = openPipeOf(standardErrorFile)
+      const file = pipe ?? standardErrorFile
       const writer = makeLineWriter(file, {
+        neverWaits: pipe !== undefined,
         open: () => Promise.resolve(file),
         close: () => undefined,
         // There is no other place to say it.
