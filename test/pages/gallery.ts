@@ -38,8 +38,8 @@ const scopes = (say: Say) => [
 const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): ConsentPage => ({
   client: {
     id: say("x7Kq"),
-    name: say("Claude"),
-    redirectUri: say("https://claude.ai/api/mcp/auth_callback"),
+    name: say("Acme Assistant"),
+    redirectUri: say("https://assistant.example/oauth/callback"),
     registeredItself: true,
     registeredAt: before(2 * 60_000),
     ...client

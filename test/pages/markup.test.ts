@@ -172,8 +172,8 @@ describe("what other programs rely on", () => {
   test("consent says who asks, where it returns, for what and as whom", () => {
     const { text } = read("consent")
     for (const said of [
-      "Claude",
-      "claude.ai",
+      "Acme Assistant",
+      "assistant.example",
       "Read and change everything",
       "See your name",
       "ada@northwind.example"
