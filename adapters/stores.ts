@@ -1,4 +1,5 @@
 import { Context, Result } from "effect"
+import { rowsByName } from "../core/oauth/rowsByName.ts"
 import { memory } from "./memory/store.ts"
 import { postgres } from "./postgres/store.ts"
 import { redis } from "./redis/store.ts"
@@ -19,9 +20,15 @@ export const expectedUrl = (kinds: ReadonlyArray<StoreKind> = stores): string =>
   return [looks.slice(0, -1).join(", "), ...looks.slice(-1)].filter((part) => part !== "").join(" or ")
 }
 
+/** The rows by each of their schemes. Two that share one are a defect: a URL could not tell them apart. */
+const bySchemes = (kinds: ReadonlyArray<StoreKind>): ReadonlyMap<string, StoreKind> => {
+  const schemes = kinds.flatMap((kind) => kind.schemes.map((scheme) => [scheme, kind] as const))
+  return new Map(Result.getOrThrow(rowsByName("kinds of store", schemes, ([scheme]) => scheme)).values())
+}
+
 /** The store that a URL names, or what is wrong with the URL. */
 export const readStoreUrl = (url: string, kinds: ReadonlyArray<StoreKind> = stores): Result.Result<Store, string> => {
   const scheme = /^([a-z+]+):/.exec(url)?.[1]
-  const kind = kinds.find(({ schemes }) => scheme !== undefined && schemes.includes(scheme))
+  const kind = bySchemes(kinds).get(scheme ?? "")
   return kind === undefined ? Result.fail(`expected ${expectedUrl(kinds)}`) : kind.at(url)
 }

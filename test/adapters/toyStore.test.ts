@@ -3,6 +3,7 @@ import { ConfigProvider, Effect, Layer, Option, Redacted, Result } from "effect"
 import { makeMemory } from "../../adapters/memory/MemoryStorage.ts"
 import { openLazily, readParameters, type StoreKind, textOf } from "../../adapters/StoreKind.ts"
 import { readStoreUrl, StoreKinds, stores } from "../../adapters/stores.ts"
+import { DuplicateRow } from "../../core/oauth/rowsByName.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { parseKeyRing } from "../../core/token/KeyRing.ts"
@@ -95,3 +96,7 @@ const packaged = async () => {
   const { manifest } = await import("../../runtimes/package/manifest.mjs")
   return manifest(await Bun.file(`${import.meta.dir}/../../package.json`).json())
 }
+
+test("two kinds of store that share a scheme are refused", () => {
+  expect(() => readStoreUrl("toy:one", [...stores, toy, toy])).toThrow(DuplicateRow)
+})
