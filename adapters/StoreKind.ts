@@ -1,23 +1,23 @@
 import { Effect, Layer, Redacted, Result, Schema } from "effect"
 import type { Storage, StorageScan } from "../core/ports/Storage.ts"
 
-/** The store can't be used, or only once it is brought up to date. `message` holds no password. */
+/** The store is unusable, or outdated until it is migrated. `message` holds no password. */
 export class StorageRefused extends Schema.TaggedError<StorageRefused>()("StorageRefused", {
   reason: Schema.Literals(["unusable", "outdated"]),
   message: Schema.String
 }) {}
 
-/** What a caller decides about a store that its URL does not say. */
+/** Options of a store that the caller sets beside its URL. */
 export interface Opening {
-  /** Every call is answered within so many milliseconds; left out, the store has its own deadline. */
+  /** Milliseconds within which every call is answered. Default: the store's own deadline. */
   readonly deadline?: number | undefined
-  /** `check`: a store that is not up to date is refused unchanged, whatever its URL says. */
+  /** `check`: an outdated store is refused unchanged, whatever its URL says. */
   readonly migrations?: "check"
 }
 
-/** Bringing a store up to date by hand. */
+/** Migrations by hand. */
 export interface Migrator {
-  /** Whether a server does so too when it starts. */
+  /** Whether a server's start migrates too. */
   readonly atStart: boolean
   readonly plan: Effect.Effect<
     { readonly pending: ReadonlyArray<string>; readonly sql: string },
@@ -29,11 +29,11 @@ export interface Migrator {
 /** The store that a URL names. */
 export interface Store {
   readonly kind: StoreKind
-  /** For people to read; it holds no password. */
+  /** Shown to operators; holds no password. */
   readonly described: string
-  /** Two stores of one location are the same. */
+  /** Equal for two URLs of one store. */
   readonly location: string
-  /** The file that holds it, where it is one: seal keys lie beside it. */
+  /** The store's file, if it is one: seal keys lie beside it. */
   readonly file?: string
   readonly open: (opening: Opening) => Layer.Layer<Storage | StorageScan, StorageRefused>
   readonly migrate?: (opening: Opening) => Migrator
@@ -42,17 +42,17 @@ export interface Store {
 /** A kind of store: a row of the table in `stores.ts`. No row loads a driver before its store is opened. */
 export interface StoreKind {
   readonly schemes: ReadonlyArray<string>
-  /** What its URLs look like, for the line that refuses another one. */
+  /** An example of its URLs, for the error on an unknown one. */
   readonly looks: string
-  /** Whether several processes on several machines may share one, so that seal keys have to be given. */
+  /** Whether processes on several machines can share it; they then need the same seal keys. */
   readonly shared: boolean
-  /** Whether its records are there for other processes, and after this one. */
+  /** Whether other processes, and later ones, see its records. */
   readonly lasts: boolean
   /** The entry of the package, `tessera/storage/NAME`. */
   readonly entry?: string
   /** The package that a host installs for it. */
   readonly driver?: string
-  /** What is wrong with a URL is said without repeating it: it may hold a password. */
+  /** The error never repeats the URL, which may hold a password. */
   readonly at: (url: string) => Result.Result<Store, string>
 }
 
@@ -74,7 +74,6 @@ export const openLazily = <E extends { readonly _tag: string; readonly message: 
     )
   )
 
-/** A parameter of a URL's query. */
 export interface Parameter<A> {
   readonly expected: string
   readonly read: (text: string) => A | undefined
@@ -103,13 +102,13 @@ export const textOf = (expected: string, pattern: RegExp): Parameter<string> => 
 type Parameters = Readonly<Record<string, Parameter<unknown>>>
 type Given<P extends Parameters> = { readonly [name in keyof P]?: P[name] extends Parameter<infer A> ? A : never }
 
-/** The parameters of a query. One that is unknown, twice or wrong is refused: a misspelt one must not be passed over. */
+/** Parses a query. Unknown, repeated and invalid parameters are refused, because a typo must not be ignored. */
 export const readParameters = <P extends Parameters>(query: string, known: P): Result.Result<Given<P>, string> => {
   const given: Record<string, unknown> = {}
   for (const [name, text] of new URLSearchParams(query)) {
     const parameter = Object.hasOwn(known, name) ? known[name] : undefined
     if (parameter === undefined) {
-      // Behind a ? in a password that is not encoded stands the rest of the password.
+      // After an unencoded ? in a password, the rest of the password is read as a parameter.
       return Result.fail(
         query.includes("@")
           ? "has an unknown parameter: write %3F for a ? in the password"
@@ -128,8 +127,8 @@ export const readParameters = <P extends Parameters>(query: string, known: P): R
 const host = /^(?:\[[0-9a-f:.]+\]|[^:@,[\]]*)(?::\d+)?$/i
 
 /**
- * A URL without its password and options, for people to read. A `?`, `#`, `/` or `@` in a password that is not encoded
- * leaves pieces of it where something else should be: then only the scheme is told.
+ * A URL without its password and options. An unencoded `?`, `#`, `/` or `@` in a password makes pieces of it look
+ * like other parts; then only the scheme is shown.
  */
 export const withoutSecrets = (url: Redacted.Redacted<string>): string => {
   const text = Redacted.value(url)

@@ -6,7 +6,7 @@ import { redis } from "./redis/store.ts"
 import type { Store, StoreKind } from "./StoreKind.ts"
 import { sqlite } from "./sqlite/store.ts"
 
-/** The kinds of store that a server knows. To add one, give it a row. */
+/** The server's kinds of store. To add one, give it a row. */
 export const stores: ReadonlyArray<StoreKind> = [memory, sqlite, postgres, redis]
 
 /** The table that settings and commands read. */
@@ -14,19 +14,19 @@ export const StoreKinds = Context.Reference<ReadonlyArray<StoreKind>>("tessera/a
   defaultValue: () => stores
 })
 
-/** What a URL of one of these kinds looks like. */
+/** Examples of the URLs, for an error. */
 export const expectedUrl = (kinds: ReadonlyArray<StoreKind> = stores): string => {
   const looks = kinds.map((kind) => kind.looks)
   return [looks.slice(0, -1).join(", "), ...looks.slice(-1)].filter((part) => part !== "").join(" or ")
 }
 
-/** The rows by each of their schemes. Two that share one are a defect: a URL could not tell them apart. */
+/** The rows by scheme. A scheme of two rows is a defect, because a URL could not tell them apart. */
 const bySchemes = (kinds: ReadonlyArray<StoreKind>): ReadonlyMap<string, StoreKind> => {
   const schemes = kinds.flatMap((kind) => kind.schemes.map((scheme) => [scheme, kind] as const))
   return new Map(Result.getOrThrow(rowsByName("kinds of store", schemes, ([scheme]) => scheme)).values())
 }
 
-/** The store that a URL names, or what is wrong with the URL. */
+/** The store of a URL, or the URL's fault. */
 export const readStoreUrl = (url: string, kinds: ReadonlyArray<StoreKind> = stores): Result.Result<Store, string> => {
   const scheme = /^([a-z+]+):/.exec(url)?.[1]
   const kind = bySchemes(kinds).get(scheme ?? "")

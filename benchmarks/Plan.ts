@@ -1,4 +1,14 @@
-import type { Workload } from "./Workload.ts"
+/** What a client does to a server, over and over. */
+export const workloads = [
+  "client_credentials",
+  "bearer_check",
+  "introspection",
+  "metadata",
+  "code_exchange",
+  "refresh",
+  "registration"
+] as const
+export type Workload = (typeof workloads)[number]
 
 /**
  * The requests of one run, as the server that is to answer them describes them. `{value}` in a header or the body
@@ -29,4 +39,52 @@ export interface Order {
 /** The first line of a server: where it listens. */
 export interface Ready {
   readonly port: number
+}
+
+/** How many times as long as it should warming up takes at most. */
+export const warmPatience = 6
+
+/** What the load generator is told. */
+export interface Run {
+  readonly plan: Plan
+  /** Connections are dealt out over them. */
+  readonly ports: ReadonlyArray<number>
+  readonly connections: number
+  readonly warmMillis: number
+  /** Warming up goes on until so many were answered, however slow the machine; but not for ever. */
+  readonly warmRequests: number
+  readonly millis: number
+  /** Under which name the values of a chain are kept, and taken up again by the next run of that name. */
+  readonly chain: string | undefined
+  /** Whose CPU time counts as the server's. */
+  readonly servers: ReadonlyArray<number>
+  /** Processes that count with all their children: a database. */
+  readonly families: ReadonlyArray<number>
+}
+
+/** What it answers. */
+export interface Sample {
+  readonly requests: number
+  readonly seconds: number
+  readonly perSecond: number
+  /** Microseconds of the server's CPU time for each request. */
+  readonly cpu: number
+  /** The same of the database. */
+  readonly databaseCpu: number
+  /** Milliseconds. */
+  readonly p50: number
+  readonly p99: number
+  /** Megabytes of the server, at the end of the run. */
+  readonly memory: number
+  /** Of one core, how much the generator itself used. */
+  readonly generatorLoad: number
+}
+
+/** With how many were answered before those that count. */
+export interface WarmedSample extends Sample {
+  readonly warmRequests: number
+}
+
+export interface Failure {
+  readonly failure: string
 }

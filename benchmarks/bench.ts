@@ -1,15 +1,58 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Cause, Effect, Exit, Fiber } from "effect"
-import { readArguments, usage } from "./arguments.ts"
-import { generatorBound } from "./report/generatorBound.ts"
-import { judge, readBudget, verdictText } from "./report/judge.ts"
-import { leftOut } from "./report/leftOut.ts"
-import { plot } from "./report/plot.ts"
-import { folderOfReports, type Report, readReport } from "./report/Report.ts"
-import { performanceSection, withSection } from "./report/readme.ts"
-import { table } from "./report/table.ts"
-import { run } from "./run.ts"
+import { Cause, Effect, Exit, Fiber, Scope } from "effect"
+import { findNode22 } from "../test/harness/machine/findNode.ts"
+import { readArguments, usage, type Wish } from "./arguments.ts"
+import { judged, quick, thorough } from "./measure/contest.ts"
+import { millionInSqlite } from "./measure/manyGrants.ts"
+import { postgresServer, redisServer } from "./measure/services.ts"
+import type { Setting } from "./parts/Part.ts"
+import { type Budget, generatorBound, isJudged, judge, readBudget, verdictText } from "./report/judge.ts"
+import { leftOut, performanceSection, shortTable, table, withSection } from "./report/print.ts"
+import { commitOf, describeMachine, folderOfReports, type Report, type Result, readReport } from "./report/Report.ts"
+import { compileTessera } from "./servers/start.ts"
+
+const shortWatch = 60
+/** For `--check`. */
+const briefWatch = 20
+const longWatch = 600
+
+/** All parts that are wanted, one after the other. */
+const run = (wish: Wish, budget: Budget, say: (line: string) => void): Effect.Effect<Report, Error> =>
+  Effect.gen(function* () {
+    const startedAt = new Date().toISOString()
+    const scope = yield* Scope.Scope
+    const once = <A>(effect: Effect.Effect<A, Error, Scope.Scope>) =>
+      Effect.cached(Effect.provideService(effect, Scope.Scope, scope))
+    const node = yield* findNode22
+    const tessera = yield* compileTessera(say)
+    const executables = { node, tessera, burn: wish.plant }
+    const setting: Setting = {
+      ...executables,
+      options: wish.check ? judged : wish.quick ? quick : thorough,
+      say,
+      isWanted: wish.check ? isJudged(budget) : () => true,
+      postgres: yield* once(postgresServer(say)),
+      redis: yield* once(redisServer(say)),
+      million: yield* once(millionInSqlite(executables, say)),
+      soak: wish.soak ? longWatch : wish.check ? briefWatch : shortWatch
+    }
+    const results: Array<Result> = []
+    const parts = wish.parts.filter(({ name }) => !wish.check || budget.some(({ part }) => part === name))
+    for (const part of parts) {
+      const start = performance.now()
+      results.push(...(yield* Effect.scoped(part.run(setting))))
+      say(`${part.name} took ${((performance.now() - start) / 1000).toFixed(0)} s`)
+    }
+    return {
+      startedAt,
+      commit: commitOf(import.meta.dir),
+      quick: wish.quick || wish.check,
+      parts: parts.map(({ name }) => name),
+      machine: describeMachine(node),
+      results
+    }
+  }).pipe(Effect.scoped)
 
 const begun = performance.now()
 /** With the seconds so far, since the whole has a budget too. */
@@ -31,14 +74,16 @@ const keep = (report: Report): void => {
   mkdirSync(folderOfReports, { recursive: true })
   const file = join(folderOfReports, report.startedAt.replaceAll(":", "-").replace(/\..*/, ""))
   writeFileSync(`${file}.json`, `${JSON.stringify(report, undefined, 2)}\n`)
-  writeFileSync(`${file}.svg`, plot(report.results, `${report.machine.processor}, ${report.startedAt}`))
-  say(`kept as ${file}.json and .svg`)
+  say(`kept as ${file}.json`)
 }
 
 const budget = readBudget(JSON.parse(readFileSync(join(import.meta.dir, "budget.json"), "utf8")))
 
+/** What a check has the time for. */
+const checked = budget.filter(({ wholeRunOnly }) => wholeRunOnly !== true)
+
 const program = Effect.gen(function* () {
-  const report = wish.from === undefined ? yield* run(wish, say) : readReport(wish.from)
+  const report = wish.from === undefined ? yield* run(wish, checked, say) : readReport(wish.from)
   if (wish.from === undefined) keep(report)
   process.stdout.write(table(report.results))
   const verdicts = judge(
@@ -58,7 +103,7 @@ const program = Effect.gen(function* () {
     const file = join(import.meta.dir, "README.md")
     writeFileSync(file, withSection(readFileSync(file, "utf8"), performanceSection(report, verdicts)))
   }
-  process.stdout.write(`\n${verdicts.map(verdictText).join("\n")}\n`)
+  process.stdout.write(`\n${verdicts.map(verdictText).join("\n")}\n\n${shortTable(verdicts)}\n`)
   const short = verdicts.filter(({ holds }) => !holds).length
   process.stdout.write(`${verdicts.length - short} hold, ${short} fall short\n`)
   const unseen = budget.map(({ part }) => part).filter((part) => missing.includes(part))

@@ -1,11 +1,12 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import { hexOf } from "./codec/Base64Url.ts"
+import { makeClientRoom } from "./engine/ClientRoom.ts"
 import { makeClients } from "./engine/Clients.ts"
 import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
 import { makeGrants } from "./engine/Grants.ts"
+import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
 import { clientKind, grantKind, makeRecords } from "./engine/Records.ts"
 import { makeUsage, usageKind } from "./engine/Usage.ts"
-import type { Principal } from "./grant/Principal.ts"
 import {
   allowedMethods,
   finish,
@@ -15,25 +16,25 @@ import {
   wholeAnswer,
   withRequestId
 } from "./http/answer.ts"
-import { refused } from "./http/audit.ts"
 import { answerFault, broken, faultPage, oauthError, resourceError } from "./http/faults.ts"
 import type { HttpRequest, HttpResponse } from "./http/Http.ts"
+import { makeRefusals, type Refusals } from "./http/Refusals.ts"
 import {
   type Call,
   type Endpoint,
   endpointName,
   type Handler,
   makeRoute,
-  type Parts,
   type Route,
-  routeTable
+  routeTable,
+  type Services
 } from "./http/Route.ts"
 import type { ClientAuth } from "./oauth/clients/ClientAuth.ts"
 import { clientAuths } from "./oauth/clients/table.ts"
 import { endpoints } from "./oauth/endpoints/table.ts"
 import type { GrantType } from "./oauth/grants/GrantType.ts"
 import { grantTypes } from "./oauth/grants/table.ts"
-import { faultOfNeeds, guard, type Needs } from "./oauth/presented/guard.ts"
+import { type CallerKind, faultOfNeeds, guard, type Needs, type PrincipalOf } from "./oauth/presented/guard.ts"
 import { type Presentation, tokenTypeOf } from "./oauth/presented/Presentation.ts"
 import { presentations } from "./oauth/presented/table.ts"
 import { rowsByName } from "./oauth/rowsByName.ts"
@@ -46,14 +47,14 @@ import { Pages } from "./ports/Pages.ts"
 import { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "./ports/ResourceOwner.ts"
 import { Signatures } from "./ports/Signatures.ts"
-import { Storage, type StorageUnavailable } from "./ports/Storage.ts"
+import { Storage, StorageUnavailable } from "./ports/Storage.ts"
 import { Workspaces } from "./ports/Workspaces.ts"
 import { requestKind } from "./request/AuthorizationRequest.ts"
 import { instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
-import { NoSuchRoute, type Refusal } from "./rules/Refusal.ts"
+import { type Contended, NoSuchRoute, type Refusal } from "./rules/Refusal.ts"
 import { Keys } from "./token/KeyRing.ts"
-import { pathBelow, type Workspace } from "./workspace/Workspace.ts"
+import { type OpenWorkspace, pathBelow, type Workspace } from "./workspace/Workspace.ts"
 
 const length = 8
 /** Every request takes one, and many cost less than as many times one. They are no secret that may not wait here. */
@@ -81,11 +82,16 @@ export interface TesseraOptions {
   readonly presentations?: ReadonlyArray<Presentation>
   /** Every grant type of the token endpoint. Without it, the protocol's own: `[...grantTypes, mine]` adds one. */
   readonly grants?: ReadonlyArray<GrantType>
+  /**
+   * Whether a workspace that the store has under another issuer has moved, and may be opened under its own. Without it,
+   * it is refused. What the former issuer sealed opens nothing from then on.
+   */
+  readonly mayMove?: MayMove
 }
 
 /** A guarded call: who it is, or the answer that sends them for a token. */
-export type Guarded =
-  | { readonly _tag: "Admitted"; readonly principal: Principal; readonly workspace: Workspace }
+export type Guarded<Kind extends CallerKind = CallerKind> =
+  | { readonly _tag: "Admitted"; readonly principal: PrincipalOf<Kind>; readonly workspace: Workspace }
   | { readonly _tag: "Refused"; readonly response: HttpResponse }
 
 /** The authorization server: requests in, answers out, and nothing fails or throws. */
@@ -96,9 +102,17 @@ export class Tessera extends Context.Service<
     /** As `handle`, for runtimes: begins at once, so that an answer which waits for nothing is there without a fiber. */
     readonly begin: (request: HttpRequest) => Effect.Effect<HttpResponse>
     /** For the host's own resources: RFC 6750's check of whoever calls. Needs that cannot be are a defect. */
-    readonly guard: (request: HttpRequest, needs: Needs) => Effect.Effect<Guarded>
+    readonly guard: <const Kind extends CallerKind = CallerKind>(
+      request: HttpRequest,
+      needs: Needs<Kind>
+    ) => Effect.Effect<Guarded<Kind>>
+    /**
+     * Opens a workspace now, not with its first request: the store remembers its issuer, and has it under no other.
+     * Where it has another, every request that needs the store is answered with 503.
+     */
+    readonly open: (workspace: Workspace) => Effect.Effect<OpenWorkspace, OtherIssuer | StorageUnavailable | Contended>
     readonly routes: ReadonlyArray<Route>
-    readonly parts: Parts
+    readonly services: Services
   }
 >()("tessera/core/http/Tessera") {
   static readonly layer = (options: TesseraOptions) => Layer.effect(Tessera, makeTessera(options))
@@ -138,7 +152,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   })
   const given = options.endpoints ?? endpoints
   Result.getOrThrow(rowsByName("endpoints", given, endpointName))
-  const described: Omit<Parts, "endpoints"> = {
+  const described: Omit<Services, "endpoints"> = {
     grantTypes: Result.getOrThrow(rowsByName("grants", options.grants ?? grantTypes, ({ name }) => name)),
     policy,
     storage,
@@ -151,6 +165,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     grantRecords,
     requests: makeRecords(storage, requestKind),
     clients,
+    clientRoom: makeClientRoom(storage, clients, grants, entropy, policy, clock),
     grants,
     usage,
     limiter,
@@ -160,19 +175,29 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     clientKeys,
     documents
   }
-  const parts: Parts = {
+  const services: Services = {
     ...described,
     endpoints: given.filter(({ present }) => present?.(described) !== false)
   }
 
-  const routes = parts.endpoints.map((endpoint) => makeRoute(endpoint, parts))
+  const noteRefusal = yield* makeRefusals(audit)
+  const routes = services.endpoints.map((endpoint) => makeRoute(endpoint, services))
   const find = routeTable(routes)
 
   const newRequestId = requestIds(entropy)
+  const openings = makeOpenings({ audit, entropy, storage }, options.mayMove ?? neverMoves)
+  /** For a request: a store that is another's is none that it may have. */
+  const opened = (workspace: Workspace) =>
+    Effect.catchTag(openings.open(workspace), "OtherIssuer", ({ message }) =>
+      Effect.fail(new StorageUnavailable({ outcome: "not_done", message }))
+    )
 
   const answer = (requestId: string, request: HttpRequest): Effect.Effect<HttpResponse> => {
-    const workspace = workspaces.resolve(request)
-    if (workspace === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
+    if (namesTwoHosts(request)) return Effect.succeed(finish(requestId, request, undefined, twoHosts))
+    const resolved = workspaces.resolve(request)
+    if (resolved === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
+    const known = openings.known(resolved)
+    const workspace = known ?? resolved
     const path = pathBelow(workspace, request.path)
     const route = path === undefined ? undefined : find(path)
     const call: Call = {
@@ -183,20 +208,24 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       now: instantOf(clock),
       requestId
     }
-    if (route === undefined) return Effect.succeed(finish(requestId, request, undefined, notFound(parts, call)))
+    if (route === undefined) return Effect.succeed(finish(requestId, request, undefined, notFound(services, call)))
     if (request.method === "OPTIONS" && route.cors) {
       const allowed = preflight(route, request.headers.get("access-control-request-headers"))
       return Effect.succeed(finish(requestId, request, undefined, allowed))
     }
     const endpoint = endpointOf(route, request.method)
     if (endpoint === undefined) {
-      return Effect.succeed(finish(requestId, request, route, wrongMethod(parts, call, route)))
+      return Effect.succeed(finish(requestId, request, route, wrongMethod(services, call, route)))
     }
-    return Effect.flatMapEager(Effect.exit(attempt(endpoint, call)), (exit) =>
+    const attempted =
+      known === undefined && route.storeless !== true
+        ? Effect.flatMap(opened(resolved), (workspace) => attempt(endpoint, { ...call, workspace }))
+        : attempt(endpoint, call)
+    return Effect.flatMapEager(Effect.exit(attempted), (exit) =>
       Exit.isSuccess(exit)
         ? finished(requestId, request, route, exit.value)
         : Effect.catchDefect(
-            Effect.map(answerFailure(parts, call, route, exit.cause), (response) =>
+            Effect.map(answerFailure(services, noteRefusal, call, route, exit.cause), (response) =>
               finish(requestId, request, route, response)
             ),
             (defect) => answerThrown(requestId, request, defect)
@@ -221,23 +250,29 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       wholeAnswer
     )
 
-  const guardRequest = Effect.fnUntraced(function* (
+  const guardRequest = Effect.fnUntraced(function* <Kind extends CallerKind>(
     requestId: string,
     request: HttpRequest,
-    needs: Needs
-  ): Effect.fn.Return<Guarded> {
+    needs: Needs<Kind>
+  ): Effect.fn.Return<Guarded<Kind>> {
+    if (namesTwoHosts(request)) return { _tag: "Refused", response: withRequestId(requestId, twoHosts) }
     const workspace = workspaces.resolve(request)
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
     const now = instantOf(clock)
-    const guarded = yield* Effect.result(guard(parts, workspace, request, needs, now))
+    const check = (workspace: OpenWorkspace) => guard(services, workspace, request, needs, now)
+    const known = openings.known(workspace)
+    const guarded = yield* Effect.result(known === undefined ? Effect.flatMap(opened(workspace), check) : check(known))
     if (guarded._tag === "Success") return { _tag: "Admitted", principal: guarded.success, workspace }
     const call: Call = { request, workspace, path: request.path, endpoint: "guard", now, requestId }
-    yield* refused(audit, call, guarded.failure)
-    const response = resourceError(parts.presentations, workspace, guarded.failure, needs.resource)
+    yield* noteRefusal(call, guarded.failure)
+    const response = resourceError(services.presentations, workspace, guarded.failure, needs.resource)
     return { _tag: "Refused", response: withRequestId(requestId, response) }
   })
 
-  const guardCall = (request: HttpRequest, needs: Needs): Effect.Effect<Guarded> =>
+  const guardCall = <const Kind extends CallerKind = CallerKind>(
+    request: HttpRequest,
+    needs: Needs<Kind>
+  ): Effect.Effect<Guarded<Kind>> =>
     Effect.suspend(() => {
       const wrong = faultOfNeeds(needs)
       if (wrong !== undefined) return Effect.die(new TypeError(`guard: ${wrong.option} ${wrong.why}`))
@@ -254,7 +289,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       )
     })
 
-  return { handle, begin, guard: guardCall, routes, parts }
+  return { handle, begin, guard: guardCall, open: openings.open, routes, services }
 })
 
 /** The tables that the server is composed of. Throws where one cannot be: rows that share a name, or none for its tokens. */
@@ -303,33 +338,39 @@ const endpointOf = (route: Route, method: string): Handler | undefined => {
   }
 }
 
+/** RFC 9112 §3.2: what stands before the server may have gone by the other one. */
+const namesTwoHosts = (request: HttpRequest): boolean => request.headers.get("host")?.includes(",") === true
+
+const twoHosts = secretJson(400, { error: "invalid_request", error_description: "The request names two hosts." })
+
 const nowhere = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
 
 /** Whether a person is likely to be looking: only then is an unknown address answered with a page. */
 const wantsPage = (request: HttpRequest): boolean => request.headers.get("accept")?.includes("text/html") === true
 
-const notFound = (parts: Parts, call: Call): HttpResponse => {
+const notFound = (services: Services, call: Call): HttpResponse => {
   const fault = new NoSuchRoute({ reason: "path" })
-  return wantsPage(call.request) ? faultPage(parts.pages, call, fault) : oauthError(fault)
+  return wantsPage(call.request) ? faultPage(services.pages, call, fault) : oauthError(fault)
 }
 
-const wrongMethod = (parts: Parts, call: Call, route: Route): HttpResponse => {
+const wrongMethod = (services: Services, call: Call, route: Route): HttpResponse => {
   const fault = new NoSuchRoute({ reason: "method" })
-  const response = route.errors === "page" ? faultPage(parts.pages, call, fault) : oauthError(fault)
+  const response = route.errors === "page" ? faultPage(services.pages, call, fault) : oauthError(fault)
   return { ...response, headers: [...response.headers, ["allow", allowedMethods(route)]] }
 }
 
 /** A refusal is told by its row of the table. Anything else is a fault of ours: logged whole, told as nothing. */
 const answerFailure = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
+  noteRefusal: Refusals,
   call: Call,
   route: Route,
   cause: Cause.Cause<Refusal | StorageUnavailable>
 ) {
   const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (fault !== undefined) {
-    yield* refused(parts.audit, call, fault)
-    return answerFault(parts, call, route.errors, fault)
+    yield* noteRefusal(call, fault)
+    return answerFault(services, call, route.errors, fault)
   }
   if (Cause.hasInterrupts(cause)) return shuttingDown
   yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.endpoint }, cause)

@@ -2,6 +2,7 @@
 
 // The server, for whoever composes it
 
+export { type MayMove, OtherIssuer } from "./engine/Openings.ts"
 export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 export type {
   Call,
@@ -13,12 +14,12 @@ export type {
   HandlerOf,
   MetadataMember,
   Operation,
-  Parts,
-  Route
+  Route,
+  Services
 } from "./http/Route.ts"
 export { bound, names, page, pageEndpoint } from "./http/Route.ts"
 export { safeReturnUrl } from "./http/returnUrl.ts"
-export { LimitSharing, layer as sharedLimits } from "./limits/SharedLimiter.ts"
+export { LimitSharing, layer as sharedLimits, limitsOf, type RateLimits } from "./limits/SharedLimiter.ts"
 export {
   type AuthPorts,
   type AuthRequest,
@@ -31,7 +32,7 @@ export {
 export { clientAuths } from "./oauth/clients/table.ts"
 export type { ConsentAsked, ConsentTold } from "./oauth/endpoints/consentElsewhere.ts"
 export { endpoints } from "./oauth/endpoints/table.ts"
-export type { Needs } from "./oauth/presented/guard.ts"
+export type { CallerKind, Needs, PrincipalOf } from "./oauth/presented/guard.ts"
 export type { Presentation, Presented } from "./oauth/presented/Presentation.ts"
 export { presentations } from "./oauth/presented/table.ts"
 export { DuplicateRow } from "./oauth/rowsByName.ts"
@@ -85,7 +86,16 @@ export { Binding } from "./grant/Binding.ts"
 export { type Approved, begin } from "./grant/begin.ts"
 export { checkAccess, checkKey, checkRefresh } from "./grant/check.ts"
 export { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "./grant/Decision.ts"
-export { type Active, Grant, type Key, type Pending, type Revoked, type Standing, Subject } from "./grant/Grant.ts"
+export {
+  type Active,
+  Grant,
+  type Key,
+  type KeyUse,
+  type Pending,
+  type Revoked,
+  type Standing,
+  Subject
+} from "./grant/Grant.ts"
 export {
   accessToken,
   activeFrom,
@@ -110,6 +120,7 @@ export {
   type KeyRing,
   Keys,
   makeSealer,
+  type Place,
   parseKeyRing,
   type Sealer,
   type SealKey,
@@ -146,4 +157,4 @@ export {
   standardScopes
 } from "./rules/Scope.ts"
 export { type Credential, credential, Digest, digestOf, sameDigest } from "./rules/Secret.ts"
-export { Issuer, parseIssuer, Workspace, WorkspaceId } from "./workspace/Workspace.ts"
+export { Issuer, type OpenWorkspace, parseIssuer, Workspace, WorkspaceId } from "./workspace/Workspace.ts"

@@ -1,12 +1,12 @@
 /** `tessera/elysia`: plugins. */
 import { Elysia, NotFoundError } from "elysia"
 import type { Route } from "../core/http/Route.ts"
-import type { Needs } from "../core/oauth/presented/guard.ts"
+import type { CallerKind, Needs } from "../core/oauth/presented/guard.ts"
 import type { Mount } from "../core/serve.ts"
 import { serveNative } from "./embed/nativeRequest.ts"
 import { handler } from "./fetch/handler.ts"
 import { isOurs } from "./fetch/mount.ts"
-import { type Caller, type Guard, refuseBad, webCall } from "./guard/Check.ts"
+import { type CallerOf, type Guard, refuseBad, webCall } from "./guard/Check.ts"
 
 export interface MountOptions {
   /** The caller's address, from a source that the caller can't write. Default: the socket's. */
@@ -57,9 +57,9 @@ export interface GuardedContext {
 }
 
 /** A resolver: `app.resolve(guard(auth, { scopes: ["api"] })).get("/orders", ({ principal }) => …)`. */
-export const guard = (auth: Guard, needs: Needs) => {
+export const guard = <const Kind extends CallerKind = CallerKind>(auth: Guard, needs: Needs<Kind>) => {
   refuseBad(needs)
-  return async (context: GuardedContext): Promise<{ readonly principal: Caller }> => {
+  return async (context: GuardedContext): Promise<{ readonly principal: CallerOf<Kind> }> => {
     const checked = await auth.check(webCall(context.request), needs)
     if (checked._tag === "Admitted") return { principal: checked.principal }
     for (const [name, value] of checked.response.headers) context.set.headers[name] = value

@@ -1,8 +1,8 @@
 /** `tessera/fetch`: for what speaks `Request` and `Response` (Deno, Workers, Next's route handlers …). */
-import type { Needs } from "../core/oauth/presented/guard.ts"
+import type { CallerKind, Needs } from "../core/oauth/presented/guard.ts"
 import type { Mount } from "../core/serve.ts"
 import { answerOurs } from "./fetch/mount.ts"
-import { type Caller, type Guard, refuseBad } from "./guard/Check.ts"
+import { type CallerOf, type Guard, refuseBad } from "./guard/Check.ts"
 import { readBefore } from "./serve/request.ts"
 
 export { type Handler, handler, type PeerOf } from "./fetch/handler.ts"
@@ -28,10 +28,10 @@ export const mount =
     })
 
 /** A handler that only admitted requests reach. Whatever else a platform passes is passed on. */
-export const guard = <Rest extends ReadonlyArray<unknown>>(
+export const guard = <Rest extends ReadonlyArray<unknown>, const Kind extends CallerKind = CallerKind>(
   auth: Guard,
-  needs: Needs,
-  handler: (request: Request, principal: Caller, ...rest: Rest) => Response | Promise<Response>
+  needs: Needs<Kind>,
+  handler: (request: Request, principal: CallerOf<Kind>, ...rest: Rest) => Response | Promise<Response>
 ) => {
   refuseBad(needs)
   return async (request: Request, ...rest: Rest): Promise<Response> => {

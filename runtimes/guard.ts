@@ -1,8 +1,9 @@
 /** `tessera/guard`: what a resource server needs beside its framework's `guard`. */
-export type { Needs } from "../core/oauth/presented/guard.ts"
+export type { CallerKind, Needs } from "../core/oauth/presented/guard.ts"
 export type {
   ApiKeyCaller,
   Caller,
+  CallerOf,
   Check,
   Checked,
   Guard,

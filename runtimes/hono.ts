@@ -1,9 +1,9 @@
 /** `tessera/hono`: middleware. */
 import type { HttpResponse } from "../core/http/Http.ts"
-import type { Needs } from "../core/oauth/presented/guard.ts"
+import type { CallerKind, Needs } from "../core/oauth/presented/guard.ts"
 import type { Mount } from "../core/serve.ts"
 import { answerOurs } from "./fetch/mount.ts"
-import { type Caller, type Guard, refuseBad } from "./guard/Check.ts"
+import { type CallerOf, type Guard, refuseBad } from "./guard/Check.ts"
 import { readBefore, unreadable } from "./serve/request.ts"
 
 /** What Hono keeps of a body that the app has read through it. */
@@ -75,20 +75,23 @@ export const mount =
     return undefined
   }
 
-/** For `new Hono<{ Variables: GuardVariables }>()`, so that `c.get("principal")` has its type. */
-export interface GuardVariables {
-  principal: Caller
+/**
+ * For `new Hono<{ Variables: GuardVariables<"User"> }>()`, so that `c.get("principal")` has its type. A guard that admits
+ * other callers does not compile there.
+ */
+export interface GuardVariables<Kind extends CallerKind = CallerKind> {
+  principal: CallerOf<Kind>
 }
 
-export interface GuardedContext {
+export interface GuardedContext<Kind extends CallerKind = CallerKind> {
   readonly req: { readonly raw: Request }
-  readonly set: (key: "principal", value: Caller) => void
+  readonly set: (key: "principal", value: CallerOf<Kind>) => void
 }
 
 /** Middleware: `app.get("/orders", guard(auth, { scopes: ["api"] }), (c) => c.json(c.get("principal")))`. */
-export const guard = (auth: Guard, needs: Needs) => {
+export const guard = <const Kind extends CallerKind = CallerKind>(auth: Guard, needs: Needs<Kind>) => {
   refuseBad(needs)
-  return async (context: GuardedContext, next: () => Promise<void>): Promise<Response | undefined> => {
+  return async (context: GuardedContext<Kind>, next: () => Promise<void>): Promise<Response | undefined> => {
     const checked = await auth.guard(context.req.raw, needs)
     if (checked._tag === "Refused") return checked.response
     context.set("principal", checked.principal)

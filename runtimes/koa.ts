@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Needs } from "../core/oauth/presented/guard.ts"
 import type { Mount } from "../core/serve.ts"
 import { serveNative } from "./embed/nativeRequest.ts"
-import { type Guard, refuseBad } from "./guard/Check.ts"
+import { type Guard, refuseBad, setPrincipal } from "./guard/Check.ts"
 import { guardedCall, type NodeCall } from "./guard/nodeCall.ts"
 import { handler } from "./node/listener.ts"
 import { bodyRead, isOurs, type MountOptions } from "./node/mount.ts"
@@ -68,7 +68,7 @@ export const guard = (auth: Guard, needs: Needs) => {
     const call = guardedCall({ method, headers, headersDistinct, originalUrl: context.originalUrl })
     const checked = await auth.check(call, needs)
     if (checked._tag === "Admitted") {
-      Object.assign(context.state, { principal: checked.principal })
+      setPrincipal(context.state, checked.principal)
       await next()
       return
     }

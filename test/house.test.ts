@@ -4,7 +4,14 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFi
 import { tmpdir } from "node:os"
 import { dirname, join, relative } from "node:path"
 import { arrow, arrowText } from "./house/arrow.ts"
-import { checkedTypes, everyTestRuns, knownImports, pureCore, reasonedAssertions } from "./house/code.ts"
+import {
+  checkedTypes,
+  comparedInConstantTime,
+  everyTestRuns,
+  knownImports,
+  pureCore,
+  reasonedAssertions
+} from "./house/code.ts"
 import { type Lock, missingFrom } from "./house/lock.ts"
 import { concepts, portable, topLevel } from "./house/places.ts"
 import { isScript, type Rule, type Source } from "./house/Rule.ts"
@@ -82,6 +89,29 @@ const cases: ReadonlyArray<Case> = [
       file("core/a.ts", "// Hashes have one length.\nconst a = b as Hash\nconst c = d as Hash"),
       file("core/a.ts", `import { a as b } from "./a.ts"\nimport * as c from "./c.ts"\nexport { b as d, c as e }`),
       file("core/a.ts", "const text = 'sign in as Marcus'")
+    ]
+  },
+  {
+    rule: comparedInConstantTime,
+    breaking: [
+      file("core/a.ts", "if (digest === stored.digest) return"),
+      file("core/a.ts", "return digestOf(text) === kept"),
+      file("core/a.ts", "const isIt = shown.thumbprint !== bound.thumbprint"),
+      file("core/a.ts", "const isIt = ticket.reader !== readerOf(here)"),
+      file("core/a.ts", "return expected ===\n  hmac(key, body)"),
+      file("runtimes/a.ts", "if (form.get(name) == csrfField(keys, session)) return"),
+      file("adapters/a.ts", "if (mac !== sealer.mac(key)) return"),
+      file("adapters/a.ts", "if (client_secret === other) return"),
+      file("core/a.ts", "return authTag != presented")
+    ],
+    sound: [
+      file("core/a.ts", "return digest !== undefined && sameDigest(digest, drawn.digest)"),
+      file("core/a.ts", `if (secret === undefined || password === "" || verifier === null) return`),
+      file("core/a.ts", `return command.challenge === "none" ? digest : hash`),
+      file("core/a.ts", "return digest.length === 43 && secretLength !== bytes"),
+      file("core/a.ts", `if (kept._tag === other._tag && url.hash !== "") return`),
+      file("core/a.ts", "// digest === stored would tell where the two differ\nreturn isDigestOf(hash, digest)"),
+      file("test/a.test.ts", "return digest === other.digest")
     ]
   },
   {

@@ -2,39 +2,38 @@ import { Clock, Effect, Exit } from "effect"
 
 export interface Coalescing<Item, Answer, Failure> {
   /**
-   * Answers a batch, in the order of its items; where it fails as a whole, each caller gets that failure.
-   * It has to end within `left` milliseconds: that is what the most urgent caller still has.
+   * Answers a batch, in the order of its items, within `left` milliseconds: the time of the most urgent caller. A
+   * failure of the whole batch goes to each caller.
    */
   readonly run: (
     items: ReadonlyArray<Item>,
     left: number
   ) => Effect.Effect<ReadonlyArray<Exit.Exit<Answer, Failure>>, Failure>
   /**
-   * Of two items of one identity the second shares the first one's answer, or waits, so that they are never in one
-   * batch. Left out where `run` keeps to the order of its items: any may then travel together.
+   * A second item of the same identity shares the first one's answer, or waits for a later batch. Left out where
+   * `run` keeps the order of its items, so that equal ones can share a batch.
    */
   readonly same?: { readonly identity: (item: Item) => string; readonly second: "share" | "wait" }
   /**
-   * When a call leaves while nothing is out: `turn`, as by default, at the end of its own; `crowd`, as that after a lone
-   * call, and after a batch of several once all that has arrived has had its turn, so that the first of a crowd does
-   * not go ahead of it and someone who is alone waits for nobody; `lull`, which is for a `run` that blocks the process,
-   * so that nothing could gather while it is out, once a round of the event loop has brought no more.
+   * When a call leaves while no batch is out. `turn` (default): at the end of its turn. `crowd`: the same after a
+   * lone call, but after a larger batch once the round's arrivals are gathered. `lull`, for a `run` that blocks the
+   * process: once a round of the event loop has brought no more.
    */
   readonly leaves?: "turn" | "crowd" | "lull"
-  /** How many items travel together at most. */
+  /** Items of a batch at most. */
   readonly size: number
-  /** How many batches are under way at once; what comes while all are gathers. */
+  /** Batches out at once; calls gather while all are. */
   readonly underWay: number
   /**
-   * For so many milliseconds after the last one left, a batch that is not full waits for those that are out: batches
-   * are large where answers are quick, and a slow one holds nobody up. Left out, none waits.
+   * For this many milliseconds after the last batch left, a partly filled one waits while another is out. Quick answers
+   * then make batches larger, and a slow answer delays the next batch by no more than this. Default 0.
    */
   readonly patience?: number
-  /** Milliseconds that a call takes at most, waiting included. */
+  /** Milliseconds that a call takes at most, its wait included. */
   readonly within: number
-  /** How many calls wait to leave at most; what comes on top fails at once. Left out, any number. */
+  /** Waiting calls at most; further ones fail at once. Default: no limit. */
   readonly mostWaiting?: number
-  /** What a call gets whose time was over before it could leave, or that came on top of too many. */
+  /** The failure of a call that timed out before it left, or exceeded `mostWaiting`. */
   readonly late: () => Failure
 }
 
@@ -43,16 +42,16 @@ interface Call<Item, Answer, Failure> {
   readonly id: string
   readonly since: number
   readonly resume: (exit: Exit.Exit<Answer, Failure>) => void
-  /** It was interrupted or answered. */
+  /** Interrupted or answered. */
   gone: boolean
   /** The next caller that shares this one's answer. */
   sharer: Call<Item, Answer, Failure> | undefined
 }
 
 /**
- * Lets calls that meet travel as one: those of one turn or round, and those that come while `underWay` batches are out.
- * A lone call leaves in its own turn, but where it waits for a lull, so it is no slower. No timer per call is needed to keep its deadline: every
- * batch out there belongs to an older call and ends by that one's deadline, so each waiting call is looked at in time.
+ * Batches calls that meet: those of one turn or round, and those that arrive while `underWay` batches are out. A lone
+ * call leaves in its own turn (except with `lull`), so it is no slower. No call needs a timer: every batch that is
+ * out belongs to an older call and ends by that call's deadline, and then the waiting calls are checked.
  */
 export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer, Failure>) =>
   Effect.gen(function* () {
@@ -75,11 +74,11 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
     const now = monotonicMillis(yield* Clock.Clock)
 
     let waiting: Array<Waiting> = []
-    /** Who waits under an identity, where answers are shared. */
+    /** The first waiting call of each identity, where answers are shared. */
     const byIdentity = new Map<string, Waiting>()
     let out = 0
     let scheduled = false
-    /** Somebody looks again when the patience is over. */
+    /** A timer for the end of the patience is running. */
     let timed = false
     let lastLeft = 0
     let lastSize = 0
@@ -95,7 +94,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       }
     }
 
-    /** When the most urgent caller came who still wants this; `undefined` when none does. Those whose time is over get told. */
+    /** Arrival of the oldest call that still wants this answer, or `undefined`. Fails calls whose time is over. */
     const wantedSince = (first: Waiting, at: number): number | undefined => {
       let since: number | undefined
       for (let call: Waiting | undefined = first; call !== undefined; call = call.sharer) {
@@ -110,8 +109,8 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
 
     const pump = () => {
       scheduled = false
-      // Whoever is answered in here and asks for more has scheduled the next look: a batch that is answered at once would
-      // otherwise be followed by the next, and that one by the next, and nobody else would get a turn.
+      // A caller that is answered here and calls again has scheduled the next pump. Without this check, batches that
+      // are answered at once would follow each other and starve the event loop.
       for (let at = now(); waiting.length > 0 && !scheduled && mayLeave(at); at = now()) {
         const candidates = waiting
         const batch: Array<Waiting> = []
@@ -138,7 +137,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       if (waiting.length > 0 && !scheduled) bePatient()
     }
 
-    /** Where only the patience keeps those who wait: one timer for as long as it lasts, however many batches leave. */
+    /** One timer for calls that wait for the patience alone, however many batches leave meanwhile. */
     const bePatient = () => {
       if (timed || out >= underWay) return
       timed = true
@@ -148,7 +147,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
       })
     }
 
-    /** `before`: how many waited a round ago. */
+    /** `before`: the number of waiting calls a round ago. */
     const leaveInLull = (before: number) => {
       if (waiting.length > before && waiting.length < size) setImmediate(leaveInLull, waiting.length)
       else pump()
@@ -200,7 +199,7 @@ export const coalesce = <Item, Answer, Failure>(options: Coalescing<Item, Answer
 
 const unanswered = Exit.die(new Error("a batch came back with fewer answers than it had items"))
 
-/** Milliseconds for deadlines and pauses, by the clock that nobody sets. */
+/** Milliseconds on the monotonic clock, which does not jump. */
 export const monotonicMillis =
   (clock: Clock.Clock): (() => number) =>
   () =>

@@ -10,8 +10,9 @@ import {
   StorageUnavailable,
   type StoredRecord
 } from "../../core/ports/Storage.ts"
+import { sameDigest } from "../../core/rules/Secret.ts"
 
-/** Every step may be done twice, so a store that is away for a moment is asked again. */
+/** Every step is idempotent, so it is retried when a store is away. */
 const again = {
   while: (error: unknown) => Schema.is(StorageUnavailable)(error),
   schedule: Schedule.jittered(Schedule.exponential("100 millis")).pipe(Schedule.upTo({ times: 8 }))
@@ -19,7 +20,6 @@ const again = {
 
 const pageSize = 500
 
-/** Goes through all records of a kind, page by page. */
 const everyRecord = <E>(
   scan: StorageScan["Service"]["scan"],
   kind: Kind,
@@ -37,7 +37,7 @@ const everyRecord = <E>(
 
 const isList = (value: Json): value is ReadonlyArray<Json> => Array.isArray(value)
 
-/** One text for one value: stores may keep the members of an object in any order. */
+/** Sorted keys: stores keep an object's members in different orders. */
 const canonical = (value: Json): string => {
   if (typeof value !== "object" || value === null) return JSON.stringify(value)
   if (isList(value)) return `[${value.map(canonical).join(",")}]`
@@ -45,13 +45,13 @@ const canonical = (value: Json): string => {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(",")}}`
 }
 
-/** All of a record but its version, which each store counts for itself. */
+/** A record without its version, which each store counts for itself. */
 const textOf = ({ workspace, kind, id, owner, expiresAt, body }: StoredRecord): string =>
   canonical([workspace, kind, id, owner, expiresAt, body])
 
 export const sameContent = (a: StoredRecord, b: StoredRecord): boolean => textOf(a) === textOf(b)
 
-/** How many records, and a digest of them all that does not depend on the order in which they came. */
+/** A count, and a digest that does not depend on the records' order. */
 interface Tally {
   readonly count: number
   readonly digest: string
@@ -59,7 +59,7 @@ interface Tally {
 
 const digestBits = 256
 
-/** Adds up the SHA-256 of every record: stores give their records in orders of their own. */
+/** Adds up the SHA-256 of every record, because each store has its own order. */
 export class Tallying {
   #count = 0
   #sum = 0n
@@ -81,14 +81,14 @@ export interface Side {
   readonly scan: StorageScan["Service"]["scan"]
 }
 
-/** What stands in the target and not, or not so, in the source. Counted only: an id is half of a token. */
+/** Records of the target that the source lacks or has otherwise. Counts only: an id is half of a token. */
 interface Difference {
   readonly kind: Kind
   readonly changed: number
   readonly unknown: number
 }
 
-/** The target holds something else, and nobody has said that it may be lost. Nothing was written. */
+/** The target holds other records, and `overwrite` is not set. Nothing was written. */
 class TargetDiffers extends Schema.TaggedError<TargetDiffers>()("TargetDiffers", {
   differences: Schema.Array(
     Schema.Struct({ kind: Schema.Literals(kinds), changed: Schema.Number, unknown: Schema.Number })
@@ -102,7 +102,7 @@ class TargetDiffers extends Schema.TaggedError<TargetDiffers>()("TargetDiffers",
   }
 }
 
-/** The two were not the same afterwards: somebody has written to one of them meanwhile, or a store lies. */
+/** The stores differ after the copy: a server wrote to one of them meanwhile, or a store is faulty. */
 class CopyDiffers extends Schema.TaggedError<CopyDiffers>()("CopyDiffers", {
   kinds: Schema.Array(Schema.Literals(kinds))
 }) {
@@ -113,14 +113,14 @@ class CopyDiffers extends Schema.TaggedError<CopyDiffers>()("CopyDiffers", {
 
 export interface Progress {
   readonly kind: Kind
-  /** Records of this kind that have been gone through … */
+  /** Records of this kind that were read … */
   readonly seen: number
-  /** … and that had to be written. */
+  /** … and that were written. */
   readonly written: number
 }
 
 interface CopyOptions {
-  /** Makes the target what the source is: what differs is replaced, what the source lacks is removed. */
+  /** Replaces what differs, and removes what the source lacks. */
   readonly overwrite: boolean
   readonly onProgress: (progress: Progress) => Effect.Effect<void>
 }
@@ -133,7 +133,7 @@ export interface Copied {
 
 const bounded = { concurrency: 64 } as const
 
-/** Writes what is not there yet; whether there was anything to do. An answer that got lost is found on the next try. */
+/** Writes a missing record and answers whether it had to. A write whose answer was lost is found on the retry. */
 const bring = (to: Side, record: StoredRecord, overwrite: boolean) =>
   Effect.gen(function* () {
     const inserted = yield* Effect.result(to.storage.insert(record))
@@ -142,7 +142,7 @@ const bring = (to: Side, record: StoredRecord, overwrite: boolean) =>
     const found = yield* to.storage.get(record)
     if (Option.isSome(found) && sameContent(found.value, record)) return false
     if (Option.isNone(found) || !overwrite) return yield* new CopyDiffers({ kinds: [record.kind] })
-    // The owner of a record never changes, so one that has another cannot be replaced.
+    // `replace` keeps the owner, so a record with another owner is removed first.
     if (found.value.owner === record.owner) yield* to.storage.replace(found.value.version, record)
     else {
       yield* to.storage.remove(record)
@@ -154,7 +154,7 @@ const bring = (to: Side, record: StoredRecord, overwrite: boolean) =>
     Effect.retry(again)
   )
 
-/** What the target holds beside what it should; `extra` are those that the source lacks. */
+/** Counts what differs; `extra` are the records that the source lacks. */
 const compare = (
   from: Side,
   to: Side,
@@ -165,7 +165,7 @@ const compare = (
     let changed = 0
     let unknown = 0
     const look = Effect.fnUntraced(function* (record: StoredRecord) {
-      // Each time anew: a store may have read when it was asked.
+      // Suspended, so that each retry asks the store again.
       const found = yield* Effect.suspend(() => from.storage.get(record)).pipe(Effect.retry(again))
       if (Option.isNone(found)) {
         unknown += 1
@@ -203,9 +203,9 @@ const tallyOf = (side: Side, kind: Kind) =>
   })
 
 /**
- * Makes the target hold what the source holds, and proves it by counts and digests. What is there already is left
- * alone, so a copy that was killed is begun again and goes on where it was. Versions begin at 1 in the target: they
- * only tell apart two states of a record in one store, and nothing keeps them.
+ * Makes the target equal to the source, and proves it by counts and digests. Equal records are left alone, so a copy
+ * that was killed can run again. Versions begin at 1 in the target, because they only tell apart states of a record
+ * in one store.
  */
 export const copy = Effect.fnUntraced(function* (from: Side, to: Side, options: CopyOptions) {
   const differences: Array<Difference> = []
@@ -222,7 +222,7 @@ export const copy = Effect.fnUntraced(function* (from: Side, to: Side, options: 
     const written = yield* transfer(from, to, kind, options)
     const tally = yield* tallyOf(from, kind)
     const reached = yield* tallyOf(to, kind)
-    if (tally.count !== reached.count || tally.digest !== reached.digest) wrong.push(kind)
+    if (tally.count !== reached.count || !sameDigest(tally.digest, reached.digest)) wrong.push(kind)
     copied.push({ kind, written, tally })
   }
   if (wrong.length > 0) return yield* new CopyDiffers({ kinds: wrong })

@@ -2,7 +2,7 @@ import { SQL } from "bun"
 import { Clock, Effect, Layer, Option, Redacted } from "effect"
 import { Conflict, type Json, type RecordKey, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 
-/** One table for every kind. Nothing in it knows what a grant is. */
+/** One table for every kind. */
 const createTable = (sql: SQL) =>
   sql`
   CREATE TABLE IF NOT EXISTS tessera_records (
@@ -21,34 +21,34 @@ interface Row {
   readonly body: string
 }
 
-/** A UTF-16 unit in two bytes, the higher one first: they hold any text, and sort as JavaScript sorts strings. */
+/** UTF-16 code units, big-endian: they hold any text, and sort as JavaScript sorts strings. */
 const toBytes = (text: string): Buffer => Buffer.from(text, "utf16le").swap16()
 const fromBytes = (bytes: Uint8Array): string => Buffer.from(bytes).swap16().toString("utf16le")
 
 const toRecord = ({ workspace, kind }: Omit<RecordKey, "id">, row: Row) => {
-  // A body is only ever written by `toText`, from a value of this type.
+  // Only `toText` writes bodies, from a value of this type.
   const body = JSON.parse(row.body) as Json
   const expiresAt = row.expires === null ? null : Number(row.expires)
   return { workspace, kind, id: fromBytes(row.id), owner: fromBytes(row.owner), version: row.version, expiresAt, body }
 }
 
-/** Bodies are text and not jsonb, which takes no NUL. */
+/** Bodies are text, because jsonb takes no NUL. */
 const toText = (body: Json): string => JSON.stringify(body)
 
-/** By these the server itself says that the statement was rolled back: bad data, a lost race, no rights, no room. */
+/** SQLSTATEs that mean that the statement was rolled back: bad data, a lost race, no rights, no room. */
 const rolledBack = /^(?:22|23|40001|40P01|42|53|55)/
 
-/** What was sent may have been done, unless the server says that it was not. */
+/** A statement that was sent may have run, unless the server says that it was rolled back. */
 const troubleOf = (thrown: unknown, writes: boolean): StorageUnavailable => {
   const state = thrown instanceof SQL.PostgresError ? thrown.errno : undefined
   const outcome = !writes || (state !== undefined && rolledBack.test(state)) ? "not_done" : "unknown"
-  // The server's own words may quote what somebody stored; its code never does.
+  // The server's message may quote stored values; its code never does.
   return new StorageUnavailable({ outcome, message: `PostgreSQL: ${state ?? "no answer"}` })
 }
 
 /**
- * Every call ends, also where the server stands still with the connection open; by the clock that the store was made
- * with, because a test may hand a call a clock of its own, on which hours pass at once.
+ * Ends a call after a deadline, because a frozen server keeps the connection open. The clock is the store's own: a
+ * call may run on a test's clock, on which hours pass at once.
  */
 const askBy =
   (clock: Clock.Clock, writes: boolean) =>
@@ -60,7 +60,7 @@ const askBy =
 
 type Ask = ReturnType<typeof askBy>
 
-/** The one row was written, or somebody else was there first. */
+/** No row means that another writer was first. */
 const oneOrConflict = (rows: ReadonlyArray<unknown>): Effect.Effect<void, Conflict> =>
   rows.length === 1 ? Effect.void : Effect.fail(new Conflict())
 
@@ -72,7 +72,7 @@ const verbs = (sql: SQL, reading: Ask, writing: Ask): Storage["Service"] => ({
         WHERE workspace = ${toBytes(key.workspace)} AND kind = ${key.kind} AND id = ${toBytes(key.id)}`
     ).pipe(Effect.map(([row]) => (row === undefined ? Option.none() : Option.some(toRecord(key, row))))),
 
-  // The primary key decides who was first: looking before writing would let two in.
+  // The primary key decides which insert was first; a read before the write would let two in.
   insert: ({ workspace, kind, id, owner, expiresAt, body }) =>
     writing(
       () => sql<ReadonlyArray<unknown>>`
@@ -81,7 +81,7 @@ const verbs = (sql: SQL, reading: Ask, writing: Ask): Storage["Service"] => ({
         ON CONFLICT DO NOTHING RETURNING 1`
     ).pipe(Effect.flatMap(oneOrConflict)),
 
-  // Compare and set in one statement: whoever waited for the row's lock compares with what is there then.
+  // Compare and set in one statement: after waiting for a row's lock, PostgreSQL compares again.
   replace: (expected, { workspace, kind, id, expiresAt, body }) =>
     writing(
       () => sql<ReadonlyArray<unknown>>`
@@ -97,7 +97,7 @@ const verbs = (sql: SQL, reading: Ask, writing: Ask): Storage["Service"] => ({
         WHERE workspace = ${toBytes(workspace)} AND kind = ${kind} AND id = ${toBytes(id)}`
     ).pipe(Effect.asVoid),
 
-  // One more than was asked for says whether a page follows.
+  // One more than asked for tells whether a page follows.
   list: ({ workspace, kind, owner, after = "", limit }) =>
     reading(
       () => sql<ReadonlyArray<Row>>`
@@ -112,7 +112,8 @@ const verbs = (sql: SQL, reading: Ask, writing: Ask): Storage["Service"] => ({
       })
     ),
 
-  // The time is the caller's. Two sweeps at once take different rows, and no row that was just given more time.
+  // `before` is the caller's time. SKIP LOCKED lets two sweeps take different rows, and spares a row that a `replace`
+  // is prolonging.
   sweep: (before, limit) =>
     writing(
       () => sql<ReadonlyArray<unknown>>`
@@ -122,7 +123,7 @@ const verbs = (sql: SQL, reading: Ask, writing: Ask): Storage["Service"] => ({
     ).pipe(Effect.map((rows) => rows.length))
 })
 
-/** Records in a PostgreSQL that `Bun.sql` reaches. Closed with the layer. */
+/** Records in a PostgreSQL that `Bun.sql` reaches. The layer closes the connections. */
 export const layer = (url: Redacted.Redacted<string>): Layer.Layer<Storage, StorageUnavailable> =>
   Layer.effect(
     Storage,
@@ -133,7 +134,7 @@ export const layer = (url: Redacted.Redacted<string>): Layer.Layer<Storage, Stor
       )
       const clock = yield* Clock.Clock
       const writing = askBy(clock, true)
-      // Two servers that start at once would both find no table, and one would fail over the other's.
+      // A lock, because of two servers that create the table at once one would fail.
       yield* writing(() =>
         sql.begin(async (tx) => {
           await tx`SELECT pg_advisory_xact_lock(7353777)`

@@ -1,4 +1,4 @@
-/** What the heap keeps. `due` and `slot` are the heap's own: what it is ordered by, and the place in it, -1 for none. */
+/** An item of the heap. The heap sets `due`, its sort key, and `slot`, its index or -1. */
 export interface Expiring {
   expiresAt: number | null
   due: number
@@ -6,8 +6,8 @@ export interface Expiring {
 }
 
 /**
- * The items that expire, the soonest first. An expiry that moves back, as with every refresh of a grant, costs nothing:
- * the item stays where it is and is moved once it comes to the front. So `due` is never later than the expiry.
+ * Items by expiry, the soonest first. Prolonging an item, as each refresh of a grant does, is free: it moves only
+ * when it reaches the front. So `due` is never later than the expiry.
  */
 export class ExpiryHeap<A extends Expiring> {
   private readonly items: Array<A> = []
@@ -24,7 +24,7 @@ export class ExpiryHeap<A extends Expiring> {
     }
   }
 
-  /** To be called after each change of an item's expiry. */
+  /** Call after each change of an item's expiry. */
   update(item: A): void {
     if (item.expiresAt === null || (item.slot >= 0 && item.due <= item.expiresAt)) return
     item.due = item.expiresAt

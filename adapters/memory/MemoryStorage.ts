@@ -4,7 +4,7 @@ import { Shelves } from "./Shelves.ts"
 
 type When = <A, E = never>(work: () => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
-/** `keep` makes a body safe to hold; `when` says whether a call reads and swaps at once, or when its effect runs. */
+/** `keep` makes a body safe to store; `when` runs a call at once, or when its effect runs. */
 export const makeMemory = (keep: (body: Json) => Json, when: When) =>
   Layer.syncContext(() => {
     const shelves = new Shelves(keep)
@@ -30,8 +30,8 @@ export const makeMemory = (keep: (body: Json) => Json, when: When) =>
   })
 
 /**
- * For callers that never change a body and run each effect once, as soon as they have it, as the core does. Nothing is
- * frozen (a frozen array costs JavaScriptCore 400 bytes and 2 µs), and an answer that is there already needs no fiber.
+ * For callers that never change a body and run each effect once, at once, as the core does. Nothing is frozen (a
+ * frozen array costs JavaScriptCore 400 bytes and 2 µs), and a ready answer needs no fiber.
  */
 export const layerAtOnce = makeMemory(
   (body) => body,

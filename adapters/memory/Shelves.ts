@@ -12,7 +12,7 @@ import {
 import { type Expiring, ExpiryHeap } from "./ExpiryHeap.ts"
 import { SortedList } from "./SortedList.ts"
 
-/** A record's place. Each write puts a new record into it, so that one that was given out never changes. */
+/** A record's place. Each write stores a new record object, so one that was handed out never changes. */
 interface Place extends Expiring {
   record: StoredRecord
 }
@@ -43,7 +43,7 @@ class Shelf {
     this.lists.delete(place)
   }
 
-  /** All from behind an owner and id, owner by owner, in the order of their ids. */
+  /** Records after an owner and id, by owner and id. */
   behind(owner: string, id: string | undefined): Iterable<Place> {
     return this.lists.from(
       ({ record }) => record.owner < owner || (record.owner === owner && id !== undefined && record.id <= id)
@@ -56,12 +56,12 @@ type Workspace = { readonly [kind in Kind]: Shelf }
 const emptyWorkspace = (id: string): Workspace => forEachKind(() => new Shelf(id))
 
 const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Schema.String]))
-/** Throws where the text never was a `next` of a page: that is the caller's mistake, not a state of the store. */
+/** Throws on a cursor that no page has returned: that is a caller's bug. */
 const readCursor = Schema.decodeSync(Cursor)
 const cursor = (last: StoredRecord | undefined): string | undefined =>
   last && JSON.stringify([last.workspace, last.owner, last.id])
 
-/** Everything that is stored. JavaScript runs one turn at a time, so each method is atomic by itself. */
+/** All records. JavaScript runs one turn at a time, so each method is atomic. */
 export class Shelves {
   private readonly workspaces = new Map<string, Workspace>()
   private readonly expiring = new ExpiryHeap<Place>()
@@ -78,7 +78,7 @@ export class Shelves {
   insert({ workspace, kind, id, owner, expiresAt, body }: NewRecord): boolean {
     const shelf = this.shelf(workspace, kind)
     if (shelf.places.has(id)) return false
-    // The shelf's own text of the workspace, so that a million records do not each keep a copy.
+    // The shelf's own string of the workspace, so that records do not each keep a copy.
     const record = { workspace: shelf.workspace, kind, id, owner, version: 1, expiresAt, body: this.keep(body) }
     const place = { record, expiresAt, due: 0, slot: -1 }
     shelf.add(place)
@@ -125,7 +125,7 @@ export class Shelves {
     return limit
   }
 
-  /** By workspace, owner and id. */
+  /** Ordered by workspace, owner and id. */
   scan(kind: Kind, after: string | undefined, limit: number): Page {
     const [workspace, owner, id] = after === undefined ? ["", "", undefined] : readCursor(after)
     const records: Array<StoredRecord> = []

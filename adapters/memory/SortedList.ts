@@ -1,8 +1,8 @@
 const mostPerChunk = 512
 
 /**
- * Items in order, in chunks that stay small: to put one in or take one out costs a search and the move of one chunk,
- * whatever the length of the whole, and eight bytes for each item.
+ * A sorted list in small chunks: an insert or removal costs a search and the move of one chunk, whatever the length.
+ * Eight bytes for each item.
  */
 export class SortedList<A> {
   private readonly chunks: Array<Array<A>> = []
@@ -44,7 +44,7 @@ export class SortedList<A> {
     } else if (chunk.length === 0) this.chunks.splice(at, 1)
   }
 
-  /** In order, from the first item that does not stand before the wanted place. */
+  /** In order, from the first item for which `before` is false. */
   *from(before: (item: A) => boolean): Generator<A> {
     let at = Math.max(0, this.lastChunkWith(before))
     let index = lowerBound(this.chunks[at] ?? [], before)
@@ -62,7 +62,7 @@ export class SortedList<A> {
   }
 }
 
-/** The first index whose item is not before; what is before must all stand in front. */
+/** The first index whose item is not `before`. Needs all items that are `before` in front. */
 const lowerBound = <A>(items: ReadonlyArray<A>, before: (item: A) => boolean): number => {
   let [low, high] = [0, items.length]
   while (low < high) {

@@ -14,14 +14,14 @@ export const standardCost: Cost = { memory: 19_456, passes: 2, lanes: 1 }
 export const saltLength = 16
 export const tagLength = 32
 
-/** One implementation. All of them read and write the same PHC strings. */
+/** One implementation. All read and write the same PHC strings. */
 export interface Argon2id {
   readonly name: "bun" | "node" | "noble"
   readonly hash: (password: Uint8Array<ArrayBuffer>, cost: Cost, salt: Uint8Array) => Promise<string>
   readonly verify: (password: Uint8Array<ArrayBuffer>, hash: string) => Promise<boolean>
 }
 
-/** A hash with everything that it takes to compute it again. */
+/** A hash with the parameters to compute it again. */
 interface Phc {
   readonly cost: Cost
   readonly salt: Uint8Array
@@ -29,7 +29,7 @@ interface Phc {
 }
 
 /** PHC strings hold base64 without its padding. */
-const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes)).replace(/=+$/, "")
+const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes)).replaceAll("=", "")
 
 const fromBase64 = (text: string): Uint8Array => Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
 
@@ -39,7 +39,7 @@ const form =
 export const writePhc = ({ cost, salt, tag }: Phc): string =>
   `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=${cost.lanes}$${toBase64(salt)}$${toBase64(tag)}`
 
-/** Nothing where it is not an Argon2id hash of one lane, or one that would cost absurdly much to verify. */
+/** None for a hash that is not Argon2id with one lane, or whose cost is out of range. */
 export const readPhc = (text: string): Option.Option<Phc> => {
   const { memory, passes, salt, tag } = form.exec(text)?.groups ?? {}
   if (salt === undefined || tag === undefined || salt.length % 4 === 1 || tag.length % 4 === 1) return Option.none()
@@ -50,17 +50,17 @@ export const readPhc = (text: string): Option.Option<Phc> => {
   })
 }
 
-/** The bare function, as libraries offer it. */
+/** The bare function that libraries offer. */
 type Derive = (password: Uint8Array, salt: Uint8Array, cost: Cost, tagLength: number) => Promise<Uint8Array>
 
-/** Hashing and verifying by a function that knows nothing of PHC strings. */
+/** An implementation from a bare Argon2id function. */
 export const derived = (name: Argon2id["name"], derive: Derive): Argon2id => ({
   name,
   hash: async (password, cost, salt) => writePhc({ cost, salt, tag: await derive(password, salt, cost, tagLength) }),
   verify: async (password, hash) => {
     const stored = Option.getOrUndefined(readPhc(hash))
     if (stored === undefined) return false
-    // As long as the tag is, so to end in it is to be it.
+    // Both have the same length, so `endsIn` compares them whole, in constant time.
     return endsIn(await derive(password, stored.salt, stored.cost, stored.tag.length), stored.tag)
   }
 })

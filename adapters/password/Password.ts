@@ -6,7 +6,7 @@ import { bun } from "./bun.ts"
 import { noble } from "./noble.ts"
 import { node } from "./node.ts"
 
-/** The runtime's own where it has one. */
+/** The runtime's own implementation, if it has one. */
 export const fastest: Argon2id = bun ?? node ?? noble
 
 const utf8 = new TextEncoder()
@@ -17,7 +17,7 @@ export const layerOf = (argon2id: Argon2id, cost: Cost) =>
   Layer.effect(
     PasswordHasher,
     Effect.map(Entropy, (entropy) => ({
-      // What the platform throws here is no answer to a request: out of memory, a broken build.
+      // A defect: the platform throws only for lack of memory or a broken build.
       hash: (password) => Effect.promise(() => argon2id.hash(bytesOf(password), cost, entropy.bytes(saltLength))),
       verify: (password, hash) =>
         Option.isNone(readPhc(hash))

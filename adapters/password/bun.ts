@@ -1,6 +1,6 @@
 import type { Argon2id } from "./Argon2id.ts"
 
-/** Bun's own, on its thread pool; it draws the salt itself. Nothing where this is not Bun. */
+/** Bun's own, on its thread pool, which draws the salt itself. `undefined` on other runtimes. */
 export const bun: Argon2id | undefined =
   "Bun" in globalThis
     ? {

@@ -15,7 +15,7 @@ type NodeArgon2 = (
   callback: (error: Error | null, tag: Uint8Array) => void
 ) => void
 
-// The types that we build with are of an older Node, so the function is looked up by its name.
+// The type definitions are of an older Node, so the function is looked up by name.
 const found: unknown = Reflect.get(crypto, "argon2")
 const isNodeArgon2 = (value: unknown): value is NodeArgon2 => typeof value === "function"
 
@@ -34,5 +34,5 @@ const withNode = (argon2: NodeArgon2): Argon2id =>
     })
   })
 
-/** Node's own, on its thread pool; nothing where this Node has none. */
+/** Node's own, on its thread pool. `undefined` where this Node has none. */
 export const node: Argon2id | undefined = isNodeArgon2(found) ? withNode(found) : undefined

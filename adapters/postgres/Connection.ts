@@ -7,7 +7,7 @@ import { type Failure, failureOf } from "./outcome.ts"
 export interface Address {
   readonly host: string
   readonly port: number
-  /** A Unix socket, in place of host and port. */
+  /** A Unix socket, instead of host and port. */
   readonly path: string | undefined
   readonly database: string
   readonly user: string
@@ -19,16 +19,16 @@ export interface Address {
 export type Cell = string | number | null
 export type Row = ReadonlyArray<Cell>
 
-/** One connection to a server: it opens once, and never again after it is closed. */
+/** A connection to a server. It opens once, and never again after it is closed. */
 export interface Connection {
   readonly isOpen: () => boolean
-  /** Sends at once. Whoever stops waiting must `destroy` the connection: the statement still runs. */
+  /** Sends at once. A caller that gives up must `destroy` the connection, because the statement still runs. */
   readonly query: (
     text: string,
     parameters: ReadonlyArray<Cell>,
     done: (rows: ReadonlyArray<Row> | undefined, failure: Failure | undefined) => void
   ) => void
-  /** Takes leave of the server. Only while nothing runs. */
+  /** Ends the session in order. Only while no statement runs. */
   readonly close: () => void
   readonly destroy: () => void
 }
@@ -36,18 +36,18 @@ export interface Connection {
 export interface ConnectionSettings {
   readonly address: Address
   readonly prepare: boolean
-  /** Session settings that travel with the start of a connection; a pooler would refuse them. */
+  /** Session settings in the startup message; a pooler refuses them. */
   readonly session: Readonly<Record<string, string>>
 }
 
-// Bodies go in and come out as text: what is escaped in them has to be undone before they are parsed.
+// Bodies stay text, because their escapes have to be undone before they are parsed.
 const asText = { to: 114, from: [114, 3802], serialize: (text: string) => text, parse: (text: string) => text }
 const ignore = () => undefined
 
 /**
- * The driver's own pool sends a first statement with the connecting, and reconnects by itself, so nobody could say
- * whether a write had left. Here each of its instances gets one socket, ours, and a statement goes only over one that
- * has answered.
+ * The driver's own pool sends a first statement while it connects, and reconnects by itself, so it could not say
+ * whether a write was sent. Here each driver instance gets one socket, and statements go only to a server that has
+ * answered.
  */
 export const connect = (settings: ConnectionSettings): Effect.Effect<Connection, Failure> =>
   Effect.callback((resume) => {
@@ -59,7 +59,7 @@ export const connect = (settings: ConnectionSettings): Effect.Effect<Connection,
       if (socket !== undefined) return Promise.reject(new Error("this connection is over"))
       const dialled = address.path === undefined ? dial(address.port, address.host) : dial(address.path)
       socket = dialled
-      // The driver takes the server's name for TLS from here.
+      // The driver reads the server's name for TLS from this property.
       Object.assign(dialled, { host: address.host })
       dialled.setNoDelay(true)
       return new Promise<Socket>((resolve, reject) => {
@@ -84,7 +84,7 @@ export const connect = (settings: ConnectionSettings): Effect.Effect<Connection,
       max_lifetime: null,
       idle_timeout: 0,
       connect_timeout: 0,
-      // Seconds. What may take its time has no other deadline.
+      // Seconds. A migration has no other deadline.
       keep_alive: 60,
       fetch_types: false,
       prepare: settings.prepare,
@@ -111,7 +111,7 @@ export const connect = (settings: ConnectionSettings): Effect.Effect<Connection,
           .unsafe<Array<Record<string, Cell>>>(text, [...parameters], { prepare: settings.prepare })
           .values()
           .then(
-            // `values` gives each row as an array of its cells, and these types are text, numbers and NULL.
+            // `values` gives each row as an array of cells, and `asText` leaves text, numbers and NULL.
             (rows) => done(rows as unknown as ReadonlyArray<Row>, undefined),
             (error: unknown) => done(undefined, failureOf(error))
           )

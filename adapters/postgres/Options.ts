@@ -6,41 +6,41 @@ import type { Address, ConnectionSettings } from "./Connection.ts"
 
 export interface PostgresOptions extends UrlOptions {
   /**
-   * `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it. The options of `UrlOptions` may stand in
-   * its query, as `pool_size`, `by_workspace` and so on; one that is given beside the URL counts.
+   * `postgres://user:password@host:port/database?sslmode=…`, as libpq reads it. Its query can hold the `UrlOptions`,
+   * as `pool_size`, `by_workspace` and so on; an option beside the URL wins.
    */
   readonly url: Redacted.Redacted<string>
-  /** In which time every call is answered, one way or another. Default 5 seconds. */
+  /** Every call is answered within this time. Default 5 seconds. */
   readonly deadline?: Duration.Input
-  /** How long a connection may take until it can be used. Default: three fifths of the deadline. */
+  /** How long address, TLS and login may take. Default: three fifths of the deadline. */
   readonly connectTimeout?: Duration.Input
-  /** When the server gives a statement up. Default: three fifths of the deadline. */
+  /** When the server cancels a statement. Default: three fifths of the deadline. */
   readonly statementTimeout?: Duration.Input
-  /** How long a start waits for a server that does not answer; 0 is one try. Default: six times the deadline. */
+  /** How long a start waits for the server; 0 is one try. Default: six times the deadline. */
   readonly startWithin?: Duration.Input
-  /** When a connection that is not used is closed. Default 5 minutes. */
+  /** When an unused connection is closed. Default 5 minutes. */
   readonly idleTimeout?: Duration.Input
-  /** How old a connection may grow. Default 30 minutes. */
+  /** Maximum age of a connection. Default 30 minutes. */
   readonly connectionLifetime?: Duration.Input
 }
 
-/** What may be said in the URL as well. */
+/** Options that the URL can hold too. */
 export interface UrlOptions {
-  /** Where the tables live. Default `tessera`. */
+  /** The tables' schema. Default `tessera`. */
   readonly schema?: string
-  /** Connections of this process at most. Default 10. */
+  /** Maximum connections of this process. Default 10. */
   readonly poolSize?: number
-  /** `false` behind a pooler that hands its connections on after each transaction. Default `true`. */
+  /** `false` behind a pooler in transaction mode. Default `true`. */
   readonly prepare?: boolean
-  /** Whether a start brings the database up to date, or only looks whether it is. Default `run`. */
+  /** `run` migrates at start, `check` refuses an outdated database. Default `run`. */
   readonly migrations?: "run" | "check"
-  /** Calls that meet share a statement only where they are about one workspace, for Citus. Default `false`. */
+  /** Only calls of one workspace share a statement, for Citus. Default `false`. */
   readonly byWorkspace?: boolean
 }
 
 /**
- * The request path is nothing but primary keys, so the planner is told so: a plan that was made while a table was
- * small would otherwise read all of it long after it has grown.
+ * All requests use primary keys. Without these settings a plan from when a table was small would scan it long after
+ * it has grown.
  */
 const planner = {
   enable_seqscan: "off",
@@ -67,7 +67,7 @@ export const startWithinOf = (options: PostgresOptions): Duration.Duration =>
 export const connectionSettings = (options: PostgresOptions, address: Address): ConnectionSettings => {
   const prepare = options.prepare ?? true
   const statement = Math.ceil(Duration.toMillis(options.statementTimeout ?? within(options)))
-  // One row that somebody holds must not keep a whole batch until the statement's time is over.
+  // A locked row must not hold a whole batch until the statement's timeout.
   const lock = Math.ceil(Math.min(statement / 2, 1000))
   return {
     address,
@@ -76,17 +76,17 @@ export const connectionSettings = (options: PostgresOptions, address: Address): 
   }
 }
 
-/** Definitions may take their time, and nobody should be in their way for long. */
+/** No timeouts: migrations may take long. `apply` bounds their locks. */
 export const migrationSettings = (address: Address): ConnectionSettings => ({ address, prepare: false, session: {} })
 
-/** The address is not one. The message names what is wrong and never repeats the address, which holds a password. */
+/** The URL is invalid. The message never repeats it, because it holds a password. */
 export class BadPostgresUrl extends Schema.TaggedError<BadPostgresUrl>()("BadPostgresUrl", {
   message: Schema.String
 }) {}
 
 const anyText = textOf("text", /^/)
 
-/** libpq's, and ours. */
+/** libpq's parameters, then Tessera's. */
 const parameters = {
   sslmode: wordOf("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
   sslrootcert: anyText,
@@ -102,7 +102,7 @@ const parameters = {
   by_workspace: switchOf
 }
 
-/** The options in a URL, or what is wrong with it. */
+/** The options in a URL, or its fault. */
 export const checkPostgresUrl = (text: string): Result.Result<UrlOptions, string> => {
   if (!URL.canParse(text)) return Result.fail("is not a URL")
   const { hash, protocol, search } = new URL(text)
@@ -120,7 +120,7 @@ export const checkPostgresUrl = (text: string): Result.Result<UrlOptions, string
   )
 }
 
-/** The options with those of the URL. */
+/** The options, completed by those of the URL. */
 export const withUrlOptions = (options: PostgresOptions): Effect.Effect<PostgresOptions, BadPostgresUrl> =>
   Effect.fromResult(checkPostgresUrl(Redacted.value(options.url))).pipe(
     Effect.mapBoth({
@@ -130,8 +130,8 @@ export const withUrlOptions = (options: PostgresOptions): Effect.Effect<Postgres
   )
 
 /**
- * Reads `postgres://user:password@host:port/database?sslmode=…`. The parameters mean what they mean to libpq; one that
- * is not known is refused, because a misspelt `sslmode` must not connect in the clear.
+ * Parses the URL. Parameters mean what they mean to libpq. Unknown ones are refused, because a misspelt `sslmode`
+ * must not connect in the clear.
  */
 export const readPostgresUrl = (url: Redacted.Redacted<string>): Effect.Effect<Address, BadPostgresUrl> =>
   Effect.gen(function* () {
@@ -185,8 +185,8 @@ const tlsOptions = (mode: string, host: string, parameters: URLSearchParams) =>
       ...(root === undefined ? {} : { ca: root }),
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),
-      // libpq's verify-ca, and `require` where a root certificate is given: the chain is checked, the name is not. For
-      // verify-full the name is said here, because over a socket of ours TLS would take it for "localhost".
+      // libpq's verify-ca, and `require` with a root certificate: checks the chain and not the name. verify-full
+      // passes the host here, because TLS over our own socket would check for "localhost".
       checkServerIdentity:
         mode === "verify-full"
           ? (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate)

@@ -4,7 +4,7 @@ import { monotonicMillis } from "../batching/coalesce.ts"
 import { type Cell, type Connection, type ConnectionSettings, connect, type Row } from "./Connection.ts"
 import { type Failure, isConnectionsFault } from "./outcome.ts"
 
-/** Calls `missed` once `left` milliseconds are over, unless what it gives back is called before. */
+/** Calls `missed` after `left` milliseconds, unless the returned function is called before. */
 type Deadlines = (left: number, missed: () => void) => () => void
 
 interface Watched {
@@ -13,8 +13,8 @@ interface Watched {
 }
 
 /**
- * All deadlines by one timer. Nearly every statement is answered long before its own, so a timer for each would be
- * started and stopped for nothing; this one sleeps on until the earliest, met or not, and then looks who is left.
+ * One timer for all deadlines. Nearly every statement is answered in time, so a timer for each would be started and
+ * stopped for nothing. This one sleeps until the earliest deadline and then checks which were missed.
  */
 export const makeDeadlines: Effect.Effect<Deadlines, never, Scope.Scope> = Effect.gen(function* () {
   const now = monotonicMillis(yield* Clock.Clock)
@@ -80,14 +80,17 @@ export interface Statement {
   readonly writes: boolean
 }
 
-/** A statement failed by the server's word, or got none; `StorageUnavailable` means that it never left. */
+/**
+ * The statement was sent: the server answered with an error, or not at all. `StorageUnavailable` means that it was
+ * never sent.
+ */
 export interface Unanswered {
   readonly _tag: "Unanswered"
   readonly failure: Failure
 }
 
 export interface Pool {
-  /** Answers within `left` milliseconds, one way or another. */
+  /** Answers or fails within `left` milliseconds. */
   readonly run: (
     statement: Statement,
     left: number
@@ -114,7 +117,7 @@ const unansweredInTime = unanswered({
   message: "PostgreSQL did not answer in time"
 })
 
-/** After a failed attempt to connect, callers are told the reason at once for this long, and longer each time. */
+/** After a failed connect, callers fail at once with its reason for this long, doubled each time. */
 const firstPause = 50
 const longestPause = 1000
 
@@ -173,7 +176,7 @@ export const makePool = Effect.fnUntraced(function* (
       const reason = failed?._tag === "Fail" ? failed.error.message : "the connection was given up"
       const pause = trouble === undefined ? firstPause : Math.min(trouble.pause * 2, longestPause)
       trouble = { reason, until: now() + pause, pause }
-      // Where other connections live, they will serve who waits.
+      // While other connections live, they serve the waiting calls.
       if (members.size === 0 && connecting === 0) for (const waiter of waiters.splice(0)) waiter.fail(reason)
     })
   }

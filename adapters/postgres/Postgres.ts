@@ -25,15 +25,21 @@ import { makeSession } from "./Session.ts"
 import { type Found, makeSingle, type Replacement } from "./single.ts"
 import { statementsOf } from "./statements.ts"
 
-/** A larger batch adds little speed and makes each of its calls wait for more rows. */
+/** Larger batches add little speed, and each call waits for more rows. */
 const batchSize = 128
-/** A second leaves only when the first is slow or it is full itself: fewer, larger ones cost the database less. */
+/**
+ * A further batch leaves only when the earlier ones are slow or it is full: fewer, larger batches cost the database
+ * less.
+ */
 const batchesUnderWay = 4
 const patience = 5
 
 const identityOf = (key: RecordKey): string => `${key.workspace.length}:${key.workspace}${key.id}`
 const late = () =>
   new StorageUnavailable({ outcome: "not_done", message: "PostgreSQL was too busy to be asked in time" })
+
+/** As a session of ours has it; nothing where a database with the protocol of PostgreSQL has no such setting. */
+const durabilityText = "SELECT current_setting('synchronous_commit', true)"
 
 const make = Effect.fnUntraced(function* (
   given: PostgresOptions
@@ -50,13 +56,19 @@ const make = Effect.fnUntraced(function* (
     lifetime: Duration.fromInputUnsafe(options.connectionLifetime ?? "30 minutes")
   })
   const within = Duration.toMillis(deadlineOf(options))
-  // A pooler takes the migrations and refuses what requests need: better now than at the first request.
-  yield* pool.run({ text: "SELECT 1", parameters: [], writes: false }, within).pipe(
+  // A pooler lets migrations pass and refuses the session settings of requests: fail at start, not at the first
+  // request.
+  const [durability] = yield* pool.run({ text: durabilityText, parameters: [], writes: false }, within).pipe(
     Effect.mapError((trouble) => {
       const said = trouble._tag === "Unanswered" ? trouble.failure.message : trouble.message
       return new PostgresUnreachable({ message: said })
     })
   )
+  if (durability?.[0] === "off") {
+    yield* Effect.logWarning(
+      "PostgreSQL has synchronous_commit off: a crash of its server loses up to a second of acknowledged writes, and what was revoked or spent by them works again"
+    )
+  }
   const alone = options.byWorkspace ?? false
   const statements = forEachKind((kind) => statementsOf(schemaOf(options), kind, alone))
   const session = yield* makeSession(pool, statements, within)
@@ -69,7 +81,8 @@ const make = Effect.fnUntraced(function* (
       forEachKind((kind) =>
         coalesce<Item, A, E | StorageUnavailable>({
           run: (items, left) => send(verb, kind, items, session.now() + left),
-          // Of two writes to one record one has to win; of two workspaces' records with one id, see `insert` in `batched.ts`.
+          // Two writes to one record need separate batches. So do records of two workspaces with one id (`insert` in
+          // `batched.ts`).
           same: verb.writes
             ? { identity: (item) => verb.keyOf(item).id, second: "wait" }
             : { identity: (item) => identityOf(verb.keyOf(item)), second: "share" },
@@ -106,7 +119,8 @@ const make = Effect.fnUntraced(function* (
 
   return Context.make(Storage, {
     get: gets,
-    // A record of this id may have been removed, and its body be known by the version and expiry that this one has.
+    // A removed record may have had this id, and the same version and expiry as this one gets: forget its cached
+    // body.
     insert: (record) => {
       session.caches[record.kind]?.forget(record)
       return inserts(record)
@@ -119,8 +133,8 @@ const make = Effect.fnUntraced(function* (
 })
 
 /**
- * Records in PostgreSQL, or in what speaks like it. The start waits for a server that is not up yet, brings its tables
- * up to date, and fails with a reason.
+ * Records in PostgreSQL, or a database with its protocol. The start waits for the server, migrates, and fails with a
+ * reason.
  */
 export const layer = (options: PostgresOptions): Layer.Layer<Storage | StorageScan, PostgresRefusal> =>
   Layer.effectContext(make(options))

@@ -11,19 +11,19 @@ import type { Statements } from "./statements.ts"
 export type Trouble = Unanswered | StorageUnavailable
 export type Rows = ReadonlyArray<Row>
 
-/** What everything that talks to the database needs. Moments are milliseconds on the monotonic clock. */
+/** Shared by all verbs. Times are milliseconds on the monotonic clock. */
 export interface Session {
   readonly statements: Readonly<Record<Kind, Statements>>
   readonly now: () => number
-  /** When a call that starts now has to be answered. */
+  /** The deadline of a call that starts now. */
   readonly deadline: () => number
   readonly read: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
   readonly write: (text: string, parameters: ReadonlyArray<Cell>, until: number) => Effect.Effect<Rows, Trouble>
-  /** Of the kinds that requests read over and over. */
+  /** For the kinds that requests read most. */
   readonly caches: Readonly<Partial<Record<Kind, ParseCache>>>
 }
 
-/** A race that is lost this often is no accident. */
+/** A race that is lost more often is no accident. */
 const raceRetries = 3
 
 export const makeSession = Effect.fnUntraced(function* (
@@ -33,7 +33,7 @@ export const makeSession = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Session> {
   const now = monotonicMillis(yield* Clock.Clock)
 
-  /** Says again only what the server has rolled back because of a race: that writes nothing twice. */
+  /** Retries only a lost race, which the server has rolled back, so no write happens twice. */
   const run = (statement: Statement, until: number, retries: number): Effect.Effect<Rows, Trouble> =>
     Effect.catchIf(
       Effect.suspend(() => pool.run(statement, until - now())),
@@ -54,5 +54,5 @@ export const makeSession = Effect.fnUntraced(function* (
 const readTold = (trouble: Trouble) => (trouble._tag === "Unanswered" ? unavailable(trouble.failure, false) : trouble)
 const writeTold = (trouble: Trouble) => (trouble._tag === "Unanswered" ? unavailable(trouble.failure, true) : trouble)
 
-/** What trouble means to the port: whether a write has been made, or may have been. */
+/** Maps trouble to the port's error: not done, or unknown for a write that may have happened. */
 export const told = (writes: boolean) => (writes ? writeTold : readTold)

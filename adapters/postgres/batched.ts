@@ -24,7 +24,7 @@ import { byKey, type Found, type Replacement } from "./single.ts"
 
 type Answers<A, E> = ReadonlyArray<Exit.Exit<A, E | StorageUnavailable>>
 
-/** A verb of the port, said about one thing or about several of one kind at once. */
+/** A verb of the port, for one item or for several of one kind. */
 export interface Verb<Item, A, E> {
   readonly writes: boolean
   readonly keyOf: (item: Item) => RecordKey
@@ -34,7 +34,7 @@ export interface Verb<Item, A, E> {
 
 const nothing: Exit.Exit<Found> = Exit.succeed(Option.none())
 
-/** One statement for several calls. `alone`: they are all about one workspace, as the statements then want it. */
+/** One statement for several calls. `alone`: all are of one workspace, as the statements then require. */
 export const makeBatched = ({ caches, read, statements, write }: Session, alone: boolean) => {
   const where = (keys: ReadonlyArray<RecordKey>) => (alone ? toKeyText(keys[0]?.workspace ?? "") : workspacesOf(keys))
 
@@ -57,7 +57,7 @@ export const makeBatched = ({ caches, read, statements, write }: Session, alone:
       const sorted = [...records].sort(byKey)
       const parameters = [where(sorted), idsOf(sorted), ownersOf(sorted), expiriesOf(sorted), bodiesOf(sorted)]
       return Effect.map(write(statements[kind].insertMany, parameters, until), (rows) => {
-        // No two of a batch have one id (`Verb` batches are made so), so an id tells which of them was written.
+        // A batch has no two items of one id (`Verb`), so the id tells which were written.
         const written = new Set(rows.map(([id]) => id))
         return records.map(({ id }) => (written.has(toKeyText(id)) ? Exit.void : Exit.fail(new Conflict())))
       })
@@ -84,7 +84,7 @@ const apart = <Item, A, E>(
 ): Effect.Effect<Answers<A, E>> =>
   Effect.forEach(items, (item) => Effect.exit(verb.one(item, until)), { concurrency: "unbounded" })
 
-/** As one statement; where that failed perhaps for one row's sake and surely wrote nothing, each for itself. */
+/** Sends one statement. If one row may have made it fail, and nothing was written, each item is sent alone. */
 export const sendBatch = <Item, A, E>(
   verb: Verb<Item, A, E>,
   kind: Kind,

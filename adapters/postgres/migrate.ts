@@ -21,21 +21,21 @@ import {
 } from "./Options.ts"
 import type { Failure } from "./outcome.ts"
 
-/** It did not answer, or would not let us in. */
+/** The server does not answer, or refuses the connection. */
 export class PostgresUnreachable extends Schema.TaggedError<PostgresUnreachable>()("PostgresUnreachable", {
   message: Schema.String
 }) {}
 
-/** A newer release has changed it so that this one would not understand it. */
+/** A newer release has changed the database in a way that this one cannot read. */
 export class DatabaseTooNew extends Schema.TaggedError<DatabaseTooNew>()("DatabaseTooNew", {
-  /** The newest migration that this release knows. */
+  /** The newest migration of this release. */
   knows: Schema.Int,
-  /** The one that it would have to know. */
+  /** The migration that the database requires. */
   needs: Schema.Int,
   message: Schema.String
 }) {}
 
-/** The start was told only to look, and found something to do. */
+/** `migrations: "check"`, and migrations are pending. */
 export class MigrationsPending extends Schema.TaggedError<MigrationsPending>()("MigrationsPending", {
   names: Schema.Array(Schema.String),
   message: Schema.String
@@ -53,20 +53,20 @@ export type PostgresRefusal =
   | MigrationFailed
 
 export interface Plan {
-  /** What is not in the database yet, in order. */
+  /** Migrations that the database lacks, in order. */
   readonly pending: ReadonlyArray<string>
-  /** What `migrate` would run, for `psql` to run instead. */
+  /** The SQL that `migrate` would run. */
   readonly sql: string
 }
 
-/** A connection to bring a database up to date over. */
+/** A connection for migrations. */
 interface Asked {
   readonly connection: Connection
-  /** In milliseconds: what is left of the start's time, and at least what a try may take. */
+  /** Milliseconds: the rest of the start's time, and at least the time of one try. */
   readonly left: Effect.Effect<number>
 }
 
-/** For what may take its time. Whether the server is still there is then the keep-alive's to find out. */
+/** For statements that may take long. TCP keep-alive detects a lost server. */
 const perform = ({ connection }: Asked, text: string, parameters: ReadonlyArray<Cell> = []) =>
   Effect.callback<ReadonlyArray<Row>, Failure>((resume) => {
     connection.query(text, parameters, (rows, failure) =>
@@ -75,7 +75,7 @@ const perform = ({ connection }: Asked, text: string, parameters: ReadonlyArray<
     return Effect.sync(() => connection.destroy())
   })
 
-/** For what a server that is there answers at once. */
+/** For statements that a live server answers at once. */
 const ask = (asked: Asked, text: string, parameters: ReadonlyArray<Cell> = []) =>
   Effect.flatMap(asked.left, (duration) =>
     Effect.timeoutOrElse(perform(asked, text, parameters), { duration, orElse: () => Effect.fail(silence) })
@@ -83,10 +83,12 @@ const ask = (asked: Asked, text: string, parameters: ReadonlyArray<Cell> = []) =
 
 const silence: Failure = { code: "TIMEOUT", rolledBack: false, message: "it does not answer in time" }
 
-/** Not there yet, starting, stopping, full: a server that may answer in a moment. Anything else will not change. */
+/**
+ * The server may answer later: it starts, stops or is full. Wrong credentials, databases and certificates stay wrong.
+ */
 const mayPass = (failure: Failure) => !/^(?:28|3D|42)|CERT|SIGNATURE|_TLS_|_SSL_/.test(failure.code)
 
-/** Waits for a server that is not up yet, and says why it waits. */
+/** Connects, and logs why it waits. */
 const patientConnection = (options: PostgresOptions) =>
   Effect.gen(function* () {
     const address = yield* readPostgresUrl(options.url)
@@ -116,7 +118,7 @@ const failed = (failure: Failure) =>
     : new MigrationFailed({ message: failure.message })
 const noLedger = (failure: Failure) => failure.code === "42P01" || failure.code === "3F000"
 
-/** What the database has of `known`; refused where a newer release has left this one behind. */
+/** The migrations of `known` that the database lacks; fails where a newer release requires more. */
 const pendingIn = Effect.fnUntraced(function* (asked: Asked, schema: string, known: ReadonlyArray<Migration>) {
   const applied = yield* ask(asked, readLedger(schema)).pipe(
     Effect.catchIf(noLedger, () => Effect.succeed<ReadonlyArray<Row>>([])),
@@ -143,7 +145,7 @@ const requireUtf8 = Effect.fnUntraced(function* (asked: Asked) {
   }
 })
 
-/** Two processes that lay the groundwork at once get in each other's way inside PostgreSQL; the second try finds it done. */
+/** Errors of two processes that create the schema at once. The retry finds it done. */
 const collided = (failure: Failure) => /^(?:23505|42710|42P06|42P07|XX000|40001|40P01|55P03)$/.test(failure.code)
 const again = { times: 20, schedule: Schedule.spaced("100 millis").pipe(Schedule.jittered), while: collided }
 
@@ -153,7 +155,10 @@ const layGroundwork = Effect.fnUntraced(function* (asked: Asked, schema: string)
   for (const statement of groundwork(schema)) yield* perform(asked, statement)
 })
 
-/** Behind a lock that lasts as long as its transaction, and waiting for nobody's locks longer than a moment. */
+/**
+ * Runs in one transaction under the migration lock. Waits at most 2 s for other locks, so that no request queues
+ * behind it.
+ */
 const apply = Effect.fnUntraced(function* (asked: Asked, schema: string, known: ReadonlyArray<Migration>) {
   yield* ask(asked, "BEGIN")
   yield* ask(asked, "SET LOCAL lock_timeout = '2s'")
@@ -169,7 +174,7 @@ const apply = Effect.fnUntraced(function* (asked: Asked, schema: string, known: 
 const isFailure = (error: unknown): error is Failure =>
   typeof error === "object" && error !== null && "rolledBack" in error
 
-/** Brings the database up to date, and answers with what there was to do. Any number of processes may do so at once. */
+/** Migrates the database and answers the names of the steps. Processes may call it at the same time. */
 export const migrate = (
   given: PostgresOptions,
   known: ReadonlyArray<Migration> = ours
@@ -188,7 +193,7 @@ export const migrate = (
     )
   }).pipe(Effect.scoped)
 
-/** What `migrate` would do now. It changes nothing. */
+/** What `migrate` would do. Changes nothing. */
 export const plan = (
   given: PostgresOptions,
   known: ReadonlyArray<Migration> = ours
@@ -208,7 +213,7 @@ export const plan = (
     return { pending: pending.map(({ name }) => name), sql }
   }).pipe(Effect.scoped)
 
-/** Refuses where `migrate` would have something to do. */
+/** Fails if migrations are pending. */
 export const requireUpToDate = (options: PostgresOptions): Effect.Effect<void, PostgresRefusal> =>
   Effect.flatMap(plan(options), ({ pending }) =>
     pending.length === 0

@@ -2,14 +2,14 @@ import type { Kind } from "../../core/ports/Storage.ts"
 import { identifier, tableOf } from "./statements.ts"
 
 /**
- * A step from one form of the database to the next. Old and new releases run side by side while it happens and after,
- * so a step only adds: a table, a nullable column, an index. What an old release writes without knowing of an addition
- * must stay valid. Every statement is `IF NOT EXISTS`, for databases that do not roll definitions back.
+ * A step of the schema. Old and new releases share the database, so a step only adds: a table, a nullable column, an
+ * index. Rows that an old release writes must stay valid. Every statement has `IF NOT EXISTS`, for databases that do
+ * not roll back DDL.
  */
 export interface Migration {
   readonly number: number
   readonly name: string
-  /** The oldest release, by the number of its newest migration, that can still work with the result. */
+  /** The oldest release that can work with the result, by the number of its newest migration. */
   readonly readableFrom: number
   readonly statements: (schema: string) => ReadonlyArray<string>
 }
@@ -23,13 +23,13 @@ const created = generated(
   "CASE WHEN jsonb_typeof(body -> 'createdAt') = 'number' THEN (body ->> 'createdAt')::numeric END"
 )
 
-/** The columns that a kind's table has of its own. A step names its kinds: one that comes later needs another step. */
+/** Extra columns of each kind's table. A step names its kinds; a later kind needs another step. */
 type Columns = { readonly [kind in Kind]?: ReadonlyArray<string> }
 
 const state = generated("state", "text", "body ->> '_tag'")
 const client = generated("client", "text", "body ->> 'client'")
 
-/** What people who run it look for. Read out of the body by the database, so no release can forget to fill them. */
+/** Columns for queries by operators. PostgreSQL generates them from the body, so no release can forget them. */
 const firstKinds = {
   client: [generated("name", "text", "body -> 'about' ->> 'client_name'"), created],
   grant: [
@@ -52,7 +52,13 @@ const requestKinds = {
   once: [generated("purpose", "text", "body ->> 'purpose'")]
 } satisfies Columns
 
-/** Ids sort by code unit whatever the database's language is. Room in each page lets an update stay on its page. */
+const workspaceKind = {
+  workspace: [generated("issuer", "text", "body ->> 'issuer'")]
+} satisfies Columns
+
+/**
+ * Ids sort by code unit whatever the database's collation. A fill factor leaves room for an update on the same page.
+ */
 const createTables =
   (kinds: Columns) =>
   (schema: string): ReadonlyArray<string> =>
@@ -66,7 +72,7 @@ const createTables =
         `  version bigint NOT NULL`,
         `  expires bigint`,
         `  body jsonb NOT NULL`,
-        // Only the day is indexed, so that moving an expiry by less leaves the indexes alone.
+        // Only the day is indexed, so that a refresh does not touch the index.
         generated("sweep_day", "int", "(expires / 86400000)::int"),
         ...own,
         "  PRIMARY KEY (workspace, id)"
@@ -86,13 +92,14 @@ export const migrations: ReadonlyArray<Migration> = [
     name: "tables for requests, and for what is good once",
     readableFrom: 1,
     statements: createTables(requestKinds)
-  }
+  },
+  { number: 3, name: "a table for workspaces", readableFrom: 1, statements: createTables(workspaceKind) }
 ]
 
 const ledger = (schema: string) => `${identifier(schema)}.migrations`
 const lock = (schema: string) => `${identifier(schema)}.migration_lock`
 
-/** What must be there before the lock can be taken. */
+/** Must exist before the lock can be taken. */
 export const groundwork = (schema: string): ReadonlyArray<string> => [
   `CREATE TABLE IF NOT EXISTS ${ledger(schema)} (
   number int PRIMARY KEY,

@@ -5,7 +5,7 @@ import type { Cell, Row } from "./Connection.ts"
 
 const quoted = /["\\]/
 
-/** PostgreSQL's text form of a `text[]`; ids hardly ever need the slow way. */
+/** PostgreSQL's text form of a `text[]`. Few ids need quotes. */
 export const textArray = (values: ReadonlyArray<string>): string => `{${values.map(textItem).join(",")}}`
 
 const textItem = (value: string): string => (quoted.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`)
@@ -14,9 +14,9 @@ export const numberArray = (values: ReadonlyArray<number | null>): string =>
   `{${values.map((value) => (value === null ? "NULL" : value)).join(",")}}`
 
 /**
- * Bodies as `jsonb` can hold them: it refuses NUL and lone surrogates, in strings and in keys. Each becomes U+0001 and
- * what it was, and U+0001 itself becomes U+0001 and "1". `JSON.stringify` writes all three as `\uXXXX`, and so does
- * PostgreSQL with U+0001, so the change is made in the text, and bodies without them are left alone.
+ * `jsonb` refuses NUL and lone surrogates, in strings and keys. Each becomes U+0001 and its code, and U+0001 becomes
+ * U+0001 and "1". `JSON.stringify` and PostgreSQL write all three as `\uXXXX`, so the change is made in the text;
+ * other bodies are left alone.
  */
 const unholdable = /\\u(?:000[01]|d[89a-f])/
 const escapes = /\\(?:u(000[01]|d[89a-f][0-9a-f]{2})|.)/g
@@ -42,8 +42,8 @@ export const fromBodyText = (text: string): Json => {
 export const keyText = (cell: Cell | undefined): string => fromKeyText(String(cell))
 
 /**
- * A record out of its owner, version, expiry and body, which stand in the row from column `at` on. `known`: the record
- * that the statement named as known, whose body the row then leaves out.
+ * A record from a row's owner, version, expiry and body, from column `at` on. `known`: the cached record that the
+ * statement named, whose body the row leaves out if it is current.
  */
 export const recordOf = (key: RecordKey, row: Row, at: number, cache?: ParseCache, known?: Parsed): StoredRecord => {
   const { id, kind, workspace } = key

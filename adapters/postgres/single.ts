@@ -14,7 +14,7 @@ import { toKeyText } from "../records/KeyText.ts"
 import { idsOf, keyText, recordOf, toBodyText, workspacesOf } from "./rows.ts"
 import { type Rows, type Session, told } from "./Session.ts"
 
-/** A record, and the version that it is to replace. */
+/** A record and the version that it replaces. */
 export interface Replacement {
   readonly expected: number
   readonly record: NewRecord
@@ -25,7 +25,7 @@ export type Found = Option.Option<StoredRecord>
 const orConflict = (rows: Rows): Effect.Effect<void, Conflict> =>
   rows.length === 0 ? Effect.fail(new Conflict()) : Effect.void
 
-/** One statement for one call. */
+/** A statement for each call. */
 export const makeSingle = ({ caches, deadline, read, statements, write }: Session) => ({
   get: (key: RecordKey, until: number): Effect.Effect<Found, StorageUnavailable> =>
     read(statements[key.kind].get, [toKeyText(key.workspace), toKeyText(key.id)], until).pipe(
@@ -72,7 +72,7 @@ export const makeSingle = ({ caches, deadline, read, statements, write }: Sessio
     )
   },
 
-  /** Looks, and then removes in the one order in which everybody locks rows. */
+  /** Finds expired keys, then removes them in lock order. */
   sweep: (before: number, limit: number): Effect.Effect<number, StorageUnavailable> =>
     Effect.gen(function* () {
       let removed = 0
@@ -105,11 +105,11 @@ export const makeSingle = ({ caches, deadline, read, statements, write }: Sessio
   }
 })
 
-/** The one order in which rows are locked, by every process, so that none waits in a circle. */
+/** The order in which every process locks rows, so that no deadlock occurs. */
 export const byKey = (a: RecordKey, b: RecordKey): number =>
   a.workspace !== b.workspace ? (a.workspace < b.workspace ? -1 : 1) : a.id < b.id ? -1 : a.id > b.id ? 1 : 0
 
-/** Where a scan goes on: the key of the last record, as the database has it. */
+/** A scan's cursor: the key of the last record, as stored. */
 const writePlace = (workspace: unknown, id: unknown): string => `${String(workspace).length}:${workspace}${id}`
 const readPlace = (place: string): readonly [string, string] => {
   const colon = place.indexOf(":")

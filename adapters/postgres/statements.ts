@@ -1,17 +1,16 @@
 import { type Kind, recordKinds } from "../../core/ports/Storage.ts"
 
-/** Quoted, so that a schema may be called anything. */
+/** Quoted, so that any schema name works. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Always with its schema: through a pooler, a `search_path` is nobody's to set. */
+/** Always with its schema: a pooler does not keep a `search_path`. */
 export const tableOf = (schema: string, kind: Kind): string => `${identifier(schema)}.${recordKinds[kind].table}`
 
 /**
- * Everything that is ever asked of a table. Columns are always named: a newer release may add some, and a prepared
- * statement must not notice. Several rows come as one array for each column; `n` is a row's place in them, from 1.
- * Bodies come as one JSON array, which costs less to write and to read than an array of texts with quotes in them.
- * `getMany` is told which version and expiry of a record the caller knows: the body of a row that still has both is left
- * out, which is most of what the row costs either side.
+ * All statements on a table. Columns are named, because a newer release may add some and prepared statements must not
+ * break. Several rows come as an array for each column; `n` is a row's position, from 1. Bodies come as one JSON
+ * array, which is cheaper than a quoted text array. `getMany` gets the cached version and expiry of each record, and
+ * leaves out the body of a row that still has both: that is most of a row's cost.
  */
 export interface Statements {
   readonly get: string
@@ -28,8 +27,8 @@ export interface Statements {
 }
 
 /**
- * `alone`: each statement is about one workspace, `$1`, which then stands in it as a plain value, so that Citus can
- * tell the one shard that it is for. Otherwise a batch may span workspaces, and `$1` is an array like the others.
+ * `alone`: all rows are of one workspace, the plain value `$1`, so that Citus can route to its shard. Otherwise `$1`
+ * is an array like the others.
  */
 export const statementsOf = (schema: string, kind: Kind, alone: boolean): Statements => {
   const t = tableOf(schema, kind)
@@ -69,7 +68,7 @@ WHERE workspace = $1 AND owner = $2 AND id > $3 ORDER BY id LIMIT $4`,
     expired: `SELECT workspace, id FROM ${t}
 WHERE sweep_day <= $1::bigint / 86400000 AND expires <= $1::bigint ORDER BY sweep_day LIMIT $2`,
 
-    // The time is looked at again, because a record may have been given more since it was found.
+    // Checks the time again, because the record may have been prolonged since it was found.
     removeExpired: `DELETE FROM ${t} t
 USING (SELECT unnest($1::text[]) AS workspace, unnest($2::text[]) AS id) u
 WHERE t.workspace = u.workspace AND t.id = u.id AND t.expires <= $3::bigint RETURNING 1`,

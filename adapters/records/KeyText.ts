@@ -1,8 +1,7 @@
 /**
- * Ids, owners and workspaces as databases can hold them: their text often has no NUL and no lone surrogate, and sorts
- * by code point where the port sorts by UTF-16 code unit. So code units from U+D800 move up by 0x800, past the
- * surrogates, and NUL and U+0001 become two characters. The order is kept, and what ids are made of in practice stays
- * as it is.
+ * Ids, owners and workspaces as text that any database can hold and sort. Databases often have no NUL and no lone
+ * surrogates, and sort by code point, while the port sorts by UTF-16 code unit. So units from U+D800 on move up by
+ * 0x800, and NUL and U+0001 become two characters. This keeps the order; common ids stay as they are.
  */
 const special = /[^ -\ud7ff]/
 

@@ -2,9 +2,9 @@ import { LruMap } from "../../core/cache/LruMap.ts"
 import type { Json, RecordKey } from "../../core/ports/Storage.ts"
 import { freeze } from "./freeze.ts"
 
-/** Two kilobytes each: the text, and the body that was parsed from it. */
+/** Two kilobytes each: the text and the parsed body. */
 const most = 32_768
-/** A longer body is parsed every time, so that no client decides how much is kept. */
+/** Longer bodies are parsed each time, so that no client decides how much memory is used. */
 const longest = 1024
 
 /** A record as it was parsed last. */
@@ -17,8 +17,8 @@ export interface Parsed {
 }
 
 /**
- * The bodies that were parsed last, by id. A record in use is read over and over and hardly ever changes in between:
- * the same text gives the same body, which is frozen because many readers share it.
+ * The bodies parsed last, by id. Records in use are read often and rarely change: the same text gives the same body,
+ * frozen because readers share it.
  */
 export class ParseCache {
   private readonly records = new LruMap<string, Parsed>(most)
@@ -28,7 +28,7 @@ export class ParseCache {
     this.parse = parse
   }
 
-  /** What was parsed last of this record, whatever the store holds by now. */
+  /** The last parsed record, which may be outdated. */
   last({ id, workspace }: RecordKey): Parsed | undefined {
     const known = this.records.get(id)
     return known?.workspace === workspace ? known : undefined

@@ -2,7 +2,7 @@ import { Effect, Option, Schema } from "effect"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Master, Wire } from "./Wire.ts"
 
-/** The server may throw away records to make room: a grant that was given would be gone. */
+/** The server evicts records when memory is full, so issued grants would be lost. */
 export class EvictionRefused extends Schema.TaggedError<EvictionRefused>()("EvictionRefused", {
   node: Schema.String,
   policy: Schema.String
@@ -12,7 +12,7 @@ export class EvictionRefused extends Schema.TaggedError<EvictionRefused>()("Evic
   }
 }
 
-/** What a server's own settings would lose, or what it does not let us see. */
+/** What a server's settings would lose, or what it hides. */
 export type DurabilityWarning =
   | { readonly _tag: "AppendOnlyOff"; readonly node: string }
   | { readonly _tag: "LastWritesAtRisk"; readonly node: string; readonly appendfsync: string }
@@ -27,7 +27,7 @@ export const warningText = (warning: DurabilityWarning): string => {
     case "LastWritesAtRisk":
       return `Redis at ${warning.node} has appendfsync ${warning.appendfsync}: a crash of its machine loses ${warning.appendfsync === "everysec" ? "up to two seconds" : "perhaps half a minute"} of acknowledged writes`
     case "FailoverLosesWrites":
-      return `Redis at ${warning.node} acknowledges writes before any of its replicas (${warning.replicas}) has them: a failover loses the last ones`
+      return `Redis at ${warning.node} acknowledges writes before any of its replicas (${warning.replicas}) has them: a failover loses the last ones, and what was revoked or spent by them works again; wait=1 in the URL waits for one`
     case "EvictionOn":
       return `Redis at ${warning.node} has maxmemory-policy ${warning.policy}: it throws away records when it is full`
     case "CouldNotLook":
@@ -37,9 +37,11 @@ export const warningText = (warning: DurabilityWarning): string => {
 
 export interface Tolerance {
   readonly allowEviction: boolean
+  /** Each write waits for a replica, so a failover to it loses none. */
+  readonly waitForReplica?: boolean
 }
 
-/** Looks at the settings of every server that takes writes. */
+/** Reads the settings of every master. */
 export const inspectDurability = (
   wire: Wire,
   tolerance: Tolerance
@@ -54,14 +56,13 @@ const inspect = Effect.fnUntraced(function* (
   tolerance: Tolerance
 ): Effect.fn.Return<ReadonlyArray<DurabilityWarning>, EvictionRefused | StorageUnavailable> {
   const node = master.name
-  // Each by its name: CONFIG GET * would bring the server's passwords along.
-  const [appendonlySet, appendfsync, policySet, needed] = yield* Effect.all([
+  // By name, because CONFIG GET * also returns the server's passwords.
+  const [appendonlySet, appendfsync, policySet] = yield* Effect.all([
     setting(master, "appendonly"),
     setting(master, "appendfsync"),
-    setting(master, "maxmemory-policy"),
-    setting(master, "min-replicas-to-write")
+    setting(master, "maxmemory-policy")
   ])
-  // Managed servers forbid CONFIG, but INFO says most of it too.
+  // Managed servers forbid CONFIG; INFO has most of it.
   const info = fieldsOf(yield* master.ask("info", []))
   const appendonly = appendonlySet ?? { "0": "no", "1": "yes" }[info.get("aof_enabled") ?? ""]
   const policy = policySet ?? info.get("maxmemory_policy")
@@ -77,7 +78,8 @@ const inspect = Effect.fnUntraced(function* (
   } else if (appendfsync !== undefined && appendfsync !== "always") {
     warnings.push({ _tag: "LastWritesAtRisk", node, appendfsync })
   }
-  if (replicas > 0 && needed === "0") warnings.push({ _tag: "FailoverLosesWrites", node, replicas })
+  // With min-replicas-to-write too: that counts who was there a moment ago, and waits for nobody.
+  if (replicas > 0 && tolerance.waitForReplica !== true) warnings.push({ _tag: "FailoverLosesWrites", node, replicas })
 
   const settings = Object.entries({ appendonly, appendfsync, "maxmemory-policy": policy })
     .filter(([name, value]) => value === undefined && !(name === "appendfsync" && appendonly === "no"))

@@ -2,24 +2,24 @@ import { type Kind, kinds, type Listing, type RecordKey } from "../../core/ports
 import { fromKeyText, toKeyText } from "../records/KeyText.ts"
 
 /**
- * Records are dealt out over this many shards. All keys of a shard are in one hash slot, so that a record and the
- * index of its shard change in one step; the shards are spread evenly over the slots, so that a cluster can be cut
- * anywhere. Part of the stored layout: another number finds none of the records.
+ * Records are spread over this many shards. All keys of a shard are in one hash slot, so that a record and its index
+ * change in one script; the shards are spread evenly over the slots, so that a cluster can be split anywhere. Part of
+ * the stored layout: with another number no record is found.
  */
 export const shardCount = 256
 
 const slotCount = 16384
 const slotsPerShard = slotCount / shardCount
 
-/** Where a record is: the key that holds it and the key of its shard's index. Both are in the same hash slot. */
+/** The keys of a record and of its shard's index, in the same hash slot. */
 interface Place {
-  /** The record's name, also the member that stands for it in the index. ASCII. */
+  /** The record's name, and its member of the index. ASCII. */
   readonly path: string
   readonly record: string
   readonly shard: string
 }
 
-/** `workspace/kind/id`, each part percent-encoded like `escape` does. */
+/** `workspace/kind/id`, each part percent-encoded. */
 export const pathOf = ({ workspace, kind, id }: RecordKey): string => `${encoded(workspace)}/${kind}/${encoded(id)}`
 
 export const keyAt = (path: string): RecordKey | undefined => {
@@ -39,11 +39,11 @@ export const placeOf = (prefix: string, path: string): Place => {
 
 export const shardKey = (prefix: string, shard: number): string => `${prefix}:{${tags[shard]}}`
 
-/** The list of one owner. In whatever hash slot its name gives, so rarely in that of its records. */
+/** An owner's list. Its hash slot is rarely that of the records. */
 export const ownerKey = (prefix: string, { workspace, kind, owner }: Pick<Listing, "workspace" | "kind" | "owner">) =>
   `${prefix}:owner:${encoded(workspace)}/${kind satisfies Kind}/${encoded(owner)}`
 
-// Lone surrogates are why this is not encodeURIComponent, which throws on them.
+// Not encodeURIComponent, which throws on lone surrogates.
 export const encoded = (part: string): string =>
   /^[\w.~:@-]*$/.test(part)
     ? part
@@ -57,14 +57,14 @@ const decoded = (part: string): string =>
     String.fromCharCode(Number.parseInt(wide ?? narrow ?? "", 16))
   )
 
-/** CRC-16/XMODEM, the hash of Redis Cluster. */
+/** CRC-16/XMODEM, as Redis Cluster hashes keys. */
 const crcTable = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8
   for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1
   return crc
 })
 
-/** Of ASCII text without braces. */
+/** For ASCII without braces. */
 const hashSlot = (text: string): number => {
   let crc = 0
   for (let at = 0; at < text.length; at++) {
@@ -73,7 +73,7 @@ const hashSlot = (text: string): number => {
   return crc % slotCount
 }
 
-/** For each shard the smallest number that, as a hash tag, lands in the shard's part of the slots. */
+/** For each shard the smallest number whose hash slot, as a tag, is in the shard. */
 const tags: ReadonlyArray<number> = (() => {
   const found = new Map<number, number>()
   for (let tag = 0; found.size < shardCount; tag++) {
@@ -84,10 +84,9 @@ const tags: ReadonlyArray<number> = (() => {
 })()
 
 /**
- * A line in an owner's list: the record's id, written so that Redis, which sorts by bytes, sorts as the port wants
- * (by UTF-16 code units), then the entry. Each attempt to insert has an entry of its own, so striking one's own line
- * can never strike somebody else's. An entry begins with its time of birth: a line without a record may belong to an
- * insert that is still on its way, and is struck only when it is too old for that.
+ * A line in an owner's list: the id, encoded so that Redis' order of bytes is the port's order of UTF-16 code units,
+ * then the entry. Each insert attempt has its own entry, so it can only strike its own line. An entry begins with its
+ * time: a line without a record may belong to an insert under way, and is struck only when it is old.
  */
 export const lineOf = (id: string, entry: string): string => `${toKeyText(id)}\0${entry}`
 
@@ -102,12 +101,12 @@ export const parseLine = (text: string): Line => {
   return { text, id: fromKeyText(text.slice(0, end)), entry: text.slice(end + 1) }
 }
 
-/** The least line of any id after this one. */
+/** Lower bound of all lines of later ids. */
 export const afterId = (id: string): string => `${toKeyText(id)}\x01`
 
 export const bornAt = (entry: string): number => Number.parseInt(entry, 36)
 
-/** Entries of one process: `birth.process.number`. */
+/** Unique entries: `birth.process.number`. */
 export const makeEntries = (process: string): ((now: number) => string) => {
   let count = 0
   return (now) => `${Math.floor(now).toString(36)}.${process}.${(count++).toString(36)}`

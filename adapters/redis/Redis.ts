@@ -8,11 +8,9 @@ import { type BadRedisUrl, parseRedisUrl } from "./RedisUrl.ts"
 import { makeScan } from "./scanShards.ts"
 import { allScripts, replaceScript } from "./scripts.ts"
 import { openWire, type Wire } from "./Wire.ts"
+import { waitingForReplica } from "./waitingForReplica.ts"
 
-/**
- * Every server learns the scripts before the first request. One that refuses, comes later or forgets them is sent a
- * script's text with the first call that needs it.
- */
+/** Loads the scripts into every server at start. A server that lacks one later gets its text with the call. */
 const loadScripts = (wire: Wire): Effect.Effect<void, StorageUnavailable> =>
   Effect.forEach(
     wire.masters().flatMap((master) => allScripts.map((script) => master.ask("script", ["LOAD", script.lua]))),
@@ -20,7 +18,7 @@ const loadScripts = (wire: Wire): Effect.Effect<void, StorageUnavailable> =>
     { concurrency: "unbounded", discard: true }
   )
 
-/** Until the server answers; each time that it does not, the reason is logged. The last one is the failure. */
+/** Retries until the server answers, and logs each reason. Fails with the last. */
 const waitForRedis = Effect.fnUntraced(function* (
   wire: Wire,
   patience: Duration.Input
@@ -36,8 +34,8 @@ const waitForRedis = Effect.fnUntraced(function* (
 })
 
 /**
- * Whether a command may name several records, whichever shards they are in. A cluster refuses what is not in one slot,
- * and so do proxies in front of one. The records that are asked for here are not there.
+ * Whether one command may name records of several shards. A cluster refuses that, and so does a proxy in front of
+ * one. The records of this probe do not exist.
  */
 const supportsMultiKey = (wire: Wire, prefix: string): Effect.Effect<boolean, StorageUnavailable> => {
   const places = ["a", "b"].map((path) => placeOf(prefix, path))
@@ -60,29 +58,31 @@ const supportsMultiKey = (wire: Wire, prefix: string): Effect.Effect<boolean, St
 export interface RedisOptions {
   /** `redis://`, `redis+cluster://` or `redis+sentinel://`, or `rediss` for TLS. See `parseRedisUrl`. */
   readonly url: string | Redacted.Redacted<string>
-  /** Certificates and the like, for the URLs that ask for TLS. */
+  /** TLS options such as certificates, for `rediss` URLs. */
   readonly tls?: ConnectionOptions
-  /** What all keys begin with, where the URL does not say it: `tessera`. Odd characters in it are percent-encoded. */
+  /** Prefix of all keys, if the URL has none. Default `tessera`. Other characters are percent-encoded. */
   readonly prefix?: string
-  /** No operation takes longer: 3 seconds. (A sweep or a scan is many.) */
+  /** Deadline of an operation. Default 3 seconds. (A sweep or a scan is many.) */
   readonly deadline?: Duration.Input
-  /** How long to wait at start for a server that is away: ten times the deadline. */
+  /** How long a start waits for the server. Default: ten times the deadline. */
   readonly patience?: Duration.Input
-  /** Calls that meet travel together: yes. */
+  /** Sends calls that meet as one command. Default `true`. */
   readonly pipelining?: boolean
-  /** More commands may not be waiting for an answer, nor more calls to be sent: 10,000. */
+  /** Maximum commands without an answer, and calls that wait to be sent. Default 10,000. */
   readonly maximumWaiting?: number
-  /** Start even where the server may throw away records when it is full: no. */
+  /** Start even if the server evicts records when it is full. Default `false`. */
   readonly allowEviction?: boolean
-  /** How long past its expiry Redis itself forgets a record that no sweep has removed: 7 days. */
+  /** Each write waits until a replica has it, or is `unknown`. Not for a cluster. Default `false`. */
+  readonly waitForReplica?: boolean
+  /** Redis' own expiry: this long after the record's, for a store that is not swept. Default 7 days. */
   readonly backstop?: Duration.Input
-  /** The age at which a line in an owner's list without a record is given up: 1 hour. */
+  /** When a line of an owner's list without a record is struck. Default 1 hour. */
   readonly staleAfter?: Duration.Input
 }
 
 export type RedisFailure = BadRedisUrl | EvictionRefused | StorageUnavailable
 
-/** Records in Redis: one node, Sentinel or Cluster. Waits for the server, and says what its settings would lose. */
+/** Records in Redis: one node, Sentinel or Cluster. Waits for the server, and logs what its settings would lose. */
 export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan, RedisFailure> =>
   Layer.effectContext(
     Effect.gen(function* () {
@@ -96,8 +96,10 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
       }
       const wire = yield* openWire(target, { tls: options.tls, pipelining, ...limits })
       yield* waitForRedis(wire, options.patience ?? Duration.times(deadline, 10))
+      const waitForReplica = options.waitForReplica ?? target.settings.waitForReplica ?? false
       const warnings = yield* inspectDurability(wire, {
-        allowEviction: options.allowEviction ?? target.settings.allowEviction ?? false
+        allowEviction: options.allowEviction ?? target.settings.allowEviction ?? false,
+        waitForReplica
       })
       yield* Effect.forEach(warnings, (warning) => Effect.logWarning(warningText(warning)), { discard: true })
 
@@ -111,7 +113,10 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
         entryAt: makeEntries(crypto.randomUUID().replaceAll("-", "").slice(0, 16))
       }
       const several = pipelining && (yield* supportsMultiKey(wire, prefix))
-      const storage = yield* makeStorage(wire, keeping, { several, ...limits })
+      const storage = yield* makeStorage(waitForReplica ? waitingForReplica(wire) : wire, keeping, {
+        several,
+        ...limits
+      })
       return Context.make(Storage, storage).pipe(Context.add(StorageScan, makeScan(wire, prefix)))
     })
   )

@@ -16,7 +16,7 @@ import { insertScript, removeScript, replaceScript } from "./scripts.ts"
 import { sweepShards } from "./sweepShards.ts"
 import type { Deadline, Wire } from "./Wire.ts"
 
-/** A verb of the port for several at once, by one command. */
+/** A verb of the port that sends several items as one command. */
 interface Several<Item, A, E> extends Pick<Coalescing<Item, A, E>, "same"> {
   readonly send: (
     items: ReadonlyArray<Item>,
@@ -25,17 +25,17 @@ interface Several<Item, A, E> extends Pick<Coalescing<Item, A, E>, "same"> {
 }
 
 interface Gathering {
-  /** A command may be about several records. */
+  /** Whether a command may name several records. */
   readonly several: boolean
   readonly deadlineMillis: number
   readonly maximumWaiting: number
 }
 
-/** A larger batch saves little more, and a script holds up everything else on its server. */
+/** Larger batches save little, and a script blocks its server. */
 const batchSize = 64
 const batchesUnderWay = 1
 
-/** Calls that meet, as one command; or each alone. */
+/** Batches calls that meet into one command, or sends each alone. */
 export const batched = <Item, A, E>(
   wire: Pick<Wire, "deadline" | "tooBusy">,
   { deadlineMillis, maximumWaiting, several }: Gathering,
@@ -63,15 +63,15 @@ const unanswered = Exit.die(new Error("a call was left without an answer"))
 interface Replacement {
   readonly expected: number
   readonly record: NewRecord
-  /** In ms, as the script wants it. */
+  /** Milliseconds, as text for the script. */
   readonly lifetime: string
 }
 
 type Replaced = Exit.Exit<void, Conflict | StorageUnavailable>
 
 /**
- * Compares and sets, in their order, in one step of the server's; on a cluster they have to be of one shard. All are put
- * into words here, one after the other, which takes a processor less than doing so as each call comes.
+ * Compares and sets each item, in order, in one script; on a cluster all must be of one shard. Serializing here, in
+ * one loop, costs less than in each call.
  */
 export const replaceRecords = (
   wire: Pick<Wire, "run">,
@@ -116,22 +116,22 @@ const unreadable = Exit.fail(
 )
 
 interface Keeping {
-  /** What all keys begin with. */
+  /** Prefix of all keys. */
   readonly prefix: string
-  /** How long past its expiry Redis keeps a record that no sweep has removed. */
+  /** Redis' own expiry, this long after the record's. */
   readonly backstopMillis: number
-  /** An insert that has not come this long after it announced itself never will. */
+  /** An insert takes less than this; an older line without a record is stale. */
   readonly staleAfterMillis: number
-  /** A new name for the line in an owner's list that stands for a record born now. */
+  /** A new entry for a record's line in its owner's list. */
   readonly entryAt: (now: number) => string
 }
 
 export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Keeping, gathering: Gathering) {
   const { prefix } = keeping
-  // Requests read grants over and over.
+  // Requests read grants most.
   const caches: Readonly<Partial<Record<Kind, ParseCache>>> = { grant: new ParseCache(jsonOf) }
 
-  /** In ms from now, by the port's clock and not by the server's; "0" for no end. */
+  /** Milliseconds from now on the port's clock, not Redis'; "0" for no expiry. */
   const lifetime = (expiresAt: number | null, now: number): string => {
     if (expiresAt === null) return "0"
     const millis = Math.ceil(Math.max(0, expiresAt - now) + keeping.backstopMillis)
@@ -150,8 +150,8 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
     const list = ownerKey(prefix, record)
     const line = lineOf(record.id, entry)
 
-    // The list is in another hash slot, so it cannot change in one step with the record. It goes first: a line without
-    // a record is struck when somebody meets it, but a record without a line would never be found again.
+    // The list is in another hash slot, so it cannot change together with the record. Write the line first: a stale
+    // line is struck later, but a record without a line would never be listed.
     yield* Effect.mapError(wire.ask("zadd", [list, 0, line], deadline), notDone)
     const done = yield* wire.run(
       insertScript,
@@ -197,5 +197,5 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
   } satisfies Storage["Service"]
 })
 
-// Redis adds it to its own clock and refuses what does not fit 63 bits; nobody waits for three thousand years.
+// Redis adds it to its clock and refuses a sum beyond 63 bits. This is three thousand years.
 const longestLifetime = 1e14

@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
 import { readParameters, textOf, wordOf } from "../StoreKind.ts"
 
-/** The URL of a Redis that cannot be meant. The message never repeats the URL, because it may hold a password. */
+/** The Redis URL is invalid. The message never repeats it, because it may hold a password. */
 export class BadRedisUrl extends Schema.TaggedError<BadRedisUrl>()("BadRedisUrl", { message: Schema.String }) {}
 
 export interface Address {
@@ -14,10 +14,12 @@ export interface Login {
   readonly password: string | undefined
 }
 
-/** What may be said in the URL as well as beside it. */
+/** Options that can also be given beside the URL. */
 interface UrlOptions {
   readonly prefix?: string
   readonly allowEviction?: boolean
+  /** Each write waits until a replica has it. */
+  readonly waitForReplica?: boolean
 }
 
 interface Common {
@@ -41,7 +43,7 @@ export interface SentinelTarget extends Common {
   readonly kind: "sentinel"
   readonly sentinels: ReadonlyArray<Address>
   readonly sentinelLogin: Login
-  /** What the sentinels call the master. */
+  /** The master's name in Sentinel. */
   readonly name: string
   readonly database: number
 }
@@ -55,8 +57,8 @@ const shape = /^(rediss?)(\+cluster|\+sentinel)?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)(
  * - `redis+cluster://[user:password@]host[:port],host[:port]`
  * - `redis+sentinel://[user:password@]host[:port],host[:port]/name[/database][?sentinel_username=…&sentinel_password=…]`
  *
- * All take `prefix` and `eviction=allow` in the query. `rediss`, `rediss+cluster` and `rediss+sentinel` are the same over TLS. Odd characters in names and passwords are
- * percent-encoded.
+ * Each takes `prefix` and `eviction=allow` in the query, and `wait=1`, but for a cluster. `rediss`, `rediss+cluster` and `rediss+sentinel` use TLS.
+ * Names and passwords are percent-encoded.
  */
 export const parseRedisUrl = (url: string): Result.Result<RedisTarget, BadRedisUrl> =>
   Result.gen(function* () {
@@ -66,16 +68,19 @@ export const parseRedisUrl = (url: string): Result.Result<RedisTarget, BadRedisU
       query,
       flavour === "+sentinel" ? { ...parameters, ...sentinelParameters } : parameters
     ).pipe(Result.mapError((message) => new BadRedisUrl({ message })))
-    const { eviction, prefix, sentinel_password, sentinel_username }: Given = given
+    const { eviction, prefix, sentinel_password, sentinel_username, wait }: Given = given
     const sentinelLogin = { username: sentinel_username, password: sentinel_password }
     const settings = {
       ...(prefix === undefined ? {} : { prefix }),
-      ...(eviction === undefined ? {} : { allowEviction: eviction === "allow" })
+      ...(eviction === undefined ? {} : { allowEviction: eviction === "allow" }),
+      ...(wait === undefined ? {} : { waitForReplica: wait === "1" })
     }
     const common = { settings, tls: scheme === "rediss", login: yield* loginOf(userinfo) }
     const addresses = yield* Result.all(hosts.split(",").map(addressOf(flavour === "+sentinel" ? 26379 : 6379)))
 
     if (flavour === "+cluster") {
+      // WAIT is about the writes of one connection, and a cluster has one to each master.
+      if (wait === "1") return yield* bad("wait=1 is for one master and its replicas, not for a cluster")
       if (path !== "" && path !== "0") return yield* bad("a Redis Cluster has no numbered databases")
       return { kind: "cluster" as const, ...common, nodes: addresses }
     }
@@ -102,7 +107,8 @@ const anyText = textOf("text", /^/)
 
 const parameters = {
   prefix: textOf("up to 64 letters, digits, _ and -", /^[A-Za-z0-9_-]{1,64}$/),
-  eviction: wordOf("refuse", "allow")
+  eviction: wordOf("refuse", "allow"),
+  wait: wordOf("0", "1")
 }
 
 const sentinelParameters = { sentinel_username: anyText, sentinel_password: anyText }
@@ -110,6 +116,7 @@ const sentinelParameters = { sentinel_username: anyText, sentinel_password: anyT
 interface Given {
   readonly prefix?: string
   readonly eviction?: "refuse" | "allow"
+  readonly wait?: "0" | "1"
   readonly sentinel_username?: string
   readonly sentinel_password?: string
 }

@@ -9,9 +9,8 @@ import {
 import type { ParseCache } from "../records/ParseCache.ts"
 
 /**
- * A record as Redis holds it: one line `1 version expiresAt entry owner`, then the body. The leading 1 is the version
- * of this form; `entry` names the line in the owner's list that stands for it; `owner` and body are JSON. The scripts
- * read the line too.
+ * The stored form of a record: a line `1 version expiresAt entry owner`, then the body. 1 is the version of this
+ * form; `entry` names the record's line in its owner's list; owner and body are JSON. The scripts read the line too.
  */
 export interface StoredValue {
   readonly record: StoredRecord
@@ -23,10 +22,10 @@ export const firstValue = (record: NewRecord, entry: string): string =>
 
 export const expiryText = (expiresAt: number | null): string => (expiresAt === null ? "-" : `${expiresAt}`)
 
-/** When the record is due in its shard's index. */
+/** The record's score in its shard's index. */
 export const dueText = (expiresAt: number | null): string => (expiresAt === null ? "+inf" : `${expiresAt}`)
 
-/** The first line of it. Removing gives it back, too: it says which line to strike from whose list. */
+/** The first line. A removal returns it, because it names the line to strike in the owner's list. */
 export interface Head {
   readonly version: number
   readonly expiresAt: number | null
@@ -43,7 +42,7 @@ export const parseHead = (line: string): Result.Result<Head, StorageUnavailable>
   return Result.succeed({ version: Number(version), expiresAt, entry, owner: `${name.success}` })
 }
 
-/** A value out of its text; the body by way of the cache where requests read records of the kind over and over. */
+/** Parses a value, its body through the cache if there is one. */
 export const parseValue = (
   key: RecordKey,
   text: string,
@@ -66,7 +65,7 @@ const unreadable = Result.fail(
   new StorageUnavailable({ outcome: "not_done", message: "Redis holds a record in a form that is not ours" })
 )
 
-// JSON.parse can make nothing else than JSON.
+// JSON.parse returns only JSON.
 export const jsonOf = (text: string) => JSON.parse(text) as Json
 
 const parseJson = (text: string, parse = jsonOf): Result.Result<Json, StorageUnavailable> => {

@@ -6,11 +6,11 @@ import type { RedisTarget } from "./RedisUrl.ts"
 import type { Script } from "./scripts.ts"
 
 /**
- * A command that knows whether the server may have got it. ioredis says "Connection is closed." both for what it sent
- * and for what it never sent, and for a write that is the difference between "unknown" and "not done".
+ * A command that tracks whether the server may have received it. ioredis says "Connection is closed." for sent and
+ * unsent commands alike, but a write that was sent is "unknown" and an unsent one "not done".
  */
 class TrackedCommand extends Command {
-  /** It went out, and no answer since has said that it was refused. */
+  /** Sent, and not refused since. */
   mayHaveArrived = false
   private abandoned = false
   private readonly travelsWithOthers: boolean
@@ -18,18 +18,18 @@ class TrackedCommand extends Command {
   constructor(name: string, args: ReadonlyArray<string | number>, travelsWithOthers: boolean) {
     super(name, [...args], { replyEncoding: "utf8" })
     this.travelsWithOthers = travelsWithOthers
-    // As if it had been published already: what listens on diagnostics channels must not see records.
+    // Marks it as published already, so that diagnostics channels do not get records.
     this.isTraced = true
   }
 
-  /** Nobody waits any more: if it has not gone out yet, it never will. */
+  /** Called when the caller gives up: a command that was not sent yet is never sent. */
   abandon(): void {
     this.abandoned = true
   }
 
   override toWritable(socket: object): string | Buffer {
     if (this.abandoned) {
-      // ioredis counts on one answer for each command, so something harmless goes in its place.
+      // ioredis expects one answer for each command, so send a harmless one.
       this.name = "ping"
       this.args = []
       return super.toWritable(socket)
@@ -49,7 +49,7 @@ const isCorkable = (socket: object): socket is Corkable => "cork" in socket && "
 
 const held = new WeakSet<object>()
 
-/** What is written to the socket in this turn of the event loop leaves in one piece: a pipeline. */
+/** Corks the socket for this turn of the event loop, so that its writes leave in one piece. */
 const holdUntilTurnEnds = (socket: object): void => {
   if (held.has(socket) || !isCorkable(socket)) return
   held.add(socket)
@@ -60,38 +60,39 @@ const holdUntilTurnEnds = (socket: object): void => {
   })
 }
 
-/** When an operation gives up, on the clock of `performance.now()`. */
+/** A time on the clock of `performance.now()`. */
 export type Deadline = number
 
 type Arguments = ReadonlyArray<string | number>
 
-/** Commands to Redis and their answers. A failure says `unknown` only if the server may have got the command. */
+/** Sends commands. A failure is `unknown` only if the server may have received the command. */
 export interface Wire {
   readonly deadline: () => Deadline
-  /** For commands that do no harm twice: one whose connection is lost is sent once more, over the next connection. */
+  /** For idempotent commands: sent once more over the next connection if the first is lost. */
   readonly ask: (name: string, args: Arguments, deadline: Deadline) => Effect.Effect<unknown, StorageUnavailable>
-  /** Is sent once more only if it has not gone out, or if the server says that it does not know the script. */
+  /** Sent again only if it was not sent, or if the server does not know the script. */
   readonly run: (
     script: Script,
     keys: ReadonlyArray<string>,
     args: ReadonlyArray<string>,
     deadline: Deadline
   ) => Effect.Effect<unknown, StorageUnavailable>
-  /** What a call gets that could not even be sent in time. */
+  /** The failure of a call that could not be sent in time. */
   readonly tooBusy: () => StorageUnavailable
-  /** The servers that take writes. */
+  /** How many connections were lost so far. */
+  readonly losses: () => number
   readonly masters: () => ReadonlyArray<Master>
 }
 
 export interface Master {
   readonly name: string
-  /** Nothing, where the server refuses the command. */
+  /** None if the server refuses the command. */
   readonly ask: (name: string, args: Arguments) => Effect.Effect<Option.Option<unknown>, StorageUnavailable>
 }
 
 interface WireOptions extends Connecting {
   readonly pipelining: boolean
-  /** More commands than this may not be waiting for an answer; what comes on top fails at once. */
+  /** Maximum commands without an answer; further ones fail at once. */
   readonly maximumWaiting: number
 }
 
@@ -108,7 +109,7 @@ class Failure {
   readonly _tag = "Failure"
   readonly outcome: StorageUnavailable["outcome"]
   readonly reason: string
-  /** The server has answered, and the answer is no. */
+  /** The server answered with an error. */
   readonly refused: boolean
 
   constructor(outcome: StorageUnavailable["outcome"], reason: string, refused: boolean) {
@@ -123,6 +124,10 @@ class Failure {
 const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
   let waiting = 0
   let trouble = "none"
+  let losses = 0
+  client.on("close", () => {
+    losses += 1
+  })
   const remember = (error: Error) => {
     trouble = error.message
   }
@@ -148,7 +153,7 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
       }
       let command: TrackedCommand
       let givenUp = false
-      // Only a loss that came by surprise is worth another connection: where there was none before, waiting is vain.
+      // Retry only when a live connection was lost; without one, a retry would fail too.
       let secondTry = via.status === "ready"
 
       const dispatch = (name: string, args: Arguments) => {
@@ -156,7 +161,7 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
         command = new TrackedCommand(name, args, options.pipelining && waiting > 1)
         const sent = command
         via.sendCommand(sent)
-        // Outermost, so that a refusal is noticed before the cluster client follows it elsewhere.
+        // The outermost wrapper, to see a refusal before the cluster client follows it.
         const reject = sent.reject
         sent.reject = (error) => {
           if (error instanceof ReplyError) sent.mayHaveArrived = false
@@ -182,7 +187,7 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
           return dispatch(name, args)
         }
         clearTimeout(timer)
-        // The text of a refusal may repeat what was sent, so only its code is passed on.
+        // A refusal's text may repeat the command's values, so only its code is kept.
         const reason = refused
           ? `refused with ${/^[A-Z]+/.exec(error.message)?.[0] ?? "ERR"}`
           : `${lossOf(error, command)} (last trouble: ${trouble})`
@@ -218,6 +223,7 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
       ),
     tooBusy: () =>
       new Failure("not_done", `too busy to be asked in time (last trouble: ${trouble})`, false).toUnavailable(),
+    losses: () => losses,
     masters: () =>
       (client instanceof Redis ? [client] : client.nodes("master")).map((node) => ({
         name: nameOf(node),
@@ -232,7 +238,7 @@ const makeWire = (client: Redis | Cluster, options: WireOptions): Wire => {
   }
 }
 
-/** ioredis words a lost connection in terms of its own settings. */
+/** ioredis reports a lost connection in terms of its own settings. */
 const lossOf = (error: Error, { mayHaveArrived }: TrackedCommand): string => {
   if (!/^(?:Connection is closed|Reached the max retries)/.test(error.message)) return error.message
   return mayHaveArrived ? "the connection ended before the answer" : "no connection"

@@ -8,31 +8,31 @@ export interface Connecting {
 }
 
 /**
- * An ioredis client that never sends a command a second time by itself, except where the server has said that it did
- * not run the first (MOVED, ASK, TRYAGAIN, CLUSTERDOWN). What ioredis would do otherwise, by default:
+ * An ioredis client that resends a command only if the server did not run it (MOVED, ASK, TRYAGAIN, CLUSTERDOWN).
+ * It turns these defaults of ioredis off:
  *
- * - `autoResendUnfulfilledCommands`: sends again, after a reconnect, what had no answer yet;
- * - `maxRetriesPerRequest`: lets commands wait through twenty reconnects. At 0 they wait for one at most;
- * - `retryDelayOnFailover`: in a cluster, sends again what was cut off, writes too.
+ * - `autoResendUnfulfilledCommands` resends unanswered commands after a reconnect;
+ * - `maxRetriesPerRequest` lets commands wait through twenty reconnects, and at 0 through one;
+ * - `retryDelayOnFailover` resends a cluster's interrupted commands, writes included.
  */
 export const connect = (target: RedisTarget, connecting: Connecting): Redis | Cluster => {
   const common = {
     ...credentials(target.login),
     ...(target.tls ? { tls: connecting.tls ?? {} } : {}),
-    // RESP3 gives nothing that is used here and costs old servers and proxies a refused greeting.
+    // RESP3 brings nothing needed here, and old servers and proxies refuse its greeting.
     protocol: 2,
     connectTimeout: 2000,
     maxLoadingRetryTime: 1000,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // A server that has stopped in mid-flight keeps its connections open; past this they are given up and made anew.
+    // A frozen server keeps connections open; past this they are replaced.
     socketTimeout: connecting.deadlineMillis * 2
   } satisfies ConnectionSettings
   const lasting = {
     ...common,
     lazyConnect: true,
     retryStrategy: delay,
-    // A master that became a replica: the name, or the sentinels, know the new one. 1 is "reconnect, do not repeat".
+    // The master became a replica. 1 means "reconnect, do not resend"; the name or the sentinels give the new master.
     reconnectOnError: (error: Error) => (error.message.startsWith("READONLY") ? 1 : false)
   } satisfies ConnectionSettings
 
@@ -62,7 +62,7 @@ export const connect = (target: RedisTarget, connecting: Connecting): Redis | Cl
           redisOptions: common,
           retryDelayOnFailover: 0,
           clusterRetryStrategy: (times) => Math.min(50 * times, 1000),
-          // A certificate is made out to the name, so with TLS names stay names.
+          // A certificate names the host, so with TLS names are not resolved to addresses.
           ...(target.tls ? { dnsLookup: (name, found) => found(null, name) } : {})
         }
       )

@@ -28,14 +28,14 @@ const fetchAt = (wire: Asking, wanted: Wanted, deadline: Deadline) =>
     onSuccess: (text) => readAs(wanted, text)
   })
 
-/** A record's key, that of Redis, and the cache of its kind where requests read such records over and over. */
+/** A record's key, its Redis key, and the cache of its kind. */
 export interface Wanted {
   readonly key: RecordKey
   readonly record: string
   readonly cache?: ParseCache | undefined
 }
 
-/** By one command; not for a cluster, where the keys would have to be in one slot. */
+/** One command for all; a cluster would need the keys in one slot. */
 export const fetchRecords = (
   wire: Asking,
   wanted: ReadonlyArray<Wanted>,
@@ -60,16 +60,16 @@ const readAs = ({ cache, key }: Wanted, text: unknown): Exit.Exit<Found, Storage
   return Result.isSuccess(read) ? Exit.succeed(Option.some(read.success)) : Exit.fail(read.failure)
 }
 
-/** Of what changes no record: whether it happened or not, nothing was done. */
+/** For commands that change no record: every failure is `not_done`. */
 export const notDone = (error: StorageUnavailable): StorageUnavailable =>
   error.outcome === "not_done" ? error : new StorageUnavailable({ outcome: "not_done", message: error.message })
 
-/** At least so many lines a time, so that a list of many stale lines does not take as many round trips. */
+/** A minimum, so that a list with many stale lines takes few round trips. */
 const smallestBatch = 16
 
 /**
- * A page of an owner's list. A line counts if its record exists and says that this line stands for it; other lines
- * that are old enough are struck.
+ * A page of an owner's list. A line counts if its record exists and names that line; older lines are stale and are
+ * struck.
  */
 export const listOwned = Effect.fnUntraced(function* (
   wire: Wire,
@@ -126,7 +126,7 @@ const recordOf = (wire: Wire, prefix: string, { workspace, kind }: Listing, { id
     )
   )
 
-/** Strikes lines whose records are gone. That it failed is no failure: the list is read through its records. */
+/** Strikes lines without records. A failure is ignored, because reads check each record anyway. */
 export const strike = (
   wire: Wire,
   list: string,

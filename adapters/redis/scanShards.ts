@@ -5,12 +5,12 @@ import { fetchRecord, notDone } from "./reads.ts"
 import type { Wire } from "./Wire.ts"
 
 const batch = 200
-/** So many paths are kept at once, or those of one shard. */
+/** Paths in memory at once, unless one shard has more. */
 const pathsKept = 20_000
 
 /**
- * Shard by shard, each in the order of its paths. The index of a shard has no order of its own that stays, so its
- * paths are read once and kept until the scan has gone past them: of as many shards at a time as hold few enough.
+ * Scans shard by shard, by path. A shard's index has no stable order, so its paths are read once and kept until the
+ * scan has passed them, for as many shards as fit `pathsKept`.
  */
 export const makeScan = (wire: Wire, prefix: string): StorageScan["Service"] => {
   let kept: { readonly kind: Kind; readonly paths: ReadonlyMap<number, ReadonlyArray<string>> } | undefined
@@ -67,7 +67,7 @@ export const makeScan = (wire: Wire, prefix: string): StorageScan["Service"] => 
 
 const unbounded = { concurrency: "unbounded" } as const
 
-/** The shards from this one on, as far as their paths may be kept together. */
+/** The shards from `first` on whose paths fit `pathsKept` together. */
 const fewEnough = Effect.fnUntraced(function* (wire: Wire, prefix: string, first: number) {
   const shards = Array.from({ length: shardCount - first }, (_, n) => first + n)
   const sizes = yield* Effect.forEach(

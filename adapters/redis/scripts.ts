@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 
-/** What the server does in one step. Each touches the record and the index of its shard, which are in one hash slot. */
+/** A script that Redis runs atomically, on records and the index of their shard, all in one hash slot. */
 export interface Script {
   readonly lua: string
   readonly sha: string
@@ -8,8 +8,8 @@ export interface Script {
 
 const script = (lua: string): Script => ({ lua, sha: createHash("sha1").update(lua).digest("hex") })
 
-// In all of them an index never says a later time than the record does: `replace` leaves it behind when a record's end
-// moves away (which is what a refresh does), and `sweep` catches up when it meets the record.
+// An index never has a later time than the record: `replace` leaves the index alone when an expiry moves away, as
+// each refresh does, and `sweep` corrects it.
 
 /** Keys: record, shard. Arguments: path, value, due, lifetime in ms ("0" for none). */
 export const insertScript = script(`
@@ -24,10 +24,10 @@ return 1
 `)
 
 /**
- * Keys: a record and its shard, for each record. Arguments: expected version, expiresAt ("-" for never), lifetime in ms,
- * body, for each. Answers a letter for each: 1 replaced, 0 not as expected, E something else is in the way. What is
- * wrong with one of them stops none of the others, so nothing in here may raise an error. Where the server itself takes
- * no writes, its own refusal is the answer, unless one has been written already: no refusal may cover that.
+ * Keys: a record and its shard, for each record. Arguments: expected version, expiresAt ("-" for never), lifetime in
+ * ms, body, for each. Answers a letter for each: 1 replaced, 0 conflict, E another error. An error of one record must
+ * not stop the others, so nothing here may raise. A server that refuses writes raises its own error, but only before
+ * the first write.
  */
 export const replaceScript = script(`
 local function replace(record, shard, expected, expires, lifetime, body)
@@ -71,8 +71,8 @@ return string.match(stored, '^[^\\n]*')
 `)
 
 /**
- * Keys: shard, records. Arguments: before, the records' paths. Answers a path and a first line for each record that
- * was removed. What is gone already leaves the index, what lives longer than the index said moves to its real time.
+ * Keys: shard, records. Arguments: before, the records' paths. Answers a path and a first line for each removed
+ * record. A missing record leaves the index; a prolonged one gets its real time.
  */
 export const sweepScript = script(`
 local removed = {}

@@ -6,7 +6,7 @@ import { parseHead } from "./StoredValue.ts"
 import { sweepScript } from "./scripts.ts"
 import type { Wire } from "./Wire.ts"
 
-/** A script holds up everything else on its server, so it removes no more than this. */
+/** A script blocks its server, so it removes no more than this. */
 const largestBatch = 100
 
 export const sweepShards = Effect.fnUntraced(function* (
@@ -15,7 +15,7 @@ export const sweepShards = Effect.fnUntraced(function* (
   before: number,
   limit: number
 ): Effect.fn.Return<number, StorageUnavailable> {
-  // Never is +inf in the indexes, and nothing sweeps that.
+  // +inf in an index means never; a sweep must stay below it.
   const until = Math.min(before, Number.MAX_VALUE)
   const dueIn = (shard: string, most: number) =>
     Effect.mapBoth(wire.ask("zrangebyscore", [shard, "-inf", until, "LIMIT", 0, most], wire.deadline()), {

@@ -11,7 +11,7 @@ import {
 import { fromKeyText, toKeyText } from "../records/KeyText.ts"
 import type { Connection, Statement } from "./Connection.ts"
 
-/** What SQLite holds of a record whose key is known. */
+/** The columns of a record beside its key. */
 interface Content {
   readonly owner: string
   readonly version: number
@@ -26,20 +26,20 @@ interface Row extends Content {
   readonly id: string
 }
 
-// The statements below name these columns, and the table is STRICT, so its rows are of these types.
+// The table is STRICT and the statements name these columns, so rows have these types.
 const contentOf = (row: unknown) => row as Content | undefined
 const rowsOf = (rows: ReadonlyArray<unknown>) => rows as ReadonlyArray<Row>
 
-/** A write's statements; it answers how many records it changed. */
+/** A write's statements; answers the number of changed records. */
 export type Write = () => number
 
 export interface Found {
   readonly record: StoredRecord
-  /** The record's body, as it stands in the file. */
+  /** The stored body. */
   readonly text: string
 }
 
-/** The statements of one kind, whose table keeps its records together on their pages. All of it is synchronous, and throws what the driver throws. */
+/** The statements of one kind's table. Synchronous; throws what the driver throws. */
 export class RecordTable {
   private readonly kind: Kind
   private readonly selectOne: Statement
@@ -102,7 +102,7 @@ export class RecordTable {
     return () => this.deleteOne.run(toKeyText(workspace), toKeyText(id))
   }
 
-  /** Removes what has expired, and puts off what has been prolonged since it was to expire. */
+  /** Removes expired records, and moves the sweep date of prolonged ones. */
   sweep(before: number, limit: number): number {
     let swept = 0
     for (;;) {
@@ -128,7 +128,7 @@ export class RecordTable {
     return this.page(rows, limit, cursor)
   }
 
-  /** One row more than the limit was asked for, to know whether a page follows. */
+  /** The query asked for one row more than the limit, to know whether a page follows. */
   private page(rows: ReadonlyArray<unknown>, limit: number, next: (last: StoredRecord) => string): Page {
     const records = rowsOf(rows.slice(0, limit)).map((row) =>
       this.record(fromKeyText(row.workspace), fromKeyText(row.id), row)
@@ -145,13 +145,13 @@ export class RecordTable {
       owner: fromKeyText(owner),
       version,
       expiresAt,
-      // Only `insert` and `replace` write this column, and what they write is JSON.
+      // Only `insert` and `replace` write this column, as JSON.
       body: JSON.parse(body) as Json
     }
   }
 }
 
-/** Key text holds no NUL, so the first one ends the workspace. */
+/** Key text has no NUL, so the first one ends the workspace. */
 const cursor = ({ workspace, id }: StoredRecord): string => `${toKeyText(workspace)}\0${toKeyText(id)}`
 
 const readCursor = (after: string): readonly [workspace: string, id: string] => {

@@ -15,7 +15,7 @@ import { connect, type Migrations } from "./connect.ts"
 import { RecordTable, type Write } from "./RecordTable.ts"
 import { KnownRecords, shareReads } from "./reads.ts"
 
-/** Reads and swaps when the effect runs, or when it is asked. */
+/** Runs a call when its effect runs, or at once. */
 type When = <A, E>(work: () => Effect.Effect<A, E>) => Effect.Effect<A, E>
 
 const attempt = <A>(read: () => A): Effect.Effect<A, StorageUnavailable> => {
@@ -26,7 +26,7 @@ const attempt = <A>(read: () => A): Effect.Effect<A, StorageUnavailable> => {
   }
 }
 
-/** Records over a connection of its own that is ready for use. */
+/** Records over a prepared connection of its own. */
 export const makeSqlite = Effect.fnUntraced(function* (connection: Connection, when: When = Effect.suspend) {
   const tables = yield* Effect.try({
     try: () => forEachKind((kind) => new RecordTable(connection, kind)),
@@ -75,15 +75,12 @@ export const makeSqlite = Effect.fnUntraced(function* (connection: Connection, w
 
 export interface SqliteOptions {
   readonly path: string
-  /** Whether a start brings the file up to date, or only looks whether it is. Default `run`. */
+  /** `run` migrates the file at start, `check` refuses an outdated one. Default `run`. */
   readonly migrations?: Migrations
 }
 
 export const layerOf = ({ migrations, path }: SqliteOptions, when?: When) =>
   Layer.effectContext(Effect.flatMap(connect(path, migrations), (connection) => makeSqlite(connection, when)))
 
-/**
- * For callers that run each effect once, as soon as they have it, as the core does: an answer that is there already
- * needs no fiber.
- */
+/** For callers that run each effect once, at once, as the core does: a ready answer needs no fiber. */
 export const layerAtOnce = (options: SqliteOptions) => layerOf(options, (work) => work())

@@ -8,10 +8,10 @@ import { endTurns } from "./reads.ts"
 
 type Answer = Exit.Exit<number, StorageUnavailable>
 
-/** `busy`: somebody else holds the write lock, and nothing has happened. */
+/** `busy`: another connection holds the write lock, and nothing was written. */
 type Transact = (writes: ReadonlyArray<Write>) => "busy" | ReadonlyArray<Answer>
 
-/** All writes in one transaction, in their order, each with its own answer. It throws nothing. */
+/** Runs all writes in one transaction, in order, each with its own answer. Throws nothing. */
 export const transactOn = (connection: Connection): Transact => {
   const begin = connection.prepare("BEGIN IMMEDIATE")
   const commit = connection.prepare("COMMIT")
@@ -42,7 +42,7 @@ export const transactOn = (connection: Connection): Transact => {
     }
   }
 
-  /** A write that can't be done must not take the others with it. */
+  /** A write that fails must not fail the others. */
   const alone = (write: Write): ReadonlyArray<Answer> => {
     const answer = transact([write])
     return answer === "busy" ? [Exit.fail(notDone(new Error("another process is writing")))] : answer
@@ -56,7 +56,7 @@ const milliseconds = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nano
 const lockKept = (): StorageUnavailable =>
   new StorageUnavailable({ outcome: "not_done", message: "SQLite: another process kept the write lock" })
 
-/** Waits for a lock that was not to be had, without holding up the process. */
+/** Retries a busy lock without blocking the process. */
 const patiently = Effect.fnUntraced(function* (transact: Transact, writes: ReadonlyArray<Write>, left: number) {
   const deadline = (yield* milliseconds) + left
   while ((yield* milliseconds) < deadline) {
@@ -68,9 +68,9 @@ const patiently = Effect.fnUntraced(function* (transact: Transact, writes: Reado
 })
 
 /**
- * Commits in groups: an fsync costs far more than a statement, so writes that arrive together share one. The driver
- * blocks the process while it commits, so they gather in the rounds before, for as long as each brings more. A write that
- * comes alone waits for nobody: it is done where it is asked for, and its answer is there at once.
+ * Commits in groups: an fsync costs far more than a statement, so writes that meet share one. The driver blocks the
+ * process while it commits, so writes gather in the rounds before, as long as each round brings more. A lone write is
+ * committed at once.
  */
 export const groupCommit = Effect.fnUntraced(function* (connection: Connection) {
   const commit = transactOn(connection)
@@ -78,7 +78,7 @@ export const groupCommit = Effect.fnUntraced(function* (connection: Connection) 
     endTurns()
     return commit(writes)
   }
-  /** A group waits for somebody else's lock: to ask for it beside that would only hold up the process. */
+  /** A group is waiting for another connection's lock; asking again beside it would only block the process. */
   let isLocked = false
   const waitForLock = (writes: ReadonlyArray<Write>, left: number) =>
     Effect.acquireUseRelease(

@@ -21,35 +21,33 @@ const narrow = (path: string): void => {
 }
 
 /**
- * Makes the file, where it is missing, and its folder so that only their owner can read them; SQLite gives its `-wal` and
- * `-shm` the mode of the file. A file that exists is never opened here: closing it would drop the locks that this process
- * holds on it through SQLite.
+ * Creates a missing file and its folder for their owner only; SQLite gives `-wal` and `-shm` the file's mode. An
+ * existing file is never opened here, because closing it would drop the locks that this process holds through SQLite.
  */
 const makePrivate = (path: string): void => {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (statSync(path, { throwIfNoEntry: false }) === undefined) {
-    // Not exclusive: of two processes that start at once, both may create it.
+    // Not exclusive: two processes that start at once may both create it.
     closeSync(openSync(path, "a", ownerOnly))
   }
 }
 
-/** What an earlier run, or somebody since, left open to others. */
+/** Restricts a file that an earlier run, or a person since, left readable to others. */
 const closeToOthers = (path: string): void => {
   for (const suffix of ["", "-wal", "-shm"]) narrow(path + suffix)
 }
 
-/** Milliseconds between two looks, so that they cost writers nothing. */
+/** Milliseconds between two checks, so that they cost writes nothing. */
 const pause = 1000
 
 const inodeAt = (path: string): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
 
 /**
- * Answers what throws once the path no longer leads to the file that is open there: it was removed, or another was put in
- * its place, such as a backup. What is written to the old one would be gone with the process. SQLite itself looks only
- * where it keeps no write-ahead log.
+ * Returns a check that throws if the path no longer leads to the open file, because it was removed or replaced, for
+ * example by a backup. Writes to the old file would be lost. SQLite itself checks only without a write-ahead log.
  */
 const makeReplacementCheck = (path: string): (() => void) => {
-  // As SQLite has it: a host's process may go to another folder later.
+  // Absolute, because the host's process may change its folder later.
   const place = resolve(path)
   const opened = inodeAt(place)
   let lookedAt = performance.now()
@@ -84,24 +82,24 @@ const opened = (open: Open, path: string) =>
       new DatabaseRefused({ reason: "unopenable", message: `${path} can't be opened: ${messageOf(thrown)}` })
   })
 
-/** What a connection needs before its file may be looked at. */
+/** Needed before the first read of the file. */
 const patience = "PRAGMA busy_timeout = 1000"
 
 const settings = [
-  // Each commit is on the disk before it is acknowledged.
+  // A commit is on the disk before it is acknowledged.
   "PRAGMA synchronous = FULL",
-  // Room for the inner pages of a million records, of which each read passes some, in any order.
+  // Room for the inner pages of a million records, some of which each read passes.
   "PRAGMA cache_size = -3072",
-  // Pages that are written again before the log is copied back are copied once. More would make that a long pause.
+  // Pages that are rewritten before a checkpoint are copied once. A larger log would make checkpoints a long pause.
   "PRAGMA wal_autocheckpoint = 2000",
   // Records never go to temporary files.
   "PRAGMA temp_store = MEMORY",
   "PRAGMA journal_size_limit = 67108864",
-  // The process stands still meanwhile, so waiting for longer is done outside of SQLite.
+  // The process blocks meanwhile, so longer waits happen outside SQLite.
   "PRAGMA busy_timeout = 5"
 ]
 
-/** Whether a file of an older version is brought up to date, or refused as it is. */
+/** `run` migrates an outdated file, `check` refuses it. */
 export type Migrations = "run" | "check"
 
 /** Throws what the driver throws. */
@@ -113,7 +111,7 @@ const prepare = (
   connection.exec(patience)
   const upToDate = migrations === "check" ? requireUpToDate(connection) : migrate(connection)
   if (Result.isFailure(upToDate)) return upToDate
-  // It is ours: another program's file keeps the mode that its own people gave it.
+  // Only now is it known to be ours: another program's file keeps its mode.
   closeToOthers(path)
   const mode = connection.prepare("PRAGMA journal_mode = WAL").get()
   if (JSON.stringify(mode) !== `{"journal_mode":"wal"}`) {
@@ -141,7 +139,7 @@ const prepared = (connection: Connection, path: string, migrations: Migrations):
       return new DatabaseRefused({ reason: "unopenable", message: `${path} can't be used: ${messageOf(thrown)}` })
     }
   }).pipe(
-    // Another process is migrating, or making the log.
+    // Another process is migrating, or creating the log.
     Effect.retry({
       while: (error) => error._tag === "StorageUnavailable",
       schedule: Schedule.jittered(Schedule.spaced("50 millis")).pipe(Schedule.upTo({ times: 60 }))
@@ -153,8 +151,8 @@ const closed = (connection: Connection): Effect.Effect<void> =>
   Effect.try({ try: () => connection.close(), catch: notDone }).pipe(Effect.ignore({ log: "Warn" }))
 
 /**
- * The file at the path, up to date and ready for use, until the scope ends. The last to close it copies the log into the
- * file and removes it.
+ * The file, migrated and ready, until the scope ends. The last connection to close checkpoints the log and removes
+ * it.
  */
 export const connect = (
   path: string,

@@ -1,14 +1,14 @@
 import { Result, Schema } from "effect"
 import { DatabaseRefused, type Driver, rollback } from "./Connection.ts"
 
-/** The file is of an older version, and whoever opened it did not want it changed. */
+/** The file is outdated, and `migrations: "check"` is set. */
 export class MigrationsPending extends Schema.TaggedError<MigrationsPending>()("MigrationsPending", {
   message: Schema.String
 }) {}
 
 /**
- * Bodies are too long for a table without rowids to stay shallow, so records lie in the order of their making and the
- * primary key is an index beside them. Ids, owners and workspaces are key text (`../KeyText.ts`), bodies are JSON.
+ * Long bodies would make a table without rowids deep, so the primary key is an index beside the records. Ids, owners
+ * and workspaces are key text (`../KeyText.ts`), bodies are JSON.
  */
 const recordTable = (name: string): string => `
   CREATE TABLE ${name} (
@@ -24,8 +24,8 @@ const recordTable = (name: string): string => `
   CREATE INDEX ${name}_by_expiry ON ${name} (expires_at) WHERE expires_at IS NOT NULL;`
 
 /**
- * Sweeping looks at a record from `sweep_at` on, which is when it was to expire once, and never later than it expires.
- * So prolonging a record, as each refresh of a grant does, leaves the index alone: it is a fourth of what that takes.
+ * A sweep looks at a record from `sweep_at` on, which is never later than its expiry. Prolonging a record, as each
+ * refresh does, leaves this index alone, which saves a fourth of its cost.
  */
 const sweepLazily = (name: string): string => `
   ALTER TABLE ${name} ADD COLUMN sweep_at INTEGER;
@@ -36,16 +36,17 @@ const sweepLazily = (name: string): string => `
 const first = ["clients", "grants", "usages", "accounts", "logins", "sessions", "links", "limits"]
 
 /**
- * What to run, in this order, on an empty file. A file's `user_version` is how many it has seen. Only ever add at the
- * end; what has been released stays as it is, so nothing here may follow a list that grows elsewhere.
+ * Steps in order, from an empty file; `user_version` counts those that a file has seen. Only append. Released steps
+ * stay as they are, so none may use a list that grows elsewhere.
  */
 export const migrations: ReadonlyArray<string> = [
   first.map(recordTable).join("\n"),
   first.map(sweepLazily).join("\n"),
-  ["requests", "onces"].map((name) => recordTable(name) + sweepLazily(name)).join("\n")
+  ["requests", "onces"].map((name) => recordTable(name) + sweepLazily(name)).join("\n"),
+  recordTable("workspaces") + sweepLazily("workspaces")
 ]
 
-/** What `file` shows for the database, and what tells it from another program's: "Tess". */
+/** SQLite's application id, "Tess": `file` shows it, and it tells our files from others. */
 const ourApplication = 0x54657373
 
 interface Header {
@@ -58,7 +59,7 @@ const selectHeader = `
   SELECT application_id AS application, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS tables
   FROM pragma_application_id, pragma_user_version`
 
-// The columns are integers by SQLite's own making, named as in the interface.
+// The columns are integers in SQLite, named as in the interface.
 const header = (connection: Driver): Header => connection.prepare(selectHeader).get() as Header
 
 const refusal = ({ application, version, tables }: Header): DatabaseRefused | undefined => {
@@ -74,7 +75,7 @@ const refusal = ({ application, version, tables }: Header): DatabaseRefused | un
   return undefined
 }
 
-/** Refuses where `migrate` would have something to do. It changes nothing. */
+/** Fails if `migrate` would change something. Changes nothing. */
 export const requireUpToDate = (connection: Driver): Result.Result<void, DatabaseRefused | MigrationsPending> => {
   const found = header(connection)
   const refused = refusal(found)
@@ -88,8 +89,8 @@ export const requireUpToDate = (connection: Driver): Result.Result<void, Databas
 }
 
 /**
- * Brings the file to this version's schema, or refuses it untouched. Processes that start at once take turns at the
- * write lock, and look again once they have it. Throws what the driver throws, with nothing half done.
+ * Migrates the file, or refuses it untouched. Processes that start at once take turns at the write lock and check
+ * again. Throws what the driver throws, with nothing half done.
  */
 export const migrate = (connection: Driver): Result.Result<void, DatabaseRefused> => {
   const found = header(connection)

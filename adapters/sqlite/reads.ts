@@ -6,7 +6,7 @@ import type { Found, Write } from "./RecordTable.ts"
 
 const open = new Set<() => void>()
 
-/** What a store takes for granted until its turn ends has to stop, by this, where a write ends it early. */
+/** Registers an assumption that lasts until the turn ends, or until a write calls `end` earlier. */
 const openTurn = (end: () => void): void => {
   open.add(end)
 }
@@ -16,8 +16,8 @@ const closeTurn = (end: () => void): void => {
 }
 
 /**
- * Before a write: what it is acknowledged as, anybody may be asked about in the very turn. That goes for the other stores
- * of this process too, which may be over the same file.
+ * Call before a write, because a read in the same turn has to see it. Ends the turns of all stores of this process,
+ * which may share a file.
  */
 export const endTurns = (): void => {
   for (const end of open) end()
@@ -27,10 +27,9 @@ export const endTurns = (): void => {
 type SharedRead = <A>(statement: () => A) => A
 
 /**
- * Reads of one turn look at one snapshot: the locks that a transaction of its own takes are a third of what each costs.
- * A turn is code that runs without a pause, so this process learns of nothing meanwhile. Whoever asks in it had asked
- * before it began, and what had been acknowledged to them by then, here or by another process, is in the snapshot.
- * A read that comes alone needs no transaction.
+ * Reads of one turn share a snapshot, because the locks of a transaction of its own are a third of a read's cost. A
+ * turn runs without a pause, so all its reads were asked for before it began, and every write that was acknowledged
+ * by then is in the snapshot. A lone read needs no transaction.
  */
 export const shareReads = (connection: Connection): SharedRead => {
   const begin = connection.prepare("BEGIN")
@@ -45,7 +44,7 @@ export const shareReads = (connection: Connection): SharedRead => {
     try {
       commit.run()
     } catch {
-      // Nothing was written; but it must not stay open.
+      // Nothing was written, but the transaction must not stay open.
       rollback(connection)
     }
   }
@@ -67,13 +66,13 @@ export const shareReads = (connection: Connection): SharedRead => {
   }
 }
 
-/** The pragma's one row: another number after each commit of another connection, the same after one of this. */
+/** The pragma's row. The number changes with each commit of another connection, and not with our own. */
 const versionOf = (row: unknown) => (row as { readonly data_version: number }).data_version
 
 /**
- * Answers what has to be called before something is taken for what the file says without reading it, and throws what the
- * driver throws. Tells of `theyWrote` when a commit of another connection, in this process or another, is seen for the
- * first time. It looks once a turn: whoever asks in one had asked before it began (`shareReads.ts`).
+ * Returns a check to call before known records are used; it throws what the driver throws. It calls `theyWrote` when
+ * another connection has committed. It asks once a turn, because reads of a turn were asked for before it began
+ * (`shareReads`).
  */
 const watchOthers = (connection: Connection, theyWrote: () => void): (() => void) => {
   const dataVersion = connection.prepare("PRAGMA data_version")
@@ -96,14 +95,14 @@ const watchOthers = (connection: Connection, theyWrote: () => void): (() => void
   }
 }
 
-/** The kind that requests read over and over. */
+/** The kind that requests read most. */
 const knownKind: Kind = "grant"
-/** A kilobyte each. */
+/** One kilobyte each. */
 const most = 2048
-/** A longer body is read every time, so that no client decides how much is kept. */
+/** Longer bodies are read each time, so that no client decides how much memory is used. */
 const longest = 1024
 
-/** Records as they were read last, which is what the file says until a connection writes to it. */
+/** The records read last, valid until a connection writes. */
 export class KnownRecords {
   private records = new LruMap<string, StoredRecord>(most)
   private readonly catchUp: () => void
@@ -122,7 +121,7 @@ export class KnownRecords {
     return found && this.keep(found)
   }
 
-  /** The same write, after which its record is not known. */
+  /** Forgets the record with the write. */
   forgetting({ kind, id }: RecordKey, write: Write): Write {
     return () => {
       if (kind === knownKind) this.records.delete(id)
@@ -134,7 +133,7 @@ export class KnownRecords {
     this.records = new LruMap(most)
   }
 
-  /** Many readers share the body, so it is frozen. */
+  /** The body is frozen, because readers share it. */
   private keep({ record, text }: Found): StoredRecord {
     if (text.length > longest) return record
     freeze(record.body)

@@ -9,13 +9,12 @@ export const sqlite: StoreKind = {
   entry: "sqlite",
   at: (url) => {
     const [, path = "", query = ""] = /^sqlite:([^?]*)(?:\?(.*))?$/s.exec(url) ?? []
-    // SQLite's own name for what has no file; here that is `memory:`.
+    // SQLite's name for a database without a file; here that is `memory:`.
     if (path === "" || path === ":memory:") return Result.fail("expected sqlite:PATH, or memory: for no file")
     return Result.map(readParameters(query, {}), () => sqliteAt(path))
   }
 }
 
-/** The store in the file at a path. */
 export const sqliteAt = (path: string): Store => {
   const described = `SQLite in ${path}`
   return {

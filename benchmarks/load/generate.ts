@@ -1,10 +1,101 @@
 import { createInterface } from "node:readline"
 import type { Socket } from "bun"
-import { Answers } from "./Answers.ts"
+import { type Failure, type Plan, type Run, type WarmedSample, warmPatience } from "../Plan.ts"
 import { cpuOf, cpuOfFamily, memoryOf } from "./CpuTime.ts"
-import { Latencies } from "./Latencies.ts"
-import { type Failure, type Run, type WarmedSample, warmPatience } from "./Run.ts"
-import { requestsOf } from "./requests.ts"
+
+const headEnd = Buffer.from("\r\n\r\n")
+const lastChunk = Buffer.from("0\r\n\r\n")
+
+interface Answer {
+  readonly status: number
+  readonly bytes: Buffer
+  readonly bodyAt: number
+}
+
+/** Cuts what comes over one connection into answers: no more of HTTP than that takes. One request is out at a time. */
+class Answers {
+  private pending: Buffer | undefined
+
+  /** The answer, once it is all there. */
+  take(chunk: Buffer): Answer | undefined {
+    const bytes = this.pending === undefined ? chunk : Buffer.concat([this.pending, chunk])
+    const end = bytes.indexOf(headEnd)
+    if (end === -1) return this.wait(bytes, chunk)
+    const head = bytes.toString("latin1", 0, end)
+    const bodyAt = end + headEnd.length
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+    const isWhole =
+      length !== undefined
+        ? bytes.length >= bodyAt + Number(length)
+        : !/\r\ntransfer-encoding: *chunked/i.test(head) || bytes.subarray(-lastChunk.length).equals(lastChunk)
+    if (!isWhole) return this.wait(bytes, chunk)
+    this.pending = undefined
+    return { status: Number(head.slice(9, 12)), bytes, bodyAt }
+  }
+
+  /** The socket may use a chunk's memory again. */
+  private wait(bytes: Buffer, chunk: Buffer): undefined {
+    this.pending = bytes === chunk ? Buffer.from(bytes) : bytes
+    return undefined
+  }
+}
+
+/** Latencies in milliseconds; beyond so many, an even selection of them. */
+class Latencies {
+  private values: Float64Array
+  private size = 0
+  private every = 1
+  private skipped = 0
+
+  constructor(capacity = 1 << 18) {
+    this.values = new Float64Array(capacity)
+  }
+
+  add(millis: number): void {
+    if (++this.skipped < this.every) return
+    this.skipped = 0
+    if (this.size === this.values.length) this.thin()
+    this.values[this.size++] = millis
+  }
+
+  quantile(share: number): number {
+    const sorted = this.values.slice(0, this.size).sort()
+    return sorted[Math.min(this.size - 1, Math.floor(share * this.size))] ?? 0
+  }
+
+  private thin(): void {
+    const half = this.size >> 1
+    for (let i = 0; i < half; i++) this.values[i] = this.values[2 * i] ?? 0
+    this.size = half
+    this.every *= 2
+  }
+}
+
+/** A whole request as text, for one value. */
+const textOf = (plan: Plan, host: string, value: string): string => {
+  const fill = (text: string) => text.replaceAll("{value}", () => value)
+  const body = fill(plan.body)
+  const headers = Object.entries({
+    host,
+    ...plan.headers,
+    ...(plan.method === "POST" ? { "content-length": String(Buffer.byteLength(body)) } : {})
+  })
+  const lines = headers.map(([name, text]) => `${name}: ${fill(text)}\r\n`).join("")
+  return `${plan.method} ${plan.path} HTTP/1.1\r\n${lines}\r\n${body}`
+}
+
+/** The request for a value, by its place among the values. */
+type RequestAt = (place: number, value: string) => Buffer
+
+/** Requests of one plan; those that come again are kept ready. */
+const requestsOf = (plan: Plan, port: number): RequestAt => {
+  const hosts = plan.hosts ?? [`127.0.0.1:${port}`]
+  const make: RequestAt = (place, value) =>
+    Buffer.from(textOf(plan, hosts[place % hosts.length] ?? "", value), "latin1")
+  if (plan.use === "chain") return make
+  const ready = plan.values.map((value, place) => make(place, value))
+  return (place, value) => ready[place] ?? make(place, value)
+}
 
 /** How many of the values that can be used once go into the warming up, if its time is not over before. */
 const warmShare = 0.3

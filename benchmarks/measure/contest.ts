@@ -1,12 +1,50 @@
 import { Clock, Effect } from "effect"
-import { type Sample, warmPatience } from "../load/Run.ts"
-import type { Plan } from "../Plan.ts"
-import type { Workload } from "../Workload.ts"
-import type { Generator } from "./Generator.ts"
-import type { Options } from "./Options.ts"
-import type { Result } from "./Result.ts"
-import type { Subject } from "./Subject.ts"
-import type { BenchFailed } from "./Talker.ts"
+import { type Plan, type Sample, type Workload, warmPatience } from "../Plan.ts"
+import type { Measured, Result } from "../report/Report.ts"
+import type { BenchFailed, Generator, Subject } from "./processes.ts"
+
+/** How long a run takes. */
+export interface Options {
+  readonly rounds: number
+  readonly millis: number
+  readonly warmMillis: number
+  /** Before the first round: as long as a runtime needs to have compiled what is hot. */
+  readonly firstWarmMillis: number
+  readonly firstWarmRequests: number
+  readonly connections: number
+}
+
+export const thorough: Options = {
+  rounds: 5,
+  millis: 500,
+  warmMillis: 120,
+  firstWarmMillis: 1200,
+  firstWarmRequests: 15_000,
+  connections: 64
+}
+
+/** For `--check`: many short turns, so that what disturbs one disturbs its neighbour, and the median moves little. */
+export const judged: Options = { ...thorough, rounds: 13, millis: 120, warmMillis: 30, firstWarmMillis: 700 }
+
+export const quick: Options = {
+  rounds: 3,
+  millis: 400,
+  warmMillis: 120,
+  firstWarmMillis: 800,
+  firstWarmRequests: 4000,
+  connections: 64
+}
+
+/** For figures that lie close together: more rounds, and shorter turns, since a host disturbs for seconds on end. */
+export const closely = (options: Options): Options => ({
+  ...options,
+  rounds: 2 * options.rounds - 1,
+  millis: Math.min(options.millis, 280),
+  warmMillis: Math.min(options.warmMillis, 80)
+})
+
+/** For figures that lie far apart, or that nothing hangs on. */
+export const briefly = (options: Options): Options => ({ ...closely(options), rounds: options.rounds })
 
 /** Whoever takes part: it warms up once, and then has a turn in each round. */
 export interface Entrant {
@@ -18,20 +56,30 @@ export interface Entrant {
   readonly turn: Effect.Effect<Sample, BenchFailed>
 }
 
-export interface Contest {
+interface Contest {
   readonly part: string
   readonly workload: Workload
   readonly entrants: ReadonlyArray<Entrant>
 }
 
-/** Side by side: each round has a turn for everybody, and every other round goes the other way. */
+/** Who is told, and asked. */
+export interface Onlooker {
+  readonly say: (line: string) => void
+  /** Whether anybody asks for it: `--check` asks for what the budget judges. */
+  readonly isWanted: (measured: Measured) => boolean
+}
+
+/** Side by side, whoever is wanted: each round has a turn for everybody, and every other round goes the other way. */
 export const hold = (
   contest: Contest,
   options: Options,
-  say: (line: string) => void
+  { isWanted, say }: Onlooker
 ): Effect.Effect<ReadonlyArray<Result>, BenchFailed> =>
   Effect.gen(function* () {
-    const { entrants, part, workload } = contest
+    const { part, workload } = contest
+    const entrants = contest.entrants.filter(({ name: subject, store, case: of }) =>
+      isWanted({ part, workload, subject, store, case: of })
+    )
     const samples = new Map<Entrant, Array<Sample>>(entrants.map((entrant) => [entrant, []]))
     for (const entrant of entrants) {
       yield* entrant.warm
@@ -54,7 +102,7 @@ export const hold = (
     }))
   })
 
-export interface Entry {
+interface Entry {
   readonly generator: Generator
   readonly options: Options
   readonly workload: Workload

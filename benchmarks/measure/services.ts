@@ -4,9 +4,22 @@ import { findPostgres } from "../../test/harness/machine/findPostgres.ts"
 import { findRedis } from "../../test/harness/machine/findRedis.ts"
 import { canInstallPackages, installPackages, NotInstalled } from "../../test/harness/machine/installPackages.ts"
 import { isExecutable } from "../../test/harness/machine/onPath.ts"
+import { runProgram } from "../../test/harness/runProgram.ts"
+import type { Server } from "../../test/harness/Server.ts"
 import { startPostgres } from "../../test/harness/startPostgres.ts"
 import { startRedis } from "../../test/harness/startRedis.ts"
-import type { PostgresServer, RedisServer } from "../parts/Part.ts"
+import { BenchFailed } from "./processes.ts"
+
+export interface PostgresServer {
+  readonly server: Server
+  readonly bin: string
+}
+
+export interface RedisServer {
+  readonly server: Server
+  readonly cli: string
+  readonly benchmark: string
+}
 
 /** Looks, installs what is missing where that can be done, and looks again. */
 const found = <A>(look: () => A | undefined, packages: ReadonlyArray<string>, say: (line: string) => void) =>
@@ -51,3 +64,39 @@ export const redisServer = (
     const { server: command, cli, benchmark } = yield* found(lookForRedis, ["redis-server", "redis-tools"], say)
     return { server: yield* startRedis({ server: command, cli, settings }), cli, benchmark }
   })
+
+/** What psql answers there. */
+export const sql = (postgres: PostgresServer, url: string, text: string) =>
+  Effect.flatMap(
+    runProgram(`${postgres.bin}/psql`, [url, "--no-psqlrc", "-v", "ON_ERROR_STOP=1", "-At", "-c", text]),
+    ({ status, stdout, stderr }) =>
+      status === 0 ? Effect.succeed(stdout.trim()) : Effect.fail(new BenchFailed({ message: `psql failed: ${stderr}` }))
+  )
+
+const urlOf = (postgres: PostgresServer, name: string) => postgres.server.url.replace(/\/postgres$/, `/${name}`)
+
+/** A database of one's own on the server. */
+export const freshDatabase = (postgres: PostgresServer, name: string) =>
+  Effect.as(sql(postgres, postgres.server.url, `CREATE DATABASE ${name}`), urlOf(postgres, name))
+
+/** While nobody is connected to the original. */
+export const copyDatabase = (postgres: PostgresServer, original: string, name: string) =>
+  Effect.as(sql(postgres, postgres.server.url, `CREATE DATABASE ${name} TEMPLATE ${original}`), urlOf(postgres, name))
+
+/** `ERR …`, `LOADING …`: redis-cli calls that a success. */
+const refusal = /^[A-Z]{3,} /
+
+/** What redis-cli answers there. The harness's `askRedis` gives back whatever is printed; a refusal is a failure here. */
+export const commandRedis = Effect.fnUntraced(function* (
+  { server, cli }: RedisServer,
+  ...command: ReadonlyArray<string>
+): Effect.fn.Return<string, BenchFailed> {
+  const { status, stdout, stderr } = yield* runProgram(cli, ["-p", `${server.port}`, ...command])
+  if (status !== 0 || refusal.test(stdout)) {
+    return yield* new BenchFailed({ message: `redis-cli failed: ${stdout}${stderr}` })
+  }
+  return stdout.trim()
+})
+
+/** What another part has stored is gone; the server and its scripts stay. */
+export const freshRedis = (redis: RedisServer) => Effect.as(commandRedis(redis, "FLUSHALL"), redis.server.url)

@@ -1,18 +1,15 @@
 import { join } from "node:path"
 import { Effect } from "effect"
 import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
-import { entrant, hold } from "../measure/contest.ts"
-import { startGenerator } from "../measure/Generator.ts"
-import { manyInPostgres } from "../measure/manyGrants/inPostgres.ts"
-import { manyInRedis } from "../measure/manyGrants/inRedis.ts"
-import { briefly, closely } from "../measure/Options.ts"
-import { freshDatabase } from "../measure/postgresDatabase.ts"
-import type { Result } from "../measure/Result.ts"
-import type { Subject } from "../measure/Subject.ts"
-import { redisServer } from "../measure/services.ts"
+import { briefly, closely, entrant, hold } from "../measure/contest.ts"
+import { manyInPostgres, manyInRedis } from "../measure/manyGrants.ts"
+import { type Subject, startGenerator } from "../measure/processes.ts"
+import type { RedisServer } from "../measure/services.ts"
+import { freshDatabase, redisServer } from "../measure/services.ts"
+import type { Workload } from "../Plan.ts"
+import type { Result } from "../report/Report.ts"
 import { floorOverStore, tessera } from "../servers/start.ts"
-import type { Workload } from "../Workload.ts"
-import type { Part, RedisServer } from "./Part.ts"
+import type { Part } from "./Part.ts"
 
 const part = "growth"
 const few = 1000
@@ -71,7 +68,7 @@ export const growth: Part = {
           keepsChain: true
         })
       )
-      results.push(...(yield* hold({ part, workload, entrants }, options, say)))
+      results.push(...(yield* hold({ part, workload, entrants }, options, setting)))
     })
 
     const compare = (store: string, small: Side, large: Side) =>
@@ -142,7 +139,7 @@ export const growth: Part = {
           ].map(({ subject, name }) =>
             entrant({ generator, options, workload, subjects: [subject], case: name, values: tokensInWorkspaces })
           )
-          results.push(...(yield* hold({ part, workload, entrants }, options, say)))
+          results.push(...(yield* hold({ part, workload, entrants }, options, setting)))
         }
         // The same server as above, and no line of the budget: enough to see a curve.
         const short = { ...briefly(setting.options), rounds: 3, firstWarmMillis: 200, firstWarmRequests: 100 }
@@ -156,7 +153,7 @@ export const growth: Part = {
             case: `${connections} connections`
           })
         )
-        results.push(...(yield* hold({ part, workload: "client_credentials", entrants }, short, say)))
+        results.push(...(yield* hold({ part, workload: "client_credentials", entrants }, short, setting)))
       })
     )
     return results

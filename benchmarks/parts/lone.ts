@@ -1,13 +1,11 @@
 import { join } from "node:path"
 import { Effect } from "effect"
 import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
-import { entrant, hold } from "../measure/contest.ts"
-import { freshRedis } from "../measure/freshRedis.ts"
-import { startGenerator } from "../measure/Generator.ts"
-import { closely } from "../measure/Options.ts"
-import { freshDatabase } from "../measure/postgresDatabase.ts"
+import { closely, entrant, hold } from "../measure/contest.ts"
+import { startGenerator } from "../measure/processes.ts"
+import { freshDatabase, freshRedis } from "../measure/services.ts"
+import type { Workload } from "../Plan.ts"
 import { tessera } from "../servers/start.ts"
-import type { Workload } from "../Workload.ts"
 import type { Part } from "./Part.ts"
 
 const part = "lone"
@@ -17,7 +15,6 @@ export const lone: Part = {
   name: part,
   about: "one connection, with and without what lets calls travel together",
   run: Effect.fnUntraced(function* (setting) {
-    const { say } = setting
     // A single connection makes few requests, because each of them waits for a disk or another process.
     const options = {
       ...closely(setting.options),
@@ -55,7 +52,7 @@ export const lone: Part = {
               keepsChain: true
             })
           )
-          return hold({ part, workload, entrants }, options, say)
+          return hold({ part, workload, entrants }, options, setting)
         })
       })
     )

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import type { Sample } from "../load/Run.ts"
 import { entrant } from "../measure/contest.ts"
-import { startGenerator } from "../measure/Generator.ts"
+import { startGenerator } from "../measure/processes.ts"
+import type { Sample } from "../Plan.ts"
 import { tessera } from "../servers/start.ts"
 import type { Part } from "./Part.ts"
 

@@ -1,12 +1,29 @@
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
 import { Effect } from "effect"
-import { entrant, hold } from "../measure/contest.ts"
-import { type Generator, startGenerator } from "../measure/Generator.ts"
-import { installPeers } from "../measure/installPeers.ts"
-import { closely, type Options } from "../measure/Options.ts"
-import type { Subject } from "../measure/Subject.ts"
+import { isCurrent } from "../../runtimes/launch/ensureInstalled.mjs"
+import { runProgram } from "../../test/harness/runProgram.ts"
+import { closely, entrant, hold, type Options } from "../measure/contest.ts"
+import { BenchFailed, type Generator, type Subject, startGenerator } from "../measure/processes.ts"
+import { freshDatabase } from "../measure/services.ts"
+import type { Workload } from "../Plan.ts"
 import { type PeerOptions, peer, sealedFloor, tessera } from "../servers/start.ts"
-import type { Workload } from "../Workload.ts"
 import type { Part, Setting } from "./Part.ts"
+
+const folder = join(import.meta.dir, "../peers")
+
+const packagesIn = (file: string) =>
+  existsSync(join(folder, file)) ? JSON.parse(readFileSync(join(folder, file), "utf8")).packages : undefined
+
+/** Brings the peers on first use, and whenever their lock file has changed. None of their scripts runs. */
+const installPeers = (say: (line: string) => void) =>
+  Effect.gen(function* () {
+    if (isCurrent(packagesIn("package-lock.json"), packagesIn("node_modules/.package-lock.json"))) return
+    say("Installing the peers …")
+    const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    const { status, stderr } = yield* runProgram("npm", args, { cwd: folder, env: process.env })
+    if (status !== 0) return yield* new BenchFailed({ message: `the peers could not be installed: ${stderr.trim()}` })
+  })
 
 const part = "peers"
 /** Peers have to be asked for each of their refresh tokens, so there is one for each connection. */
@@ -100,7 +117,10 @@ export const peers: Part = {
     yield* installPeers(say)
     const generator = yield* startGenerator()
     const ours = [yield* tessera(setting), yield* sealedFloor(setting, "bun")]
-    let running: ReadonlyArray<ReadonlyArray<Running>> = yield* Effect.forEach(field, (ways) =>
+    const isWanted = ({ name: subject, store }: Candidate) =>
+      compared.some((workload) => setting.isWanted({ part, workload, subject, store, case: "" }))
+    const wanted = field.map((ways) => ways.filter(isWanted)).filter((ways) => ways.length > 0)
+    let running: ReadonlyArray<ReadonlyArray<Running>> = yield* Effect.forEach(wanted, (ways) =>
       Effect.forEach(ways, (candidate) =>
         Effect.map(peer(setting, candidate), (subject): Running => ({ candidate, subject }))
       )
@@ -115,9 +135,50 @@ export const peers: Part = {
         const entrants = subjects.map((subject) =>
           entrant({ generator, options, workload, subjects: [subject], values, fewCodes })
         )
-        return yield* hold({ part, workload, entrants }, options, say)
+        return yield* hold({ part, workload, entrants }, options, setting)
       })
     )
+    return held.flat()
+  })
+}
+
+const postgresPart = "peers-postgres"
+/** On the runtime that is cheaper for them in memory. The other peers leave all storing to whoever embeds them. */
+const overPostgres = [
+  { name: "oidc-provider", script: "oidcProvider.ts" },
+  { name: "better-auth", script: "betterAuth.ts" }
+]
+
+export const peersPostgres: Part = {
+  name: postgresPart,
+  about: "Tessera beside other authorization servers, over PostgreSQL",
+  run: Effect.fnUntraced(function* (setting) {
+    const { say } = setting
+    // No line of the budget.
+    const options = { ...setting.options, rounds: 3, firstWarmMillis: 300, firstWarmRequests: 2000 }
+    yield* installPeers(say)
+    const postgres = yield* setting.postgres
+    const ours = yield* tessera(setting, { store: yield* freshDatabase(postgres, "peers") })
+    const theirs = yield* Effect.forEach(overPostgres, (one, n) =>
+      Effect.flatMap(freshDatabase(postgres, `peer_${n}`), (url) =>
+        peer(setting, { ...one, runtime: "bun", store: url, args: [`--postgres=${url}`] })
+      )
+    )
+    const generator = yield* startGenerator()
+    const held = yield* Effect.forEach(["client_credentials", "refresh"] as const, (workload) => {
+      const entrants = [ours, ...theirs].map((subject) =>
+        entrant({
+          generator,
+          options,
+          workload,
+          store: "postgres",
+          values,
+          subjects: [subject],
+          families: [postgres.server.pid() ?? 0]
+        })
+      )
+      return hold({ part: postgresPart, workload, entrants }, options, setting)
+    })
     return held.flat()
   })
 }

@@ -1,13 +1,10 @@
 import { Effect } from "effect"
-import { entrant, hold } from "../measure/contest.ts"
-import { startGenerator } from "../measure/Generator.ts"
-import { briefly, closely, type Options } from "../measure/Options.ts"
-import { freshDatabase } from "../measure/postgresDatabase.ts"
-import type { Result } from "../measure/Result.ts"
-import type { Subject } from "../measure/Subject.ts"
-import { canPin } from "../measure/Talker.ts"
+import { briefly, closely, entrant, hold, type Options } from "../measure/contest.ts"
+import { canPin, type Subject, startGenerator } from "../measure/processes.ts"
+import { freshDatabase } from "../measure/services.ts"
+import type { Workload } from "../Plan.ts"
+import type { Result } from "../report/Report.ts"
 import { tessera } from "../servers/start.ts"
-import type { Workload } from "../Workload.ts"
 import type { Part } from "./Part.ts"
 
 const part = "processes"
@@ -19,7 +16,6 @@ export const processes: Part = {
   name: part,
   about: "1, 2 and 4 processes on two cores, which the load generator has to share",
   run: Effect.fnUntraced(function* (setting) {
-    const { say } = setting
     const close = closely(setting.options)
     const compared = { ...close, rounds: close.rounds + moreRounds }
     // No line of the budget: enough to see what limits a store, and what four do on two cores.
@@ -56,7 +52,7 @@ export const processes: Part = {
             case: count === 1 ? "1 process" : `${count} processes`
           })
         )
-        return hold({ part, workload, entrants }, options, say)
+        return hold({ part, workload, entrants }, options, setting)
       }
       for (const workload of workloads) {
         results.push(...(yield* enter(workload, options, [1, 2])))

@@ -1,10 +1,8 @@
 import { Effect } from "effect"
-import { entrant, hold } from "../measure/contest.ts"
-import { startGenerator } from "../measure/Generator.ts"
-import { briefly, closely, type Options } from "../measure/Options.ts"
-import type { Runtime } from "../measure/Subject.ts"
-import { sealedFloor, tessera } from "../servers/start.ts"
-import type { Workload } from "../Workload.ts"
+import { briefly, closely, entrant, hold } from "../measure/contest.ts"
+import { type Runtime, startGenerator } from "../measure/processes.ts"
+import type { Workload } from "../Plan.ts"
+import { bareFloor, sealedFloor, tessera } from "../servers/start.ts"
 import type { Part, Setting } from "./Part.ts"
 
 const compared: ReadonlyArray<Workload> = [
@@ -16,10 +14,9 @@ const compared: ReadonlyArray<Workload> = [
   "refresh"
 ]
 
-const run = (part: string, runtime: Runtime, optionsOf: (options: Options) => Options) =>
+const run = (part: string, runtime: Runtime) =>
   Effect.fnUntraced(function* (setting: Setting) {
-    const { say } = setting
-    const options = optionsOf(setting.options)
+    const options = closely(setting.options)
     const ours = yield* tessera(setting, { runtime })
     const floor = yield* sealedFloor(setting, runtime)
     const generator = yield* startGenerator()
@@ -27,19 +24,59 @@ const run = (part: string, runtime: Runtime, optionsOf: (options: Options) => Op
       const entrants = [ours, floor].map((subject) =>
         entrant({ generator, options, workload, subjects: [subject], keepsChain: true })
       )
-      return hold({ part, workload, entrants }, options, say)
+      return hold({ part, workload, entrants }, options, setting)
     })
     return held.flat()
   })
 
+/** What the log of tokens costs: everything else is on. */
+const auditCost = Effect.fnUntraced(function* (setting: Setting) {
+  const options = closely(setting.options)
+  const subjects = [yield* tessera(setting), yield* tessera(setting, { name: "tessera, no audit", without: ["audit"] })]
+  const generator = yield* startGenerator()
+  const workload = "client_credentials" as const
+  const entrants = subjects.map((subject) => entrant({ generator, options, workload, subjects: [subject] }))
+  return yield* hold({ part: "audit", workload, entrants }, options, setting)
+})
+
+export const audit: Part = {
+  name: "audit",
+  about: "client_credentials with and without the log of tokens",
+  run: auditCost
+}
+
 export const sealed: Part = {
   name: "sealed",
   about: "Tessera on Bun against the sealed floor on Bun.serve",
-  run: run("sealed", "bun", closely)
+  run: run("sealed", "bun")
 }
 
 export const sealedNode: Part = {
   name: "sealed-node",
   about: "Tessera on Node against the sealed floor on node:http",
-  run: run("sealed-node", "node", briefly)
+  run: run("sealed-node", "node")
+}
+
+const floorsPart = "floors"
+
+export const floors: Part = {
+  name: floorsPart,
+  about:
+    "client_credentials with and without audit and limits, beside bare servers, and what the load generator can do at most",
+  run: Effect.fnUntraced(function* (setting) {
+    // No line of the budget: enough to see what is left when Tessera is taken away.
+    const options = { ...briefly(setting.options), rounds: 3 }
+    const workload = "client_credentials" as const
+    const subjects = [
+      yield* tessera(setting),
+      yield* tessera(setting, { name: "tessera, no audit, no limits", without: ["audit", "limits"] }),
+      yield* bareFloor(setting, "bun"),
+      yield* bareFloor(setting, "elysia"),
+      yield* bareFloor(setting, "node"),
+      yield* bareFloor(setting, "nothing")
+    ]
+    const generator = yield* startGenerator()
+    const entrants = subjects.map((subject) => entrant({ generator, options, workload, subjects: [subject] }))
+    return yield* hold({ part: floorsPart, workload, entrants }, options, setting)
+  })
 }

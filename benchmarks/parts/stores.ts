@@ -1,19 +1,15 @@
 import { Effect } from "effect"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import { entrant, hold } from "../measure/contest.ts"
-import { startGenerator } from "../measure/Generator.ts"
-import { closely, type Options } from "../measure/Options.ts"
-import type { Result } from "../measure/Result.ts"
-import type { Subject } from "../measure/Subject.ts"
+import { closely, entrant, hold, type Options } from "../measure/contest.ts"
+import { fillStores } from "../measure/manyGrants.ts"
+import { type Subject, startGenerator } from "../measure/processes.ts"
+import { pgbench, redisBenchmark, sqliteLoop } from "../measure/programs.ts"
+import type { Workload } from "../Plan.ts"
+import type { Result } from "../report/Report.ts"
 import { floorOverStore, tessera } from "../servers/start.ts"
 import { grantAt } from "../servers/tessera/grants.ts"
-import type { Workload } from "../Workload.ts"
-import { fillStores } from "./fillStores.ts"
 import type { Part } from "./Part.ts"
-import { pgbench } from "./pgbench.ts"
-import { redisBenchmark } from "./redisBenchmark.ts"
-import { sqliteLoop } from "./sqliteLoop.ts"
 
 const part = "stores"
 const grants = 50_000
@@ -33,6 +29,7 @@ export const stores: Part = {
     const long = { ...options, millis: 2 * options.millis }
     const short = { ...options, rounds: Math.min(options.rounds, 3), firstWarmRequests: 2000 }
     const { connections } = options
+    const programTime = Math.min(programMillis, 8 * options.millis)
     const postgres = yield* setting.postgres
     const redis = yield* setting.redis
     say(`${part}: filling the stores`)
@@ -76,9 +73,11 @@ export const stores: Part = {
     // that is memory with each of the others, and below a store with its program.
     const around = ["sqlite", "postgres", "memory", "redis"] as const
     const issuing = around.map((store) => enter(store, "client_credentials", closely(options)))
-    results.push(...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, closely(options), say)))
+    results.push(
+      ...(yield* hold({ part, workload: "client_credentials", entrants: issuing }, closely(options), setting))
+    )
 
-    const select = yield* pgbench(postgres, filled.programs.postgres, "select", grants, connections, programMillis)
+    const select = yield* pgbench(postgres, filled.programs.postgres, "select", grants, connections, programTime)
     const check = (store: keyof typeof subjects, how = options) => enter(store, "bearer_check", how)
     const checks = [
       check("memory"),
@@ -88,7 +87,7 @@ export const stores: Part = {
       select,
       floor("postgres", "bearer_check")
     ]
-    results.push(...(yield* hold({ part, workload: "bearer_check", entrants: checks }, long, say)))
+    results.push(...(yield* hold({ part, workload: "bearer_check", entrants: checks }, long, setting)))
 
     // As long as a grant is that the server has stored, command id included.
     const client = ClientId.make("A".repeat(22))
@@ -101,16 +100,16 @@ export const stores: Part = {
       yield* sqliteLoop(filled.programs.sqlite, grants, long.millis),
       floor("sqlite", "refresh"),
       refresh("postgres"),
-      yield* pgbench(postgres, filled.programs.postgres, "swap", grants, connections, programMillis),
+      yield* pgbench(postgres, filled.programs.postgres, "swap", grants, connections, programTime),
       refresh("redis"),
-      yield* redisBenchmark(redis, grants, body, connections, programMillis),
+      yield* redisBenchmark(redis, grants, body, connections, programTime),
       floor("redis", "refresh")
     ]
-    results.push(...(yield* hold({ part, workload: "refresh", entrants: swaps }, long, say)))
+    results.push(...(yield* hold({ part, workload: "refresh", entrants: swaps }, long, setting)))
 
     // No line of the budget, and last, because each adds a client.
     const registering = all.map((store) => enter(store, "registration", short))
-    results.push(...(yield* hold({ part, workload: "registration", entrants: registering }, short, say)))
+    results.push(...(yield* hold({ part, workload: "registration", entrants: registering }, short, setting)))
     return results
   })
 }

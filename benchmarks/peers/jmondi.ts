@@ -11,11 +11,8 @@ import {
   type OAuthToken
 } from "@jmondi/oauth2-server"
 import { requestFromVanilla, responseToVanilla } from "@jmondi/oauth2-server/vanilla"
-import { redirectUri } from "../servers/forms.ts"
-import { obey } from "../servers/obey.ts"
-import { portOf } from "../servers/portOf.ts"
-import { readForm, writeJson } from "./nodeForm.ts"
-import { client, codeChallenge, codesIn, onNode, plansOf, user } from "./peer.ts"
+import { obey, portOf, redirectUri } from "../servers/serving.ts"
+import { client, codeChallenge, codesIn, onNode, plansOf, readForm, user, writeJson } from "./peer.ts"
 
 /** Repositories over Maps, as in the example of its documentation, and opaque tokens where it has them. */
 const scopes: ReadonlyMap<string, OAuthScope> = new Map([["api", { name: "api" }]])

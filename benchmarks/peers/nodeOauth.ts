@@ -1,10 +1,7 @@
 import { createServer } from "node:http"
 import OAuth2Server from "@node-oauth/oauth2-server"
-import { redirectUri } from "../servers/forms.ts"
-import { obey } from "../servers/obey.ts"
-import { portOf } from "../servers/portOf.ts"
-import { readForm, writeJson } from "./nodeForm.ts"
-import { client, codeChallenge, codesIn, onNode, plansOf, user } from "./peer.ts"
+import { obey, portOf, redirectUri } from "../servers/serving.ts"
+import { client, codeChallenge, codesIn, onNode, plansOf, readForm, user, writeJson } from "./peer.ts"
 
 /** Its model over Maps, as in its documentation; tokens are opaque by themselves. It has no introspection. */
 const owner: OAuth2Server.Client = {

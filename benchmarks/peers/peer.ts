@@ -1,8 +1,25 @@
 import { createHash, randomBytes } from "node:crypto"
-import type { Plan } from "../Plan.ts"
-import { argument } from "../servers/Argument.ts"
-import { post, redirectUri, verifier } from "../servers/forms.ts"
-import type { Workload } from "../Workload.ts"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Plan, Workload } from "../Plan.ts"
+import { argument, post, redirectUri, verifier } from "../servers/serving.ts"
+
+/** A form that came over Node's HTTP, as the simplest of body parsers gives it. */
+export const readForm = async (request: IncomingMessage): Promise<Record<string, string>> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString()))
+}
+
+export const writeJson = (
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  body: unknown
+): void => {
+  const text = JSON.stringify(body)
+  response.writeHead(status, { "content-type": "application/json", ...headers })
+  response.end(text)
+}
 
 export const onNode = argument("runtime", "bun") === "node"
 
@@ -32,7 +49,7 @@ export const codesIn = <Code>(
 
 const credentials = { client_id: client.id, client_secret: client.secret }
 
-export interface Endpoints {
+interface Endpoints {
   readonly token: string
   /** Asked only whether a token is real: no workload of the peers' is. */
   readonly introspection: string

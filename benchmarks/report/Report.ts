@@ -2,10 +2,36 @@ import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { availableParallelism, cpus, release, totalmem, type } from "node:os"
 import { join } from "node:path"
-import type { Result } from "../measure/Result.ts"
-import { canPin } from "../measure/Talker.ts"
+import { canPin } from "../measure/processes.ts"
+import type { Sample } from "../Plan.ts"
 
-export interface Machine {
+export const median = (values: ReadonlyArray<number>): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] ?? Number.NaN
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
+}
+
+/** Half the distance between the least and the greatest, as a share of the median. */
+export const spread = (values: ReadonlyArray<number>): number =>
+  (Math.max(...values) - Math.min(...values)) / 2 / median(values)
+
+/** What one subject did with one workload, round after round. */
+export interface Result {
+  readonly part: string
+  readonly workload: string
+  readonly store: string
+  readonly subject: string
+  readonly runtime: string
+  /** What else it was: connections, grants, processes. */
+  readonly case: string
+  readonly samples: ReadonlyArray<Sample>
+}
+
+/** What is measured, without the figures. */
+export type Measured = Pick<Result, "part" | "workload" | "subject" | "store" | "case">
+
+interface Machine {
   readonly processor: string
   readonly cores: number
   readonly memory: string

@@ -1,9 +1,63 @@
 import { Schema } from "effect"
-import type { Result } from "../measure/Result.ts"
-import { median } from "../measure/statistics.ts"
-import { workloads } from "../Workload.ts"
-import { figureOf, figures, inWords, overall } from "./Figure.ts"
-import { ratioText } from "./ratioText.ts"
+import { type Sample, workloads } from "../Plan.ts"
+import { type Measured, median, type Result } from "./Report.ts"
+
+/** What a line of the budget is about. */
+const figures = ["cpu", "databaseCpu", "totalCpu", "perSecond", "p50", "capacity", "memory", "memoryTrend"] as const
+type Figure = (typeof figures)[number]
+
+/** "2 processes" are two; everything else is one. */
+const processesOf = (result: Result): number => Number(/^(\d+) process/.exec(result.case)?.[1] ?? 1)
+
+const figureOf = (figure: Figure, result: Result, sample: Sample): number => {
+  switch (figure) {
+    case "cpu":
+    case "databaseCpu":
+    case "perSecond":
+    case "p50":
+    case "memory":
+      return sample[figure]
+    case "totalCpu":
+      return sample.cpu + sample.databaseCpu
+    // What the processes would answer in a second that is theirs alone: the load generator takes some of it here.
+    case "capacity":
+      return (1e6 * processesOf(result)) / sample.cpu
+    case "memoryTrend":
+      return sample.memory
+  }
+}
+
+/** The same for all samples together, where a line has nothing to compare with. */
+const overall = (figure: Figure, result: Result): number => {
+  const values = result.samples.map((sample) => figureOf(figure, result, sample))
+  if (figure === "memory") return Math.max(...values)
+  if (figure !== "memoryTrend") return median(values)
+  const third = Math.max(1, Math.floor(values.length / 3))
+  return median(values.slice(-third)) / median(values.slice(0, third))
+}
+
+const inWords: { readonly [figure in Figure]: string } = {
+  cpu: "CPU",
+  databaseCpu: "database CPU",
+  totalCpu: "CPU with database",
+  perSecond: "per second",
+  p50: "median latency",
+  capacity: "per second of CPU",
+  memory: "most memory, MB",
+  memoryTrend: "memory, end to start"
+}
+
+const mostDigits = 6
+
+/** Short, but on the same side of its bound as the ratio itself: 0.8482 is no "0.85, at least 0.85". */
+export const ratioText = (ratio: number | undefined, holds: (ratio: number) => boolean): string => {
+  if (ratio === undefined || Number.isNaN(ratio)) return "not measured"
+  const enough = (digits: number): string => {
+    const text = ratio.toFixed(digits)
+    return holds(Number(text)) === holds(ratio) || digits >= mostDigits ? text : enough(digits + 1)
+  }
+  return enough(ratio >= 10 ? 0 : ratio < 0.1 ? 3 : 2)
+}
 
 const Which = Schema.Struct({
   subject: Schema.optionalKey(Schema.String),
@@ -24,7 +78,13 @@ const Line = Schema.Struct({
   /** What the floor is compared with, where that is another floor. */
   floorTo: Schema.optionalKey(Which),
   atMost: Schema.optionalKey(Schema.Finite),
-  atLeast: Schema.optionalKey(Schema.Finite)
+  atLeast: Schema.optionalKey(Schema.Finite),
+  /** It takes minutes, and `--check` leaves it out. */
+  wholeRunOnly: Schema.optionalKey(Schema.Boolean),
+  /** What is wanted, where the bound is no more than what is held: the line falls short of it. */
+  aim: Schema.optionalKey(Schema.Finite),
+  /** What was reached when the bound was set: the middle of several runs. */
+  measured: Schema.optionalKey(Schema.Finite)
 })
 type Line = typeof Line.Type
 
@@ -46,14 +106,30 @@ export interface Verdict {
   readonly outOfReach: boolean
   /** The ratio of the floor, as text, where the line has one. */
   readonly floor: string | undefined
+  /** What the line is short of by what is held, and what was measured then. */
+  readonly aim: string | undefined
+  readonly measured: number | undefined
 }
 
-const fits = (result: Result, line: Line, workload: string, which: Which): boolean =>
+const fits = (result: Measured, line: Line, workload: string, which: Which): boolean =>
   result.part === line.part &&
   result.workload === workload &&
   (which.subject === undefined || which.subject === result.subject) &&
   (which.store === undefined || which.store === result.store) &&
   (which.case === undefined || which.case === result.case)
+
+/** Whether some line of the budget asks for it. */
+export const isJudged =
+  (budget: Budget) =>
+  (measured: Measured): boolean =>
+    budget.some((line) =>
+      [line.ours, line.theirs, line.floor, line.floorTo].some(
+        (which) =>
+          which !== undefined &&
+          line.workloads.some((workload) => workload === measured.workload) &&
+          fits(measured, line, measured.workload, which)
+      )
+    )
 
 /** Round by round, because what disturbs the machine disturbs neighbours alike; then the median. */
 const ratioOf = (line: Line, ours: Result | undefined, theirs: Result | undefined): number | undefined => {
@@ -89,6 +165,8 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
         ratio,
         shown: ratioText(ratio, isEnough),
         wanted: line.atLeast === undefined ? `at most ${line.atMost}` : `at least ${line.atLeast}`,
+        aim: line.aim === undefined ? undefined : `at ${line.atLeast === undefined ? "most" : "least"} ${line.aim}`,
+        measured: line.measured,
         holds: ratio !== undefined && (isEnough(ratio) || outOfReach),
         outOfReach,
         floor: line.floor && ratioText(floor, isEnough)
@@ -98,3 +176,14 @@ export const judge = (budget: Budget, results: ReadonlyArray<Result>): ReadonlyA
 
 export const verdictText = (verdict: Verdict): string =>
   `${verdict.outOfReach ? "out of reach here" : verdict.holds ? "holds" : "FALLS SHORT"}: ${verdict.part}, ${verdict.workload}: ${verdict.figure}, ${verdict.what}: ${verdict.shown}, ${verdict.wanted}${verdict.floor === undefined ? "" : `; the floor: ${verdict.floor}`}`
+
+/** Of one core. Above that, more requests per second may have been possible than could be asked for. */
+const busy = 0.9
+
+/** What the load generator may have held up; its CPU time per request stands, its requests per second are a least. */
+export const generatorBound = (results: ReadonlyArray<Result>): ReadonlyArray<string> =>
+  results
+    .filter(({ samples }) => median(samples.map(({ generatorLoad }) => generatorLoad)) > busy)
+    .map(({ part, workload, subject, store, case: of }) =>
+      [`${part}, ${workload}:`, subject, "on", store, of].filter(Boolean).join(" ")
+    )

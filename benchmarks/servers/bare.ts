@@ -1,10 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto"
 import { createServer } from "node:http"
 import type { Plan } from "../Plan.ts"
-import { argument } from "./Argument.ts"
-import { post } from "./forms.ts"
-import { obey } from "./obey.ts"
-import { portOf } from "./portOf.ts"
+import { argument, obey, portOf, post } from "./serving.ts"
 
 /** The least that a token endpoint can be: a form, one hash of a secret, 32 random bytes, some JSON. */
 const secret = "a-secret-of-forty-three-characters-it-is-ok"
@@ -57,11 +54,22 @@ const onNode = (): Promise<number> =>
     })
   )
 
-const start = { bun: onBun, elysia: onElysia, node: onNode }
-const which = argument("server", "bun")
+/** Answers anything with a few bytes and reads nothing: what is left is the load generator's own limit. */
+const onNothing = (): number => {
+  const body = "x".repeat(200)
+  const empty = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  return Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => void socket.write(empty) } }).port
+}
+
+const starts = new Map<string, () => number | Promise<number>>([
+  ["bun", onBun],
+  ["elysia", onElysia],
+  ["node", onNode],
+  ["nothing", onNothing]
+])
 const plan: Plan = post("/oauth/token", {
   grant_type: "client_credentials",
   client_id: "benchmark",
   client_secret: secret
 })
-await obey(await (which === "node" ? start.node() : which === "elysia" ? start.elysia() : start.bun()), () => plan)
+await obey(await (starts.get(argument("server", "bun")) ?? onBun)(), () => plan)

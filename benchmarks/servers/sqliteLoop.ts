@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline"
 import { cpuOf } from "../load/CpuTime.ts"
-import type { Sample } from "../load/Run.ts"
-import { argument } from "./Argument.ts"
+import type { Sample } from "../Plan.ts"
+import { argument } from "./serving.ts"
 import { openSqliteRows } from "./sqliteRows.ts"
 import { grantIdAt } from "./tessera/grants.ts"
 

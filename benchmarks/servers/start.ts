@@ -1,11 +1,26 @@
 import { join } from "node:path"
+import { Effect, type Scope } from "effect"
+import { compile } from "../../runtimes/binary/compile.mjs"
 import { memorySettingsFor } from "../../runtimes/bun/memorySettings.ts"
-import { type Runtime, startSubject } from "../measure/Subject.ts"
+import { throwawayFolder } from "../../test/harness/throwawayFolder.ts"
+import { BenchFailed, type Runtime, startSubject } from "../measure/processes.ts"
+
+/** The server under test as one executable, made as the one is that we ship. */
+export const compileTessera = (say: (line: string) => void): Effect.Effect<string, BenchFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    say("compiling the server")
+    const outfile = join(yield* throwawayFolder("bench-executable"), "tessera")
+    const failure = compile({ entry: join(import.meta.dir, "tessera.ts"), outfile })
+    if (failure !== undefined) return yield* new BenchFailed({ message: failure })
+    return outfile
+  })
 
 export interface Executables {
   readonly node: string
   /** This server, compiled. */
   readonly tessera: string
+  /** A planted fault: so many microseconds are spent at each of its requests. */
+  readonly burn: number
 }
 
 /** On Bun as the server binary has itself run, and nobody shall have less over the same store. */
@@ -17,7 +32,7 @@ const executableOf = (executables: Executables, runtime: Runtime) =>
 
 const script = (name: string) => join(import.meta.dir, name)
 
-export interface TesseraOptions {
+interface TesseraOptions {
   readonly name?: string
   readonly runtime?: Runtime
   readonly store?: string
@@ -28,8 +43,8 @@ export interface TesseraOptions {
   /** In all workspaces together. */
   readonly clients?: number
   readonly coalescing?: boolean
-  /** Without audit and limits, which `npm start` has on. */
-  readonly plain?: boolean
+  /** Which of the duties that `npm start` has on are off. */
+  readonly without?: ReadonlyArray<"audit" | "limits">
   readonly core?: number | undefined
 }
 
@@ -56,7 +71,8 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
       `--clients=${clients}`,
       `--filled=${options.filled === true ? "yes" : "no"}`,
       `--coalescing=${options.coalescing === false ? "off" : "on"}`,
-      `--plain=${options.plain === true ? "yes" : "no"}`
+      `--without=${options.without?.join() ?? ""}`,
+      `--burn=${executables.burn}`
     ],
     ...("core" in options ? { core: options.core } : {})
   })
@@ -78,13 +94,18 @@ export const floorOverStore = (executables: Executables, store: string, grants: 
     name: "sealed floor",
     runtime: "bun",
     executable: executableOf(executables, "bun"),
-    script: script("overStore/serve.ts"),
+    script: script("overStore.ts"),
     args: [`--store=${store}`, `--grants=${grants}`]
   })
 
-const bareNames = { bun: "bare Bun.serve", elysia: "bare Elysia", node: "bare node:http" }
+const bareNames = {
+  bun: "bare Bun.serve",
+  elysia: "bare Elysia",
+  node: "bare node:http",
+  nothing: "an empty answer"
+}
 
-export const bareFloor = (executables: Executables, server: "bun" | "elysia" | "node") => {
+export const bareFloor = (executables: Executables, server: keyof typeof bareNames) => {
   const runtime = server === "node" ? "node" : "bun"
   return startSubject({
     name: bareNames[server],
@@ -95,14 +116,6 @@ export const bareFloor = (executables: Executables, server: "bun" | "elysia" | "
     args: [`--server=${server}`]
   })
 }
-
-export const emptyServer = startSubject({
-  name: "an empty answer",
-  runtime: "bun",
-  executable: process.execPath,
-  script: script("empty.ts"),
-  args: []
-})
 
 export interface PeerOptions {
   readonly name: string

@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import { ClientId, GrantId } from "../rules/Id.ts"
-import { hasPassed, Instant } from "../rules/Instant.ts"
+import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
 import { Scopes } from "../rules/Scope.ts"
@@ -39,6 +39,15 @@ export type StoredCredential = typeof StoredCredential.Type
 export const ClientMaker = Schema.Literals(["itself", "owner"])
 export type ClientMaker = typeof ClientMaker.Type
 
+/** A client's question whether it may act for the workspace itself, without a person, and an owner's answer to it. */
+export const WorkspaceAccess = Schema.Struct({
+  askedAt: Instant,
+  /** The network that it asked from, as far as the runtime knew it. */
+  network: Schema.NullOr(Schema.String),
+  answer: Schema.NullOr(Schema.Struct({ approved: Schema.Boolean, by: Schema.String, at: Instant }))
+})
+export type WorkspaceAccess = typeof WorkspaceAccess.Type
+
 export const Client = Schema.Struct({
   id: ClientId,
   about: About,
@@ -54,10 +63,12 @@ export const Client = Schema.Struct({
   workspaceGrant: GrantId,
   createdAt: Instant,
   madeBy: ClientMaker,
-  /** When it first completed a flow; one that made itself and never did is forgotten after a while. */
+  /** When a person first let it in. One that made itself, and that nobody lets in, is forgotten where it is not used. */
   provenAt: Schema.NullOr(Instant),
   expiresAt: Schema.NullOr(Instant),
-  disabled: Schema.Boolean
+  disabled: Schema.Boolean,
+  /** Not there for a client that never asked, or that an owner made. A release before approvals passes over it. */
+  workspaceAccess: Schema.optionalKey(WorkspaceAccess)
 })
 export type Client = typeof Client.Type
 
@@ -71,17 +82,33 @@ export const authMethodOf = ({ credential }: Client): string => credential.metho
 export const isKnown = (client: Client, now: Instant): boolean =>
   client.expiresAt === null || !hasPassed(client.expiresAt, now)
 
-export const mayUse = (client: Client, grantType: string): boolean => client.grantTypes.includes(grantType)
+/** A client that registered itself and that nobody here has let in yet: no person answers for what it asks. */
+export const isStranger = ({ madeBy, provenAt }: Client): boolean => madeBy === "itself" && provenAt === null
 
-/** Whether a client of this maker may act for the workspace itself, if it registered for it. */
-export const mayActForWorkspace = (madeBy: ClientMaker, { workspaceAccess }: Policy): boolean =>
-  workspaceAccess === "registered" || madeBy === "owner"
+export const mayUse = (client: Client, grantType: string): boolean => client.grantTypes.includes(grantType)
 
 /** What people read where a client is named; its id where it gave no name. */
 export const displayName = (client: Client): string => client.about.client_name ?? client.id
 
+/** A client that nobody answers for and nobody has let in: it is forgotten where it is not used, or where it is crowded. */
+export const isOnTrial = (client: Client): client is Client & { readonly expiresAt: Instant } =>
+  isStranger(client) && client.expiresAt !== null
+
+/** A person let it in, so it stays for good. What is forgotten already does not come back. */
 export const proven = (client: Client, now: Instant): Option.Option<Client> =>
-  client.provenAt === null ? Option.some({ ...client, provenAt: now, expiresAt: null }) : Option.none()
+  client.provenAt === null && isKnown(client, now)
+    ? Option.some({ ...client, provenAt: now, expiresAt: null })
+    : Option.none()
+
+/** By each use another `unusedClientTtl`, written once in a thirtieth of it: once a day, where it is 30 days. */
+export const isDue = (expiresAt: Instant, now: Instant, { unusedClientTtl }: Policy): boolean =>
+  later(now, unusedClientTtl) - expiresAt >= unusedClientTtl / 30
+
+/** It was used without a person, which tells nobody that it is wanted here, but that somebody uses it. */
+export const used = (client: Client, now: Instant, policy: Policy): Option.Option<Client> =>
+  isOnTrial(client) && isKnown(client, now) && isDue(client.expiresAt, now, policy)
+    ? Option.some({ ...client, expiresAt: later(now, policy.unusedClientTtl) })
+    : Option.none()
 
 /** RFC 7591 §3.2.1: everything that was registered, as clients are told it. */
 export const ClientInformation = Schema.Struct({

@@ -1,18 +1,22 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { InvalidClientMetadata } from "../rules/Refusal.ts"
 
+/** Without a property of Unicode or a surrogate, since tools that know neither read the pattern in the document. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it refuses
+const uncontrolled = Schema.isPattern(/^[^\u0000-\u001f\u007f-\u009f]*$/u)
+const whole = Schema.makeFilter((text: string) => !/\p{Cs}/u.test(text), { expected: "whole Unicode" })
 /** Whole Unicode without control characters: every store can keep it and every log can hold it. */
-const plain = Schema.isPattern(/^[^\p{Cc}\p{Cs}]*$/u)
-const Text = Schema.String.check(Schema.isMaxLength(512), plain)
+const plain = [uncontrolled, whole] as const
+const Text = Schema.String.check(Schema.isMaxLength(512), ...plain)
 const WebUri = Schema.String.check(
   Schema.isMaxLength(2048),
   // Without a flag, which no JSON Schema could say.
   Schema.isPattern(/^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^\s]+$/),
-  plain,
+  ...plain,
   Schema.makeFilter((text: string) => URL.canParse(text), { expected: "an address" })
 )
 const names = (most: number) =>
-  Schema.Array(Schema.String.check(Schema.isMaxLength(2048), plain)).check(Schema.isMaxLength(most))
+  Schema.Array(Schema.String.check(Schema.isMaxLength(2048), ...plain)).check(Schema.isMaxLength(most))
 
 /** RFC 7591 §2: what a client sends to register. Members that are not named here are ignored. */
 export const RegistrationRequest = Schema.Struct({

@@ -7,17 +7,10 @@ import { checkRedirectUri, type RedirectUri, type RedirectUriFault } from "../ru
 import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
 import { allScopes, formatScopes, grantScopes, isWithin, namesIn, type Scopes } from "../rules/Scope.ts"
 import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
-import {
-  About,
-  authMethodOf,
-  type Client,
-  type ClientInformation,
-  type ClientMaker,
-  mayActForWorkspace,
-  mayUse
-} from "./Client.ts"
+import { About, authMethodOf, type Client, type ClientInformation, type ClientMaker, mayUse } from "./Client.ts"
 import { secretDigest } from "./ClientSecret.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
+import { type Asked, actsForWorkspace, asking, mayRegisterForWorkspace } from "./workspaceAccess.ts"
 
 /** What registration knows of a grant type. */
 export interface RegistrableGrantType {
@@ -30,7 +23,10 @@ export interface RegistrableGrantType {
     readonly onlyBrought?: true
     /** Names of what the client may use with it, asked for or not. */
     readonly brings?: ReadonlyArray<string>
-    /** `owner`: it acts for the workspace, so the policy may ask that an owner answers for the client. */
+    /**
+     * `owner`: it acts for the workspace, so the policy may ask that an owner answers for the client, and no page of
+     * another origin can use it.
+     */
     readonly needs: ReadonlyArray<"secret" | "redirect" | "owner">
     /** RFC 7591 §2.1: what it is asked for by at the authorization endpoint. */
     readonly responseType?: string
@@ -46,7 +42,7 @@ export interface Tables {
 /** RFC 7591 §2: the method of a client that names none. */
 const usualMethod = "client_secret_basic"
 
-const needs = ({ registers }: RegistrableGrantType, what: "secret" | "redirect" | "owner"): boolean =>
+const needs = ({ registers }: RegistrableGrantType, what: "secret" | "redirect"): boolean =>
   registers.needs.includes(what)
 
 /** What a registration comes to, before it has an id. */
@@ -181,6 +177,18 @@ export interface Registered {
   readonly secret: Option.Option<Redacted.Redacted<string>>
 }
 
+/** What a client takes of a store, in bytes of JSON. */
+const longestRecord = 8 * 1024
+/** Of it, for what comes to the record later: its version, the name of the write, times, and what an owner answers. */
+const besides = 384
+
+const utf8 = new TextEncoder()
+
+const fits = (client: Client): Result.Result<Client, InvalidClientMetadata> =>
+  utf8.encode(JSON.stringify(client)).length <= longestRecord - besides
+    ? Result.succeed(client)
+    : metadataFault(`All of it together is too long: a client may have ${longestRecord} bytes.`)
+
 /** RFC 7591 §3.1: a registration becomes a client. */
 export const register = (
   tables: Tables,
@@ -188,28 +196,35 @@ export const register = (
   policy: Policy,
   now: Instant,
   fresh: FreshClient,
-  madeBy: ClientMaker
+  madeBy: ClientMaker,
+  network: string | null = null
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
-  const isAvailable = (row: RegistrableGrantType) => !needs(row, "owner") || mayActForWorkspace(madeBy, policy)
+  const isAvailable = (row: RegistrableGrantType) => !actsForWorkspace(row) || mayRegisterForWorkspace(madeBy, policy)
   return Result.gen(function* () {
     const terms = yield* readTerms(request, policy, isAvailable, madeBy, tables)
     const secret = credential(clientSecretPrefix, fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
-    const client: Client = {
-      id: fresh.id,
-      about: terms.about,
-      credential: yield* terms.method.register(request, secret, undefined),
-      registration: registration.digest,
-      redirectUris: terms.redirectUris,
-      grantTypes: terms.grantTypes,
-      scope: terms.scope,
-      workspaceGrant: fresh.workspaceGrant,
-      createdAt: now,
-      madeBy,
-      provenAt: null,
-      expiresAt: madeBy === "owner" ? null : later(now, policy.unusedClientTtl),
-      disabled: false
-    }
+    const client = yield* fits(
+      asking(
+        {
+          id: fresh.id,
+          about: terms.about,
+          credential: yield* terms.method.register(request, secret, undefined),
+          registration: registration.digest,
+          redirectUris: terms.redirectUris,
+          grantTypes: terms.grantTypes,
+          scope: terms.scope,
+          workspaceGrant: fresh.workspaceGrant,
+          createdAt: now,
+          madeBy,
+          provenAt: null,
+          expiresAt: madeBy === "owner" ? null : later(now, policy.unusedClientTtl),
+          disabled: false
+        },
+        tables.grantTypes.values(),
+        { at: now, network }
+      )
+    )
     return {
       client,
       secret: issuedAs(client, secret),
@@ -237,15 +252,16 @@ export const reregister = (
   client: Client,
   request: RegistrationRequest,
   policy: Policy,
+  asked: Asked,
   fresh: FreshClient,
   isOpen: boolean
 ): Result.Result<Registered, RegistrationFault> => {
   const isAvailable = (row: RegistrableGrantType) =>
-    !needs(row, "owner") || (mayActForWorkspace("itself", policy) && (isOpen || mayUse(client, row.name)))
+    !actsForWorkspace(row) || (mayRegisterForWorkspace("itself", policy) && (isOpen || mayUse(client, row.name)))
   return Result.gen(function* () {
     const terms = yield* readTerms(request, policy, isAvailable, "itself", tables)
     const drawn = credential(clientSecretPrefix, fresh.secret)
-    const next: Client = {
+    const changed: Client = {
       ...client,
       // What it says of itself from now on no owner has looked at.
       madeBy: "itself",
@@ -255,6 +271,7 @@ export const reregister = (
       grantTypes: terms.grantTypes,
       scope: terms.scope
     }
+    const next = yield* fits(asking(changed, tables.grantTypes.values(), asked, client))
     return { client: next, secret: issuedAs(next, drawn) }
   })
 }

@@ -1,5 +1,5 @@
 import { type Clock, Effect, Option } from "effect"
-import { type Client, proven } from "../client/Client.ts"
+import { type Client, proven, used } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Conflict, Slice, StorageUnavailable } from "../ports/Storage.ts"
@@ -15,7 +15,7 @@ import { transact } from "./transact.ts"
 /** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
 export interface Clients {
   /** As it was a moment ago, where it is at hand; asks nobody. */
-  readonly atHand: (workspace: WorkspaceId, id: ClientId, now: Instant) => Client | undefined
+  readonly cached: (workspace: WorkspaceId, id: ClientId, now: Instant) => Client | undefined
   /** May be as old as the policy's `clientStaleness`, where another process changed it; never where this one did. */
   readonly find: (
     workspace: WorkspaceId,
@@ -33,6 +33,12 @@ export interface Clients {
     change: (client: Client) => Client
   ) => Effect.Effect<Client | undefined, StorageUnavailable | Contended>
   readonly markProven: (
+    workspace: WorkspaceId,
+    client: Client,
+    now: Instant
+  ) => Effect.Effect<void, StorageUnavailable | Contended>
+  /** For one that acted without a person; seldom a write. */
+  readonly markUsed: (
     workspace: WorkspaceId,
     client: Client,
     now: Instant
@@ -79,22 +85,26 @@ export const makeClients = (
       return next === client ? answer(client) : answerAndKeep(next, next)
     }).pipe(Effect.flatMap(Effect.fromResult), Effect.ensuring(forget(workspace, id)))
 
-  const atHand: Clients["atHand"] = (workspace, id, now) => recent.get(workspace, id, now)
+  /** Nothing is read where the copy at hand needs no change. */
+  const mark = (workspace: WorkspaceId, client: Client, marked: (client: Client) => Option.Option<Client>) =>
+    Option.isNone(marked(client))
+      ? Effect.void
+      : Effect.asVoid(change(workspace, client.id, (stored) => Option.getOrElse(marked(stored), () => stored)))
+
+  const cached: Clients["cached"] = (workspace, id, now) => recent.get(workspace, id, now)
 
   return {
-    atHand,
+    cached,
     find: (workspace, id, now = instantOf(clock)) => {
-      const client = atHand(workspace, id, now)
+      const client = cached(workspace, id, now)
       return client === undefined ? read(workspace, id, now) : Effect.succeed(client)
     },
     findStored: (workspace, id) =>
       Effect.tap(read(workspace, id), (client) => (client === undefined ? forget(workspace, id) : Effect.void)),
     add: (workspace, client) => records.insert(workspace, client, "add"),
     change,
-    markProven: (workspace, client, now) =>
-      client.provenAt === null
-        ? Effect.asVoid(change(workspace, client.id, (stored) => Option.getOrElse(proven(stored, now), () => stored)))
-        : Effect.void,
+    markProven: (workspace, client, now) => mark(workspace, client, (known) => proven(known, now)),
+    markUsed: (workspace, client, now) => mark(workspace, client, (known) => used(known, now, policy)),
     remove: (workspace, id) => Effect.ensuring(records.remove(workspace, id), forget(workspace, id)),
     list: (workspace, slice) => records.list(workspace, clientOwner, slice)
   }

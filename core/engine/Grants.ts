@@ -1,8 +1,8 @@
 import { type Clock, Effect, Option, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
-import type { Client } from "../client/Client.ts"
+import { type Client, isPublic } from "../client/Client.ts"
 import { hexOf } from "../codec/Base64Url.ts"
-import { apiKeySecretLength, isKeyText, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
+import { apiKeySecretLength, isKeyText, type KeyAsked, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
 import type { Binding } from "../grant/Binding.ts"
 import { type Approved, begin, codeOf, withdraw } from "../grant/begin.ts"
 import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
@@ -11,17 +11,18 @@ import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.t
 import type { Tokens } from "../grant/issue.ts"
 import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
 import { revokeGrant, revokeToken } from "../grant/revoke.ts"
+import { markSender, type Retry, type Sender } from "../grant/Sender.ts"
 import type { Fresh, Step } from "../grant/Step.ts"
 import type { Fault } from "../http/Fault.ts"
 import type { GrantType, Opener } from "../oauth/grants/GrantType.ts"
 import type { Presented } from "../oauth/presented/Presentation.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Limiter } from "../ports/Limiter.ts"
+import { type Allowance, allowances, type Limiter } from "../ports/Limiter.ts"
 import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import { type Contended, InvalidClient, InvalidGrant, InvalidToken } from "../rules/Refusal.ts"
+import { type Contended, InvalidClient, InvalidGrant, InvalidToken, type TooManyRequests } from "../rules/Refusal.ts"
 import type { Resource } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
@@ -36,7 +37,7 @@ import {
   type TokenFault,
   tokens
 } from "../token/Token.ts"
-import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { OpenWorkspace, WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
 import type { Listed, Records } from "./Records.ts"
@@ -50,10 +51,12 @@ export interface Issued {
   readonly expiresInSeconds: number
   readonly refresh: string | undefined
   readonly scope: Scopes
+  /** Only where the same was handed out before. */
+  readonly retry?: Retry
 }
 
 /** What a token that was asked about turned out to be. */
-export type Known =
+export type Examined =
   | { readonly kind: "access"; readonly token: AccessToken; readonly principal: UserPrincipal | WorkspacePrincipal }
   | { readonly kind: "refresh"; readonly token: RefreshToken; readonly grant: Active }
   | { readonly kind: "key"; readonly principal: ApiKeyPrincipal }
@@ -69,20 +72,30 @@ export type Approval =
 
 type Storing = StorageUnavailable | Contended
 
+/** Takes of the network's share, where a public client shows nothing of its own. */
+type Unproven = () => Effect.Effect<void, TooManyRequests>
+
 /** A request to the token endpoint, its form read by the row of its grant type. */
 export interface TokenRequest {
   readonly by: AuthenticatedClient
   readonly form: Parameters<GrantType["grantOf"]>[0]
   readonly resource: Resource | null
   readonly binding: Binding | null
+  /** Asked only where a refresh token is spent. */
+  readonly sender: () => Sender
+  readonly unproven: Unproven
 }
 
 /** Every step of the protocol that touches a grant: open the token, decide, keep, seal the answer. */
 export interface Grants {
   /** Keeps an approved request; `Conflict` where the id was used before. */
-  readonly begin: (workspace: WorkspaceId, approved: Approved, id: GrantId) => Effect.Effect<string, Conflict | Storing>
+  readonly begin: (
+    workspace: OpenWorkspace,
+    approved: Approved,
+    id: GrantId
+  ) => Effect.Effect<string, Conflict | Storing>
   /** What became of an approval, or that there was none. */
-  readonly approvalOf: (workspace: WorkspaceId, id: GrantId) => Effect.Effect<Approval, StorageUnavailable>
+  readonly approvalOf: (workspace: OpenWorkspace, id: GrantId) => Effect.Effect<Approval, StorageUnavailable>
   /** Ends what an approval began or is about to begin, but for one whose client has its tokens. */
   readonly withdraw: (
     workspace: WorkspaceId,
@@ -90,25 +103,26 @@ export interface Grants {
     id: GrantId
   ) => Effect.Effect<"withdrawn" | "was_over" | "used", Storing>
   /** What a request to the token endpoint comes to, by the row of its grant type. */
-  readonly issue: (workspace: WorkspaceId, row: GrantType, request: TokenRequest) => Effect.Effect<Issued, Fault>
+  readonly issue: (workspace: OpenWorkspace, row: GrantType, request: TokenRequest) => Effect.Effect<Issued, Fault>
   /** Who shows this token or key, and proved to hold what it is bound to. */
   readonly check: (
-    workspace: WorkspaceId,
+    workspace: OpenWorkspace,
     presented: Presented,
     now: Instant
   ) => Effect.Effect<Principal, InvalidToken | StorageUnavailable>
   /** What a token or key is, for introspection. */
   readonly examine: (
-    workspace: WorkspaceId,
+    workspace: OpenWorkspace,
     text: string,
     now?: Instant
-  ) => Effect.Effect<Known, InvalidToken | StorageUnavailable>
+  ) => Effect.Effect<Examined, InvalidToken | StorageUnavailable>
   /** RFC 7009: whatever the text was, the answer is the same; `undefined` where nothing was revoked. */
   readonly revokeToken: (
-    workspace: WorkspaceId,
+    workspace: OpenWorkspace,
     by: AuthenticatedClient,
-    text: string
-  ) => Effect.Effect<GrantId | undefined, Storing>
+    text: string,
+    unproven: Unproven
+  ) => Effect.Effect<GrantId | undefined, Storing | TooManyRequests>
   readonly revokeGrant: (
     workspace: WorkspaceId,
     id: GrantId,
@@ -123,10 +137,7 @@ export interface Grants {
     slice: Slice
   ) => Effect.Effect<Listed<Grant>, StorageUnavailable>
   readonly keys: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Grant>, StorageUnavailable>
-  readonly createKey: (
-    workspace: WorkspaceId,
-    asked: { readonly name: string; readonly expiresAt: Instant | null }
-  ) => Effect.Effect<NewKey, Storing>
+  readonly createKey: (workspace: WorkspaceId, asked: KeyAsked) => Effect.Effect<NewKey, Storing>
 }
 
 const serialLength = 8
@@ -162,7 +173,7 @@ export const makeGrants = ({
 }: GrantsParts): Grants => {
   const fresh = (sealer: Sealer): Fresh => ({ serial: hexOf(entropy.bytes(serialLength)), key: sealer.first.id })
 
-  const sealed = (sealer: Sealer, workspace: WorkspaceId, tokens: Tokens, now: Instant): Issued => ({
+  const sealed = (sealer: Sealer, workspace: OpenWorkspace, tokens: Tokens, now: Instant): Issued => ({
     grant: tokens.access.grant,
     access: seal(sealer, workspace, tokens.access),
     expiresInSeconds: Math.floor((tokens.access.expiresAt - now) / 1000),
@@ -170,7 +181,8 @@ export const makeGrants = ({
       tokens.refresh === null
         ? undefined
         : seal(sealer, workspace, tokens.refresh.token, sealer.find(tokens.refresh.key) ?? sealer.first),
-    scope: tokens.scope
+    scope: tokens.scope,
+    ...(tokens.retry === undefined ? {} : { retry: tokens.retry })
   })
 
   const get = (workspace: WorkspaceId, id: GrantId) =>
@@ -184,11 +196,11 @@ export const makeGrants = ({
    * By now the grant is kept, and a code is spent: whoever has to ask again would be taken for a thief. So what cannot be
    * noted of the client is left to its next request.
    */
-  const proven = (workspace: WorkspaceId, client: Client, now: Instant) =>
+  const noted = (workspace: WorkspaceId, client: Client, mark: "markProven" | "markUsed", now: Instant) =>
     cleanUpOrWarn(
       workspace,
-      clients.markProven(workspace, client, now),
-      "a client that completed a flow could not be noted as proven",
+      clients[mark](workspace, client, now),
+      "a client that completed a flow could not be noted as proven, or as used",
       { client: client.id }
     )
 
@@ -208,36 +220,36 @@ export const makeGrants = ({
     Effect.flatMapEager(records.get(workspace, id), (kept): Effect.Effect<A, E | StorageUnavailable> => {
       const grant = kept?.value
       const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
-      const client = clientId === null ? undefined : clients.atHand(workspace, clientId, now)
+      const client = clientId === null ? undefined : clients.cached(workspace, clientId, now)
       return clientId === null || client !== undefined
         ? settled(judge(grant, client))
         : Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
     })
 
   const checkAccessText = (
-    workspace: WorkspaceId,
+    workspace: OpenWorkspace,
     text: string,
     binding: Binding | null,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
     const token = tokenCache.open(workspace, text, now)
     if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
-    return judged(workspace, token.success.grant, now, (grant, client) => {
-      const principal = checkAccess(workspace, grant, client, token.success, binding, now)
-      if (Result.isSuccess(principal)) usage.saw("grant", workspace, principal.success.grant, now)
+    return judged(workspace.id, token.success.grant, now, (grant, client) => {
+      const principal = checkAccess(workspace.id, grant, client, token.success, binding, policy, now)
+      if (Result.isSuccess(principal)) usage.saw("grant", workspace.id, principal.success.grant, now)
       return principal
     })
   }
 
   const check: Grants["check"] = (workspace, { binding, text }, now) =>
     isKeyText(text)
-      ? Effect.mapEager(checkKeyText(workspace, text, now), (principal) => {
-          usage.saw("grant", workspace, principal.grant, now)
+      ? Effect.mapEager(checkKeyText(workspace.id, text, now), (principal) => {
+          usage.saw("grant", workspace.id, principal.grant, now)
           return principal
         })
       : checkAccessText(workspace, text, binding, now)
 
-  const openerAt = (sealer: Sealer, workspace: WorkspaceId, now: Instant): Opener => ({
+  const openerAt = (sealer: Sealer, workspace: OpenWorkspace, now: Instant): Opener => ({
     open: (kind, text) => Result.mapError(open(sealer, workspace, kind, text, now), grantFault),
     drawId: () => grantIdOf(entropy.bytes(idLength))
   })
@@ -263,40 +275,76 @@ export const makeGrants = ({
   const handedOut = (
     decided: Effect.Effect<Result.Result<Tokens, Fault>, Storing>,
     sealer: Sealer,
-    workspace: WorkspaceId,
+    workspace: OpenWorkspace,
     by: AuthenticatedClient,
+    mark: "markProven" | "markUsed",
     now: Instant
   ): Effect.Effect<Issued, Fault> =>
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
       if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
-      return Effect.mapEager(proven(workspace, by.client, now), () => {
-        usage.saw("client", workspace, by.client.id, now)
+      return Effect.mapEager(noted(workspace.id, by.client, mark, now), () => {
+        usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
     })
 
-  const issue: Grants["issue"] = (workspace, row, { binding, by, form, resource }) => {
+  /** The client's name is in the key, so that a stranger with a stolen text uses up no share but its own. */
+  const takeOfGrant = (
+    workspace: WorkspaceId,
+    { client }: AuthenticatedClient,
+    grant: GrantId,
+    allowance: Allowance = allowances.grant
+  ) => limiter.take({ allowance, workspace, of: `${client.id} ${grantMark(grant)}` })
+
+  const issue: Grants["issue"] = (workspace, row, { binding, by, form, resource, sender, unproven }) => {
     const now = instantOf(clock)
     const sealer = keys.current()
     const about = row.grantOf(form, by, openerAt(sealer, workspace, now))
-    if (Result.isFailure(about)) return Effect.fail(about.failure)
+    if (Result.isFailure(about)) {
+      const { failure } = about
+      return Effect.flatMapEager(unproven(), () => Effect.fail(failure))
+    }
     const { form: opened, from, grant } = about.success
     const decided = () => {
-      const step: Step<unknown> = { by, form: opened, resource, binding, policy, now, fresh: fresh(sealer) }
+      const step: Step<unknown> = {
+        by,
+        form: opened,
+        resource,
+        binding,
+        markSender: markSender(sealer, workspace, grant, sender),
+        policy,
+        now,
+        fresh: fresh(sealer)
+      }
       const decideOn = (found: Grant | undefined): Decision<Tokens, Fault> =>
         from === "drawn" && found !== undefined ? refuse(grantIdTaken) : row.decide(found, step)
       return handedOut(
-        from === "client" ? decideOfClient(workspace, by.client, decideOn, now) : decide(workspace, grant, decideOn),
+        from === "client"
+          ? decideOfClient(workspace.id, by.client, decideOn, now)
+          : decide(workspace.id, grant, decideOn),
         sealer,
         workspace,
         by,
+        // Its own grant no person gave it.
+        from === "client" ? "markUsed" : "markProven",
         now
       )
     }
-    if (row.allowance === undefined) return decided()
-    // The client's name is in the key, so that a stranger with a stolen text uses up no share but its own.
-    const of = `${by.client.id} ${grantMark(grant)}`
-    return Effect.flatMapEager(limiter.take({ allowance: row.allowance, workspace, of }), decided)
+    if (!isPublic(by.client)) {
+      return row.allowance === undefined
+        ? decided()
+        : Effect.flatMapEager(takeOfGrant(workspace.id, by, grant, row.allowance), decided)
+    }
+    const ofGrant = takeOfGrant(workspace.id, by, grant, row.allowance)
+    if (from !== "token")
+      return Effect.flatMapEager(
+        Effect.flatMapEager(unproven(), () => ofGrant),
+        decided
+      )
+    // The seal holds, so a share of its own is taken; whose the grant is shows only now.
+    return Effect.catchEager(Effect.flatMapEager(ofGrant, decided), (fault) =>
+      isAnothers(fault) ? Effect.flatMapEager(unproven(), () => Effect.fail(fault)) : Effect.fail(fault)
+    )
   }
 
   return {
@@ -304,13 +352,13 @@ export const makeGrants = ({
     issue,
     begin: Effect.fnUntracedEager(function* (workspace, approved, id) {
       const grant = begin(approved, id, policy, instantOf(clock))
-      const inserted = yield* decide(workspace, id, (found) =>
+      const inserted = yield* decide(workspace.id, id, (found) =>
         found === undefined ? answerAndKeep(grant, grant) : refuse(new Conflict())
       )
       return seal(keys.current(), workspace, codeOf(yield* Effect.fromResult(inserted)))
     }),
     approvalOf: Effect.fnUntracedEager(function* (workspace, id) {
-      const grant = yield* get(workspace, id)
+      const grant = yield* get(workspace.id, id)
       if (grant === undefined) return { _tag: "None" }
       if (grant._tag === "Revoked" && grant.why === "by_user") return { _tag: "Denied" }
       if (grant._tag !== "Pending") return { _tag: "Used" }
@@ -326,7 +374,7 @@ export const makeGrants = ({
     },
     examine: (workspace, text, now = instantOf(clock)) => {
       if (isKeyText(text)) {
-        return Effect.mapEager(checkKeyText(workspace, text, now), (principal) => ({ kind: "key", principal }))
+        return Effect.mapEager(checkKeyText(workspace.id, text, now), (principal) => ({ kind: "key", principal }))
       }
       const opened = text.startsWith(tokens.access.prefix)
         ? tokenCache.open(workspace, text, now)
@@ -334,28 +382,34 @@ export const makeGrants = ({
       if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
       const token = opened.success
       if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
-      return judged(workspace, token.grant, now, (grant, client): Result.Result<Known, InvalidToken> => {
+      return judged(workspace.id, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
         if (token.kind === "refresh") {
-          const live = checkRefresh(grant, client, token, now)
+          const live = checkRefresh(grant, client, token, policy, now)
           return Result.isSuccess(live)
             ? Result.succeed({ kind: "refresh", token, grant: live.success })
             : refused(live)
         }
-        const principal = checkAccess(workspace, grant, client, token, token.binding, now)
+        const principal = checkAccess(workspace.id, grant, client, token, token.binding, policy, now)
         return Result.isSuccess(principal)
           ? Result.succeed({ kind: "access", token, principal: principal.success })
           : refused(principal)
       })
     },
-    revokeToken: Effect.fnUntracedEager(function* (workspace, by, text) {
+    revokeToken: Effect.fnUntracedEager(function* (workspace, by, text, unproven) {
       const now = instantOf(clock)
       const opened = openToRevoke(keys.current(), workspace, text, now, policy.accessTtl)
-      if (Result.isFailure(opened) || opened.success.kind === "code") return undefined
+      if (Result.isFailure(opened) || opened.success.kind === "code") {
+        yield* unproven()
+        return undefined
+      }
       const token = opened.success
-      const outcome = yield* decide(workspace, token.grant, (grant) =>
+      if (isPublic(by.client)) yield* takeOfGrant(workspace.id, by, token.grant)
+      const outcome = yield* decide(workspace.id, token.grant, (grant) =>
         grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)
       )
-      return (yield* Effect.fromResult(outcome)) === "revoked" ? token.grant : undefined
+      if ((yield* Effect.fromResult(outcome)) === "revoked") return token.grant
+      yield* unproven()
+      return undefined
     }),
     revokeGrant: Effect.fnUntracedEager(function* (workspace, id, why, among = () => true) {
       const now = instantOf(clock)
@@ -395,5 +449,9 @@ const refused = <E>(failure: Result.Failure<unknown, E>): Result.Result<never, E
 const notBegun = new InvalidClient({ reason: "unknown", triedHeader: false })
 
 const clientGone: Effect.Effect<Result.Result<Tokens, Fault>> = Effect.succeed(Result.fail(notBegun))
+
+/** The request showed a text of ours that is not this client's. */
+const isAnothers = (fault: Fault): boolean =>
+  fault._tag === "InvalidGrant" && (fault.reason === "other_client" || fault.reason === "unknown")
 
 const grantFault = (reason: TokenFault) => new InvalidGrant({ reason })

@@ -185,11 +185,20 @@ export const clientKind: RecordKind<Client> = {
   expiresAt: (client) => client.expiresAt
 }
 
+/** Version 1 kept neither the challenge of a code that was redeemed, nor who refreshed, and its keys opened everything. */
+const grantOfVersion1 = (body: Fields): Fields => {
+  const { refresh = null } = body
+  if (body._tag === "Key") return { ...body, use: "everything" }
+  return body._tag === "Active" && isObject(refresh)
+    ? { ...body, challenge: null, refresh: { ...refresh, rotatedBy: null }, retriedElsewhereAt: null }
+    : body
+}
+
 export const grantKind = (policy: Policy): RecordKind<Grant> => ({
   kind: "grant",
   schema: Grant,
-  version: 1,
-  upcast: [],
+  version: 2,
+  upcast: [grantOfVersion1],
   id: (grant) => grant.id,
   owner: ownerOf,
   expiresAt: (grant) => recordExpiry(grant, policy.accessTtl)

@@ -1,5 +1,5 @@
 import { Effect, type Redacted } from "effect"
-import { isKnown } from "../client/Client.ts"
+import { type Client, isKnown } from "../client/Client.ts"
 import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
 import {
   credentialLength,
@@ -9,6 +9,7 @@ import {
   register,
   type Tables
 } from "../client/register.ts"
+import { answered, asksForWorkspace } from "../client/workspaceAccess.ts"
 import { type BadKeyTerms, type KeyTerms, type NewKey, readKeyTerms } from "../grant/apiKey.ts"
 import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
 import type { Audit } from "../ports/Audit.ts"
@@ -31,35 +32,42 @@ export const drawClient = (entropy: Entropy["Service"]): FreshClient => ({
 })
 
 /** Registers a client. Without an actor in the context the client registers itself. */
-export const registerClient = Effect.fn("administration.registerClient")(function* (
-  parts: {
+export const registerClient = Effect.fn("administration.registerClient")(function* <E = never>(
+  services: {
     readonly audit: Audit["Service"]
     readonly clients: Clients
     readonly entropy: Entropy["Service"]
     readonly policy: Policy
   } & Tables,
   auditContext: AuditContext,
-  request: RegistrationRequest
+  request: RegistrationRequest,
+  /** The network that the request came from, where it came over one. */
+  network: string | null = null,
+  /** Asked once the registration is found good. */
+  room?: Effect.Effect<void, E>
 ): Effect.fn.Return<
   Registered & { readonly registrationToken: Redacted.Redacted<string> },
-  RegistrationFault | StorageUnavailable
+  RegistrationFault | StorageUnavailable | E
 > {
   const now = yield* currentInstant
   const madeBy = auditContext.by === undefined ? "itself" : "owner"
-  const made = yield* Effect.fromResult(register(parts, request, parts.policy, now, drawClient(parts.entropy), madeBy))
-  yield* parts.clients.add(auditContext.workspace, made.client).pipe(
+  const made = yield* Effect.fromResult(
+    register(services, request, services.policy, now, drawClient(services.entropy), madeBy, network)
+  )
+  if (room !== undefined) yield* room
+  yield* services.clients.add(auditContext.workspace, made.client).pipe(
     Effect.catchTag("Conflict", () =>
       // 128 random bits were drawn twice: the source of randomness is broken, so no secret may be given out.
       Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh client id was taken" }))
     )
   )
-  yield* note(parts.audit, auditContext, { _tag: "ClientRegistered", client: made.client.id, ...byOf(auditContext) })
+  yield* note(services.audit, auditContext, { _tag: "ClientRegistered", client: made.client.id, ...byOf(auditContext) })
   return made
 })
 
 /** A disabled client cannot connect and its tokens are not accepted until it is enabled again. */
 export const setClientEnabled = Effect.fn("administration.setClientEnabled")(function* (
-  parts: { readonly audit: Audit["Service"]; readonly clients: Clients },
+  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
   auditContext: OwnerAuditContext,
   id: ClientId,
   change: "disabled" | "enabled"
@@ -68,33 +76,63 @@ export const setClientEnabled = Effect.fn("administration.setClientEnabled")(fun
   const disabled = change === "disabled"
   // Set by the last of possibly several calls of the decision.
   const found = { switches: false }
-  const client = yield* parts.clients.change(auditContext.workspace, id, (stored) => {
+  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
     found.switches = isKnown(stored, now) && stored.disabled !== disabled
     return found.switches ? { ...stored, disabled } : stored
   })
   if (client === undefined || !isKnown(client, now)) return "unknown"
   if (!found.switches) return "was_so"
-  yield* note(parts.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
+  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
   return "done"
+})
+
+/** An owner's answer to a client that registered to act for the workspace itself. It can be changed at any time. */
+export const answerWorkspaceAccess = Effect.fn("administration.answerWorkspaceAccess")(function* (
+  services: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly policy: Policy } & Pick<
+    Tables,
+    "grantTypes"
+  >,
+  auditContext: OwnerAuditContext,
+  id: ClientId,
+  change: "approved" | "refused"
+): Effect.fn.Return<"done" | "was_so" | "not_asked" | "unknown", StorageUnavailable | Contended> {
+  const { by, workspace } = auditContext
+  const now = yield* currentInstant
+  const approved = change === "approved"
+  const outcomeOf = (stored: Client) => {
+    if (!isKnown(stored, now)) return "unknown"
+    if (stored.madeBy === "owner" || !asksForWorkspace(stored, services.grantTypes.values())) return "not_asked"
+    return stored.workspaceAccess?.answer?.approved === approved ? "was_so" : "done"
+  }
+  // Set by the last of possibly several calls of the decision.
+  const found: { outcome: "done" | "was_so" | "not_asked" | "unknown" } = { outcome: "unknown" }
+  yield* services.clients.change(workspace, id, (stored) => {
+    found.outcome = outcomeOf(stored)
+    return found.outcome === "done" ? answered(stored, { approved, by, at: now }, services.policy) : stored
+  })
+  if (found.outcome === "done") {
+    yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by })
+  }
+  return found.outcome
 })
 
 /** RFC 7592 §2.3 for the client itself; also for owners and the command line. */
 export const deleteClient = Effect.fn("administration.deleteClient")(function* (
-  parts: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly grants: Grants },
+  services: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly grants: Grants },
   auditContext: AuditContext,
   id: ClientId
 ): Effect.fn.Return<"deleted" | "unknown", StorageUnavailable> {
   const { workspace } = auditContext
   // Read from the store: another process may have just deleted it and recorded that.
-  const client = yield* parts.clients.findStored(workspace, id)
+  const client = yield* services.clients.findStored(workspace, id)
   if (client === undefined || !isKnown(client, yield* currentInstant)) return "unknown"
   // The client first: without it, no token of its grants is accepted, even if the rest fails.
-  yield* parts.clients.remove(workspace, id)
-  yield* note(parts.audit, auditContext, { _tag: "ClientDeleted", client: id, ...byOf(auditContext) })
+  yield* services.clients.remove(workspace, id)
+  yield* note(services.audit, auditContext, { _tag: "ClientDeleted", client: id, ...byOf(auditContext) })
   const { workspaceGrant } = client
   yield* cleanUpOrWarn(
     workspace,
-    parts.grants.removeGrant(workspace, workspaceGrant),
+    services.grants.removeGrant(workspace, workspaceGrant),
     "the own grant of a deleted client could not be deleted; it is no longer accepted",
     { client: id, grant: grantMark(workspaceGrant) }
   )
@@ -103,59 +141,68 @@ export const deleteClient = Effect.fn("administration.deleteClient")(function* (
 
 /** Revokes the grant of a person, for that person or on their behalf. Recorded once, however often it is called. */
 export const endGrant = Effect.fn("administration.endGrant")(function* (
-  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId
 ): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
   const { by, workspace } = auditContext
   const why = "by_user"
-  const outcome = yield* parts.grants.revokeGrant(workspace, id, why)
+  const outcome = yield* services.grants.revokeGrant(workspace, id, why)
   if (outcome === "revoked")
-    yield* note(parts.audit, auditContext, { _tag: "GrantRevoked", grant: grantMark(id), why, by })
+    yield* note(services.audit, auditContext, { _tag: "GrantRevoked", grant: grantMark(id), why, by })
   return outcome
 })
 
 /** Creates a key. Only the result has its text. */
 export const createKey = Effect.fn("administration.createKey")(function* (
-  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  services: { readonly audit: Audit["Service"]; readonly grants: Grants; readonly policy: Policy },
   auditContext: OwnerAuditContext,
   asked: KeyTerms
 ): Effect.fn.Return<NewKey, BadKeyTerms | StorageUnavailable | Contended> {
-  const { lasts, name } = yield* Effect.fromResult(readKeyTerms(asked))
+  const { lasts, name, reach } = yield* Effect.fromResult(readKeyTerms(asked, services.policy.scopes))
   const expiresAt = lasts === undefined ? null : later(yield* currentInstant, lasts)
-  const made = yield* parts.grants.createKey(auditContext.workspace, { name, expiresAt })
-  yield* note(parts.audit, auditContext, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by: auditContext.by })
+  const made = yield* services.grants.createKey(auditContext.workspace, { name, expiresAt, reach })
+  yield* note(services.audit, auditContext, {
+    _tag: "KeyCreated",
+    grant: grantMark(made.grant.id),
+    by: auditContext.by
+  })
   return made
 })
 
 /**
- * Replaces a key by one with the same name and lifetime. Of two simultaneous rotations one gets a new key. The
+ * Replaces a key by one with the same name, lifetime and reach. Of two simultaneous rotations one gets a new key. The
  * new key is made first, so that a failure leaves the old one working beside at most one that was never shown.
  */
 export const rotateKey = Effect.fn("administration.rotateKey")(function* (
-  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   old: Key
 ): Effect.fn.Return<NewKey | undefined, StorageUnavailable | Contended> {
   const { by, workspace } = auditContext
   const now = yield* currentInstant
   const expiresAt = old.expiresAt === null ? null : later(now, old.expiresAt - old.createdAt)
-  const made = yield* parts.grants.createKey(workspace, { name: old.name, expiresAt })
-  yield* note(parts.audit, auditContext, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
-  if ((yield* revokeKey(parts, auditContext, old.id)) === "revoked") return made
-  yield* revokeKey(parts, auditContext, made.grant.id)
+  const made = yield* services.grants.createKey(workspace, {
+    name: old.name,
+    expiresAt,
+    // One that opens everything opens what there is now.
+    ...(old.use === "everything" ? {} : { reach: { use: old.use, scope: old.scope } })
+  })
+  yield* note(services.audit, auditContext, { _tag: "KeyCreated", grant: grantMark(made.grant.id), by })
+  if ((yield* revokeKey(services, auditContext, old.id)) === "revoked") return made
+  yield* revokeKey(services, auditContext, made.grant.id)
   return undefined
 })
 
 /** Revokes a key, from its next check on. Recorded once, however often it is called. */
 export const revokeKey = Effect.fn("administration.revokeKey")(function* (
-  parts: { readonly audit: Audit["Service"]; readonly grants: Grants },
+  services: { readonly audit: Audit["Service"]; readonly grants: Grants },
   auditContext: OwnerAuditContext,
   id: GrantId
 ): Effect.fn.Return<"revoked" | "was_revoked" | "unknown", StorageUnavailable | Contended> {
   const { by, workspace } = auditContext
   const isKeys = (grant: Grant) => ownerOf(grant) === keyGrants
-  const outcome = yield* parts.grants.revokeGrant(workspace, id, "by_owner", isKeys)
-  if (outcome === "revoked") yield* note(parts.audit, auditContext, { _tag: "KeyRevoked", grant: grantMark(id), by })
+  const outcome = yield* services.grants.revokeGrant(workspace, id, "by_owner", isKeys)
+  if (outcome === "revoked") yield* note(services.audit, auditContext, { _tag: "KeyRevoked", grant: grantMark(id), by })
   return outcome
 })

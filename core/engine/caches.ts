@@ -3,7 +3,7 @@ import { LruMap } from "../cache/LruMap.ts"
 import type { Json } from "../ports/Storage.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import { sameDigest } from "../rules/Secret.ts"
-import type { Keys, Sealer } from "../token/KeyRing.ts"
+import type { Keys, Place, Sealer } from "../token/KeyRing.ts"
 import { type AccessToken, open, serialAt, type TokenFault } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -130,7 +130,8 @@ export class RecordCache<V> {
 }
 
 interface Opened {
-  readonly workspace: WorkspaceId
+  readonly workspace: string
+  readonly issuer: string
   readonly text: string
   readonly token: AccessToken
 }
@@ -168,23 +169,25 @@ export class TokenCache {
     this.sealer = keys.current()
   }
 
-  open(workspace: WorkspaceId, text: string, now: Instant): Result.Result<AccessToken, TokenFault> {
+  open(place: Place, text: string, now: Instant): Result.Result<AccessToken, TokenFault> {
     const sealer = this.keys.current()
     // Another ring: what a key of the last one sealed may be worth nothing now.
     if (sealer !== this.sealer) {
       this.sealer = sealer
       this.opened = new LruMap(this.most)
     }
-    if (text.length > longest) return open(sealer, workspace, "access", text, now)
-    const place = placeOf(text)
-    const known = this.opened.get(place)
+    if (text.length > longest) return open(sealer, place, "access", text, now)
+    const at = placeOf(text)
+    const known = this.opened.get(at)
     // The text holds the seal, so it is compared as secrets are.
-    if (known?.workspace === workspace && sameDigest(known.text, text)) {
+    if (known?.workspace === place.id && known.issuer === place.issuer && sameDigest(known.text, text)) {
       return hasPassed(known.token.expiresAt, now) ? Result.fail("expired") : Result.succeed(known.token)
     }
     const kept = copyOf(text)
-    const opened = open(sealer, workspace, "access", kept, now)
-    if (Result.isSuccess(opened)) this.opened.set(place, { workspace, text: kept, token: opened.success })
+    const opened = open(sealer, place, "access", kept, now)
+    if (Result.isSuccess(opened)) {
+      this.opened.set(at, { workspace: place.id, issuer: place.issuer, text: kept, token: opened.success })
+    }
     return opened
   }
 }

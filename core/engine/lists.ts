@@ -24,8 +24,14 @@ export const collectPage = Effect.fnUntraced(function* <A extends { readonly id:
   const values: Array<B> = []
   let after = start
   let last: string | undefined
-  for (let lookedAt = 0; lookedAt < lookedAtMost; lookedAt += batch) {
-    const listed = yield* list({ after, limit: batch })
+  let atLeast = 0
+  for (let lookedAt = 0; lookedAt < lookedAtMost; ) {
+    // What the page lacks, and the one that tells of another page; where many are passed over, more and more at once.
+    const lacking = shownMost + 1 - values.length
+    const limit = Math.min(Math.max(lacking, atLeast), batch, lookedAtMost - lookedAt)
+    const listed = yield* list({ after, limit })
+    lookedAt += limit
+    atLeast = atLeast === 0 ? 2 : 2 * limit
     for (const value of listed.values) {
       const picked = yield* pick(value)
       if (picked === undefined) continue

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { sameDigest } from "../rules/Secret.ts"
 
 /** What a token is bound to (RFC 9449, 8705): the base64url of the SHA-256 of a key, or of a certificate. */
 export const Binding = Schema.Struct({
@@ -9,4 +10,4 @@ export type Binding = typeof Binding.Type
 
 /** Whether the caller proved to hold what a token is bound to; of a token that is bound to nothing, that it proved nothing. */
 export const isBoundTo = (bound: Binding | null, shown: Binding | null): boolean =>
-  bound === null || shown === null ? bound === shown : bound.thumbprint === shown.thumbprint
+  bound === null || shown === null ? bound === shown : sameDigest(bound.thumbprint, shown.thumbprint)

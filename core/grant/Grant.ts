@@ -8,6 +8,7 @@ import { Resource } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 import { Binding } from "./Binding.ts"
+import { SenderMarks } from "./Sender.ts"
 
 /** Who a grant speaks for. */
 export const Subject = Schema.TaggedUnion({ User: { id: UserId }, Workspace: {} })
@@ -23,6 +24,10 @@ export const AccessTokens = Schema.Struct({
 })
 export type AccessTokens = typeof AccessTokens.Type
 
+/** What a key opens: all of the API and introspection, its scopes alone, or introspection and nothing else. */
+export const KeyUse = Schema.Literals(["everything", "scopes", "introspection"])
+export type KeyUse = typeof KeyUse.Type
+
 /** The one live refresh token of a grant, from which every earlier one is recognised too. */
 const RefreshLine = Schema.Struct({
   generation: Count,
@@ -30,6 +35,8 @@ const RefreshLine = Schema.Struct({
   expiresAt: Instant,
   /** The key that sealed it, so that a retry gets the same text after the ring has turned. */
   key: Schema.String,
+  /** Who spent the one before, marked under that key; `null` where there was none, or an older release noted nobody. */
+  rotatedBy: Schema.NullOr(SenderMarks),
   /** Whose line it is, beside a public client's; where it is not there, the line is bound to nothing. */
   binding: Schema.optionalKey(Binding)
 })
@@ -58,12 +65,23 @@ export const Grant = Schema.TaggedUnion({
     ...born,
     client: ClientId,
     subject: Subject,
+    /** Of its code, by which a replay is told from a stolen code; `null` where it had none. */
+    challenge: Schema.NullOr(CodeChallenge),
     access: AccessTokens,
     refresh: RefreshLine,
+    /** When a refresh was last retried from another network than it came from at first. */
+    retriedElsewhereAt: Schema.NullOr(Instant),
     /** From here on it cannot be refreshed any more, however busy it is. */
     endsAt: Instant
   },
-  Standing: { ...born, client: ClientId, subject: Subject, access: AccessTokens },
+  Standing: {
+    ...born,
+    client: ClientId,
+    subject: Subject,
+    access: AccessTokens,
+    /** As long as its client is kept without being used, where that is not for good; it is made anew where it went first. */
+    expiresAt: Schema.optionalKey(Instant)
+  },
   Key: {
     ...born,
     subject: Subject,
@@ -71,6 +89,7 @@ export const Grant = Schema.TaggedUnion({
     /** The first characters of the key, by which its owner knows it again. */
     hint: Schema.String,
     digest: Digest,
+    use: KeyUse,
     expiresAt: Schema.NullOr(Instant)
   },
   Revoked: {
@@ -107,7 +126,7 @@ export const endOf = (grant: Grant, accessTtl: Millis): Instant | null => {
     case "Active":
       return later(grant.refresh.expiresAt, accessTtl)
     case "Standing":
-      return null
+      return grant.expiresAt === undefined ? null : later(grant.expiresAt, accessTtl)
     case "Key":
       return grant.expiresAt
     case "Revoked":

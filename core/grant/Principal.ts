@@ -3,6 +3,7 @@ import type { Instant } from "../rules/Instant.ts"
 import type { Resource } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { KeyUse } from "./Grant.ts"
 
 /** Who is calling, as a bearer token shows: everything that a resource may decide by. */
 export type Principal = UserPrincipal | WorkspacePrincipal | ApiKeyPrincipal
@@ -33,5 +34,6 @@ export interface WorkspacePrincipal extends Common {
 export interface ApiKeyPrincipal extends Common {
   readonly _tag: "ApiKey"
   readonly name: string
+  readonly use: KeyUse
   readonly expiresAt: Instant | null
 }

@@ -3,6 +3,7 @@ import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Resource } from "../rules/Resource.ts"
 import type { Binding } from "./Binding.ts"
+import type { MarkSender } from "./Sender.ts"
 
 /** Bytes drawn before a decision, used or not, so that the decision stays a function. */
 export interface Fresh {
@@ -20,6 +21,8 @@ export interface Step<Form> {
   readonly resource: Resource | null
   /** What the client proved to hold: the tokens are bound to it. */
   readonly binding: Binding | null
+  /** By which a retry is held against the request that it repeats. */
+  readonly markSender: MarkSender
   readonly policy: Policy
   readonly now: Instant
   readonly fresh: Fresh

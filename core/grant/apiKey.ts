@@ -3,10 +3,10 @@ import { readBase64Url, textLength } from "../codec/Base64Url.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import { allScopes } from "../rules/Scope.ts"
+import { allScopes, noScopes, type ScopeRegistry, type Scopes, scopesNamed } from "../rules/Scope.ts"
 import { checksumLength, credential, hasValidChecksum } from "../rules/Secret.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
-import type { Key } from "./Grant.ts"
+import type { Key, KeyUse } from "./Grant.ts"
 
 export const keyNameLength = 100
 /** A hundred years: what is to last longer is to have no end. */
@@ -14,24 +14,55 @@ export const longestKeyLifetime: Millis = 36_525 * 86_400_000
 
 /** An API key that nobody can be given. */
 export class BadKeyTerms extends Schema.TaggedError<BadKeyTerms>()("BadKeyTerms", {
-  reason: Schema.Literals(["no_name", "long_name", "lifetime"])
+  reason: Schema.Literals(["no_name", "long_name", "lifetime", "scopes"])
 }) {}
 
-/** What an owner wants a key to be called, and for how long it is to be good; `undefined`: for good. */
+/** How far a key reaches. */
+export interface KeyReach {
+  readonly use: KeyUse
+  readonly scope: Scopes
+}
+
+/** What an owner wants of a key: its name, for how long it is good (`undefined`: for good), and what it opens. */
 export interface KeyTerms {
   readonly name: string
   readonly lasts: Millis | undefined
+  /** The names of scopes for a key that opens these alone. Default: everything. */
+  readonly opens?: "everything" | "introspection" | ReadonlyArray<string>
+}
+
+const reachOf = (registry: ScopeRegistry, opens: KeyTerms["opens"] = "everything"): KeyReach | undefined => {
+  if (opens === "everything") return { use: opens, scope: allScopes(registry) }
+  if (opens === "introspection") return { use: opens, scope: noScopes }
+  const scope = scopesNamed(registry, opens)
+  return scope && { use: "scopes", scope }
 }
 
 /** Held to what a list can show, whoever typed it and wherever; the name as it will be shown. */
-export const readKeyTerms = ({ lasts, name: typed }: KeyTerms): Result.Result<KeyTerms, BadKeyTerms> => {
-  if (typed.length > keyNameLength) return Result.fail(new BadKeyTerms({ reason: "long_name" }))
+export const readKeyTerms = (
+  { lasts, name: typed, opens }: KeyTerms,
+  registry: ScopeRegistry
+): Result.Result<
+  { readonly name: string; readonly lasts: Millis | undefined; readonly reach: KeyReach },
+  BadKeyTerms
+> => {
+  const refuse = (reason: BadKeyTerms["reason"]) => Result.fail(new BadKeyTerms({ reason }))
+  if (typed.length > keyNameLength) return refuse("long_name")
   const name = sanitizeName(typed, keyNameLength)
-  if (name === undefined) return Result.fail(new BadKeyTerms({ reason: "no_name" }))
-  if (lasts === undefined) return Result.succeed({ name, lasts })
+  if (name === undefined) return refuse("no_name")
+  const reach = reachOf(registry, opens)
+  if (reach === undefined) return refuse("scopes")
+  if (lasts === undefined) return Result.succeed({ name, lasts, reach })
   return lasts >= 1 && lasts <= longestKeyLifetime
-    ? Result.succeed({ name, lasts: Math.floor(lasts) })
-    : Result.fail(new BadKeyTerms({ reason: "lifetime" }))
+    ? Result.succeed({ name, lasts: Math.floor(lasts), reach })
+    : refuse("lifetime")
+}
+
+/** What it takes to make a key. Without a reach it opens everything. */
+export interface KeyAsked {
+  readonly name: string
+  readonly expiresAt: Instant | null
+  readonly reach?: KeyReach
 }
 
 export const apiKeyPrefix = "tsr_ak_"
@@ -45,13 +76,8 @@ export interface NewKey {
 }
 
 /** A workspace's own key: its text is the grant's id and 256 random bits, of which only the digest is kept. */
-export const makeKey = (
-  asked: { readonly name: string; readonly expiresAt: Instant | null },
-  id: GrantId,
-  secret: Uint8Array,
-  policy: Policy,
-  now: Instant
-): NewKey => {
+export const makeKey = (asked: KeyAsked, id: GrantId, secret: Uint8Array, policy: Policy, now: Instant): NewKey => {
+  const { scope, use } = asked.reach ?? { use: "everything", scope: allScopes(policy.scopes) }
   const bytes = new Uint8Array(idLength + apiKeySecretLength)
   bytes.set(grantIdBytes(id))
   bytes.set(secret, idLength)
@@ -62,12 +88,13 @@ export const makeKey = (
       _tag: "Key",
       id,
       subject: { _tag: "Workspace" },
-      scope: allScopes(policy.scopes),
+      scope,
       resource: null,
       createdAt: now,
       name: asked.name,
       hint: `${apiKeyPrefix}${id}`.slice(0, hintLength),
       digest,
+      use,
       expiresAt: asked.expiresAt
     }
   }

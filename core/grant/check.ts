@@ -1,6 +1,8 @@
 import { Result } from "effect"
-import { type Client, isKnown } from "../client/Client.ts"
+import { type Client, isKnown, mayUse } from "../client/Client.ts"
+import { workspaceStanding } from "../client/workspaceAccess.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
 import { InvalidToken } from "../rules/Refusal.ts"
 import { isWithin } from "../rules/Scope.ts"
 import { isDigestOf } from "../rules/Secret.ts"
@@ -9,14 +11,16 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Binding, isBoundTo } from "./Binding.ts"
 import type { Active, Grant, Standing } from "./Grant.ts"
 import type { ApiKeyPrincipal, UserPrincipal, WorkspacePrincipal } from "./Principal.ts"
+import { placeInLine } from "./refreshLine.ts"
 import { isDead } from "./revoke.ts"
 
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
 
-/** The grant behind a token, if it is alive and so is its client. */
+/** The grant behind a token, if it is alive and so is its client; for the workspace, while the client may act for it. */
 const alive = (
   grant: Grant | undefined,
   client: Client | undefined,
+  policy: Policy,
   now: Instant
 ): Result.Result<Active | Standing, InvalidToken> => {
   if (grant === undefined) return refuse("unknown")
@@ -24,7 +28,10 @@ const alive = (
   if (grant._tag === "Pending") return refuse("not_redeemed")
   if (grant._tag === "Key") return refuse("wrong_kind")
   if (client === undefined || client.id !== grant.client || !isKnown(client, now)) return refuse("client_gone")
-  return client.disabled ? refuse("client_disabled") : Result.succeed(grant)
+  if (client.disabled) return refuse("client_disabled")
+  return grant.subject._tag === "Workspace" && workspaceStanding(client, policy) !== "allowed"
+    ? refuse("workspace_access_ended")
+    : Result.succeed(grant)
 }
 
 /** What an access token is worth now. The token says who it claims to be; the grant has the last word. */
@@ -35,11 +42,12 @@ export const checkAccess = (
   token: AccessToken,
   /** What its bearer proved to hold. Who asks about a token that another bears asks as if it was proved. */
   shown: Binding | null,
+  policy: Policy,
   now: Instant
 ): Result.Result<UserPrincipal | WorkspacePrincipal, InvalidToken> => {
   if (hasPassed(token.expiresAt, now)) return refuse("expired")
   if (!isBoundTo(token.binding, shown)) return refuse("binding_differs")
-  const known = alive(found, client, now)
+  const known = alive(found, client, policy, now)
   if (Result.isFailure(known)) return Result.fail(known.failure)
   const live = known.success
   if (isDead(live.access, token)) return refuse("revoked")
@@ -55,18 +63,26 @@ export const checkAccess = (
   )
 }
 
-/** What a refresh token is worth now: only the current one of a live grant counts, whatever a retry would get. */
+/**
+ * What a refresh token is worth now: as much as at the token endpoint. Were one that was just spent called dead while a
+ * retry still gets its successor, a thief would learn when its owner refreshes.
+ */
 export const checkRefresh = (
   grant: Grant | undefined,
   client: Client | undefined,
   token: RefreshToken,
+  policy: Policy,
   now: Instant
 ): Result.Result<Active, InvalidToken> => {
   if (hasPassed(token.expiresAt, now)) return refuse("expired")
-  const found = alive(grant, client, now)
+  const found = alive(grant, client, policy, now)
   if (Result.isFailure(found)) return Result.fail(found.failure)
-  if (found.success._tag !== "Active") return refuse("wrong_kind")
-  return token.generation === found.success.refresh.generation ? Result.succeed(found.success) : refuse("revoked")
+  const live = found.success
+  if (live._tag !== "Active") return refuse("wrong_kind")
+  if (client === undefined || !mayUse(client, "refresh_token")) return refuse("grant_type_not_registered")
+  const place = placeInLine(token, live, policy, now)
+  if (place !== "current" && place !== "retried") return refuse("revoked")
+  return hasPassed(live.refresh.expiresAt, now) ? refuse("expired") : Result.succeed(live)
 }
 
 /** What an API key is worth now. */
@@ -88,6 +104,7 @@ export const checkKey = (
     grant: grant.id,
     resource: grant.resource,
     name: grant.name,
+    use: grant.use,
     expiresAt: grant.expiresAt
   })
 }

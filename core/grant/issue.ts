@@ -5,6 +5,7 @@ import { formatScopes, type Scopes } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { Binding } from "./Binding.ts"
 import type { AccessTokens, Active, Standing } from "./Grant.ts"
+import type { Retry } from "./Sender.ts"
 import type { Issuing } from "./Step.ts"
 
 /** What a decision hands out; sealing it into text is the caller's. */
@@ -13,6 +14,8 @@ export interface Tokens {
   readonly refresh: { readonly token: RefreshToken; readonly key: string } | null
   /** What the client is told it was granted this time. */
   readonly scope: Scopes
+  /** Only where the same was handed out before. */
+  readonly retry?: Retry
 }
 
 const areSame = (a: Scopes, b: Scopes): boolean => a === b || formatScopes(a) === formatScopes(b)
@@ -55,12 +58,17 @@ interface Continued {
   /** What the whole line of refresh tokens is bound to. */
   readonly binding: Binding | null
   readonly endsAt: Instant
+  /** Left out where it begins without a code, or its code without a challenge. */
+  readonly challenge?: Active["challenge"]
+  /** Both left out where it begins. */
+  readonly rotatedBy?: Active["refresh"]["rotatedBy"]
+  readonly retriedElsewhereAt?: Active["retriedElsewhereAt"]
 }
 
 /** The grant from now on, with its refresh token of this generation. */
 export const activeFrom = (
   grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resource" | "createdAt">,
-  { access, binding, endsAt, generation }: Continued,
+  { access, binding, challenge = null, endsAt, generation, retriedElsewhereAt = null, rotatedBy = null }: Continued,
   { fresh, now, policy }: Issuing
 ): Active => ({
   _tag: "Active",
@@ -70,14 +78,17 @@ export const activeFrom = (
   scope: grant.scope,
   resource: grant.resource,
   createdAt: grant.createdAt,
+  challenge,
   access,
   refresh: {
     generation,
     issuedAt: now,
     expiresAt: earlier(later(now, policy.refreshIdleTtl), endsAt),
     key: fresh.key,
+    rotatedBy,
     ...(binding === null ? {} : { binding })
   },
+  retriedElsewhereAt,
   endsAt
 })
 

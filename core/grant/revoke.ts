@@ -22,7 +22,8 @@ export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: 
         createdAt: grant.createdAt,
         revokedAt: now,
         why,
-        endsAt: endOf(grant, policy.accessTtl)
+        // A client's own grant has one id for ever, so that it is not to be had again is kept as long.
+        endsAt: grant._tag === "Standing" ? null : endOf(grant, policy.accessTtl)
       }
 
 /** Whoever may end a grant from outside the protocol: the person, or an owner of the workspace. */

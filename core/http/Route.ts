@@ -1,4 +1,5 @@
 import { type Effect, Schema } from "effect"
+import type { ClientRoom } from "../engine/ClientRoom.ts"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
 import type { Records } from "../engine/Records.ts"
@@ -22,14 +23,14 @@ import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { Keys } from "../token/KeyRing.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
+import type { OpenWorkspace, Workspace } from "../workspace/Workspace.ts"
 import type { Fault, FaultClass } from "./Fault.ts"
 import type { HttpRequest, HttpResponse } from "./Http.ts"
 
 /** One request on its way to an endpoint. */
 export interface Call {
   readonly request: HttpRequest
-  readonly workspace: Workspace
+  readonly workspace: OpenWorkspace
   /** The request's path below the workspace's base, still percent-encoded. */
   readonly path: string
   /** The path in the table of routes. Logs and audit events name this one: what was sent may hold anything, tokens too. */
@@ -42,7 +43,7 @@ export interface Call {
 export type Handler = (call: Call) => Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
 
 /** What endpoints are made of. */
-export interface Parts {
+export interface Services {
   /** The rows at work, in the order in which a path is looked for. */
   readonly endpoints: ReadonlyArray<Endpoint>
   /** The grant types at work, by their names. */
@@ -58,6 +59,7 @@ export interface Parts {
   readonly grantRecords: Records<Grant>
   readonly requests: Records<AuthorizationRequest>
   readonly clients: Clients
+  readonly clientRoom: ClientRoom
   readonly grants: Grants
   readonly usage: Usage
   readonly limiter: Limiter["Service"]
@@ -119,39 +121,39 @@ type Method = "GET" | "POST" | "PUT" | "DELETE"
 
 /** One method of an endpoint. What it takes and answers may depend on the rows at work; a page has no contract. */
 export interface Operation {
-  readonly contract?: (parts: Parts) => Contract
-  readonly handler: (parts: Parts) => Handler
+  readonly contract?: (services: Services) => Contract
+  readonly handler: (services: Services) => Handler
 }
 
 /** A handler that is typed by the contract that it keeps. */
 export const bound = <C extends Contract>(
-  contract: C | ((parts: Parts) => C),
-  handler: (parts: Parts) => (call: Call) => Effect.Effect<HttpResponse, C["faults"][number]["Type"]>
+  contract: C | ((services: Services) => C),
+  handler: (services: Services) => (call: Call) => Effect.Effect<HttpResponse, C["faults"][number]["Type"]>
 ): Operation => ({ contract: typeof contract === "function" ? once(contract) : () => contract, handler })
 
 /** A server's contract is one value, whose schemas the documents of all workspaces share. */
-const once = <C>(make: (parts: Parts) => C): ((parts: Parts) => C) => {
-  const made = new WeakMap<Parts, { readonly contract: C }>()
-  return (parts) => {
-    const known = made.get(parts)
+const once = <C>(make: (services: Services) => C): ((services: Services) => C) => {
+  const made = new WeakMap<Services, { readonly contract: C }>()
+  return (services) => {
+    const known = made.get(services)
     if (known !== undefined) return known.contract
-    const contract = make(parts)
-    made.set(parts, { contract })
+    const contract = make(services)
+    made.set(services, { contract })
     return contract
   }
 }
 
 /** A handler that answers people, of which the OpenAPI document says nothing. */
-export const page = (handler: (parts: Parts) => Handler): Operation => ({ handler })
+export const page = (handler: (services: Services) => Handler): Operation => ({ handler })
 
 /** A member of the RFC 8414 metadata: what it may be, and what it is in this server. */
 export interface MetadataMember {
   readonly schema: Schema.Top
-  readonly value: (parts: Parts, workspace: Workspace) => unknown
+  readonly value: (services: Services, workspace: Workspace) => unknown
 }
 
 /** A member of the metadata that is a list of names. */
-export const names = (value: (parts: Parts) => ReadonlyArray<string>): MetadataMember => ({
+export const names = (value: (services: Services) => ReadonlyArray<string>): MetadataMember => ({
   schema: Schema.Array(Schema.String),
   value
 })
@@ -160,7 +162,7 @@ export const names = (value: (parts: Parts) => ReadonlyArray<string>): MetadataM
 export interface EndpointMetadata {
   /** The member that has the endpoint's address. */
   readonly name?: string
-  readonly members?: MetadataMembers | ((parts: Parts) => MetadataMembers)
+  readonly members?: MetadataMembers | ((services: Services) => MetadataMembers)
 }
 
 export type MetadataMembers = Readonly<Record<string, MetadataMember>>
@@ -174,11 +176,13 @@ export interface Endpoint {
   readonly errors: ErrorForm
   /** Any origin may call it from a browser, without credentials. */
   readonly cors: boolean
+  /** Answers without the store, so that its workspace need not have been opened. */
+  readonly storeless?: boolean
   readonly metadata?: EndpointMetadata
   /** Whether this server has the endpoint at all; without it, always. */
-  readonly present?: (parts: Omit<Parts, "endpoints">) => boolean
+  readonly present?: (services: Omit<Services, "endpoints">) => boolean
   /** Whether the documents speak of it; without it, always. A closed registration only says that it is closed. */
-  readonly offered?: (parts: Parts) => boolean
+  readonly offered?: (services: Services) => boolean
 }
 
 /** An endpoint of a page: the path as it stands, refusals as pages, this origin only. */
@@ -190,20 +194,24 @@ export const pageEndpoint = (path: string, methods: Endpoint["methods"]): Endpoi
   cors: false
 })
 
-/** An endpoint at work: its handlers made, once, from the parts of the server. */
-export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cors"> {
+/** An endpoint at work: its handlers made, once, from the services of the server. */
+export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cors" | "storeless"> {
   readonly methods: { readonly [method in Method]?: Handler }
 }
 
 /** A row's name: no two rows of a server may have one. */
 export const endpointName = ({ match, path }: Endpoint): string => (match === "below" ? `${path}/*` : path)
 
-export const makeRoute = ({ cors, errors, match, methods, path }: Endpoint, parts: Parts): Route => ({
+export const makeRoute = (
+  { cors, errors, match, methods, path, storeless = false }: Endpoint,
+  services: Services
+): Route => ({
   path,
   match,
   errors,
   cors,
-  methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(parts)]))
+  storeless,
+  methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(services)]))
 })
 
 type FindRoute = (path: string) => Route | undefined
@@ -225,5 +233,5 @@ export const routeTable = (routes: ReadonlyArray<Route>): FindRoute => {
 }
 
 /** The endpoints that this server's documents speak of. */
-export const offeredEndpoints = (parts: Parts): ReadonlyArray<Endpoint> =>
-  parts.endpoints.filter(({ offered }) => offered?.(parts) !== false)
+export const offeredEndpoints = (services: Services): ReadonlyArray<Endpoint> =>
+  services.endpoints.filter(({ offered }) => offered?.(services) !== false)

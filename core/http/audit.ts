@@ -3,15 +3,15 @@ import { type AuditContext, note, type OwnerAuditContext } from "../engine/Audit
 import type { Actor, Audit, AuditEvent } from "../ports/Audit.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Refusal } from "../rules/Refusal.ts"
-import type { Call, Parts } from "./Route.ts"
+import type { Call, Services } from "./Route.ts"
 
 /** The context of what a client does to itself. */
 export const auditContextOf = ({ requestId, workspace }: Call): AuditContext => ({ requestId, workspace: workspace.id })
 
 export const auditContextBy = (call: Call, by: Actor): OwnerAuditContext => ({ ...auditContextOf(call), by })
 
-export const noteOf = (parts: Pick<Parts, "audit">, call: Call, event: AuditEvent): Effect.Effect<void> =>
-  note(parts.audit, auditContextOf(call), event)
+export const noteOf = (services: Pick<Services, "audit">, call: Call, event: AuditEvent): Effect.Effect<void> =>
+  note(services.audit, auditContextOf(call), event)
 
 export const reasonOf = (fault: Refusal | StorageUnavailable): string | null => {
   if (fault._tag === "StorageUnavailable") return `${fault.outcome}: ${fault.message}`

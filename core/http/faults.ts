@@ -7,7 +7,7 @@ import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { ForgedForm, Refusal, TooManyRequests } from "../rules/Refusal.ts"
+import type { ForgedForm, Refusal, TooManyRequests, UnauthorizedClient } from "../rules/Refusal.ts"
 import { basePath, consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
 import { empty, json, noStore, secretJson } from "./answer.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
@@ -47,7 +47,7 @@ export const toWire = (refusal: Refusal): Wire =>
       reason === "wider_than_granted"
         ? row(400, "invalid_target", "The resource is wider than what was granted.")
         : row(400, "invalid_target", "The resource is not one of this server's."),
-    UnauthorizedClient: () => row(400, "unauthorized_client", "The client may not use this grant type."),
+    UnauthorizedClient: ({ reason }) => row(400, "unauthorized_client", unauthorized[reason]),
     UnsupportedGrantType: () => row(400, "unsupported_grant_type", "The server does not know this grant type."),
     UnsupportedResponseType: () => row(400, "unsupported_response_type", "The server answers response_type=code only."),
     AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
@@ -63,10 +63,19 @@ export const toWire = (refusal: Refusal): Wire =>
     TokenRequired: () => row(401, "invalid_token", "An access token is needed."),
     InvalidToken: () => row(401, "invalid_token", "The access token is not valid, has expired or was revoked."),
     InsufficientScope: () => row(403, "insufficient_scope", "The access token does not reach this far."),
-    RegistrationRefused: ({ reason }) =>
-      reason === "closed"
-        ? row(403, "access_denied", "Clients are registered by the owners of this workspace.")
-        : row(401, "invalid_token", "Registering here takes an initial access token."),
+    WrongCaller: () =>
+      row(403, "insufficient_scope", "The access token is good, and of a kind that may not call this."),
+    RegistrationRefused: ({ reason }) => {
+      switch (reason) {
+        case "closed":
+          return row(403, "access_denied", "Clients are registered by the owners of this workspace.")
+        case "full":
+          return row(503, "temporarily_unavailable", "There is no room for more clients. Try again.", retryAfter(60))
+        case "token_missing":
+        case "token_wrong":
+          return row(401, "invalid_token", "Registering here takes an initial access token.")
+      }
+    },
     Contended: () =>
       row(503, "temporarily_unavailable", "Too many requests met on one record. Try again.", retryAfter(1)),
     TooManyRequests: ({ retryAfterSeconds }) =>
@@ -75,6 +84,19 @@ export const toWire = (refusal: Refusal): Wire =>
       row(503, "temporarily_unavailable", "What the server has to ask first is away. Try again.", retryAfter(2)),
     Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1))
   })
+
+const notThisGrant = "The client may not use this grant type."
+// Refused or not answered yet: which of the two is between the owners.
+const unapproved = "An owner of the workspace has to approve this application for access without a person."
+
+const unauthorized: Record<UnauthorizedClient["reason"], string> = {
+  grant_type_not_registered: notThisGrant,
+  workspace_grant_revoked: notThisGrant,
+  no_owner_answers: notThisGrant,
+  approval_awaited: unapproved,
+  approval_refused: unapproved,
+  web_page: "This grant type is for servers; a web page of another origin may not use it."
+}
 
 const retryAfter = (seconds: number): HeaderPairs => [["retry-after", String(seconds)]]
 
@@ -104,7 +126,10 @@ export interface Challengers {
 
 /** RFC 9110 §11.6.1: how to authenticate where a client, or an initial access token, was not good. */
 const challengesOf = ({ clientAuths }: Challengers, fault: Refusal | StorageUnavailable): HeaderPairs => {
-  if (fault._tag === "RegistrationRefused" && fault.reason !== "closed") return [["www-authenticate", bearerScheme]]
+  const { _tag } = fault
+  if (_tag === "RegistrationRefused" && (fault.reason === "token_missing" || fault.reason === "token_wrong")) {
+    return [["www-authenticate", bearerScheme]]
+  }
   if (fault._tag !== "InvalidClient" || !fault.triedHeader) return []
   // RFC 6749 §5.2: a client that used the header is told its schemes.
   return [...clientAuths.values()].flatMap(({ scheme }) =>
@@ -204,7 +229,7 @@ export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | 
 
 /** A fault in the form of the route that it came up on. */
 export const answerFault = (
-  parts: Challengers & { readonly pages: Pages["Service"] },
+  services: Challengers & { readonly pages: Pages["Service"] },
   call: Call,
   form: ErrorForm,
   fault: Refusal | StorageUnavailable
@@ -212,12 +237,12 @@ export const answerFault = (
   switch (form) {
     case "oauth":
       return fault._tag === "InvalidToken" || fault._tag === "TokenRequired"
-        ? resourceError(parts.presentations, call.workspace, fault)
-        : oauthError(fault, challengesOf(parts, fault))
+        ? resourceError(services.presentations, call.workspace, fault)
+        : oauthError(fault, challengesOf(services, fault))
     case "bearer":
-      return resourceError(parts.presentations, call.workspace, fault)
+      return resourceError(services.presentations, call.workspace, fault)
     case "page":
-      return faultPage(parts.pages, call, fault)
+      return faultPage(services.pages, call, fault)
   }
 }
 

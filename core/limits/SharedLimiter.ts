@@ -78,81 +78,100 @@ export class LimitSharing extends Context.Service<
 /** Everybody is let in, and there is nothing to tell other processes. */
 export const noLimits = Layer.merge(Limiter.layerNone, Layer.succeed(LimitSharing, { share: Effect.succeed(0) }))
 
+/** Limits, none, or so many times as much of everything. */
+export type RateLimits = boolean | { readonly factor: number }
+
+const leastFactor = 0.1
+const mostFactor = 1000
+
+export const limitFactorExpected = `a number from ${leastFactor} to ${mostFactor}`
+
+export const isLimitFactor = (factor: unknown): factor is number =>
+  typeof factor === "number" && factor >= leastFactor && factor <= mostFactor
+
 /**
  * Token buckets in memory, so that no request waits for a store to be counted. Processes over one store tell each other
  * in the background, so a caller's share is one for all of them, but for what happens between two tellings.
  */
-export const layer = Layer.effectContext(
-  Effect.gen(function* () {
-    const records = makeRecords(yield* Storage, limitKind)
-    const entropy = yield* Entropy
-    const buckets = new LruMap<string, Bucket>(bucketsKept)
+const sharedBy = Effect.fnUntraced(function* (factor: number) {
+  const records = makeRecords(yield* Storage, limitKind)
+  const entropy = yield* Entropy
+  const buckets = new LruMap<string, Bucket>(bucketsKept)
 
-    const bucketOf = (key: LimitKey): Bucket => {
-      const name = `${key.workspace} ${key.allowance.name} ${key.of}`
-      const known = buckets.get(name)
-      if (known !== undefined) return known
-      const made: Bucket = {
-        workspace: key.workspace,
-        id: `${key.allowance.name}:${digestOf(key.of)}`,
-        allowance: key.allowance,
-        fullAt: 0,
-        seenAt: 0,
-        untold: 0
-      }
-      buckets.set(name, made)
-      return made
+  const bucketOf = (key: LimitKey): Bucket => {
+    const name = `${key.workspace} ${key.allowance.name} ${key.of}`
+    const known = buckets.get(name)
+    if (known !== undefined) return known
+    const made: Bucket = {
+      workspace: key.workspace,
+      id: `${key.allowance.name}:${digestOf(key.of)}`,
+      // The burst takes as long to refill as ever, and is as many more.
+      allowance: { ...key.allowance, burst: key.allowance.burst * factor, refill: key.allowance.refill / factor },
+      fullAt: 0,
+      seenAt: 0,
+      untold: 0
     }
+    buckets.set(name, made)
+    return made
+  }
 
-    const take = (key: LimitKey, cost = 1): Effect.Effect<void, TooManyRequests> =>
-      Effect.clockWith((clock) => taken(instantOf(clock), key, cost))
+  const take = (key: LimitKey, cost = 1): Effect.Effect<void, TooManyRequests> =>
+    Effect.clockWith((clock) => taken(instantOf(clock), key, cost))
 
-    const taken = (now: Instant, key: LimitKey, cost: number): Effect.Effect<void, TooManyRequests> => {
-      const bucket = bucketOf(key)
-      seen(bucket, now)
-      const { burst, refill, name } = key.allowance
-      const next = Math.max(bucket.fullAt, now) + cost * refill
-      const over = next - now - burst * refill
-      if (over > 0) {
-        return Effect.fail(new TooManyRequests({ limit: name, retryAfterSeconds: Math.ceil(over / 1000) }))
-      }
-      bucket.fullAt = next
-      bucket.untold += cost
-      return Effect.void
+  const taken = (now: Instant, key: LimitKey, cost: number): Effect.Effect<void, TooManyRequests> => {
+    const bucket = bucketOf(key)
+    seen(bucket, now)
+    const { burst, refill, name } = bucket.allowance
+    const next = Math.max(bucket.fullAt, now) + cost * refill
+    const over = next - now - burst * refill
+    // Less than a millisecond is what the numbers were rounded by.
+    if (over >= 1) {
+      return Effect.fail(new TooManyRequests({ limit: name, retryAfterSeconds: Math.ceil(over / 1000) }))
     }
+    bucket.fullAt = next
+    bucket.untold += cost
+    return Effect.void
+  }
 
-    const tell = Effect.fnUntraced(function* (bucket: Bucket, now: Instant) {
-      const { refill } = bucket.allowance
-      const { untold } = bucket
-      // What was refilled since it was taken is nobody's business any more.
-      const told = Math.max(0, Math.min(untold, (bucket.fullAt - now) / refill))
-      const stored = yield* transact(records, entropy, bucket.workspace, bucket.id, (known) => {
-        // Whole milliseconds, which is what an Instant is.
-        const fullAt = Math.ceil(Math.max(known === undefined ? 0 : heard(known, now), now) + told * refill) as Instant
-        return answerAndKeep({ id: bucket.id, fullAt, toldAt: now }, fullAt)
-      })
-      bucket.untold -= untold
-      bucket.fullAt = Math.max(bucket.fullAt, setBack(yield* Effect.fromResult(stored), now, bucket.seenAt))
+  const tell = Effect.fnUntraced(function* (bucket: Bucket, now: Instant) {
+    const { refill } = bucket.allowance
+    const { untold } = bucket
+    // What was refilled since it was taken is nobody's business any more.
+    const told = Math.max(0, Math.min(untold, (bucket.fullAt - now) / refill))
+    const stored = yield* transact(records, entropy, bucket.workspace, bucket.id, (known) => {
+      // Whole milliseconds, which is what an Instant is.
+      const fullAt = Math.ceil(Math.max(known === undefined ? 0 : heard(known, now), now) + told * refill) as Instant
+      return answerAndKeep({ id: bucket.id, fullAt, toldAt: now }, fullAt)
     })
-
-    const share = Effect.clockWith((clock) => {
-      const now = instantOf(clock)
-      const toTell: Array<readonly [name: string, bucket: Bucket]> = []
-      for (const entry of [...buckets]) {
-        const [name, bucket] = entry
-        seen(bucket, now)
-        const used = bucket.fullAt - now
-        if (used <= 0) buckets.delete(name)
-        else if (bucket.untold > 0 && used >= worthTelling * bucket.allowance.burst * bucket.allowance.refill)
-          toTell.push(entry)
-      }
-      return writeAll(
-        toTell,
-        ([, bucket]) => tell(bucket, now),
-        ([name, bucket]) => moveToEnd(buckets, name, bucket)
-      )
-    })
-
-    return Context.make(Limiter, { take }).pipe(Context.add(LimitSharing, { share }))
+    bucket.untold -= untold
+    bucket.fullAt = Math.max(bucket.fullAt, setBack(yield* Effect.fromResult(stored), now, bucket.seenAt))
   })
-)
+
+  const share = Effect.clockWith((clock) => {
+    const now = instantOf(clock)
+    const toTell: Array<readonly [name: string, bucket: Bucket]> = []
+    for (const entry of [...buckets]) {
+      const [name, bucket] = entry
+      seen(bucket, now)
+      const used = bucket.fullAt - now
+      if (used <= 0) buckets.delete(name)
+      else if (bucket.untold > 0 && used >= worthTelling * bucket.allowance.burst * bucket.allowance.refill)
+        toTell.push(entry)
+    }
+    return writeAll(
+      toTell,
+      ([, bucket]) => tell(bucket, now),
+      ([name, bucket]) => moveToEnd(buckets, name, bucket)
+    )
+  })
+
+  return Context.make(Limiter, { take }).pipe(Context.add(LimitSharing, { share }))
+})
+
+export const layer = Layer.effectContext(sharedBy(1))
+
+/** The limits as a setting says them. A factor leaves what slows down guessing at passwords as it is. */
+export const limitsOf = (limits: RateLimits) => {
+  if (limits === false) return noLimits
+  return limits === true ? layer : Layer.effectContext(sharedBy(limits.factor))
+}

@@ -1,6 +1,6 @@
 import type { Schema } from "effect"
 import { formType } from "../http/form.ts"
-import { type Caller, type Contract, type Endpoint, offeredEndpoints, type Parts } from "../http/Route.ts"
+import { type Caller, type Contract, type Endpoint, offeredEndpoints, type Services } from "../http/Route.ts"
 import { bearerScheme } from "../oauth/presented/bearer.ts"
 import { scopesWithoutUser } from "../rules/Scope.ts"
 import { basePath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
@@ -12,58 +12,58 @@ const bearer = (description: string) => http(bearerScheme, description)
 const http = (scheme: string, description: string) => ({ type: "http", scheme: scheme.toLowerCase(), description })
 
 /** What a client shows beside its name, in words: OpenAPI has no scheme for what stands in a body. */
-const clientDescription = ({ clientAuths }: Parts): string =>
+const clientDescription = ({ clientAuths }: Services): string =>
   `The client, by one of these methods (RFC 6749 §2.3): ${[...clientAuths.keys()].join(", ")}. In the header its id and secret are form-encoded first; other methods stand in the body, where a public client has its id alone.`
 
 /** The row by which a client authenticates in the Authorization header. */
-const headerRow = ({ clientAuths }: Parts) => [...clientAuths.values()].find(({ scheme }) => scheme !== undefined)
+const headerRow = ({ clientAuths }: Services) => [...clientAuths.values()].find(({ scheme }) => scheme !== undefined)
 
 /** The rows of presentations that show a token by another scheme than OAuth's own. */
-const otherTokenRows = ({ presentations }: Parts) =>
+const otherTokenRows = ({ presentations }: Services) =>
   presentations.filter(({ scheme, shows }) => shows === "token" && scheme !== bearerScheme)
 
 /** The schemes whose names a caller's `shows` is, but for `nothing` and `token`. */
-const schemesOf = (parts: Parts) => {
-  const byHeader = headerRow(parts)
+const schemesOf = (services: Services) => {
+  const byHeader = headerRow(services)
   return {
-    ...(byHeader?.scheme === undefined ? {} : { clientSecret: http(byHeader.scheme, clientDescription(parts)) }),
-    apiKey: bearer("A key of the workspace: every scope, and no person."),
+    ...(byHeader?.scheme === undefined ? {} : { clientSecret: http(byHeader.scheme, clientDescription(services)) }),
+    apiKey: bearer("A key of the workspace, without a person: for every scope, for some, or for introspection alone."),
     registrationToken: bearer("The registration_access_token that came with the registration (RFC 7592)."),
     initialToken: bearer("An initial access token, where the server asks for one (RFC 7591 §3)."),
     ...Object.fromEntries(
-      otherTokenRows(parts).map(({ name, scheme }) => [name, http(scheme, `A token of the type ${scheme}.`)])
+      otherTokenRows(services).map(({ name, scheme }) => [name, http(scheme, `A token of the type ${scheme}.`)])
     )
   }
 }
 
 /** The ways to call an operation, as OpenAPI says them. */
 const requirementsOf = (
-  parts: Parts,
+  services: Services,
   caller: Caller
 ): ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>> => {
   switch (caller.shows) {
     case "nothing":
       return [{}]
     case "token":
-      return [{ oauth2: caller.scopes }, ...otherTokenRows(parts).map(({ name }) => ({ [name]: [] }))]
+      return [{ oauth2: caller.scopes }, ...otherTokenRows(services).map(({ name }) => ({ [name]: [] }))]
     case "clientSecret":
-      return [headerRow(parts) === undefined ? {} : { clientSecret: [] }]
+      return [headerRow(services) === undefined ? {} : { clientSecret: [] }]
     default:
       return [{ [caller.shows]: [] }]
   }
 }
 
-const flowsOf = (parts: Parts, workspace: Workspace) => {
+const flowsOf = (services: Services, workspace: Workspace) => {
   const {
     policy: { scopes: registry }
-  } = parts
+  } = services
   const addressOf = (name: string): string | undefined => {
-    const endpoint = parts.endpoints.find(({ metadata }) => metadata?.name === name)
+    const endpoint = services.endpoints.find(({ metadata }) => metadata?.name === name)
     return endpoint === undefined ? undefined : endpointUrl(workspace, endpoint.path)
   }
   const authorizationUrl = addressOf("authorization_endpoint")
   const tokenUrl = addressOf("token_endpoint")
-  const flows = new Set([...parts.grantTypes.values()].map(({ flow }) => flow))
+  const flows = new Set([...services.grantTypes.values()].map(({ flow }) => flow))
   const meanings = registry.map(({ meaning, name }) => [name, meaning] as const)
   const forMachines = scopesWithoutUser(registry)
   return {
@@ -88,9 +88,9 @@ const flowsOf = (parts: Parts, workspace: Workspace) => {
   }
 }
 
-const securitySchemes = (parts: Parts, workspace: Workspace) => ({
-  oauth2: { type: "oauth2", description: "Access tokens (RFC 6749, 6750).", flows: flowsOf(parts, workspace) },
-  ...schemesOf(parts)
+const securitySchemes = (services: Services, workspace: Workspace) => ({
+  oauth2: { type: "oauth2", description: "Access tokens (RFC 6749, 6750).", flows: flowsOf(services, workspace) },
+  ...schemesOf(services)
 })
 
 const queryParameters = (components: Components, query: Schema.Top) =>
@@ -111,12 +111,12 @@ const requestBody = (components: Components, { form, json }: Contract) => {
 }
 
 const operationOf = (
-  surroundings: Surroundings & { readonly parts: Parts },
+  surroundings: Surroundings & { readonly services: Services },
   endpoint: Endpoint,
   contract: Contract,
   below: boolean
 ) => {
-  const { components, parts } = surroundings
+  const { components, services } = surroundings
   const segment = below ? contract.below : undefined
   const parameters = [
     ...(segment === undefined
@@ -139,7 +139,7 @@ const operationOf = (
     ...(contract.description === undefined ? {} : { description: contract.description }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(components, contract),
-    security: contract.callers.flatMap((caller) => requirementsOf(parts, caller)),
+    security: contract.callers.flatMap((caller) => requirementsOf(services, caller)),
     responses: responsesOf(components, samplesOf(surroundings, endpoint, contract))
   }
 }
@@ -153,13 +153,13 @@ const placeOf = (workspace: Workspace, path: string) => {
 
 type Documented = readonly [method: string, contract: Contract]
 
-const contractsOf = (parts: Parts, { methods }: Endpoint): ReadonlyArray<Documented> =>
+const contractsOf = (services: Services, { methods }: Endpoint): ReadonlyArray<Documented> =>
   Object.entries(methods).flatMap(([method, { contract }]) =>
-    contract === undefined ? [] : [[method, contract(parts)] as const]
+    contract === undefined ? [] : [[method, contract(services)] as const]
   )
 
 const pathsOf = (
-  surroundings: Surroundings & { readonly parts: Parts },
+  surroundings: Surroundings & { readonly services: Services },
   endpoint: Endpoint,
   contracts: ReadonlyArray<Documented>
 ) => {
@@ -181,11 +181,11 @@ const pathsOf = (
 }
 
 /** OpenAPI 3.1: written from the endpoints and rules at work, as the metadata is, and from what types the handlers. */
-export const openApiDocument = (parts: Parts, workspace: Workspace) => {
+export const openApiDocument = (services: Services, workspace: Workspace) => {
   const components = makeComponents({ Error: errorSchema })
-  const surroundings = { parts, workspace, components }
-  const documented = offeredEndpoints(parts)
-    .map((endpoint) => [endpoint, contractsOf(parts, endpoint)] as const)
+  const surroundings = { services, workspace, components }
+  const documented = offeredEndpoints(services)
+    .map((endpoint) => [endpoint, contractsOf(services, endpoint)] as const)
     .filter(([, contracts]) => contracts.length > 0)
   const paths = Object.fromEntries(documented.flatMap(([endpoint, of]) => pathsOf(surroundings, endpoint, of)))
   const headings = documented.flatMap(([, contracts]) => contracts.map(([, { heading }]) => heading))
@@ -202,7 +202,7 @@ export const openApiDocument = (parts: Parts, workspace: Workspace) => {
     components: {
       schemas: components.schemas,
       headers: components.headers,
-      securitySchemes: securitySchemes(parts, workspace)
+      securitySchemes: securitySchemes(services, workspace)
     }
   }
 }

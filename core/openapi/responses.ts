@@ -3,7 +3,7 @@ import { corsHeaders, noSniffing, secretJson } from "../http/answer.ts"
 import type { Fault, FaultClass } from "../http/Fault.ts"
 import { answerFault, broken, oauthError } from "../http/faults.ts"
 import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
-import type { Contract, Endpoint, Parts } from "../http/Route.ts"
+import type { Contract, Endpoint, Services } from "../http/Route.ts"
 import { Instant } from "../rules/Instant.ts"
 import { Overloaded } from "../rules/Refusal.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -20,7 +20,7 @@ const valuesOf = (ast: SchemaAST.AST): ReadonlyArray<unknown> => {
 }
 
 /** The faults that a class has: one for each of its reasons. */
-const everyFault = (faults: FaultClass): ReadonlyArray<Fault> => {
+const enumerateFaults = (faults: FaultClass): ReadonlyArray<Fault> => {
   const read = Schema.decodeUnknownResult(faults)
   const all = Object.entries(faults.fields).reduce<ReadonlyArray<Readonly<Record<string, unknown>>>>(
     (made, [name, field]) => made.flatMap((fault) => valuesOf(field.ast).map((value) => ({ ...fault, [name]: value }))),
@@ -83,6 +83,9 @@ const contentOf = (type: string, samples: ReadonlyArray<Sampled>) => {
   return { schema: { $ref: "#/components/schemas/Error", properties: { error: { enum: codes } } } }
 }
 
+/** RFC 6750 §3.1: whoever shows no token at all is told no error. */
+const emptyOrError = "The body is empty where nothing was shown, and else an Error in JSON."
+
 const responseOf = (components: Components, samples: ReadonlyArray<Sampled>) => {
   const names = [...new Set(samples.flatMap(({ response }) => response.headers.map(([name]) => name)))]
   const headers = names
@@ -96,12 +99,13 @@ const responseOf = (components: Components, samples: ReadonlyArray<Sampled>) => 
   const content = Object.entries(Arrays.groupBy(full, ({ response }) => mediaType(response))).map(
     ([type, of]) => [type, contentOf(type, of)] as const
   )
+  const mayBeEmpty = content.length > 0 && full.length < samples.length
+  const descriptions = [...samples.map(({ description }) => description), ...(mayBeEmpty ? [emptyOrError] : [])]
   return {
-    description: [...new Set(samples.map(({ description }) => description))].join(" "),
+    description: [...new Set(descriptions)].join(" "),
     headers: Object.fromEntries(headers),
-    ...(content.length === 0 ? {} : { content: Object.fromEntries(content) }),
-    // OpenAPI has no word for a body that is there or not: an extension says it to machines, and this to people.
-    ...(content.length > 0 && full.length < samples.length ? { "x-may-be-empty": true } : {})
+    // OpenAPI has no word for a body that is there or not: `content` would promise one to every tool that reads it.
+    ...(content.length === 0 ? {} : { [mayBeEmpty ? "x-content-if-any" : "content"]: Object.fromEntries(content) })
   }
 }
 
@@ -116,7 +120,7 @@ export const responsesOf = (components: Components, samples: ReadonlyArray<Sampl
 
 /** What a route's answers are made from. */
 export interface Surroundings {
-  readonly parts: Pick<Parts, "pages" | "clientAuths" | "presentations">
+  readonly services: Pick<Services, "pages" | "clientAuths" | "presentations">
   readonly workspace: Workspace
   readonly components: Components
 }
@@ -127,11 +131,11 @@ const error = (response: HttpResponse): Sampled => ({ response, description: err
 const headersOf = (cors: boolean): HeaderPairs => [["x-request-id", ""], ...(cors ? corsHeaders : [])]
 
 /** What a runtime answers, at every path alike, before the core has seen the request. */
-const turnedAway = (response: HttpResponse): Sampled =>
+const earlyAnswer = (response: HttpResponse): Sampled =>
   error({ ...response, headers: [...response.headers, ...headersOf(true)] })
 
-const overloaded = turnedAway(oauthError(new Overloaded()))
-const tooLarge = turnedAway(
+const overloaded = earlyAnswer(oauthError(new Overloaded()))
+const tooLarge = earlyAnswer(
   secretJson(413, { error: "invalid_request", error_description: "" }, [noSniffing, ["connection", "close"]])
 )
 
@@ -144,7 +148,7 @@ const finished = (endpoint: Endpoint, sampled: Sampled): Sampled => {
 
 /** Every answer that an operation may give, made as the server makes it. */
 export const samplesOf = (
-  { components, parts, workspace }: Surroundings,
+  { components, services, workspace }: Surroundings,
   endpoint: Endpoint,
   contract: Contract
 ): ReadonlyArray<Sampled> => {
@@ -152,16 +156,16 @@ export const samplesOf = (
   const request = { method: "GET", path, query: "", headers: { get: () => undefined }, body: "" }
   const call = { request, workspace, path, endpoint: path, now: Instant.make(0), requestId: "" }
   const faults: ReadonlyArray<Fault> = contract.faults
-    .flatMap(everyFault)
+    .flatMap(enumerateFaults)
     .filter((fault) => contract.spares?.(fault) !== true)
   const own = contract.answers.map(({ body, description, like }) => ({
-    response: like({ pages: parts.pages, workspace }),
+    response: like({ pages: services.pages, workspace }),
     description,
     ...(body === undefined ? {} : { schema: components.use(body) })
   }))
   return [
     ...own.map((sampled) => finished(endpoint, sampled)),
-    ...faults.map((fault) => finished(endpoint, error(answerFault(parts, call, endpoint.errors, fault)))),
+    ...faults.map((fault) => finished(endpoint, error(answerFault(services, call, endpoint.errors, fault)))),
     // What touches nothing that can fail does not break.
     ...(contract.faults.length === 0 ? [] : [finished(endpoint, error(broken))]),
     overloaded,

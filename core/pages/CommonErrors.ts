@@ -1,4 +1,5 @@
 import type { UntrustedRequest } from "../rules/Refusal.ts"
+import { type ReturnAddress, returnAddress } from "./Consent.ts"
 import type { ErrorPage } from "./ErrorPage.ts"
 import type { Notice } from "./Layout.ts"
 
@@ -68,6 +69,37 @@ export const badRequest = (
   remedy: "Go back to the application and try again. If that does not help, tell its developer.",
   developer: { explanation, details }
 })
+
+const placeOf = (address: ReturnAddress): string => {
+  switch (address.kind) {
+    case "site":
+      return address.host
+    case "thisDevice":
+      return `${address.host} on this device`
+    case "app":
+      return address.opens
+    case "unknown":
+      return "the application"
+  }
+}
+
+/**
+ * RFC 9700 §4.11.2: whoever registered the client chose the address, and perhaps for nothing but this redirect, so that
+ * only the person may follow it. `href`: the address with the error.
+ */
+export const strangersError = (explanation: string, redirectUri: string, href: string): CommonError => {
+  const place = placeOf(returnAddress(redirectUri))
+  return {
+    name: "strangers-request",
+    status: 400,
+    title: "This application made a mistake",
+    happened:
+      "The application that sent you here registered itself, and nobody here has allowed it anything yet. We cannot answer its request. Nothing was shared with it.",
+    remedy: `It wants to be told at ${place}. Go there only if you started this yourself and know this address.`,
+    developer: { explanation },
+    next: { label: `Go to ${place}`, href }
+  }
+}
 
 /** An authorization request without a client or redirect URI that it could be answered to. */
 export const untrustedRequest = ({ clientId = "", reason, redirectUri = "" }: UntrustedRequest): CommonError => {

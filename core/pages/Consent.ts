@@ -2,7 +2,7 @@ import type { Instant } from "../rules/Instant.ts"
 import { sanitizeName, spellOut } from "../rules/sanitizeName.ts"
 import { isLoopbackHost } from "../workspace/Workspace.ts"
 import { hidden } from "./Field.ts"
-import { breakable, type Html, html } from "./Html.ts"
+import { attributes, breakable, type Html, html } from "./Html.ts"
 import { card, type Document, type Place } from "./Layout.ts"
 import { ago } from "./Timestamp.ts"
 
@@ -43,7 +43,7 @@ export interface ScopeInWords {
   readonly words: string
 }
 
-/** Posts `decision` (`approve` or `deny`), `csrf` and `ticket` to `{base}/consent`. */
+/** Posts `decision` (`approve` or `deny`), `csrf`, `ticket` and, where it is asked for, `acknowledged` to `{base}/consent`. */
 export interface ConsentPage {
   readonly client: {
     readonly id: string
@@ -63,6 +63,10 @@ export interface ConsentPage {
   readonly account: string
   /** Where "Not you?" leads: `ResourceOwner.signInAt(workspace, <this request>)`. */
   readonly switchAccount: string
+  /** Approving takes `acknowledged` = `yes`, from a box that the person ticks: nobody here has let this client in yet. */
+  readonly acknowledge: boolean
+  /** The box was not ticked. */
+  readonly problem?: string
   readonly csrf: string
   /** The authorization request, as this page was drawn for it. */
   readonly ticket: string
@@ -95,6 +99,17 @@ const origin = (place: Place, model: ConsentPage): Html =>
       }; <bdi>${place.name}</bdi> has not verified it. Approve only if you started this yourself and know the address that it returns you to.</p></div>`
     : html``
 
+/** A second thing to do, elsewhere on the page: two clicks that a person was lured into give nothing away. */
+const acknowledgement = ({ problem }: ConsentPage): Html => html`<div class="check">
+<input id="acknowledged" name="acknowledged" type="checkbox" value="yes" required${attributes({
+  autofocus: problem !== undefined,
+  "aria-invalid": problem === undefined ? undefined : "true",
+  "aria-describedby": problem === undefined ? undefined : "acknowledged-problem"
+})}>
+<label for="acknowledged">I started this myself, and I know the address above.</label>
+${problem !== undefined && html`<p class="field-problem" id="acknowledged-problem">${problem}</p>`}
+</div>`
+
 const permission = (scope: ConsentPage["scopes"][number]): Html =>
   html`<li><span class="tick" aria-hidden="true"></span><span>${scope.words} <code class="scope">${scope.scope}</code>${
     scope.byDefault &&
@@ -106,7 +121,7 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
   const name = clientName(model.client.name)
   return {
     name: "consent",
-    title: `Allow ${name}?`,
+    title: `${model.problem === undefined ? "" : "Problem: "}Allow ${name}?`,
     formsEnd: "anywhere",
     opener: "kept",
     body: card(
@@ -124,7 +139,8 @@ ${model.scopes.map(permission)}
 </ul>
 <form method="post" action="${place.base}/consent" class="decide">
 ${hidden({ csrf: model.csrf, ticket: model.ticket })}
-<button class="button" type="submit" name="decision" value="deny">Deny</button>
+${model.acknowledge && acknowledgement(model)}
+<button class="button" type="submit" name="decision" value="deny" formnovalidate>Deny</button>
 <button class="button primary" type="submit" name="decision" value="approve">Approve</button>
 </form>
 ${settings && html`<p class="aside">You can revoke this at any time in <bdi>${place.name}</bdi>, under Settings, Connected apps.</p>`}`

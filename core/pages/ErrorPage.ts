@@ -16,7 +16,7 @@ export interface ErrorPage {
     /** Such as `client_id`: as they were sent. Never a secret. */
     readonly details?: ReadonlyArray<readonly [name: string, value: string]>
   }
-  /** A link to a path of this server. */
+  /** A link to a path of this server, or to where an application wants an answer. */
   readonly next?: { readonly label: string; readonly href: string }
   /** The same as in the answer's header and the log. */
   readonly requestId: string

@@ -83,6 +83,10 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .card>.decide{margin-top:28px}
 .decide{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,8rem),1fr));gap:12px}
 
+.check{grid-column:1/-1;display:grid;grid-template-columns:auto minmax(0,1fr);gap:4px 12px;align-items:center;min-height:44px}
+.check input{width:22px;height:22px;min-height:0;margin:0;padding:0;accent-color:var(--brand)}
+.check .field-problem{grid-column:2;margin:0}
+
 .fold{border:1px solid var(--line);border-radius:calc(var(--radius)*1.25)}
 summary{cursor:pointer}
 .fold>summary{padding:11px 14px;font-size:.9375rem;font-weight:560;border-radius:calc(var(--radius)*1.25)}

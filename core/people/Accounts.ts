@@ -36,6 +36,8 @@ export interface Draft {
   readonly name: string
   readonly role: Role
   readonly password: Password
+  /** Where the form came from; a command has none. */
+  readonly network?: string
   /** True if the person opens the account in the browser, and is signed in by that. */
   readonly signsIn?: boolean
 }
@@ -167,7 +169,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
       const email = yield* readEmail(draft.email)
       const name = yield* readName(draft.name)
       const fit = yield* Effect.fromResult(fitPassword(draft.password, email, policy.passwordLength))
-      const password = yield* passwords.hash(fit)
+      const password = yield* passwords.hash(fit, draft.network === undefined ? "known" : { network: draft.network })
       yield* claim
       const now = yield* currentInstant
       const signedInAt = draft.signsIn === true ? now : null
@@ -183,7 +185,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
         throttle,
         attempt,
         now,
-        passwords.verify(password, Option.some(account.password)),
+        passwords.verify(password, Option.some(account.password), "known"),
         (fits) => fits
       )
     },
@@ -191,7 +193,7 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
       const account = Option.getOrUndefined(yield* book.find(workspace, id))
       if (account?._tag !== "Active") return yield* new AccountRefusal({ reason: "unknown" })
       const fit = yield* Effect.fromResult(fitPassword(typed, account.email, policy.passwordLength))
-      const password = yield* passwords.hash(fit)
+      const password = yield* passwords.hash(fit, "known")
       const next = yield* changed(
         workspace,
         id,

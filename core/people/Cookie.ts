@@ -29,6 +29,17 @@ const cookieName = (workspace: Workspace, cookie: Cookie): string => {
   return `${isSecure(workspace) ? "__Host-" : ""}tessera_${cookie.purpose}${port === "" ? "" : `_${port}`}${suffix}`
 }
 
+const isBlank = (code: number): boolean => code === 32 || code === 9
+
+/** RFC 9110 §5.6.3: `trim` would take more than blanks, and a browser protects no name that begins with something else. */
+const withoutBlanks = (pair: string): string => {
+  let start = 0
+  let end = pair.length
+  while (start < end && isBlank(pair.charCodeAt(start))) start += 1
+  while (end > start && isBlank(pair.charCodeAt(end - 1))) end -= 1
+  return pair.slice(start, end)
+}
+
 /** The value if there is exactly one: of two, one may have been planted by another site. */
 export const readCookie = (workspace: Workspace, request: HttpRequest, cookie: Cookie): Option.Option<string> => {
   const header = request.headers.get("cookie") ?? ""
@@ -36,7 +47,7 @@ export const readCookie = (workspace: Workspace, request: HttpRequest, cookie: C
   const start = `${cookieName(workspace, cookie)}=`
   const values = header
     .split(";")
-    .map((pair) => pair.replace(/^[ \t]+|[ \t]+$/g, ""))
+    .map(withoutBlanks)
     .filter((pair) => pair.startsWith(start))
     .map((pair) => pair.slice(start.length))
   const [value] = values

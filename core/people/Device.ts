@@ -1,11 +1,12 @@
 import { Option } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
+import type { Mac } from "../codec/Sha256.ts"
 import type { HttpRequest } from "../http/Http.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { hasPassed, type Instant, later } from "../rules/Instant.ts"
 import { type Digest, sameDigest } from "../rules/Secret.ts"
-import type { Sealer, SealKey } from "../token/KeyRing.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
+import type { Sealer } from "../token/KeyRing.ts"
+import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import { type Cookie, readCookie, setCookie } from "./Cookie.ts"
 
 /**
@@ -23,26 +24,26 @@ const deviceTtl = 400 * day
 const nonceLength = 16
 const utf8 = new TextEncoder()
 
-const macOf = (sealer: Sealer, key: SealKey, workspace: Workspace, login: Digest, nonce: string, at: string) =>
-  base64Url(sealer.mac(key, workspace.id, "session", utf8.encode(`device ${login} ${nonce} ${at}`)))
+const macOf = (mac: Mac, login: Digest, nonce: string, at: string) =>
+  base64Url(mac.of(utf8.encode(`device ${login} ${nonce} ${at}`)))
 
 export const rememberDevice = (
   sealer: Sealer,
   entropy: Entropy["Service"],
-  workspace: Workspace,
+  workspace: OpenWorkspace,
   login: Digest,
   now: Instant
 ) => {
   const nonce = base64Url(entropy.bytes(nonceLength))
   const at = now.toString(36)
-  const mac = macOf(sealer, sealer.first, workspace, login, nonce, at)
+  const mac = macOf(sealer.under(sealer.first, workspace, "session"), login, nonce, at)
   return setCookie(workspace, deviceCookie, `${sealer.first.id}.${nonce}.${at}.${mac}`, deviceTtl)
 }
 
 /** The name of this browser, if this login signed in here before. */
 export const knownDevice = (
   sealer: Sealer,
-  workspace: Workspace,
+  workspace: OpenWorkspace,
   request: HttpRequest,
   login: Digest,
   now: Instant
@@ -50,7 +51,11 @@ export const knownDevice = (
   Option.flatMap(readCookie(workspace, request, deviceCookie), (value) => {
     const [keyId = "", nonce = "", at = "", mac = ""] = value.split(".")
     const key = sealer.find(keyId)
-    if (key === undefined || !sameDigest(mac, macOf(sealer, key, workspace, login, nonce, at))) return Option.none()
+    if (key === undefined) return Option.none()
+    const isOf = (known: Mac | undefined) => known !== undefined && sameDigest(mac, macOf(known, login, nonce, at))
+    if (!isOf(sealer.under(key, workspace, "session")) && !isOf(sealer.before(key, workspace, "session"))) {
+      return Option.none()
+    }
     // Holds: the MAC shows that this server wrote the number.
     const since = Number.parseInt(at, 36) as Instant
     return hasPassed(later(since, deviceTtl), now) ? Option.none() : Option.some(nonce)

@@ -1,13 +1,25 @@
 import { Effect, Option, Redacted, Result, Semaphore } from "effect"
+import { regionOf } from "../ports/Limiter.ts"
 import type { PasswordHasher } from "../ports/PasswordHasher.ts"
 import { Overloaded } from "../rules/Refusal.ts"
 import { AccountRefusal, type Email, passwordBytes } from "./Account.ts"
 
 export type Password = Redacted.Redacted<string>
 
-/** 4: each hash holds 19 MiB while it runs. 128 waiting: a few seconds of work; more are refused. */
+/** Each hash holds 19 MiB while it runs. */
 const atOnce = 4
+/** Of them, strangers have at most this many, and so has everybody else: one is always left for the others. */
+const atOnceOfOnes = 3
+/** Waiting in either queue: a few seconds of work; more are refused. */
 const waitingMost = 128
+/** Running and waiting for strangers of one network, or of one IPv6 /48. */
+const strangersOfOne = 8
+
+/**
+ * Who waits for a hash: somebody who has been here, by a device that signed in before, a session or a command; or a
+ * stranger, of a network if the runtime knows the peer.
+ */
+export type Waiting = "known" | { readonly network: string | undefined }
 
 const utf8 = new TextEncoder()
 
@@ -42,35 +54,57 @@ export const fitPassword = (
 
 /** The slow hash, with a limit on concurrency that fits into memory. */
 export interface Passwords {
-  readonly hash: (password: Password) => Effect.Effect<string, Overloaded>
+  readonly hash: (password: Password, who: Waiting) => Effect.Effect<string, Overloaded>
   /** Takes as long without a hash, so that the time does not tell whether there is an account. */
-  readonly verify: (password: Password, hash: Option.Option<string>) => Effect.Effect<boolean, Overloaded>
+  readonly verify: (password: Password, hash: Option.Option<string>, who: Waiting) => Effect.Effect<boolean, Overloaded>
   readonly isOutdated: (hash: string) => boolean
 }
 
+/** Those who wait, and those who are served: at most so many in all. */
+interface Queue {
+  readonly permits: Semaphore.Semaphore
+  inside: number
+}
+
+const emptyQueue = (): Queue => ({ permits: Semaphore.makeUnsafe(atOnceOfOnes), inside: 0 })
+
 export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
   const permits = Semaphore.makeUnsafe(atOnce)
-  let inside = 0
+  const known = emptyQueue()
+  const strangers = emptyQueue()
+  /** No more rows than there is room for in the queue of strangers. */
+  const ofOne = new Map<string, number>()
 
-  const bounded = <A>(work: Effect.Effect<A>): Effect.Effect<A, Overloaded> =>
+  const bounded = <A>(work: Effect.Effect<A>, who: Waiting): Effect.Effect<A, Overloaded> =>
     Effect.suspend(() => {
-      if (inside >= atOnce + waitingMost) return new Overloaded()
-      inside++
+      const queue = who === "known" ? known : strangers
+      if (queue.inside >= atOnceOfOnes + waitingMost) return new Overloaded()
+      const network = who === "known" ? undefined : who.network
+      const one = network === undefined ? undefined : (regionOf(network) ?? network)
+      const inside = one === undefined ? 0 : (ofOne.get(one) ?? 0)
+      if (inside >= strangersOfOne) return new Overloaded()
+      queue.inside++
+      if (one !== undefined) ofOne.set(one, inside + 1)
       return Effect.ensuring(
-        permits.withPermits(1)(work),
+        // The queue's own first, so that nobody holds what others could use.
+        queue.permits.withPermits(1)(permits.withPermits(1)(work)),
         Effect.sync(() => {
-          inside--
+          queue.inside--
+          if (one === undefined) return
+          const left = (ofOne.get(one) ?? 1) - 1
+          if (left === 0) ofOne.delete(one)
+          else ofOne.set(one, left)
         })
       )
     })
 
   return {
-    hash: (password) => bounded(hasher.hash(normal(password))),
-    verify: (password, hash) => {
+    hash: (password, who) => bounded(hasher.hash(normal(password)), who),
+    verify: (password, hash, who) => {
       const typed = normal(password)
       return Option.isNone(hash) || isTooLong(typed)
-        ? Effect.as(bounded(hasher.verify(nothing, hasher.decoy)), false)
-        : bounded(hasher.verify(typed, hash.value))
+        ? Effect.as(bounded(hasher.verify(nothing, hasher.decoy), who), false)
+        : bounded(hasher.verify(typed, hash.value), who)
     },
     isOutdated: hasher.isOutdated
   }

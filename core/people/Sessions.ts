@@ -18,6 +18,8 @@ export const Session = Schema.Struct({
   account: UserId,
   epoch: Schema.Int,
   createdAt: Instant,
+  /** When the password was last given in this session; `null` where that counts no more. */
+  confirmedAt: Schema.NullOr(Instant),
   expiresAt: Instant
 })
 export type Session = typeof Session.Type
@@ -27,8 +29,9 @@ export const sessionsOwner = (account: UserId): string => `account:${account}`
 export const sessionKind: RecordKind<Session> = {
   kind: "session",
   schema: Session,
-  version: 1,
-  upcast: [],
+  version: 2,
+  // A session of version 1 began with the password, and nothing asked for it again.
+  upcast: [(body) => ({ ...body, confirmedAt: body.createdAt ?? null })],
   id: (session) => session.id,
   owner: (session) => sessionsOwner(session.account),
   expiresAt: (session) => session.expiresAt
@@ -49,6 +52,12 @@ export interface Sessions {
     secret: SessionSecret,
     now: Instant
   ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
+  /** Notes when the password was given again, or that it counts no more; `false` where the session has ended. */
+  readonly confirm: (
+    workspace: WorkspaceId,
+    id: Session["id"],
+    confirmedAt: Session["confirmedAt"]
+  ) => Effect.Effect<boolean, StorageUnavailable | Contended>
   readonly end: (workspace: WorkspaceId, secret: SessionSecret) => Effect.Effect<void, StorageUnavailable>
   /** Ends all sessions of an account, or those of the epochs before `before`. */
   readonly endAll: (
@@ -71,6 +80,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
         account: account.id,
         epoch: account.epoch,
         createdAt: now,
+        confirmedAt: now,
         expiresAt: later(now, ttl)
       }
       const kept = yield* transact(records, entropy, workspace, session.id, (found) =>
@@ -82,6 +92,13 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
     find: (workspace, secret, now) =>
       Effect.map(records.get(workspace, digestOf(Redacted.value(secret))), (kept) =>
         Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
+      ),
+    confirm: (workspace, id, confirmedAt) =>
+      Effect.flatMap(
+        transact(records, entropy, workspace, id, (found) =>
+          found === undefined ? answer(false) : answerAndKeep({ ...found, confirmedAt }, true)
+        ),
+        Effect.fromResult
       ),
     end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
     endAll: (workspace, account, before = Number.POSITIVE_INFINITY) =>

@@ -128,10 +128,20 @@ export class SignInThrottle {
 
   /** The attempt failed for a reason of the server: it no longer counts. */
   abandon(attempt: Attempt, now: Instant): void {
+    this.#undoSlope(attempt, now)
+    this.#takeShares(attempt, now)
+  }
+
+  /** The server had no time for the attempt: it counts for its network only, which may be why. */
+  turnAway(attempt: Attempt, now: Instant): void {
+    this.#undoSlope(attempt, now)
+    if (attempt.device === undefined) this.#takeBack(this.#logins, attempt.login, loginShare, now)
+  }
+
+  #undoSlope(attempt: Attempt, now: Instant): void {
     const [table, key] = this.#slopeOf(attempt)
     const { count, last } = table.get(key, now)
     table.set(key, { count: count - 1, last })
-    this.#takeShares(attempt, now)
   }
 
   #slopeOf({ login, network, device }: Attempt): readonly [Table, string] {

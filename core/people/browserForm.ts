@@ -3,7 +3,7 @@ import { base64Url } from "../codec/Base64Url.ts"
 import { csrfField, isCsrfField } from "../http/csrf.ts"
 import type { Parameters } from "../http/form.ts"
 import type { HeaderPairs } from "../http/Http.ts"
-import type { Call, Parts } from "../http/Route.ts"
+import type { Call, Services } from "../http/Route.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { type Cookie, clearCookie, readCookie, setCookie } from "./Cookie.ts"
 
@@ -19,20 +19,20 @@ const valueLength = 16
 const binding = (value: string) => `form ${value}`
 
 /** The hidden field and the cookie that it is bound to; two tabs share one cookie. */
-export const drawForm = (parts: Parts, call: Call): { readonly csrf: string; readonly headers: HeaderPairs } => {
+export const drawForm = (services: Services, call: Call): { readonly csrf: string; readonly headers: HeaderPairs } => {
   const value = Option.getOrElse(readCookie(call.workspace, call.request, formCookie), () =>
-    base64Url(parts.entropy.bytes(valueLength))
+    base64Url(services.entropy.bytes(valueLength))
   )
   return {
-    csrf: csrfField(parts.keys.current(), call.workspace.id, binding(value)),
+    csrf: csrfField(services.keys.current(), call.workspace, binding(value)),
     headers: [setCookie(call.workspace, formCookie, value, lasts)]
   }
 }
 
-export const isOwnForm = (parts: Parts, call: Call, form: Parameters): boolean =>
+export const isOwnForm = (services: Services, call: Call, form: Parameters): boolean =>
   Option.match(readCookie(call.workspace, call.request, formCookie), {
     onNone: () => false,
-    onSome: (value) => isCsrfField(parts.keys.current(), call.workspace.id, binding(value), form.get("csrf") ?? "")
+    onSome: (value) => isCsrfField(services.keys.current(), call.workspace, binding(value), form.get("csrf") ?? "")
   })
 
 export const forgetForm = (workspace: Workspace) => clearCookie(workspace, formCookie)

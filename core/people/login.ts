@@ -3,7 +3,7 @@ import { takeOfAddress } from "../http/addressLimit.ts"
 import { noteOf, refused } from "../http/audit.ts"
 import { readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Handler, Parts } from "../http/Route.ts"
+import type { Call, Handler, Services } from "../http/Route.ts"
 import { lateFormNotice, safeReturnUrl } from "../http/returnUrl.ts"
 import { clientName } from "../pages/Consent.ts"
 import { field, hidden } from "../pages/Field.ts"
@@ -77,39 +77,39 @@ const partsOf = (address: string) => {
 
 /** The name of the client whose authorization request the return URL is, if it is one. */
 const clientNameOf = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   call: Call,
   returnUrl: string
 ): Effect.fn.Return<string | undefined, StorageUnavailable> {
   const { path, query } = partsOf(returnUrl)
   if (path !== authorizeAt(call.workspace)) return undefined
   const id = readClientId(readParameters(query).parameters.get("client_id"))
-  const client = Option.isSome(id) ? yield* parts.clients.find(call.workspace.id, id.value) : undefined
+  const client = Option.isSome(id) ? yield* services.clients.find(call.workspace.id, id.value) : undefined
   return client?.about.client_name
 })
 
 const draw = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   call: Call,
   status: number,
   model: Omit<LoginPage, "csrf" | "forClient">
 ): Effect.fn.Return<HttpResponse, StorageUnavailable> {
-  const { csrf, headers } = drawForm(parts, call)
-  const forClient = yield* clientNameOf(parts, call, model.returnUrl)
+  const { csrf, headers } = drawForm(services, call)
+  const forClient = yield* clientNameOf(services, call, model.returnUrl)
   const whole = { ...model, csrf, ...(forClient === undefined ? {} : { forClient }) }
-  return parts.pages.show(call.workspace, status, (place) => loginPage(place, whole), headers)
+  return services.pages.show(call.workspace, status, (place) => loginPage(place, whole), headers)
 })
 
 /** Also for a signed-in person: "Not you?" on the consent page leads here. */
-export const loginPageHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+export const loginPageHandler = (services: Services, accounts: Accounts["Service"]): Handler =>
   Effect.fn("people.loginPage")(function* (call) {
     const returnUrl = safeReturnUrl(call.workspace, readParameters(call.request.query).parameters.get("return_to"))
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isSome(here)) {
-      return yield* draw(parts, call, 200, { returnUrl, signedInAs: here.value.account.email })
+      return yield* draw(services, call, 200, { returnUrl, signedInAs: here.value.account.email })
     }
     const notice = lateFormNotice(partsOf(returnUrl).query)
-    return yield* draw(parts, call, 200, { returnUrl, ...(notice === undefined ? {} : { notice }) })
+    return yield* draw(services, call, 200, { returnUrl, ...(notice === undefined ? {} : { notice }) })
   })
 
 const outdated = "This page was open for too long, or your browser does not keep cookies. Please sign in again."
@@ -120,20 +120,20 @@ const wrong = "The email or the password is not right."
 
 /** A form that was not drawn for this browser: nothing is tried, and the person may send it again. */
 const forgedLogin = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   call: Call,
   model: Pick<LoginPage, "returnUrl" | "email">
 ) {
-  yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
+  yield* refused(services.audit, call, new ForgedForm({ reason: "csrf" }))
   const here = yield* accounts.here(call.workspace, call.request)
   const told = Option.isNone(here)
     ? { problem: outdated }
     : { problem: overtaken, signedInAs: here.value.account.email }
-  return yield* draw(parts, call, 403, { ...model, ...told })
+  return yield* draw(services, call, 403, { ...model, ...told })
 })
 
-export const loginFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+export const loginFormHandler = (services: Services, accounts: Accounts["Service"]): Handler =>
   Effect.fn("people.loginForm")(function* (call) {
     const { request, workspace, now } = call
     const form = yield* Effect.fromResult(readForm(request))
@@ -141,23 +141,23 @@ export const loginFormHandler = (parts: Parts, accounts: Accounts["Service"]): H
     const password = form.get("password") ?? ""
     const returnUrl = safeReturnUrl(workspace, form.get("return_to"))
     const again = { returnUrl, ...(email === "" ? {} : { email }) }
-    if (!isOwnForm(parts, call, form)) return yield* forgedLogin(parts, accounts, call, again)
+    if (!isOwnForm(services, call, form)) return yield* forgedLogin(services, accounts, call, again)
     if (email === "" || password === "") {
-      return yield* draw(parts, call, 400, { ...again, problem: "Enter your email and your password." })
+      return yield* draw(services, call, 400, { ...again, problem: "Enter your email and your password." })
     }
-    yield* takeOfAddress(parts.limiter, call, allowances.signIn)
+    yield* takeOfAddress(services.limiter, call, allowances.signIn)
     const outcome = yield* accounts.signIn(
       workspace.id,
       {
         email,
         password: Redacted.make(password, { label: "password" }),
-        network: request.peer === undefined ? undefined : networkOf(request.peer),
-        deviceOf: (login) => knownDevice(parts.keys.current(), workspace, request, login, now)
+        network: networkOf(request.peer ?? ""),
+        deviceOf: (login) => knownDevice(services.keys.current(), workspace, request, login, now)
       },
       now
     )
-    if (outcome._tag === "SignedIn") return yield* welcome(parts, accounts, call, outcome, returnUrl)
+    if (outcome._tag === "SignedIn") return yield* welcome(services, accounts, call, outcome, returnUrl)
     const { _tag, ...failing } = outcome
-    yield* noteOf(parts, call, { _tag: "SignInFailed", ...failing })
-    return yield* draw(parts, call, 403, { ...again, problem: wrong })
+    yield* noteOf(services, call, { _tag: "SignInFailed", ...failing })
+    return yield* draw(services, call, 403, { ...again, problem: wrong })
   })

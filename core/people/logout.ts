@@ -4,7 +4,7 @@ import { noteOf } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { readForm } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Handler, Parts } from "../http/Route.ts"
+import type { Call, Handler, Services } from "../http/Route.ts"
 import { hidden } from "../pages/Field.ts"
 import { html } from "../pages/Html.ts"
 import { card, type Document, type Place } from "../pages/Layout.ts"
@@ -52,33 +52,33 @@ export const signedOutPage = (place: Place): Document => ({
  * Clears the cookie only if the request had it. A request from another site's page has no cookie, but
  * its answer could clear one, so that any site could sign a person out.
  */
-const signedOut = (parts: Parts, call: Call): HttpResponse => {
+const signedOut = (services: Services, call: Call): HttpResponse => {
   const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
-  return parts.pages.show(call.workspace, 200, signedOutPage, brought ? [clearSessionCookie(call.workspace)] : [])
+  return services.pages.show(call.workspace, 200, signedOutPage, brought ? [clearSessionCookie(call.workspace)] : [])
 }
 
 /** GET only asks: an image on another site could be a link to this page. */
-export const logoutPageHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+export const logoutPageHandler = (services: Services, accounts: Accounts["Service"]): Handler =>
   Effect.fn("people.logoutPage")(function* (call) {
     const here = yield* accounts.here(call.workspace, call.request)
-    if (Option.isNone(here)) return signedOut(parts, call)
-    const csrf = fieldFor(parts, call, here.value.session.id)
-    return parts.pages.show(call.workspace, 200, (place) =>
+    if (Option.isNone(here)) return signedOut(services, call)
+    const csrf = fieldFor(services, call, here.value.session.id)
+    return services.pages.show(call.workspace, 200, (place) =>
       signOutPage(place, { account: here.value.account.email, csrf })
     )
   })
 
-export const logoutFormHandler = (parts: Parts, accounts: Accounts["Service"]): Handler =>
+export const logoutFormHandler = (services: Services, accounts: Accounts["Service"]): Handler =>
   Effect.fn("people.logoutForm")(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
     const secret = readSessionCookie(call.workspace, call.request)
     // A form of another site has no cookie even if there is a session; the redirect's request has it.
     if (Option.isNone(secret)) return seeOther(`${basePath(call.workspace.issuer)}/logout`)
     const here = yield* accounts.here(call.workspace, call.request)
-    if (Option.isNone(here)) return signedOut(parts, call)
+    if (Option.isNone(here)) return signedOut(services, call)
     const { session, account } = here.value
-    yield* requireOwn(parts, call, session.id, form)
+    yield* requireOwn(services, call, session.id, form)
     yield* accounts.sessions.end(call.workspace.id, secret.value)
-    yield* noteOf(parts, call, { _tag: "SignedOut", account: account.id })
-    return signedOut(parts, call)
+    yield* noteOf(services, call, { _tag: "SignedOut", account: account.id })
+    return signedOut(services, call)
   })

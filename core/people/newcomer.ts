@@ -5,9 +5,9 @@ import { noteOf, refused } from "../http/audit.ts"
 import { commonErrorPage } from "../http/faults.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Handler, Parts } from "../http/Route.ts"
+import type { Call, Handler, Services } from "../http/Route.ts"
 import { linkSpent } from "../pages/CommonErrors.ts"
-import { allowances } from "../ports/Limiter.ts"
+import { allowances, networkOf } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { basePath } from "../workspace/Workspace.ts"
@@ -33,8 +33,8 @@ interface Typed {
   readonly problems?: NewAccountProblems
 }
 
-const spent = (parts: Parts, call: Call): HttpResponse =>
-  commonErrorPage(parts.pages, call, linkSpent(`${basePath(call.workspace.issuer)}/login`))
+const spent = (services: Services, call: Call): HttpResponse =>
+  commonErrorPage(services.pages, call, linkSpent(`${basePath(call.workspace.issuer)}/login`))
 
 /** A link of this kind whose account can still be opened. Reading it does not use it up: mail scanners open links. */
 const arrive = Effect.fn("people.openLink")(function* (
@@ -53,17 +53,17 @@ const arrive = Effect.fn("people.openLink")(function* (
 })
 
 const draw = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   call: Call,
   status: number,
   { link, token }: Arrival,
   typed: Typed
 ): HttpResponse => {
-  const { csrf, headers } = drawForm(parts, call)
+  const { csrf, headers } = drawForm(services, call)
   const model: NewAccount = { csrf, token, passwordLength: accounts.policy.passwordLength, ...typed }
   if (link._tag === "SetUp")
-    return parts.pages.show(call.workspace, status, (place) => setUpPage(place, model), headers)
+    return services.pages.show(call.workspace, status, (place) => setUpPage(place, model), headers)
   const invitation = {
     ...model,
     ...(link.email === null ? {} : { email: link.email }),
@@ -71,15 +71,15 @@ const draw = (
     invitedBy: link.invitedBy,
     emailIsGiven: link.email !== null
   }
-  return parts.pages.show(call.workspace, status, (place) => acceptInvitePage(place, invitation), headers)
+  return services.pages.show(call.workspace, status, (place) => acceptInvitePage(place, invitation), headers)
 }
 
 /** The page of a set-up or invitation link. */
-export const newcomerPage = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
+export const newcomerPage = (services: Services, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
   Effect.fn("people.newcomerPage")(function* (call) {
     const token = readParameters(call.request.query).parameters.get("token") ?? ""
     const arrival = yield* arrive(accounts, call, tag, token)
-    return Option.isNone(arrival) ? spent(parts, call) : draw(parts, accounts, call, 200, arrival.value, {})
+    return Option.isNone(arrival) ? spent(services, call) : draw(services, accounts, call, 200, arrival.value, {})
   })
 
 /** Each start without an account prints a set-up link, so several may be valid: only one of them sets up. */
@@ -101,6 +101,7 @@ const open = Effect.fnUntraced(function* (accounts: Accounts["Service"], call: C
     name: form.get("name") ?? "",
     role: link._tag === "SetUp" ? "owner" : link.role,
     password: Redacted.make(form.get("password") ?? "", { label: "password" }),
+    network: networkOf(call.request.peer ?? ""),
     signsIn: true
   } as const
   return yield* accounts.open(call.workspace.id, draft, link.account, claimOf(accounts, call, link))
@@ -110,14 +111,14 @@ const outdatedForm =
   "This page was open for too long, or your browser does not keep cookies. Please send the form again."
 
 const welcomeNewcomer = Effect.fn("people.welcomeNewcomer")(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   call: Call,
   link: Link,
   account: Active
 ) {
   const { id, role } = account
-  yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
+  yield* noteOf(services, call, { _tag: "AccountChanged", account: id, change: "created", by: id, role })
   yield* cleanUpOrWarn(
     call.workspace.id,
     accounts.links.remove(call.workspace.id, link.id),
@@ -125,34 +126,34 @@ const welcomeNewcomer = Effect.fn("people.welcomeNewcomer")(function* (
     { account: id }
   )
   const next = `${basePath(call.workspace.issuer)}/settings`
-  return yield* signedInAnew(parts, accounts, call, account, next, (secret) =>
-    welcome(parts, accounts, call, { account, login: loginIdOf(account.email), secret }, next)
+  return yield* signedInAnew(services, accounts, call, account, next, (secret) =>
+    welcome(services, accounts, call, { account, login: loginIdOf(account.email), secret }, next)
   )
 })
 
 /** The form of that page: opens the account, uses up the link and signs the person in. */
-export const newcomerForm = (parts: Parts, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
+export const newcomerForm = (services: Services, accounts: Accounts["Service"], tag: Link["_tag"]): Handler =>
   Effect.fn("people.newcomerForm")(function* (call) {
     const form = yield* Effect.fromResult(readForm(call.request))
-    yield* takeOfAddress(parts.limiter, call, allowances.signIn)
+    yield* takeOfAddress(services.limiter, call, allowances.signIn)
     const found = yield* arrive(accounts, call, tag, form.get("token") ?? "")
     const refuse = (reason: AccountRefusal["reason"]) =>
-      noteOf(parts, call, { _tag: "AccountRefused", change: "created", reason })
-    if (Option.isNone(found)) return yield* Effect.as(refuse("link_spent"), spent(parts, call))
+      noteOf(services, call, { _tag: "AccountRefused", change: "created", reason })
+    if (Option.isNone(found)) return yield* Effect.as(refuse("link_spent"), spent(services, call))
     const arrival = found.value
     const typed = { name: form.get("name") ?? "", email: form.get("email") ?? "" }
-    if (!isOwnForm(parts, call, form)) {
-      yield* refused(parts.audit, call, new ForgedForm({ reason: "csrf" }))
-      return draw(parts, accounts, call, 403, arrival, { ...typed, problems: { form: outdatedForm } })
+    if (!isOwnForm(services, call, form)) {
+      yield* refused(services.audit, call, new ForgedForm({ reason: "csrf" }))
+      return draw(services, accounts, call, 403, arrival, { ...typed, problems: { form: outdatedForm } })
     }
     return yield* open(accounts, call, arrival.link, form).pipe(
-      Effect.flatMap((account) => welcomeNewcomer(parts, accounts, call, arrival.link, account)),
+      Effect.flatMap((account) => welcomeNewcomer(services, accounts, call, arrival.link, account)),
       Effect.catchTag("AccountRefusal", (refusal) => {
         const { field, text } = problemOf(refusal, accounts.policy.passwordLength)
         const page =
           refusal.reason === "link_spent"
-            ? spent(parts, call)
-            : draw(parts, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })
+            ? spent(services, call)
+            : draw(services, accounts, call, 400, arrival, { ...typed, problems: { [field]: text } })
         return Effect.as(refuse(refusal.reason), page)
       })
     )

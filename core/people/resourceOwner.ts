@@ -3,14 +3,19 @@ import { type Profile, ResourceOwner, type SignedIn } from "../ports/ResourceOwn
 import { basePath } from "../workspace/Workspace.ts"
 import { isActive } from "./Account.ts"
 import { Accounts, type Here } from "./Accounts.ts"
+import type { Session } from "./Sessions.ts"
 
 /** A session of the built-in accounts as the `ResourceOwner` port tells it. */
 export const signedInAs = ({ session, account }: Here): SignedIn => ({
   user: account.id,
   session: session.id,
   label: account.email,
-  role: account.role
+  role: account.role,
+  ...(session.confirmedAt === null ? {} : { confirmedAt: session.confirmedAt })
 })
+
+// Holds: a session of these accounts is named by its record's id.
+const recordOf = ({ session }: SignedIn) => session as Session["id"]
 
 /** The built-in accounts as the `ResourceOwner` port. A host with its own people gives another layer. */
 export const resourceOwnerLayer = Layer.effect(
@@ -18,6 +23,14 @@ export const resourceOwnerLayer = Layer.effect(
   Effect.map(Accounts, (accounts) => ({
     current: (workspace, request) => Effect.map(accounts.here(workspace, request), Option.map(signedInAs)),
     signInAt: (workspace, returnTo) => `${basePath(workspace.issuer)}/login?return_to=${encodeURIComponent(returnTo)}`,
+    confirm: Effect.fn("people.confirm")(function* ({ id: workspace }, signedIn, password, now) {
+      const { session, user } = signedIn
+      const account = Option.filter(yield* accounts.book.find(workspace, user), isActive)
+      if (Option.isNone(account)) return false
+      const fits = yield* accounts.confirm(workspace, account.value, password, `session ${session}`, now)
+      return fits && (yield* accounts.sessions.confirm(workspace, recordOf(signedIn), now))
+    }),
+    unconfirm: ({ id }, signedIn) => Effect.asVoid(accounts.sessions.confirm(id, recordOf(signedIn), null)),
     profile: (workspace, user) =>
       Effect.map(accounts.book.find(workspace.id, user), (found) =>
         Option.map(

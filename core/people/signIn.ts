@@ -1,17 +1,22 @@
-import { Effect, Option } from "effect"
+import { Cause, Effect, Option, Schema } from "effect"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
-import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
+import { type Contended, Overloaded, type TooManyRequests } from "../rules/Refusal.ts"
 import { type Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Active, loginIdOf, normaliseEmail } from "./Account.ts"
 import type { AccountBook } from "./AccountBook.ts"
-import type { Password, Passwords } from "./Passwords.ts"
+import type { Password, Passwords, Waiting } from "./Passwords.ts"
 import type { SessionSecret, Sessions } from "./Sessions.ts"
 import type { Attempt, SignInThrottle } from "./SignInThrottle.ts"
 
-/** Refuses an attempt that comes too soon; one that succeeds or that the server fails does not count. */
+const isOverloaded = Schema.is(Overloaded)
+
+/**
+ * Refuses an attempt that comes too soon. One that succeeds or that the server fails does not count, but one that is
+ * turned away for want of time counts against its network.
+ */
 export const throttled = <A, E>(
   throttle: Option.Option<SignInThrottle>,
   attempt: Attempt,
@@ -24,7 +29,13 @@ export const throttled = <A, E>(
   return Effect.gen(function* () {
     const tooMany = counters.begin(attempt, now)
     if (Option.isSome(tooMany)) return yield* tooMany.value
-    const outcome = yield* Effect.onError(trying, () => Effect.sync(() => counters.abandon(attempt, now)))
+    const outcome = yield* Effect.onError(trying, (cause) =>
+      Effect.sync(() => {
+        const turnedAway = cause.reasons.some((reason) => Cause.isFailReason(reason) && isOverloaded(reason.error))
+        if (turnedAway) counters.turnAway(attempt, now)
+        else counters.abandon(attempt, now)
+      })
+    )
     if (wasRight(outcome)) counters.succeed(attempt, now)
     return outcome
   })
@@ -73,18 +84,22 @@ export const makeSignIn = (
   const verified = Effect.fn("people.verify")(function* (
     workspace: WorkspaceId,
     credentials: Credentials,
+    who: Waiting,
     now: Instant
   ) {
     const match = yield* lookUp(workspace, credentials.email)
     // Hashed before the first branch, so that the time does not tell whether there is an account.
     const fits = yield* passwords.verify(
       credentials.password,
-      Option.map(match, ({ password }) => password)
+      Option.map(match, ({ password }) => password),
+      who
     )
     if (Option.isNone(match)) return { reason: "unknown_email" } satisfies Failing
     const found = match.value
     if (!fits) return { reason: "wrong_password", account: found.id } satisfies Failing
-    const rehashed = passwords.isOutdated(found.password) ? yield* passwords.hash(credentials.password) : undefined
+    const rehashed = passwords.isOutdated(found.password)
+      ? yield* passwords.hash(credentials.password, "known")
+      : undefined
     const noted = yield* book.change(workspace, found.id, (account) =>
       account.epoch === found.epoch
         ? Option.some({ ...account, signedInAt: now, password: rehashed ?? account.password })
@@ -102,7 +117,8 @@ export const makeSignIn = (
       network: credentials.network,
       device: Option.getOrUndefined(credentials.deviceOf(login))
     }
-    const verifying = verified(workspace, credentials, now)
+    const who = attempt.device === undefined ? { network: attempt.network } : "known"
+    const verifying = verified(workspace, credentials, who, now)
     const account = yield* throttled(throttle, attempt, now, verifying, (found) => !("reason" in found))
     if ("reason" in account) return { _tag: "Failed", ...account }
     return { _tag: "SignedIn", account, login, secret: yield* sessions.start(workspace, account, now) }

@@ -3,7 +3,7 @@ import { cleanUpOrWarn } from "../engine/transact.ts"
 import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Parts } from "../http/Route.ts"
+import type { Call, Services } from "../http/Route.ts"
 import type { Digest } from "../rules/Secret.ts"
 import type { Active } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
@@ -17,7 +17,7 @@ import type { SessionSecret } from "./Sessions.ts"
  * the write is done, and a second try of the form would be refused.
  */
 export const signedInAnew = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   { now, workspace }: Call,
   account: Active,
@@ -33,19 +33,19 @@ export const signedInAnew = (
           account: account.id,
           fault: fault._tag
         }),
-        seeOther(parts.owner.signInAt(workspace, returnUrl))
+        seeOther(services.owner.signInAt(workspace, returnUrl))
       )
   })
 
 /** Redirects with the cookies of the new session, and ends the session that the browser had before. */
 export const welcome = Effect.fn("people.welcome")(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   call: Call,
   signedIn: { readonly account: Active; readonly login: Digest; readonly secret: SessionSecret },
   returnUrl: string
 ): Effect.fn.Return<HttpResponse> {
-  yield* noteOf(parts, call, { _tag: "SignedIn", account: signedIn.account.id })
+  yield* noteOf(services, call, { _tag: "SignedIn", account: signedIn.account.id })
   const before = readSessionCookie(call.workspace, call.request)
   if (Option.isSome(before)) {
     yield* cleanUpOrWarn(
@@ -57,7 +57,7 @@ export const welcome = Effect.fn("people.welcome")(function* (
   }
   return seeOther(returnUrl, [
     setSessionCookie(call.workspace, signedIn.secret, accounts.policy.sessionTtl),
-    rememberDevice(parts.keys.current(), parts.entropy, call.workspace, signedIn.login, call.now),
+    rememberDevice(services.keys.current(), services.entropy, call.workspace, signedIn.login, call.now),
     forgetForm(call.workspace)
   ])
 })

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer } from "effect"
+import type { Likeness } from "../grant/Sender.ts"
 import type { UserId } from "../rules/Id.ts"
 import type { Refusal } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -15,7 +16,8 @@ export type AuditEvent =
   | {
       readonly _tag: "ClientChanged"
       readonly client: string
-      readonly change: "updated" | "disabled" | "enabled"
+      /** `approved` and `refused`: by an owner, as one that acts for the workspace itself. */
+      readonly change: "updated" | "disabled" | "enabled" | "approved" | "refused"
       /** Whoever did it, where it was not the client itself. */
       readonly by?: Actor
     }
@@ -35,6 +37,14 @@ export type AuditEvent =
       readonly scope: string
       readonly grant: string
     }
+  /** A refresh token that was just spent came again, and got the same successor; who sent it, held against the first. */
+  | {
+      readonly _tag: "RefreshRetried"
+      readonly client: string
+      readonly grant: string
+      readonly network: Likeness
+      readonly userAgent: Likeness
+    }
   | {
       readonly _tag: "GrantRevoked"
       readonly grant: string
@@ -43,6 +53,8 @@ export type AuditEvent =
       readonly by?: Actor
     }
   | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }
+  /** From then on another issuer speaks for the workspace, and what the former one sealed opens nothing. */
+  | { readonly _tag: "WorkspaceMoved"; readonly from: string; readonly to: string; readonly by: Actor }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
   | {
       readonly _tag: "AccountChanged"
@@ -67,6 +79,8 @@ export type AuditEvent =
       readonly endpoint: string
       readonly refusal: Refusal["_tag"]
       readonly reason: string | null
+      /** So many like it since the last line that told of them; one, where none is said. */
+      readonly count?: number
     }
 
 export interface AuditEntry {

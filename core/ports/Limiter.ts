@@ -21,6 +21,10 @@ export const networkOf = (address: string): string => {
   return `${groups.map((group) => group.replace(/^0+(?=.)/, "")).join(":")}::/64`
 }
 
+/** The /48 around an IPv6 network, which one customer may have too; none around an IPv4 address. */
+export const regionOf = (network: string): string | undefined =>
+  network.includes(":") ? `${network.split(":").slice(0, 3).join(":")}::/48` : undefined
+
 /** How much there may be of something for one key: `burst` at once, and one more with every `refill`. */
 export interface Allowance {
   /** Names it in the log, and keeps its keys apart from those of others. */
@@ -58,9 +62,11 @@ const perHour = (count: number) => (60 * 60 * second) / count
  * one, since hosted products send many people through few addresses.
  */
 export const allowances = {
-  /** Requests of a client that has authenticated, those about its own registration included. */
+  /** Requests of a client that has shown a credential, those about its own registration included. */
   client: { name: "client", burst: 1200, refill: perMinute(1200) },
-  /** Refreshes of one grant. */
+  /** Requests that name a public client and show nothing of its own, from one address: anybody can name it. */
+  publicClient: { name: "public_client", burst: 300, refill: perMinute(300) },
+  /** Refreshes of one grant; of a public client, all that shows one of its tokens. */
   grant: { name: "grant", burst: 60, refill: perMinute(60) },
   /** Failed client authentications from one address. */
   failedClient: { name: "failed_client", burst: 300, refill: perMinute(300) },
@@ -73,3 +79,18 @@ export const allowances = {
   /** Registrations from one address. */
   register: { name: "register", burst: 500, refill: perHour(5000) }
 } as const satisfies Record<string, Allowance>
+
+/** How many times the share of one IPv6 network all the 65,536 of its /48 have together. */
+const networksOfRegion = 4
+
+const regionShares = new WeakMap<Allowance, Allowance>()
+
+/** What all the networks of one IPv6 /48 may do together. */
+export const regionAllowance = (allowance: Allowance): Allowance => {
+  const known = regionShares.get(allowance)
+  if (known !== undefined) return known
+  const { burst, name, refill } = allowance
+  const made = { name: `${name}_region`, burst: networksOfRegion * burst, refill: refill / networksOfRegion }
+  regionShares.set(allowance, made)
+  return made
+}

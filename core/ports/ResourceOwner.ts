@@ -1,6 +1,8 @@
-import { Context, type Effect, type Option } from "effect"
+import { Context, type Effect, type Option, type Redacted } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
 import type { UserId } from "../rules/Id.ts"
+import type { Instant } from "../rules/Instant.ts"
+import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import type { StorageUnavailable } from "./Storage.ts"
 
@@ -13,6 +15,8 @@ export interface SignedIn {
   readonly label: string
   /** Owners manage clients, keys and members. */
   readonly role: "owner" | "member"
+  /** When the person last gave the password in this session, where `confirm` can ask for it again. */
+  readonly confirmedAt?: Instant
 }
 
 /** What `/oauth/userinfo` answers about somebody (OpenID Connect's names for the claims). */
@@ -39,6 +43,21 @@ export class ResourceOwner extends Context.Service<
      * sends whoever is signed in straight back; without it, `signInAt`.
      */
     readonly switchAt?: (workspace: Workspace, returnTo: string) => string
+    /**
+     * Whether this is the person's password; if so, `confirmedAt` is now from the next request on. With it, forms of the
+     * settings that make keys, or let somebody in, ask for the password after a while; without it, they never do.
+     */
+    readonly confirm?: (
+      workspace: Workspace,
+      signedIn: SignedIn,
+      password: Redacted.Redacted<string>,
+      now: Instant
+    ) => Effect.Effect<boolean, TooManyRequests | Overloaded | Contended | StorageUnavailable>
+    /** `confirmedAt` is gone from the next request on: the session's cookie is about to be seen by somebody else. */
+    readonly unconfirm?: (
+      workspace: Workspace,
+      signedIn: SignedIn
+    ) => Effect.Effect<void, Contended | StorageUnavailable>
     /** Nobody, once the person has left the workspace. */
     readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
   }

@@ -11,7 +11,8 @@ export const recordKinds = {
   link: { table: "links" },
   limit: { table: "limits" },
   request: { table: "requests" },
-  once: { table: "onces" }
+  once: { table: "onces" },
+  workspace: { table: "workspaces" }
 } as const satisfies { readonly [kind: string]: { readonly table: string } }
 export type Kind = keyof typeof recordKinds
 

@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
-import { type Client, ClientMaker, isKnown, isPublic, mayUse } from "../client/Client.ts"
+import { type Client, ClientMaker, isKnown, mayUse } from "../client/Client.ts"
+import { profileOf } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
@@ -90,9 +91,6 @@ export type Outcome =
 
 type Decided = Decision<Outcome, UntrustedRequest | ForgedForm, AuthorizationRequest>
 
-/** RFC 7636 §4.3, RFC 9700 §2.1.1: a client that cannot prove itself otherwise needs a challenge. */
-export const needsChallenge = (client: Client, policy: Policy): boolean => policy.requirePkce || isPublic(client)
-
 export const challengeRequired = new InvalidRequest({
   reason: "challenge_required",
   message: "A code_challenge is needed (PKCE, S256)."
@@ -141,7 +139,7 @@ export const approve = (found: AuthorizationRequest | undefined, step: Answering
     if (!mayUse(client, authorizationCode.name)) {
       return answer({ _tag: "Returned", refusal: new UnauthorizedClient({ reason: "grant_type_not_registered" }) })
     }
-    if (waiting.challenge === null && needsChallenge(client, policy)) {
+    if (waiting.challenge === null && profileOf(client).needsChallenge(client, policy)) {
       return answer({ _tag: "Returned", refusal: challengeRequired })
     }
     // RFC 7592: the client may have changed itself while its page was read.

@@ -3,7 +3,7 @@ import { base64Url, hexOf, readBase64Url } from "../codec/Base64Url.ts"
 import { macLength } from "../codec/Sha256.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
-import { keyIdLength, type Sealer } from "../token/KeyRing.ts"
+import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
 import { AuthorizationRequest, ShownClient } from "./AuthorizationRequest.ts"
 
 /** What a consent page brings back: the request as it was read and checked, and what the page said of its client. */
@@ -28,21 +28,21 @@ const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Ticket))
  * Version, key id, the ticket as JSON, and a MAC over these: a consent page is answered by what this server read, and
  * nothing else that comes with the answer is believed.
  */
-export const sealTicket = (sealer: Sealer, workspace: string, ticket: Ticket): string => {
+export const sealTicket = (sealer: Sealer, place: Place, ticket: Ticket): string => {
   const body = utf8.encode(JSON.stringify(ticket))
   const bytes = new Uint8Array(headLength + body.length + macLength)
   bytes[0] = version
   bytes.set(sealer.first.idBytes, 1)
   bytes.set(body, headLength)
-  sealer.under(sealer.first, workspace, "ticket").seal(bytes)
+  sealer.under(sealer.first, place, "ticket").seal(bytes)
   return base64Url(bytes)
 }
 
-/** Nothing where this server did not seal it, in this form and for this workspace. */
-export const openTicket = (sealer: Sealer, workspace: string, text: string): Ticket | undefined => {
+/** Nothing where this server did not seal it, in this form and for this place. */
+export const openTicket = (sealer: Sealer, place: Place, text: string): Ticket | undefined => {
   const bytes = readBase64Url(text)
   if (bytes === undefined || bytes.length < headLength + macLength || bytes[0] !== version) return undefined
   const key = sealer.find(hexOf(bytes, 1, headLength))
-  if (key === undefined || !sealer.under(key, workspace, "ticket").holds(bytes)) return undefined
+  if (key === undefined || !holdsAt(sealer, key, place, "ticket", bytes)) return undefined
   return Option.getOrUndefined(decode(utf8Reader.decode(bytes.subarray(headLength, bytes.length - macLength))))
 }

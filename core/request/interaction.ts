@@ -1,6 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import { fieldFor } from "../http/csrf.ts"
-import type { Call, Parts } from "../http/Route.ts"
+import type { Call, Services } from "../http/Route.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { authorizationRequestIdOf, idLength } from "../rules/Id.ts"
@@ -23,31 +23,31 @@ export type Interaction =
   | { readonly _tag: "Redirect"; readonly returned: Returned }
   | { readonly _tag: "Page"; readonly refusal: UntrustedRequest }
 
-const waitingOf = (parts: Parts, call: Call, { client, ...asked }: CheckedRequest): Waiting => ({
+const waitingOf = (services: Services, call: Call, { client, ...asked }: CheckedRequest): Waiting => ({
   _tag: "Waiting",
-  id: authorizationRequestIdOf(parts.entropy.bytes(idLength)),
+  id: authorizationRequestIdOf(services.entropy.bytes(idLength)),
   client: client.id,
-  expiresAt: later(call.now, parts.policy.consentTtl),
+  expiresAt: later(call.now, services.policy.consentTtl),
   ...asked
 })
 
 /** RFC 6749 §4.1.1: what an authorization request comes to. The client is checked before a person is asked to sign in. */
 export const interaction = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   call: Call
 ): Effect.fn.Return<Interaction, StorageUnavailable> {
-  const read = yield* Effect.result(readAuthorizationRequest(parts, call, call.request.query))
+  const read = yield* Effect.result(readAuthorizationRequest(services, call, call.request.query))
   if (Result.isFailure(read)) {
     if (read.failure._tag === "StorageUnavailable") return yield* read.failure
     return { _tag: "Page", refusal: read.failure }
   }
   if (Result.isFailure(read.success)) return { _tag: "Redirect", returned: read.success.failure }
   const request = read.success.success
-  const signedIn = Option.getOrUndefined(yield* parts.owner.current(call.workspace, call.request))
+  const signedIn = Option.getOrUndefined(yield* services.owner.current(call.workspace, call.request))
   if (signedIn === undefined) return { _tag: "NeedsLogin", request }
   const ticket = {
     reader: readerOf(signedIn),
-    request: waitingOf(parts, call, request),
+    request: waitingOf(services, call, request),
     shown: shownOf(request.client)
   }
   return {
@@ -55,8 +55,8 @@ export const interaction = Effect.fnUntraced(function* (
     request,
     signedIn,
     form: {
-      csrf: fieldFor(parts, call, signedIn.session),
-      ticket: sealTicket(parts.keys.current(), call.workspace.id, ticket)
+      csrf: fieldFor(services, call, signedIn.session),
+      ticket: sealTicket(services.keys.current(), call.workspace, ticket)
     }
   }
 })

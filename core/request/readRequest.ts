@@ -1,9 +1,10 @@
 import { Effect, Result, Schema, Struct } from "effect"
 import { type Client, isKnown, mayUse } from "../client/Client.ts"
+import { profileOf } from "../client/Profile.ts"
 import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
 import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery } from "../http/form.ts"
-import type { Call, Contract, Parts, Sample } from "../http/Route.ts"
+import type { Call, Contract, Sample, Services } from "../http/Route.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { ClientId } from "../rules/Id.ts"
@@ -23,7 +24,7 @@ import {
 } from "../rules/Refusal.ts"
 import { type Resource, readResource } from "../rules/Resource.ts"
 import { grantScopes, type Scopes } from "../rules/Scope.ts"
-import { challengeRequired, needsChallenge } from "./AuthorizationRequest.ts"
+import { challengeRequired } from "./AuthorizationRequest.ts"
 
 const challengeMalformed = new InvalidRequest({
   reason: "challenge_malformed",
@@ -73,6 +74,7 @@ const consentPage: Sample = ({ pages, workspace }) =>
     scopes: [],
     account: "",
     switchAccount: "/",
+    acknowledge: false,
     csrf: "",
     ticket: "",
     now: Instant.make(0)
@@ -83,7 +85,7 @@ export const authorizeContract = {
   heading: "OAuth",
   summary: "Ask a person",
   description:
-    "RFC 6749 §3.1: for a browser, which brings its person's session. What is wrong with a request of a known client goes back to its redirect URI as `error`; every answer there has `iss` (RFC 9207).",
+    "RFC 6749 §3.1: for a browser, which brings its person's session. What is wrong with a request of a known client goes back to its redirect URI as `error`, or is told on a page if the client registered itself and no person has let it in yet; every answer there has `iss` (RFC 9207).",
   query: AuthorizationQuery,
   callers: [{ shows: "nothing" }],
   answers: [
@@ -179,7 +181,7 @@ const isMissing = (fault: InvalidRequest): boolean => fault.reason === "missing_
 
 /** RFC 9700 §4.11.2: the client and where its answer goes. Until both hold, no browser is sent anywhere. */
 const readReturnPath = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   call: Call,
   query: string,
   sent: Sent,
@@ -196,7 +198,7 @@ const readReturnPath = Effect.fnUntraced(function* (
   if (repeated.has("client_id")) return yield* refuse("client_repeated")
   const asking = readClient(sent)
   if (Result.isFailure(asking)) return yield* refuse(isMissing(asking.failure) ? "client_missing" : "client_unknown")
-  const client = yield* parts.clients.find(call.workspace.id, asking.success.client_id)
+  const client = yield* services.clients.find(call.workspace.id, asking.success.client_id)
   if (client === undefined || !isKnown(client, call.now)) return yield* refuse("client_unknown")
   if (client.disabled) return yield* refuse("client_disabled")
   if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
@@ -224,14 +226,14 @@ const challengeOf = (
   const noMethod = Result.isSuccess(method) && method.success.code_challenge_method === undefined
   if (Result.isSuccess(challenge) && challenge.success.code_challenge === undefined) {
     if (!noMethod) return Result.fail(challengeMissing)
-    return needsChallenge(client, policy) ? Result.fail(challengeRequired) : Result.succeed(null)
+    return profileOf(client).needsChallenge(client, policy) ? Result.fail(challengeRequired) : Result.succeed(null)
   }
   if (noMethod) return Result.fail(challengeMethod)
   return Result.flatMap(method, () => Result.map(challenge, (read) => read.code_challenge ?? null))
 }
 
 const checkedTerms = (
-  parts: Parts,
+  services: Services,
   issuer: string,
   path: ReturnPath,
   sent: Sent,
@@ -248,22 +250,22 @@ const checkedTerms = (
     if (!mayUse(path.client, authorizationCode.name)) {
       return yield* Result.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
     }
-    const challenge = yield* challengeOf(path.client, sent, parts.policy)
+    const challenge = yield* challengeOf(path.client, sent, services.policy)
     const asked = yield* readRest(sent)
-    const scope = yield* grantScopes(parts.policy.scopes, path.client.scope, asked.scope)
+    const scope = yield* grantScopes(services.policy.scopes, path.client.scope, asked.scope)
     const resource = asked.resource === undefined ? null : yield* readResource(issuer, asked.resource)
     return { scope, scopeByDefault: asked.scope === undefined, resource, challenge }
   })
 
 /** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
 export const readAuthorizationRequest = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   call: Call,
   query: string
 ): Effect.fn.Return<Result.Result<CheckedRequest, Returned>, UntrustedRequest | StorageUnavailable> {
   const { sent, repeated } = sentQuery(query)
-  const path = yield* readReturnPath(parts, call, query, sent, repeated)
-  const terms = checkedTerms(parts, call.workspace.issuer, path, sent, repeated)
+  const path = yield* readReturnPath(services, call, query, sent, repeated)
+  const terms = checkedTerms(services, call.workspace.issuer, path, sent, repeated)
   return Result.isSuccess(terms)
     ? Result.succeed({ ...path, ...terms.success })
     : Result.fail({ path, refusal: terms.failure })

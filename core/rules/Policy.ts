@@ -15,14 +15,19 @@ export const Policy = Schema.Struct({
   refreshGrace: Millis,
   /** How long a person may take over the consent page. */
   consentTtl: Millis,
-  /** After this long a client that never completed a flow is forgotten. */
+  /** After this long a client that no person ever let in is forgotten, if it is not used. */
   unusedClientTtl: Millis,
+  /** How many clients a workspace keeps that registered themselves and that no person ever let in. */
+  maxUnprovenClients: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
   /** How long another process may go on with a client, or a client's own grant, that was changed or deleted here. */
   clientStaleness: Millis,
   /** Asked of confidential clients too, where it is only recommended. */
   requirePkce: Schema.Boolean,
-  /** Which clients may act for the workspace itself: all that registered for it, or those that an owner answers for. */
-  workspaceAccess: Schema.Literals(["registered", "owner"]),
+  /**
+   * Which clients may act for the workspace itself: all that `registered` for it; of those, the ones that an owner
+   * `approved`; or none but an `owner`'s own, which always may.
+   */
+  workspaceAccess: Schema.Literals(["registered", "approved", "owner"]),
   scopes: ScopeRegistry
 })
 export type Policy = typeof Policy.Type
@@ -38,8 +43,9 @@ export const standardPolicy: Policy = {
   refreshGrace: 60 * second,
   consentTtl: 15 * 60 * second,
   unusedClientTtl: 30 * day,
+  maxUnprovenClients: 100_000,
   clientStaleness: 5 * second,
   requirePkce: false,
-  workspaceAccess: "registered",
+  workspaceAccess: "owner",
   scopes: standardScopes
 }

@@ -49,6 +49,7 @@ export class InvalidGrant extends Schema.TaggedError<InvalidGrant>()("InvalidGra
     "revoked",
     "not_redeemed",
     "code_replayed",
+    "code_replayed_without_verifier",
     "refresh_reused",
     "ahead_of_grant",
     "redirect_uri_differs",
@@ -70,7 +71,14 @@ export class InvalidTarget extends Schema.TaggedError<InvalidTarget>()("InvalidT
 }) {}
 
 export class UnauthorizedClient extends Schema.TaggedError<UnauthorizedClient>()("UnauthorizedClient", {
-  reason: Schema.Literals(["grant_type_not_registered", "workspace_grant_revoked", "no_owner_answers"])
+  reason: Schema.Literals([
+    "grant_type_not_registered",
+    "workspace_grant_revoked",
+    "no_owner_answers",
+    "approval_awaited",
+    "approval_refused",
+    "web_page"
+  ])
 }) {}
 
 export class UnsupportedGrantType extends Schema.TaggedError<UnsupportedGrantType>()("UnsupportedGrantType", {}) {}
@@ -135,6 +143,8 @@ export class InvalidToken extends Schema.TaggedError<InvalidToken>()("InvalidTok
     "not_redeemed",
     "client_gone",
     "client_disabled",
+    "grant_type_not_registered",
+    "workspace_access_ended",
     "bad_secret",
     "other_resource",
     "binding_differs"
@@ -145,9 +155,14 @@ export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("
   needed: Schema.Array(Schema.String)
 }) {}
 
-/** RFC 7591 §3: registration is closed, or wants an initial access token. */
+/** RFC 6750 §3.1: the token is good, and the resource is for callers of another kind. */
+export class WrongCaller extends Schema.TaggedError<WrongCaller>()("WrongCaller", {
+  needed: Schema.Array(Schema.Literals(["User", "Workspace", "ApiKey"]))
+}) {}
+
+/** RFC 7591 §3: registration is closed, wants an initial access token, or there is no room for another client now. */
 export class RegistrationRefused extends Schema.TaggedError<RegistrationRefused>()("RegistrationRefused", {
-  reason: Schema.Literals(["closed", "token_missing", "token_wrong"])
+  reason: Schema.Literals(["closed", "token_missing", "token_wrong", "full"])
 }) {}
 
 /** So many requests met on one record that this one gave up before it wrote anything. */
@@ -189,6 +204,7 @@ export type Refusal =
   | TokenRequired
   | InvalidToken
   | InsufficientScope
+  | WrongCaller
   | RegistrationRefused
   | Contended
   | TooManyRequests

@@ -56,6 +56,14 @@ const pick = (registry: ScopeRegistry, wanted: (scope: ScopeDefinition) => boole
 
 export const allScopes = (registry: ScopeRegistry): Scopes => pick(registry, () => true)
 
+/** Just these; `undefined` where there are none, or nobody knows one of them. */
+export const scopesNamed = (registry: ScopeRegistry, names: ReadonlyArray<string>): Scopes | undefined => {
+  const found = pick(registry, ({ name }) => names.includes(name))
+  return found.length > 0 && isWithin(names, found) ? found : undefined
+}
+
+export const noScopes: Scopes = Scopes.make([])
+
 /** What a machine without a person may have: of all, or of those that it registered for. */
 export const scopesWithoutUser = (registry: ScopeRegistry, among?: ReadonlyArray<string>): Scopes =>
   pick(registry, ({ name, needsUser }) => !needsUser && (among === undefined || among.includes(name)))

@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import type { UsedThing } from "../engine/Usage.ts"
-import type { Call, Parts } from "../http/Route.ts"
+import type { Call, Services } from "../http/Route.ts"
 import { type ReturnAddress, returnAddress } from "../pages/Consent.ts"
 import { hidden } from "../pages/Field.ts"
 import { type Html, html } from "../pages/Html.ts"
@@ -89,20 +89,26 @@ const query = (parameters: Readonly<Record<string, string | undefined>>): string
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`
 }
 
-export const pager = (path: string, paging: Paging, search?: string): Html =>
+/** `of`: for a second list on a page, its cursor's name in the address, and what the links are called. */
+export const pager = (
+  path: string,
+  paging: Paging,
+  search?: string,
+  of: { readonly cursor: string; readonly label: string } = { cursor: "after", label: "Pages" }
+): Html =>
   paging.isContinued || paging.nextCursor !== undefined
-    ? html`<nav class="pager" aria-label="Pages">
+    ? html`<nav class="pager" aria-label="${of.label}">
 ${paging.isContinued && html`<a class="button small" href="${path}${query({ q: search })}">Back to the first</a>`}
 ${
   paging.nextCursor !== undefined &&
-  html`<a class="button small" href="${path}${query({ q: search, after: paging.nextCursor })}">Next</a>`
+  html`<a class="button small" href="${path}${query({ q: search, [of.cursor]: paging.nextCursor })}">Next</a>`
 }
 </nav>`
     : html``
 
 /** The rows of a page, each with its last use. */
 export const withLastUse = <Row>(
-  parts: Parts,
+  services: Services,
   call: Call,
   thing: UsedThing,
   rows: ReadonlyArray<{ readonly id: string; readonly row: Row }>
@@ -110,7 +116,7 @@ export const withLastUse = <Row>(
   Effect.forEach(
     rows,
     ({ id, row }) =>
-      Effect.map(parts.usage.lastUse(thing, call.workspace.id, id), (used) =>
+      Effect.map(services.usage.lastUse(thing, call.workspace.id, id), (used) =>
         Option.isNone(used) ? row : { ...row, lastUsedAt: used.value }
       ),
     { concurrency: 8 }

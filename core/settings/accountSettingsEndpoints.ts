@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import { type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../http/Route.ts"
+import { type Endpoint, type Handler, page, pageEndpoint, type Services } from "../http/Route.ts"
 import type { Accounts } from "../people/Accounts.ts"
 import { signedInAs } from "../people/resourceOwner.ts"
 import type { SignedInAccount, Visitors } from "./inside.ts"
@@ -18,8 +18,8 @@ const accountVisitors = (accounts: Accounts["Service"]): Visitors<SignedInAccoun
 /** The settings that need the built-in accounts. */
 export const accountSettingsEndpoints = (accounts: Accounts["Service"]): ReadonlyArray<Endpoint> => {
   const visitors = accountVisitors(accounts)
-  const shown = (handler: (parts: Parts, ...of: [typeof accounts, typeof visitors]) => Handler) =>
-    page((parts) => handler(parts, accounts, visitors))
+  const shown = (handler: (services: Services, ...of: [typeof accounts, typeof visitors]) => Handler) =>
+    page((services) => handler(services, accounts, visitors))
   return [
     pageEndpoint("/settings/profile", { GET: shown(profileHandler), POST: shown(changeProfileHandler) }),
     pageEndpoint("/settings/members", { GET: shown(membersHandler), POST: shown(changeMembersHandler) })

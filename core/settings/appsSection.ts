@@ -3,7 +3,7 @@ import { endGrant } from "../engine/administration.ts"
 import { behindMark, collectPage, cursorOf, findMarked, type GrantList } from "../engine/lists.ts"
 import { type Grant, isConnected } from "../grant/Grant.ts"
 import { readParameters } from "../http/form.ts"
-import type { Handler, Parts } from "../http/Route.ts"
+import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
 import { breakable, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
@@ -37,6 +37,7 @@ interface ConnectedAppRow {
   readonly scopes: ReadonlyArray<ScopeInWords>
   readonly since: Instant
   readonly lastUsedAt?: Instant
+  readonly retriedElsewhereAt?: Instant
 }
 
 /** Its forms post to `{base}/settings/apps` with `csrf`, `action` = `revoke` and `id`. */
@@ -50,7 +51,15 @@ const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
   facts: [
     ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
     ["Connected", ago(app.since, visitor.now)],
-    ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, visitor.now)]
+    ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, visitor.now)],
+    ...(app.retriedElsewhereAt === undefined
+      ? []
+      : [
+          [
+            "Used from two networks at once",
+            html`${ago(app.retriedElsewhereAt, visitor.now)}. Revoke it if that was not you.`
+          ] as const
+        ])
   ],
   detail: html`<ul class="may" aria-label="What it may do">${app.scopes.map(
     ({ scope, words }) => html`<li>${words} <code class="scope">${scope}</code></li>`
@@ -108,54 +117,57 @@ const inWords = (grant: Grant, policy: Policy): ReadonlyArray<ScopeInWords> =>
   }))
 
 const ownGrants =
-  (parts: Parts, { call, signedIn }: Inside): GrantList =>
+  (services: Services, { call, signedIn }: Inside): GrantList =>
   (page) =>
-    parts.grants.ofUser(call.workspace.id, signedIn.user, page)
+    services.grants.ofUser(call.workspace.id, signedIn.user, page)
 
-const pickApp = (parts: Parts, { call }: Inside) =>
+const pickApp = (services: Services, { call }: Inside) =>
   Effect.fnUntraced(function* (grant: Grant) {
-    if (!isConnected(grant, parts.policy, call.now)) return undefined
-    const client = yield* parts.clients.find(call.workspace.id, grant.client)
+    if (!isConnected(grant, services.policy, call.now)) return undefined
+    const client = yield* services.clients.find(call.workspace.id, grant.client)
     // Without its client, the tokens of a grant are not accepted.
     if (client === undefined) return undefined
     const hosts = returnHosts(client.redirectUris)
     const row = {
       grantId: grantMark(grant.id),
       client: client.about.client_name,
-      scopes: inWords(grant, parts.policy),
+      scopes: inWords(grant, services.policy),
       since: grant.createdAt,
+      ...(grant._tag === "Pending" || grant.retriedElsewhereAt === null
+        ? {}
+        : { retriedElsewhereAt: grant.retriedElsewhereAt }),
       ...(hosts.length === 0 ? {} : { returnHost: hosts.join(", ") })
     }
     return { id: grant.id, row }
   })
 
-export const appsHandler = (parts: Parts, visitors: Visitors): Handler =>
+export const appsHandler = (services: Services, visitors: Visitors): Handler =>
   insidePage(
-    parts,
+    services,
     visitors,
     section,
     Effect.fnUntraced(function* (inside) {
       const { call, visitor } = inside
       const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-      const found = yield* collectPage(ownGrants(parts, inside), after, pickApp(parts, inside))
-      const apps = yield* withLastUse(parts, call, "grant", found.values)
+      const found = yield* collectPage(ownGrants(services, inside), after, pickApp(services, inside))
+      const apps = yield* withLastUse(services, call, "grant", found.values)
       const paging = pagingOf(after, cursorOf(found.last))
-      return parts.pages.show(call.workspace, 200, (place) => connectedAppsPage(place, visitor, { apps, paging }))
+      return services.pages.show(call.workspace, 200, (place) => connectedAppsPage(place, visitor, { apps, paging }))
     })
   )
 
 /** Only looks in the visitor's own list, so the answer does not tell whether another person has this grant. */
-export const changeAppsHandler = (parts: Parts, visitors: Visitors): Handler =>
+export const changeAppsHandler = (services: Services, visitors: Visitors): Handler =>
   insideForm(
-    parts,
+    services,
     visitors,
     section,
     Effect.fnUntraced(function* (inside, form) {
       const { call } = inside
       if (form.get("action") !== "revoke") return yield* new ForgedForm({ reason: "field_missing" })
-      const grant = yield* findMarked(ownGrants(parts, inside), form.get("id"))
+      const grant = yield* findMarked(ownGrants(services, inside), form.get("id"))
       if (grant === undefined) return backTo(call, section, "app-gone")
-      const outcome = yield* endGrant(parts, auditContext(inside), grant.id)
+      const outcome = yield* endGrant(services, auditContext(inside), grant.id)
       return backTo(call, section, outcome === "unknown" ? "app-gone" : "app-revoked")
     })
   )

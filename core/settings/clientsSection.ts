@@ -1,9 +1,10 @@
 import { Effect, Option } from "effect"
 import { type Client, isKnown, isPublic } from "../client/Client.ts"
-import { deleteClient, setClientEnabled } from "../engine/administration.ts"
+import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
+import { answerWorkspaceAccess, deleteClient, setClientEnabled } from "../engine/administration.ts"
 import { collectPage } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
-import type { Handler, Parts } from "../http/Route.ts"
+import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
 import { breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
@@ -19,7 +20,8 @@ import {
   insidePage,
   type Section,
   takeOfAccount,
-  type Visitors
+  type Visitors,
+  withPassword
 } from "./inside.ts"
 import {
   actionButton,
@@ -48,17 +50,30 @@ interface ClientRow {
   /** The hosts (or schemes) of its redirect URIs, each once. */
   readonly redirectHosts: ReadonlyArray<string>
   readonly disabled: boolean
+  /** Where it is for an owner to answer whether it acts for the workspace itself. */
+  readonly question?: Question
+}
+
+interface Question {
+  readonly standing: Exclude<WorkspaceStanding, "owners_only">
+  readonly askedAt: Instant
+  /** The network that it asked from. */
+  readonly network: string | null
+  /** The hosts that it returns to, and that of its own page. */
+  readonly hosts: ReadonlyArray<string>
 }
 
 /**
  * Owners only. The search is a GET of `{base}/settings/clients` with `q`; its forms post there with
- * `csrf`, `action` = `disable`, `enable` or `delete`, `id`, and `q` to return to the same list.
+ * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse` or `delete`, `id`, and `q` to return to the same list.
  */
 interface ClientsPage {
   /** The search text; empty for all clients. */
   readonly search: string
   readonly clients: ReadonlyArray<ClientRow>
   readonly paging: Paging
+  /** Those that wait for an owner, on the page that has them. Their cursor is `waiting`. */
+  readonly waiting?: { readonly clients: ReadonlyArray<ClientRow>; readonly paging: Paging }
 }
 
 const searchForm = (
@@ -72,10 +87,48 @@ const searchForm = (
 </div>
 </form>`
 
+/** An owner's answers to a client that asks to act for the workspace itself; each can be taken back by the other. */
+const answers = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {
+  if (client.question === undefined) return []
+  const about = clientName(client.name)
+  const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
+  const approve = confirmed({
+    label: "Approve",
+    about,
+    question: "It may then use the API for the workspace at any time, without a person.",
+    confirm: "Approve access without a person",
+    tone: "plain",
+    path,
+    fields: fields("approve")
+  })
+  const refuse = (label: string, question: string) =>
+    confirmed({
+      label,
+      about,
+      question,
+      confirm: "Refuse access without a person",
+      tone: "danger",
+      path,
+      fields: fields("refuse")
+    })
+  switch (client.question.standing) {
+    case "waiting":
+      return [
+        approve,
+        refuse("Refuse", "It stays registered and gets no access without a person. You can approve it later, below.")
+      ]
+    case "allowed":
+      return [refuse("Take approval back", "What it does without a person stops, until you approve it again.")]
+    case "refused":
+      return [approve]
+  }
+}
+
 const clientActions = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {
   const about = clientName(client.name)
   const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
   return [
+    ...answers(client, path, visitor, search),
     client.disabled
       ? actionButton({ label: "Enable", about, path, fields: fields("enable") })
       : confirmed({
@@ -99,6 +152,48 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, search
   ]
 }
 
+const hostList = (hosts: ReadonlyArray<string>): Html =>
+  hosts.length === 0
+    ? html`Nowhere`
+    : html`${hosts.map((host, index) => html`${index > 0 && ", "}<bdi>${breakable(host)}</bdi>`)}`
+
+const standingWords = {
+  allowed: "Approved by an owner",
+  waiting: "Waits for approval",
+  refused: "Refused by an owner"
+} as const
+
+/** A client that waits: as much as an owner needs to know it by. */
+const waitingRow = (client: ClientRow, question: Question, path: string, visitor: Visitor): Row => ({
+  title: html`<bdi>${clientTitle(client.name)}</bdi>`,
+  subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
+  facts: [
+    ["Hosts", hostList(question.hosts)],
+    ["Asked", ago(question.askedAt, visitor.now)],
+    ["From", question.network === null ? html`Unknown` : html`<bdi>${question.network}</bdi>`]
+  ],
+  actions: answers(client, path, visitor, "")
+})
+
+const waitingSection = (
+  path: string,
+  visitor: Visitor,
+  { clients, paging }: NonNullable<ClientsPage["waiting"]>
+): Html => html`<section aria-labelledby="waiting">
+<h2 id="waiting">Waiting for approval</h2>
+<p class="hint">These applications registered themselves and ask to use the API for the workspace, without a person. Their names are their own claim.</p>
+${
+  clients.length === 0
+    ? noRows(paging, empty("Nobody waits", "No application asks for access without a person."))
+    : rows(
+        clients.flatMap((client) =>
+          client.question === undefined ? [] : [waitingRow(client, client.question, path, visitor)]
+        )
+      )
+}
+${pager(path, paging, undefined, { cursor: "waiting", label: "Pages of those that wait" })}
+</section>`
+
 const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: string): Row => ({
   title: html`<bdi>${clientTitle(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
@@ -107,12 +202,10 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: st
       "Kind",
       html`${client.kind === "public" ? "Public" : "Confidential"}, ${client.registeredItself ? "registered itself" : "registered by an owner"}`
     ],
-    [
-      "Returns to",
-      client.redirectHosts.length === 0
-        ? html`Nowhere`
-        : html`${client.redirectHosts.map((host, index) => html`${index > 0 && ", "}<bdi>${breakable(host)}</bdi>`)}`
-    ],
+    ["Returns to", hostList(client.redirectHosts)],
+    ...(client.question === undefined
+      ? []
+      : [["Without a person", html`${standingWords[client.question.standing]}`] as const]),
     ["Registered", ago(client.registeredAt, visitor.now)],
     ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, visitor.now)]
   ],
@@ -133,7 +226,8 @@ export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage):
     section: "clients",
     title: "Registered clients",
     lead: html`Every application that is registered with <bdi>${place.name}</bdi>.`,
-    main: html`${searchForm(path, model.search)}
+    main: html`${model.waiting !== undefined && waitingSection(path, visitor, model.waiting)}
+${searchForm(path, model.search)}
 <section aria-labelledby="clients">
 <h2 id="clients">${model.search === "" ? "All clients" : html`Clients that match “<bdi>${model.search}</bdi>”`}</h2>
 ${
@@ -151,6 +245,9 @@ const section = {
   notices: {
     "client-disabled": { kind: "done", text: "The client is disabled. Its tokens have stopped working." },
     "client-enabled": { kind: "done", text: "The client is enabled. It can use what people allowed it again." },
+    "client-approved": { kind: "done", text: "The client is approved: it may use the API without a person." },
+    "client-refused": { kind: "done", text: "The client is refused: it has no access without a person." },
+    "client-not-asked": { kind: "problem", text: "The client does not ask for access without a person any more." },
     "client-deleted": { kind: "done", text: "The client is deleted, with everything that people allowed it." },
     "client-gone": {
       kind: "problem",
@@ -170,9 +267,21 @@ const matches = (client: Client, search: string): boolean => {
   return texts.some((text) => folded(text).includes(wanted))
 }
 
-const rowOf = (client: Client) => ({
+const questionFor = ({ grantTypes, policy }: Services, client: Client): { readonly question?: Question } => {
+  if (policy.workspaceAccess !== "approved" || client.madeBy === "owner") return {}
+  if (!asksForWorkspace(client, grantTypes.values())) return {}
+  const standing = workspaceStanding(client, policy)
+  if (standing === "owners_only") return {}
+  const { askedAt, network } = questionOf(client)
+  const { client_uri: page } = client.about
+  const hosts = returnHosts(page === undefined ? client.redirectUris : [...client.redirectUris, page])
+  return { question: { standing, askedAt, network, hosts } }
+}
+
+const rowOf = (services: Services, client: Client) => ({
   id: client.id,
   row: {
+    ...questionFor(services, client),
     id: client.id,
     name: client.about.client_name,
     kind: isPublic(client) ? ("public" as const) : ("confidential" as const),
@@ -184,25 +293,45 @@ const rowOf = (client: Client) => ({
 })
 
 const search = Effect.fn("settings.searchClients")(function* (
-  parts: Parts,
+  services: Services,
   { call }: Inside,
   text: string,
   after: string | undefined
 ) {
   // A whole id needs no search.
   const id = after === undefined ? Option.getOrUndefined(readClientId(text)) : undefined
-  const exact = id === undefined ? undefined : yield* parts.clients.find(call.workspace.id, id)
-  if (exact !== undefined && isKnown(exact, call.now)) return { values: [rowOf(exact)], last: undefined }
+  const exact = id === undefined ? undefined : yield* services.clients.find(call.workspace.id, id)
+  if (exact !== undefined && isKnown(exact, call.now)) return { values: [rowOf(services, exact)], last: undefined }
   return yield* collectPage(
-    (page) => parts.clients.list(call.workspace.id, page),
+    (page) => services.clients.list(call.workspace.id, page),
     after,
-    (client) => Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(client) : undefined)
+    (client) => Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(services, client) : undefined)
   )
 })
 
-export const clientsHandler = (parts: Parts, visitors: Visitors): Handler =>
+/** Those that wait for an owner, a page of them; nothing where nobody has to wait, or where another list was asked for. */
+const waitingFor = Effect.fn("settings.waitingClients")(function* (
+  services: Services,
+  { call }: Inside,
+  after: string | undefined
+) {
+  if (services.policy.workspaceAccess !== "approved") return {}
+  const found = yield* collectPage(
+    (page) => services.clients.list(call.workspace.id, page),
+    after,
+    (client) => {
+      const { row } = rowOf(services, client)
+      return Effect.succeed(isKnown(client, call.now) && row.question?.standing === "waiting" ? row : undefined)
+    }
+  )
+  const paging = pagingOf(after, found.last)
+  const isEmpty = found.values.length === 0 && !paging.isContinued && found.last === undefined
+  return isEmpty ? {} : { waiting: { clients: found.values, paging } }
+})
+
+export const clientsHandler = (services: Services, visitors: Visitors): Handler =>
   insidePage(
-    parts,
+    services,
     visitors,
     section,
     Effect.fnUntraced(function* (inside) {
@@ -210,43 +339,58 @@ export const clientsHandler = (parts: Parts, visitors: Visitors): Handler =>
       const asked = readParameters(call.request.query).parameters
       const text = (asked.get("q") ?? "").trim().slice(0, searchLength)
       const after = Option.getOrUndefined(readClientId(asked.get("after")))
-      if (text !== "") yield* takeOfAccount(parts, inside)
-      const found = yield* search(parts, inside, text, after)
-      const clients = yield* withLastUse(parts, call, "client", found.values)
+      if (text !== "") yield* takeOfAccount(services, inside)
+      const found = yield* search(services, inside, text, after)
+      const clients = yield* withLastUse(services, call, "client", found.values)
       const paging = pagingOf(after, found.last)
-      return parts.pages.show(call.workspace, 200, (place) =>
-        clientsPage(place, visitor, { search: text, clients, paging })
+      const isFirst = text === "" && after === undefined
+      const waiting = isFirst
+        ? yield* waitingFor(services, inside, Option.getOrUndefined(readClientId(asked.get("waiting"))))
+        : {}
+      return services.pages.show(call.workspace, 200, (place) =>
+        clientsPage(place, visitor, { search: text, clients, paging, ...waiting })
       )
     })
   )
 
+const actions = ["disable", "enable", "approve", "refuse", "delete"] as const
+type Action = (typeof actions)[number]
+
 const change = Effect.fn("settings.changeClient")(function* (
-  parts: Parts,
+  services: Services,
   inside: Inside,
-  action: "disable" | "enable" | "delete",
+  action: Action,
   client: ClientId
 ) {
   if (action === "delete") {
-    const outcome = yield* deleteClient(parts, auditContext(inside), client)
+    const outcome = yield* deleteClient(services, auditContext(inside), client)
     return outcome === "unknown" ? ("client-gone" as const) : ("client-deleted" as const)
   }
+  if (action === "approve" || action === "refuse") {
+    const answer = action === "approve" ? "approved" : "refused"
+    const outcome = yield* answerWorkspaceAccess(services, auditContext(inside), client, answer)
+    if (outcome === "unknown") return "client-gone" as const
+    return outcome === "not_asked" ? ("client-not-asked" as const) : (`client-${answer}` as const)
+  }
   const change = action === "disable" ? "disabled" : "enabled"
-  const outcome = yield* setClientEnabled(parts, auditContext(inside), client, change)
+  const outcome = yield* setClientEnabled(services, auditContext(inside), client, change)
   return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
 })
 
-export const changeClientsHandler = (parts: Parts, visitors: Visitors): Handler =>
+export const changeClientsHandler = (services: Services, visitors: Visitors): Handler =>
   insideForm(
-    parts,
+    services,
     visitors,
     section,
     Effect.fnUntraced(function* (inside, form) {
-      const action = form.get("action")
-      if (action !== "disable" && action !== "enable" && action !== "delete") {
-        return yield* new ForgedForm({ reason: "field_missing" })
-      }
+      const action = actions.find((one) => one === form.get("action"))
+      if (action === undefined) return yield* new ForgedForm({ reason: "field_missing" })
       const id = readClientId(form.get("id"))
-      const done = Option.isNone(id) ? "client-gone" : yield* change(parts, inside, action, id.value)
-      return backTo(inside.call, section, done, form.get("q")?.slice(0, searchLength))
+      const search = form.get("q")?.slice(0, searchLength)
+      const act = Effect.fnUntraced(function* () {
+        const done = Option.isNone(id) ? "client-gone" : yield* change(services, inside, action, id.value)
+        return backTo(inside.call, section, done, search)
+      })
+      return yield* action === "approve" ? withPassword(services, inside, form, act) : act()
     })
   )

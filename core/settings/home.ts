@@ -1,6 +1,6 @@
 import { Effect, Option } from "effect"
 import { fieldFor } from "../http/csrf.ts"
-import type { Handler, Parts } from "../http/Route.ts"
+import type { Handler, Services } from "../http/Route.ts"
 import { hidden } from "../pages/Field.ts"
 import { breakable, type Html, html } from "../pages/Html.ts"
 import { card, type Document, type Place, type Visitor } from "../pages/Layout.ts"
@@ -58,20 +58,20 @@ ${signedIn(place, model.visitor)}`
   )
 })
 
-export const homeHandler = (parts: Parts, options: SettingsOptions): Handler =>
+export const homeHandler = (services: Services, options: SettingsOptions): Handler =>
   Effect.fn("settings.home")(function* ({ workspace, request }) {
-    const current = yield* parts.owner.current(workspace, request)
-    const signInAt = parts.owner.signInAt(workspace, `${basePath(workspace.issuer)}/`)
+    const current = yield* services.owner.current(workspace, request)
+    const signInAt = services.owner.signInAt(workspace, `${basePath(workspace.issuer)}/`)
     const model = Option.match(current, {
       onNone: () => ({ signInAt }),
       onSome: ({ label, session }) => ({
         signInAt,
         visitor: {
           account: label,
-          csrf: fieldFor(parts, { workspace }, session),
+          csrf: fieldFor(services, { workspace }, session),
           accountsElsewhere: options.accountsElsewhere === true
         }
       })
     })
-    return parts.pages.show(workspace, 200, (place) => homePage(place, model, options.homeOnly !== true))
+    return services.pages.show(workspace, 200, (place) => homePage(place, model, options.homeOnly !== true))
   })

@@ -1,19 +1,22 @@
-import { Effect, Option } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import type { OwnerAuditContext } from "../engine/AuditContext.ts"
+import { takeOfAddress } from "../http/addressLimit.ts"
 import { seeOther } from "../http/answer.ts"
-import { auditContextBy } from "../http/audit.ts"
+import { auditContextBy, noteOf } from "../http/audit.ts"
 import { fieldFor, requireOwn } from "../http/csrf.ts"
 import { type Parameters, readForm, readParameters } from "../http/form.ts"
 import type { HttpRequest, HttpResponse } from "../http/Http.ts"
-import type { Call, Handler, Parts } from "../http/Route.ts"
-import { lateFormNotice, returnUrlOfPage } from "../http/returnUrl.ts"
+import type { Call, Handler, Services } from "../http/Route.ts"
+import { lateFormNotice, returnUrlOf, returnUrlOfPage } from "../http/returnUrl.ts"
 import type { Notice, Visitor } from "../pages/Layout.ts"
 import type { Active } from "../people/Account.ts"
 import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import { hasPassed, later, type Millis } from "../rules/Instant.ts"
 import { OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import { basePath, type Workspace } from "../workspace/Workspace.ts"
+import { type PasswordPage, passwordField, passwordPage } from "./PasswordPage.ts"
 import { isOwnersOnly, type SectionName } from "./SettingsLayout.ts"
 
 export interface SettingsOptions {
@@ -59,26 +62,26 @@ const noticeOf = ({ notices }: Section, { request }: Call): Notice | undefined =
 }
 
 /** Takes one request from the account's share of the limiter. */
-export const takeOfAccount = (parts: Parts, { call, signedIn }: Pick<Inside, "call" | "signedIn">) =>
-  parts.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: signedIn.user })
+export const takeOfAccount = (services: Services, { call, signedIn }: Pick<Inside, "call" | "signedIn">) =>
+  services.limiter.take({ allowance: allowances.account, workspace: call.workspace.id, of: signedIn.user })
 
 /** A page of settings. Redirects to sign-in and back, and refuses members where a section is for owners. */
 export const insidePage = <V extends SignedIn>(
-  parts: Parts,
+  services: Services,
   visitors: Visitors<V>,
   section: Section,
   answer: (inside: Inside<V>) => Answer
 ): Handler =>
   Effect.fn(`settings.${section.name}`)(function* (call) {
     const current = yield* visitors.current(call.workspace, call.request)
-    if (Option.isNone(current)) return seeOther(parts.owner.signInAt(call.workspace, returnUrlOfPage(call)))
+    if (Option.isNone(current)) return seeOther(services.owner.signInAt(call.workspace, returnUrlOfPage(call)))
     const signedIn = current.value
     if (isOwnersOnly(section.name) && signedIn.role !== "owner") return yield* new OwnersOnly()
     const notice = noticeOf(section, call)
     const visitor: Visitor = {
       account: signedIn.label,
       role: signedIn.role,
-      csrf: fieldFor(parts, call, signedIn.session),
+      csrf: fieldFor(services, call, signedIn.session),
       now: call.now,
       accountsElsewhere: visitors.accountsElsewhere,
       ...(notice === undefined ? {} : { notice })
@@ -88,23 +91,67 @@ export const insidePage = <V extends SignedIn>(
 
 /** A form of settings: rate limited per account, and bound to the session that it was drawn for. */
 export const insideForm = <V extends SignedIn>(
-  parts: Parts,
+  services: Services,
   visitors: Visitors<V>,
   section: Section,
   answer: (inside: Inside<V>, form: Parameters) => Answer
 ): Handler =>
   insidePage(
-    parts,
+    services,
     visitors,
     section,
     Effect.fnUntraced(function* (inside) {
       const { call, signedIn } = inside
       const form = yield* Effect.fromResult(readForm(call.request))
-      yield* takeOfAccount(parts, inside)
-      yield* requireOwn(parts, call, signedIn.session, form)
+      yield* takeOfAccount(services, inside)
+      yield* requireOwn(services, call, signedIn.session, form)
       return yield* answer(inside, form)
     })
   )
+
+/** How long a password that was given in a session stands for the person. */
+const confirmedFor: Millis = 5 * 60_000
+
+const isConfirmed = ({ call, signedIn: { confirmedAt } }: Inside): boolean =>
+  confirmedAt !== undefined && !hasPassed(later(confirmedAt, confirmedFor), call.now)
+
+/** Asks for the password, and keeps what was typed in the fields of the page that asks. */
+const askPassword = (services: Services, { call, signedIn, visitor }: Inside, form: Parameters, problem?: string) => {
+  const { csrf: _csrf, [passwordField]: _password, ...typed } = Object.fromEntries(form)
+  const model: PasswordPage = {
+    account: signedIn.label,
+    action: returnUrlOf(call),
+    fields: { ...typed, csrf: visitor.csrf },
+    cancel: call.request.path,
+    ...(problem === undefined ? {} : { problem })
+  }
+  return services.pages.show(call.workspace, 403, (place) => passwordPage(place, model))
+}
+
+/**
+ * For a form that makes a key or decides who comes in, so that a session's cookie alone cannot: acts once the password
+ * was given in the last five minutes of this session, and asks for it before. A form that carries a secret of its own
+ * asks for the password itself.
+ */
+export const withPassword = Effect.fnUntraced(function* (
+  services: Services,
+  inside: Inside,
+  form: Parameters,
+  act: () => Answer
+): Effect.fn.Return<HttpResponse, Effect.Error<Answer>> {
+  const { call, signedIn } = inside
+  const { confirm } = services.owner
+  if (confirm === undefined || isConfirmed(inside)) return yield* act()
+  const typed = form.get(passwordField)
+  if (typed === undefined) return askPassword(services, inside, form)
+  yield* takeOfAddress(services.limiter, call, allowances.signIn)
+  const fits = yield* confirm(call.workspace, signedIn, Redacted.make(typed, { label: "password" }), call.now)
+  if (fits) return yield* act()
+  const { user } = signedIn
+  const refusal = { change: "confirmed", reason: "wrong_password", account: user, by: user }
+  yield* noteOf(services, call, { _tag: "AccountRefused", ...refusal })
+  return askPassword(services, inside, form, "This is not your current password.")
+})
 
 /** The address of a section whose page reports what a form did. */
 export const doneUrl = <Code extends string>(call: Call, section: Section<Code>, done: Code, search?: string) => {

@@ -1,10 +1,10 @@
 import { Effect, Redacted } from "effect"
 import { createKey, revokeKey, rotateKey } from "../engine/administration.ts"
 import { behindMark, collectPage, cursorOf, findMarked, type GrantList } from "../engine/lists.ts"
-import { type BadKeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
-import type { Grant } from "../grant/Grant.ts"
+import { type BadKeyTerms, type KeyTerms, keyNameLength, type NewKey } from "../grant/apiKey.ts"
+import type { Grant, KeyUse } from "../grant/Grant.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
-import type { Handler, Parts } from "../http/Route.ts"
+import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { attributes, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
@@ -13,7 +13,16 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { hasPassed, type Instant, type Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { auditContext, backTo, type Inside, insideForm, insidePage, type Section, type Visitors } from "./inside.ts"
+import {
+  auditContext,
+  backTo,
+  type Inside,
+  insideForm,
+  insidePage,
+  type Section,
+  type Visitors,
+  withPassword
+} from "./inside.ts"
 import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows, withLastUse } from "./Rows.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
@@ -28,9 +37,22 @@ const keyLifetimes = [
 ] as const
 type KeyLifetime = (typeof keyLifetimes)[number]["value"]
 
+/** The values of `opens` in the form, in words. */
+const keyUses = {
+  everything: "Everything: all scopes, and introspection",
+  scopes: "Only the scopes ticked below",
+  introspection: "Only introspection, for a resource server"
+} as const satisfies Record<KeyUse, string>
+
+const isKeyUse = (text: string): text is KeyUse => Object.hasOwn(keyUses, text)
+
+const scopeField = (name: string): string => `scope.${name}`
+
 interface ApiKeyRow {
   readonly id: string
   readonly name: string
+  readonly use: KeyUse
+  readonly scope: ReadonlyArray<string>
   /** The beginning of the key, by which its owner recognises it. */
   readonly prefix: string
   readonly createdAt: Instant
@@ -42,16 +64,25 @@ interface ApiKeyRow {
 
 /**
  * Owners only. Its forms post to `{base}/settings/keys` with `csrf` and `action`:
- * `create` (`name`, `expires`), `revoke` (`id`), `rotate` (`id`).
+ * `create` (`name`, `expires`, `opens`, and `scope.NAME` for each scope), `revoke` (`id`), `rotate` (`id`).
  */
 interface ApiKeysPage {
   /** `unread` if the storage did not answer; a new key is shown even then. */
   readonly keys: ReadonlyArray<ApiKeyRow> | "unread"
   readonly paging: Paging
+  /** The scopes that there are. */
+  readonly scopes: ReadonlyArray<string>
   /** The new key: on this answer and never again. */
   readonly made?: { readonly name: string; readonly key: string; readonly expiresAt?: Instant }
   /** The form as it was sent, with its problem. */
-  readonly form?: { readonly name: string; readonly expires: KeyLifetime; readonly problem?: string }
+  readonly form?: Typed & { readonly problem?: string }
+}
+
+interface Typed {
+  readonly name: string
+  readonly expires: KeyLifetime
+  readonly opens: KeyUse
+  readonly ticked: ReadonlyArray<string>
 }
 
 const expiry = (key: ApiKeyRow, now: Instant): Html => {
@@ -64,7 +95,8 @@ const expiry = (key: ApiKeyRow, now: Instant): Html => {
 const createForm = (
   path: string,
   csrf: string,
-  form: ApiKeysPage["form"]
+  form: ApiKeysPage["form"],
+  scopes: ReadonlyArray<string>
 ): Html => html`<section aria-labelledby="create">
 <h2 id="create">Create a key</h2>
 <form method="post" action="${path}" class="panel padded inline-form">
@@ -87,9 +119,28 @@ ${field({
     html`<option value="${value}"${attributes({ selected: value === (form?.expires ?? "90d") })}>${words}</option>`
 )}</select>
 </div>
+<div class="field">
+<label for="opens">Opens</label>
+<select id="opens" name="opens">${Object.entries(keyUses).map(
+  ([value, words]) =>
+    html`<option value="${value}"${attributes({ selected: value === (form?.opens ?? "everything") })}>${words}</option>`
+)}</select>
+</div>
+<fieldset class="field"><legend>Scopes</legend>
+${scopes.map(
+  (name) =>
+    html`<label><input type="checkbox" name="${scopeField(name)}" value="yes"${attributes({
+      checked: form?.ticked.includes(name) === true
+    })}> <code>${name}</code></label>\n`
+)}</fieldset>
 <div class="form-actions"><button class="button primary" type="submit">Create key</button></div>
 </form>
 </section>`
+
+const opened = ({ scope, use }: ApiKeyRow): Html => {
+  if (use === "everything") return html`Everything`
+  return use === "introspection" ? html`Introspection` : html`<code>${scope.join(" ")}</code>`
+}
 
 const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${key.name}</bdi>`,
@@ -97,7 +148,8 @@ const keyRow = (key: ApiKeyRow, path: string, visitor: Visitor): Row => ({
     ["Begins with", html`<code>${key.prefix}…</code>`],
     ["Created", ago(key.createdAt, visitor.now)],
     ["Last used", key.lastUsedAt === undefined ? html`Never` : ago(key.lastUsedAt, visitor.now)],
-    ["Expires", expiry(key, visitor.now)]
+    ["Expires", expiry(key, visitor.now)],
+    ["Opens", opened(key)]
   ],
   actions: [
     confirmed({
@@ -135,7 +187,7 @@ export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage):
     section: "keys",
     title: "API keys",
     came: model.form?.problem !== undefined ? "problem" : model.made !== undefined ? "done" : undefined,
-    lead: html`A key speaks for all of <bdi>${place.name}</bdi>, with every scope and without a user. Keep it on servers only.`,
+    lead: html`A key speaks for all of <bdi>${place.name}</bdi>, without a user, and with every scope unless you choose less. Keep it on servers only.`,
     main: html`${
       model.made !== undefined &&
       shownOnce({
@@ -147,7 +199,7 @@ export const apiKeysPage = (place: Place, visitor: Visitor, model: ApiKeysPage):
         }`
       })
     }
-${createForm(path, visitor.csrf, model.form)}
+${createForm(path, visitor.csrf, model.form, model.scopes)}
 <section aria-labelledby="keys">
 <h2 id="keys">Keys</h2>
 ${keyList(model, path, visitor)}
@@ -169,15 +221,17 @@ const section = {
 } as const satisfies Section
 
 const allKeys =
-  (parts: Parts, { call }: Inside): GrantList =>
+  (services: Services, { call }: Inside): GrantList =>
   (page) =>
-    parts.grants.keys(call.workspace.id, page)
+    services.grants.keys(call.workspace.id, page)
 
 const pickKey = (grant: Grant) => {
   if (grant._tag !== "Key") return Effect.succeed(undefined)
   const row = {
     id: grantMark(grant.id),
     name: grant.name,
+    use: grant.use,
+    scope: grant.scope,
     prefix: grant.hint,
     createdAt: grant.createdAt,
     ...(grant.expiresAt === null ? {} : { expiresAt: grant.expiresAt })
@@ -188,24 +242,28 @@ const pickKey = (grant: Grant) => {
 type KeyList = Pick<ApiKeysPage, "keys" | "paging">
 
 const listOf = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   inside: Inside
 ): Effect.fn.Return<KeyList, StorageUnavailable> {
   const { call } = inside
   const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-  const found = yield* collectPage(allKeys(parts, inside), after, pickKey)
-  const keys = yield* withLastUse(parts, call, "grant", found.values)
+  const found = yield* collectPage(allKeys(services, inside), after, pickKey)
+  const keys = yield* withLastUse(services, call, "grant", found.values)
   return { keys, paging: pagingOf(after, cursorOf(found.last)) }
 })
 
-const show = (parts: Parts, { call, visitor }: Inside, status: number, page: ApiKeysPage) =>
-  parts.pages.show(call.workspace, status, (place) => apiKeysPage(place, visitor, page))
+const scopeNames = ({ policy }: Services): ReadonlyArray<string> => policy.scopes.map(({ name }) => name)
 
-const draw = (parts: Parts, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
-  Effect.map(listOf(parts, inside), (list) => show(parts, inside, status, { ...list, ...said }))
+const show = (services: Services, { call, visitor }: Inside, status: number, page: Omit<ApiKeysPage, "scopes">) =>
+  services.pages.show(call.workspace, status, (place) =>
+    apiKeysPage(place, visitor, { ...page, scopes: scopeNames(services) })
+  )
 
-export const keysHandler = (parts: Parts, visitors: Visitors): Handler =>
-  insidePage(parts, visitors, section, (inside) => draw(parts, inside, 200, {}))
+const draw = (services: Services, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
+  Effect.map(listOf(services, inside), (list) => show(services, inside, status, { ...list, ...said }))
+
+export const keysHandler = (services: Services, visitors: Visitors): Handler =>
+  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
 
 const unread: KeyList = { keys: "unread", paging: { isContinued: false } }
 
@@ -213,8 +271,8 @@ const unread: KeyList = { keys: "unread", paging: { isContinued: false } }
  * Shows a new key, in the answer to the form that made it and nowhere else. The key exists and cannot be
  * shown again, so it is shown even if the list of keys cannot be read.
  */
-const drawMade = Effect.fnUntraced(function* (parts: Parts, inside: Inside, { grant, text }: NewKey) {
-  const list = yield* Effect.catchTag(listOf(parts, inside), "StorageUnavailable", ({ _tag: fault }) =>
+const drawMade = Effect.fnUntraced(function* (services: Services, inside: Inside, { grant, text }: NewKey) {
+  const list = yield* Effect.catchTag(listOf(services, inside), "StorageUnavailable", ({ _tag: fault }) =>
     Effect.as(
       Effect.logWarning("a new key was shown without the list of keys, which could not be read", {
         workspace: inside.call.workspace.id,
@@ -224,7 +282,7 @@ const drawMade = Effect.fnUntraced(function* (parts: Parts, inside: Inside, { gr
       unread
     )
   )
-  return show(parts, inside, 200, {
+  return show(services, inside, 200, {
     ...list,
     made: {
       name: grant.name,
@@ -237,44 +295,56 @@ const drawMade = Effect.fnUntraced(function* (parts: Parts, inside: Inside, { gr
 const problems = {
   no_name: "Enter a name, so that you recognise the key later.",
   long_name: `Use at most ${keyNameLength} characters.`,
-  lifetime: "Choose when the key expires."
+  lifetime: "Choose when the key expires.",
+  scopes: "Choose what the key opens, and at least one scope where it is to open scopes."
 } as const satisfies Record<BadKeyTerms["reason"], string>
 
-const create = Effect.fn("settings.createKey")(function* (parts: Parts, inside: Inside, form: Parameters) {
+const create = Effect.fn("settings.createKey")(function* (services: Services, inside: Inside, form: Parameters) {
   const name = form.get("name") ?? ""
   const chosen = keyLifetimes.find(({ value }) => value === form.get("expires"))
+  const use = form.get("opens") ?? "everything"
+  const ticked = scopeNames(services).filter((scope) => form.get(scopeField(scope)) === "yes")
   const again = (reason: BadKeyTerms["reason"]) =>
-    draw(parts, inside, 400, {
-      form: { name: name.slice(0, keyNameLength), expires: chosen?.value ?? "90d", problem: problems[reason] }
+    draw(services, inside, 400, {
+      form: {
+        name: name.slice(0, keyNameLength),
+        expires: chosen?.value ?? "90d",
+        opens: isKeyUse(use) ? use : "everything",
+        ticked,
+        problem: problems[reason]
+      }
     })
   if (chosen === undefined) return yield* again("lifetime")
-  return yield* createKey(parts, auditContext(inside), { name, lasts: chosen.lasts }).pipe(
-    Effect.flatMap((made) => drawMade(parts, inside, made)),
+  // Whoever ticked scopes and left the choice above as it was wants less than everything, so it is asked again.
+  if (!isKeyUse(use) || (use !== "scopes" && ticked.length > 0)) return yield* again("scopes")
+  const opens: KeyTerms["opens"] = use === "scopes" ? ticked : use
+  return yield* createKey(services, auditContext(inside), { name, lasts: chosen.lasts, opens }).pipe(
+    Effect.flatMap((made) => drawMade(services, inside, made)),
     Effect.catchTag("BadKeyTerms", ({ reason }) => again(reason))
   )
 })
 
-const revoke = Effect.fn("settings.revokeKey")(function* (parts: Parts, inside: Inside, form: Parameters) {
-  const grant = yield* findMarked(allKeys(parts, inside), form.get("id"))
-  const outcome = grant === undefined ? "unknown" : yield* revokeKey(parts, auditContext(inside), grant.id)
+const revoke = Effect.fn("settings.revokeKey")(function* (services: Services, inside: Inside, form: Parameters) {
+  const grant = yield* findMarked(allKeys(services, inside), form.get("id"))
+  const outcome = grant === undefined ? "unknown" : yield* revokeKey(services, auditContext(inside), grant.id)
   return backTo(inside.call, section, outcome === "unknown" ? "key-gone" : "key-revoked")
 })
 
-const rotate = Effect.fn("settings.rotateKey")(function* (parts: Parts, inside: Inside, form: Parameters) {
-  const old = yield* findMarked(allKeys(parts, inside), form.get("id"))
-  const made = old?._tag === "Key" ? yield* rotateKey(parts, auditContext(inside), old) : undefined
-  return made === undefined ? backTo(inside.call, section, "key-gone") : yield* drawMade(parts, inside, made)
+const rotate = Effect.fn("settings.rotateKey")(function* (services: Services, inside: Inside, form: Parameters) {
+  const old = yield* findMarked(allKeys(services, inside), form.get("id"))
+  const made = old?._tag === "Key" ? yield* rotateKey(services, auditContext(inside), old) : undefined
+  return made === undefined ? backTo(inside.call, section, "key-gone") : yield* drawMade(services, inside, made)
 })
 
-export const changeKeysHandler = (parts: Parts, visitors: Visitors): Handler =>
-  insideForm(parts, visitors, section, (inside, form) => {
+export const changeKeysHandler = (services: Services, visitors: Visitors): Handler =>
+  insideForm(services, visitors, section, (inside, form) => {
     switch (form.get("action")) {
       case "create":
-        return create(parts, inside, form)
+        return withPassword(services, inside, form, () => create(services, inside, form))
       case "revoke":
-        return revoke(parts, inside, form)
+        return revoke(services, inside, form)
       case "rotate":
-        return rotate(parts, inside, form)
+        return withPassword(services, inside, form, () => rotate(services, inside, form))
       default:
         return Effect.fail(new ForgedForm({ reason: "field_missing" }))
     }

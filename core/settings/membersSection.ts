@@ -3,7 +3,7 @@ import { collectPage } from "../engine/lists.ts"
 import { noteOf } from "../http/audit.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Call, Handler, Parts } from "../http/Route.ts"
+import type { Call, Handler, Services } from "../http/Route.ts"
 import type { Notice } from "../pages/Layout.ts"
 import { type Account, AccountRefusal, type Active, normaliseEmail } from "../people/Account.ts"
 import type { Accounts } from "../people/Accounts.ts"
@@ -23,7 +23,8 @@ import {
   insidePage,
   type Section,
   type SignedInAccount,
-  type Visitors
+  type Visitors,
+  withPassword
 } from "./inside.ts"
 import { type InviteRow, type MemberRow, type MembersPage, membersPage } from "./MembersPage.ts"
 import { pagingOf } from "./Rows.ts"
@@ -97,7 +98,7 @@ const readLists = Effect.fnUntraced(function* (
   }
 })
 
-const show = (parts: Parts, inside: Inside, status: number, lists: Lists, said: Said): HttpResponse => {
+const show = (services: Services, inside: Inside, status: number, lists: Lists, said: Said): HttpResponse => {
   const { call } = inside
   const visitor = said.notice === undefined ? inside.visitor : { ...inside.visitor, notice: said.notice }
   const page: MembersPage = {
@@ -105,37 +106,37 @@ const show = (parts: Parts, inside: Inside, status: number, lists: Lists, said: 
     ...(said.made === undefined ? {} : { made: said.made }),
     ...(said.form === undefined ? {} : { form: said.form })
   }
-  return parts.pages.show(call.workspace, status, (place) => membersPage(place, visitor, page))
+  return services.pages.show(call.workspace, status, (place) => membersPage(place, visitor, page))
 }
 
-const draw = (parts: Parts, accounts: Accounts["Service"], inside: Inside, status: number, said: Said) =>
-  Effect.map(readLists(accounts, inside), (lists) => show(parts, inside, status, lists, said))
+const draw = (services: Services, accounts: Accounts["Service"], inside: Inside, status: number, said: Said) =>
+  Effect.map(readLists(accounts, inside), (lists) => show(services, inside, status, lists, said))
 
 export const membersHandler = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   visitors: Visitors<SignedInAccount>
-): Handler => insidePage(parts, visitors, section, (inside) => draw(parts, accounts, inside, 200, {}))
+): Handler => insidePage(services, visitors, section, (inside) => draw(services, accounts, inside, 200, {}))
 
 const unlisted = "The invitation is created. The list of members could not be read."
 
 /** The link exists only in this answer, so it is shown even if the lists cannot be read. */
 const drawMade = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   inside: Inside,
   made: NonNullable<MembersPage["made"]>
 ): Effect.Effect<HttpResponse> =>
-  Effect.catch(draw(parts, accounts, inside, 200, { made }), ({ _tag: fault }) => {
+  Effect.catch(draw(services, accounts, inside, 200, { made }), ({ _tag: fault }) => {
     const { call, signedIn } = inside
     const lists: Lists = { members: [memberRow(signedIn.account, inside)], paging: { isContinued: false }, invites: [] }
-    const page = show(parts, inside, 200, lists, { made, notice: { kind: "problem", text: unlisted } })
+    const page = show(services, inside, 200, lists, { made, notice: { kind: "problem", text: unlisted } })
     const warning = "a new invitation was shown without the list of members, which could not be read"
     return Effect.as(Effect.logWarning(warning, { workspace: call.workspace.id, fault }), page)
   })
 
 const invite = Effect.fn("settings.invite")(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   inside: Inside,
   form: Parameters
@@ -144,7 +145,7 @@ const invite = Effect.fn("settings.invite")(function* (
   const { workspace, now } = call
   const role = form.get("role") === "owner" ? "owner" : "member"
   const typed = form.get("email")?.trim() ?? ""
-  const again = (problem: string) => draw(parts, accounts, inside, 400, { form: { email: typed, role, problem } })
+  const again = (problem: string) => draw(services, accounts, inside, 400, { form: { email: typed, role, problem } })
   const email = normaliseEmail(typed)
   if (typed !== "" && Option.isNone(email)) return yield* again("This is not an email address.")
   if (Option.isSome(email) && Option.isSome(yield* accounts.book.byEmail(workspace.id, email.value))) {
@@ -160,13 +161,13 @@ const invite = Effect.fn("settings.invite")(function* (
     email: Option.getOrNull(email),
     invitedBy: signedIn.account.email
   }))
-  yield* noteOf(parts, call, {
+  yield* noteOf(services, call, {
     _tag: "AccountChanged",
     account: link.account,
     change: `invited as ${role}`,
     by: signedIn.user
   })
-  return yield* drawMade(parts, accounts, inside, {
+  return yield* drawMade(services, accounts, inside, {
     link: `${endpointUrl(workspace, "/invite")}?token=${Redacted.value(secret)}`,
     expiresAt: link.expiresAt,
     ...(Option.isNone(email) ? {} : { email: email.value })
@@ -176,7 +177,7 @@ const invite = Effect.fn("settings.invite")(function* (
 const notOpen = "This invitation was already used or withdrawn. Members who joined are listed below."
 
 const withdraw = Effect.fn("settings.withdrawInvitation")(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   inside: Inside,
   form: Parameters
@@ -184,53 +185,59 @@ const withdraw = Effect.fn("settings.withdrawInvitation")(function* (
   const { call, signedIn } = inside
   const id = form.get("id")
   const link = isDigest(id) ? yield* accounts.links.byId(call.workspace.id, id) : Option.none()
-  const late = draw(parts, accounts, inside, 409, { notice: { kind: "problem", text: notOpen } })
+  const late = draw(services, accounts, inside, 409, { notice: { kind: "problem", text: notOpen } })
   if (Option.isNone(link) || link.value._tag !== "Invitation") return yield* late
   const { account } = link.value
   // The account first, so that a form that is under way can no longer open it.
   const unused = yield* accounts.book.block(call.workspace.id, account, call.now)
   yield* accounts.links.remove(call.workspace.id, link.value.id)
   if (!unused) return yield* late
-  yield* noteOf(parts, call, { _tag: "AccountChanged", account, change: "invitation withdrawn", by: signedIn.user })
+  yield* noteOf(services, call, { _tag: "AccountChanged", account, change: "invitation withdrawn", by: signedIn.user })
   return backTo(call, section, "withdraw")
 })
 
 /** The grants of the workspace, with an audit event for each that a removal revokes. */
-const audited = ({ audit, grants }: Parts, { now: at, requestId, workspace }: Call, by: UserId) =>
+const audited = ({ audit, grants }: Services, { now: at, requestId, workspace }: Call, by: UserId) =>
   tellRevoked(grants, (grant, why) =>
     audit.record({ at, requestId, workspace: workspace.id, event: { _tag: "GrantRevoked", grant, why, by } })
   )
 
 const removed = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   { call, signedIn: { user: by } }: Inside,
   id: string
 ) {
   if (id === by) return yield* new AccountRefusal({ reason: "oneself" })
   if (!isUserId(id)) return yield* new AccountRefusal({ reason: "unknown" })
-  const noted = noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "removed", by })
-  return yield* removeAccount(accounts, audited(parts, call, by), call.workspace.id, id, noted)
+  const noted = noteOf(services, call, { _tag: "AccountChanged", account: id, change: "removed", by })
+  return yield* removeAccount(accounts, audited(services, call, by), call.workspace.id, id, noted)
 })
 
 const remove = Effect.fn("settings.removeMember")(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   inside: Inside,
   form: Parameters
 ) {
   const { call, signedIn } = inside
   const id = form.get("id") ?? ""
-  return yield* removed(parts, accounts, inside, id).pipe(
+  return yield* removed(services, accounts, inside, id).pipe(
     Effect.map((outcome) => backTo(call, section, outcome)),
     Effect.catchTag(
       "AccountRefusal",
       Effect.fnUntraced(function* (refusal) {
         const account = isUserId(id) ? { account: id } : {}
         const { reason } = refusal
-        yield* noteOf(parts, call, { _tag: "AccountRefused", change: "removed", reason, by: signedIn.user, ...account })
+        yield* noteOf(services, call, {
+          _tag: "AccountRefused",
+          change: "removed",
+          reason,
+          by: signedIn.user,
+          ...account
+        })
         const { text } = problemOf(refusal, accounts.policy.passwordLength)
-        return yield* draw(parts, accounts, inside, 409, { notice: { kind: "problem", text } })
+        return yield* draw(services, accounts, inside, 409, { notice: { kind: "problem", text } })
       })
     )
   )
@@ -242,17 +249,18 @@ const isAction = (text: string | undefined): text is keyof typeof actions =>
   text === "invite" || text === "withdraw" || text === "remove"
 
 export const changeMembersHandler = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   visitors: Visitors<SignedInAccount>
 ): Handler =>
   insideForm(
-    parts,
+    services,
     visitors,
     section,
     Effect.fnUntraced(function* (inside, form) {
       const action = form.get("action")
       if (!isAction(action)) return yield* new ForgedForm({ reason: "field_missing" })
-      return yield* actions[action](parts, accounts, inside, form)
+      const act = () => actions[action](services, accounts, inside, form)
+      return yield* action === "withdraw" ? act() : withPassword(services, inside, form, act)
     })
   )

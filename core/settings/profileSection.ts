@@ -3,7 +3,7 @@ import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import type { Parameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
-import type { Handler, Parts } from "../http/Route.ts"
+import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { html } from "../pages/Html.ts"
 import { type Document, type Place, problemLine, type Visitor } from "../pages/Layout.ts"
@@ -113,7 +113,7 @@ const section = {
 type Inside = InsideOf<SignedInAccount>
 
 const draw = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   { call, signedIn: { account }, visitor }: Inside,
   status: number,
@@ -125,30 +125,30 @@ const draw = (
     passwordLength: accounts.policy.passwordLength,
     ...model
   }
-  return parts.pages.show(call.workspace, status, (place) => profilePage(place, visitor, profile))
+  return services.pages.show(call.workspace, status, (place) => profilePage(place, visitor, profile))
 }
 
 export const profileHandler = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   visitors: Visitors<SignedInAccount>
 ): Handler =>
-  insidePage(parts, visitors, section, (inside) => Effect.sync(() => draw(parts, accounts, inside, 200, {})))
+  insidePage(services, visitors, section, (inside) => Effect.sync(() => draw(services, accounts, inside, 200, {})))
 
 const rename = Effect.fn("settings.rename")(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   { call, signedIn }: Inside,
   form: Parameters
 ) {
   const { id } = signedIn.account
   yield* accounts.rename(call.workspace.id, id, form.get("name") ?? "")
-  yield* noteOf(parts, call, { _tag: "AccountChanged", account: id, change: "name", by: id })
+  yield* noteOf(services, call, { _tag: "AccountChanged", account: id, change: "name", by: id })
   return backTo(call, section, "profile")
 })
 
 const changePassword = Effect.fn("settings.changePassword")(function* (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   { call, signedIn: { account, session } }: Inside,
   form: Parameters
@@ -158,9 +158,9 @@ const changePassword = Effect.fn("settings.changePassword")(function* (
   if (!known) return yield* new AccountRefusal({ reason: "wrong_password" })
   const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
   const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh, account.epoch)
-  yield* noteOf(parts, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
+  yield* noteOf(services, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
   const next = doneUrl(call, section, "password")
-  return yield* signedInAnew(parts, accounts, call, changed, next, (secret) =>
+  return yield* signedInAnew(services, accounts, call, changed, next, (secret) =>
     Effect.succeed(seeOther(next, [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)]))
   )
 })
@@ -178,27 +178,27 @@ const changes = {
 } as const
 
 export const changeProfileHandler = (
-  parts: Parts,
+  services: Services,
   accounts: Accounts["Service"],
   visitors: Visitors<SignedInAccount>
 ): Handler =>
   insideForm(
-    parts,
+    services,
     visitors,
     section,
     Effect.fnUntraced(function* (inside, form) {
       const action = form.get("action")
       if (action !== "profile" && action !== "password") return yield* new ForgedForm({ reason: "field_missing" })
       const { again, audited: change, make } = changes[action]
-      return yield* make(parts, accounts, inside, form).pipe(
+      return yield* make(services, accounts, inside, form).pipe(
         Effect.catchTag(
           "AccountRefusal",
           Effect.fnUntraced(function* (refusal) {
             const { id } = inside.signedIn.account
             const { reason } = refusal
-            yield* noteOf(parts, inside.call, { _tag: "AccountRefused", change, reason, account: id, by: id })
+            yield* noteOf(services, inside.call, { _tag: "AccountRefused", change, reason, account: id, by: id })
             const wrong = problems(refusal, accounts.policy.passwordLength)
-            return draw(parts, accounts, inside, 400, { problems: wrong, ...again(form) })
+            return draw(services, accounts, inside, 400, { problems: wrong, ...again(form) })
           })
         )
       )

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { seeOther } from "../http/answer.ts"
-import { type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../http/Route.ts"
+import { type Endpoint, type Handler, page, pageEndpoint, type Services } from "../http/Route.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { appsHandler, changeAppsHandler } from "./appsSection.ts"
 import { changeClientsHandler, clientsHandler } from "./clientsSection.ts"
@@ -13,11 +13,11 @@ const firstSection: Handler = ({ workspace }) => Effect.succeed(seeOther(`${base
 
 /** The home page and the settings that need only a `ResourceOwner`. */
 export const settingsEndpoints = (options: SettingsOptions = {}): ReadonlyArray<Endpoint> => {
-  const home = pageEndpoint("/", { GET: page((parts) => homeHandler(parts, options)) })
+  const home = pageEndpoint("/", { GET: page((services) => homeHandler(services, options)) })
   if (options.homeOnly === true) return [home]
-  const shown = (handler: (parts: Parts, visitors: Visitors) => Handler) =>
-    page((parts) =>
-      handler(parts, { current: parts.owner.current, accountsElsewhere: options.accountsElsewhere === true })
+  const shown = (handler: (services: Services, visitors: Visitors) => Handler) =>
+    page((services) =>
+      handler(services, { current: services.owner.current, accountsElsewhere: options.accountsElsewhere === true })
     )
   return [
     home,

@@ -201,7 +201,7 @@ export const principal: Arbitrary<Principal> = flatMap(
     return oneOf<Principal>(
       map(resource(address), (bound) => ({ _tag: "User", ...common, resource: bound, user, client: by, expiresAt })),
       map(label, () => ({ _tag: "Workspace", ...common, client: by, expiresAt })),
-      map(label, (name) => ({ _tag: "ApiKey", ...common, name, expiresAt: null }))
+      map(label, (name) => ({ _tag: "ApiKey", ...common, name, use: "everything", expiresAt: null }))
     )
   }
 )

@@ -1,5 +1,7 @@
-import { Effect, Option } from "effect"
-import { type Conflict, Storage, type StorageUnavailable } from "../ports/Storage.ts"
+import { Effect, Option, Result } from "effect"
+import { makeOpenings, moveWorkspace, neverMoves } from "../engine/Openings.ts"
+import { Conflict, Storage, type StorageUnavailable } from "../ports/Storage.ts"
+import { Issuer, WorkspaceId } from "../workspace/Workspace.ts"
 import type { Draw } from "./Draw.ts"
 import {
   expect,
@@ -170,6 +172,37 @@ export const raceLaws = [
         },
         together
       )
+    })
+  ),
+
+  holds("of issuers that open one workspace at once, one has it, until it moves", (draw) =>
+    Effect.gen(function* () {
+      const storage = yield* Storage
+      const id = WorkspaceId.make(draw.workspace())
+      const entropy = { bytes: (length: number) => Uint8Array.from({ length }, () => draw.below(256)) }
+      const audit = { record: () => Effect.void }
+      const open = (issuer: Issuer) =>
+        Effect.result(makeOpenings({ storage, entropy, audit }, neverMoves).open({ id, issuer, name: "law" }))
+      const issuers = range(6).map((n) => Issuer.make(`https://${n}.example`))
+      const opened = yield* Effect.forEach(issuers, open, together)
+      const winner =
+        issuers[yield* onlyWinner(opened.map((one) => (Result.isSuccess(one) ? Effect.void : new Conflict())))]
+      const isRefused = (one: (typeof opened)[number], by: Issuer | undefined) =>
+        Result.isFailure(one) && one.failure._tag === "OtherIssuer" && one.failure.recorded === by
+      yield* expect(
+        opened.every((one) => Result.isSuccess(one) || isRefused(one, winner)),
+        () => "an issuer was turned away otherwise than because of the one that has the workspace"
+      )
+      const heir = issuers.find((issuer) => issuer !== winner) ?? Issuer.make("https://heir.example")
+      const from = yield* Effect.orDie(moveWorkspace({ storage, entropy }, id, heir))
+      yield* expect(from === winner, () => `the workspace moved from ${from} and was ${winner}'s`)
+      for (const issuer of issuers) {
+        const one = yield* open(issuer)
+        yield* expect(
+          issuer === heir ? Result.isSuccess(one) : isRefused(one, heir),
+          () => `after the workspace moved to ${heir}, ${issuer} was not told so`
+        )
+      }
     })
   )
 ]

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Storage } from "../ports/Storage.ts"
+import { expectLeft, swapTogether } from "./StorageBatchLaws.ts"
 import {
   expect,
   expectConflict,
@@ -102,6 +103,18 @@ export const sweepLaws = [
       yield* expectStored(refused, 1)
       yield* sweeps(2000, 100, 1)
       yield* expectGone(later)
+    })
+  ),
+
+  holds("sweep goes by the expiry of the swap that was taken, of many that met", (draw) =>
+    Effect.gen(function* () {
+      yield* sweptUntil(2000)
+      const { left, lists } = yield* swapTogether(draw, 60, () => draw.oneOf([null, 900, 1000, 1001, 2000]))
+      const leftAt = (now: number) => left.filter(({ record }) => record.expiresAt === null || record.expiresAt > now)
+      yield* sweeps(1000, 1000, left.length - leftAt(1000).length)
+      yield* expectLeft(leftAt(1000), lists)
+      yield* sweeps(2000, 1000, leftAt(1000).length - leftAt(2000).length)
+      yield* expectLeft(leftAt(2000), lists)
     })
   ),
 

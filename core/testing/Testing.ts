@@ -6,6 +6,7 @@ export { beginsGrant, type GrantTypeModel, type OwnGrantFacts } from "./model/ow
 export { type Rule, refused400 } from "./model/Rule.ts"
 export { defaultWorld, type World } from "./model/World.ts"
 export { type Agreed, checkModel, type Falsified, type Runs, type Stage } from "./play/checkModel.ts"
+export { type GuestStorage, guestStorage } from "./play/GuestStorage.ts"
 export { type Improvisation, improvise } from "./play/improvise.ts"
 export { type InProcess, inProcess } from "./play/inProcess.ts"
 export { type Player, playOver } from "./play/Player.ts"

@@ -48,43 +48,74 @@ export const parseKeyRing = (text: Redacted.Redacted<string>): Result.Result<Key
     : Result.fail(new BadSealKey({ message: "there is no seal key" }))
 }
 
-/** What a MAC is made for. A MAC for one purpose, or in one workspace, is noise for every other. */
-export type SealPurpose = "token" | "ticket" | "form" | "session"
+/** Where a seal holds: in one workspace, for as long as one issuer speaks for it. */
+export interface Place {
+  readonly id: string
+  readonly issuer: string
+  /** Whether an earlier release, whose keys knew no issuer, may have sealed something here. What it sealed still opens. */
+  readonly sealedBefore?: boolean
+}
+
+/** What a MAC is made for. A MAC for one purpose, or in one place, is noise for every other. */
+export type SealPurpose = "token" | "ticket" | "form" | "session" | "sender"
 
 const utf8 = new TextEncoder()
 
 /** More workspaces than this at once, for one key and purpose, and those not used lately have their keys derived again. */
 const derivedKeys = 10_000
 
-/** The ring at work: MACs under keys derived for one purpose in one workspace, kept ready for the next request. */
+/** Whether a sealed message was sealed in this place. */
+export const holdsAt = (sealer: Sealer, key: SealKey, place: Place, purpose: SealPurpose, bytes: Uint8Array): boolean =>
+  sealer.under(key, place, purpose).holds(bytes) || sealer.before(key, place, purpose)?.holds(bytes) === true
+
+/** The ring at work: MACs under keys derived for one purpose in one place, kept ready for the next request. */
 export interface Sealer {
   readonly first: SealKey
   readonly find: (keyId: string) => SealKey | undefined
   /** By its id read as a number, as it stands in a token. */
   readonly findByNumber: (keyId: number) => SealKey | undefined
-  readonly under: (key: SealKey, workspace: string, purpose: SealPurpose) => Mac
-  readonly mac: (key: SealKey, workspace: string, purpose: SealPurpose, data: Uint8Array) => Uint8Array
+  readonly under: (key: SealKey, place: Place, purpose: SealPurpose) => Mac
+  /** What an earlier release sealed under here, where one may have. It opens, and seals nothing any more. */
+  readonly before: (key: SealKey, place: Place, purpose: SealPurpose) => Mac | undefined
+  readonly mac: (key: SealKey, place: Place, purpose: SealPurpose, data: Uint8Array) => Uint8Array
 }
 
-/** The MACs of one key for one purpose, by workspace. */
-const derivedBy = (key: SealKey, purpose: SealPurpose): ((workspace: string) => Mac) => {
-  const derived = new LruMap<string, Mac>(derivedKeys)
-  return (workspace) => {
-    const known = derived.get(workspace)
-    if (known !== undefined) return known
-    const made = macUnder(macUnder(Redacted.value(key.bytes)).of(utf8.encode(`tessera 1 ${purpose} ${workspace}`)))
-    derived.set(workspace, made)
-    return made
+interface Derived {
+  readonly issuer: string
+  readonly mac: Mac
+}
+
+/** The MACs of one key, by workspace. A workspace has one issuer at a time, so no key of two has to be made for a look. */
+const derivedBy = (key: SealKey, textOf: (place: Place) => string): ((place: Place) => Mac) => {
+  const derived = new LruMap<string, Derived>(derivedKeys)
+  return (place) => {
+    const known = derived.get(place.id)
+    if (known !== undefined && known.issuer === place.issuer) return known.mac
+    const mac = macUnder(macUnder(Redacted.value(key.bytes)).of(utf8.encode(textOf(place))))
+    derived.set(place.id, { issuer: place.issuer, mac })
+    return mac
   }
 }
 
-type Purposes = { readonly [purpose in SealPurpose]: (workspace: string) => Mac }
+interface ForPurpose {
+  readonly now: (place: Place) => Mac
+  readonly before: (place: Place) => Mac
+}
+
+type Purposes = { readonly [purpose in SealPurpose]: ForPurpose }
+
+const forPurpose = (key: SealKey, purpose: SealPurpose): ForPurpose => ({
+  // No workspace's id holds a space.
+  now: derivedBy(key, ({ id, issuer }) => `tessera 2 ${purpose} ${id} ${issuer}`),
+  before: derivedBy(key, ({ id }) => `tessera 1 ${purpose} ${id}`)
+})
 
 const purposesOf = (key: SealKey): Purposes => ({
-  token: derivedBy(key, "token"),
-  ticket: derivedBy(key, "ticket"),
-  form: derivedBy(key, "form"),
-  session: derivedBy(key, "session")
+  token: forPurpose(key, "token"),
+  ticket: forPurpose(key, "ticket"),
+  form: forPurpose(key, "form"),
+  session: forPurpose(key, "session"),
+  sender: forPurpose(key, "sender")
 })
 
 export const makeSealer = (ring: KeyRing): Sealer => {
@@ -98,13 +129,15 @@ export const makeSealer = (ring: KeyRing): Sealer => {
     byKey.set(key, made)
     return made
   }
-  const under: Sealer["under"] = (key, workspace, purpose) => purposesFor(key)[purpose](workspace)
+  const under: Sealer["under"] = (key, place, purpose) => purposesFor(key)[purpose].now(place)
   return {
     first: ring[0],
     find: (keyId) => byId.get(keyId),
     findByNumber: (keyId) => byNumber.get(keyId),
     under,
-    mac: (key, workspace, purpose, data) => under(key, workspace, purpose).of(data)
+    before: (key, place, purpose) =>
+      place.sealedBefore === true ? purposesFor(key)[purpose].before(place) : undefined,
+    mac: (key, place, purpose, data) => under(key, place, purpose).of(data)
   }
 }
 

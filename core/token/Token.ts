@@ -9,7 +9,7 @@ import type { Resource } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
 import { checkedText, checksumLength, hasValidChecksum } from "../rules/Secret.ts"
 import { instantLength, readInstant, readNumber, writeNumber } from "./bytes.ts"
-import { keyIdLength, type Sealer, type SealKey } from "./KeyRing.ts"
+import { holdsAt, keyIdLength, type Place, type Sealer, type SealKey } from "./KeyRing.ts"
 
 /** A sealed reference to a grant. What it says is true only as long as the grant agrees. */
 export type Token = CodeToken | AccessToken | RefreshToken
@@ -209,10 +209,10 @@ const write = (token: Token, key: SealKey): Uint8Array => {
   return bytes
 }
 
-/** The token's text: a pure function of the token, the key and the workspace. */
-export const seal = (sealer: Sealer, workspace: string, token: Token, key: SealKey = sealer.first): string => {
+/** The token's text: a pure function of the token, the key and the place. */
+export const seal = (sealer: Sealer, place: Place, token: Token, key: SealKey = sealer.first): string => {
   const bytes = write(token, key)
-  sealer.under(key, workspace, "token").seal(bytes)
+  sealer.under(key, place, "token").seal(bytes)
   return checkedText(tokens[token.kind].prefix, bytes)
 }
 
@@ -251,13 +251,8 @@ const read = ({ byte, claims, made }: Kind<Token>, grant: GrantId, bytes: Uint8A
   return token !== undefined && readClaims(token, claims, bytes, end) ? token : undefined
 }
 
-/** Everything but expiry: that the text is one of ours, whole, and sealed in this workspace by a key we hold. */
-const unseal = (
-  sealer: Sealer,
-  workspace: string,
-  kind: Kind<Token>,
-  text: string
-): Result.Result<Token, TokenFault> => {
+/** Everything but expiry: that the text is one of ours, whole, and sealed in this place by a key we hold. */
+const unseal = (sealer: Sealer, place: Place, kind: Kind<Token>, text: string): Result.Result<Token, TokenFault> => {
   if (text.length > maxTextLength || !hasValidChecksum(text)) return Result.fail("malformed")
   const payloadAt = kind.prefix.length
   const bytes = readBase64Url(text, payloadAt, text.length - checksumLength)
@@ -265,7 +260,7 @@ const unseal = (
   if (bytes[0] !== version) return Result.fail("malformed")
   const key = sealer.findByNumber(readNumber(bytes, at.key, keyIdLength))
   if (key === undefined) return Result.fail("unknown_key")
-  if (!sealer.under(key, workspace, "token").holds(bytes)) return Result.fail("forged")
+  if (!holdsAt(sealer, key, place, "token", bytes)) return Result.fail("forged")
   const token = read(kind, grantIn(text, payloadAt, bytes), bytes, bytes.length - macLength)
   return token === undefined ? Result.fail("malformed") : Result.succeed(token)
 }
@@ -279,7 +274,7 @@ const kindOf = (text: string): Token["kind"] | undefined => {
 
 const openUntil = (
   sealer: Sealer,
-  workspace: string,
+  place: Place,
   text: string,
   now: Instant,
   endOf: (token: Token) => Instant
@@ -287,42 +282,38 @@ const openUntil = (
   const kind = kindOf(text)
   if (kind === undefined) return Result.fail("malformed")
   // The row of the kind that the prefix says; its token is checked to be of that kind.
-  const opened = unseal(sealer, workspace, tokens[kind] as Kind<Token>, text)
+  const opened = unseal(sealer, place, tokens[kind] as Kind<Token>, text)
   if (Result.isFailure(opened)) return opened
   return hasPassed(endOf(opened.success), now) ? Result.fail("expired") : opened
 }
 
 /** Opens a token of any kind. Storage is not asked: what fails here never reaches it. */
-export const openAny = (
-  sealer: Sealer,
-  workspace: string,
-  text: string,
-  now: Instant
-): Result.Result<Token, TokenFault> => openUntil(sealer, workspace, text, now, (token) => token.expiresAt)
+export const openAny = (sealer: Sealer, place: Place, text: string, now: Instant): Result.Result<Token, TokenFault> =>
+  openUntil(sealer, place, text, now, (token) => token.expiresAt)
 
 /** The same for revoking: a refresh token that refreshes no more still ends the access tokens that came of it last. */
 export const openToRevoke = (
   sealer: Sealer,
-  workspace: string,
+  place: Place,
   text: string,
   now: Instant,
   accessTtl: Millis
 ): Result.Result<Token, TokenFault> =>
-  openUntil(sealer, workspace, text, now, ({ expiresAt, kind }) =>
+  openUntil(sealer, place, text, now, ({ expiresAt, kind }) =>
     kind === "refresh" ? later(expiresAt, accessTtl) : expiresAt
   )
 
 /** Opens a token of the kind that is wanted, and no other. */
 export const open = <K extends Token["kind"]>(
   sealer: Sealer,
-  workspace: string,
+  place: Place,
   kind: K,
   text: string,
   now: Instant
 ): Result.Result<Extract<Token, { readonly kind: K }>, TokenFault> => {
   const written = kindOf(text)
   if (written !== undefined && written !== kind) return Result.fail("wrong_kind")
-  const opened = openAny(sealer, workspace, text, now)
+  const opened = openAny(sealer, place, text, now)
   if (Result.isFailure(opened)) return Result.fail(opened.failure)
   return isOfKind(opened.success, kind) ? Result.succeed(opened.success) : Result.fail("wrong_kind")
 }

@@ -34,6 +34,12 @@ export const Workspace = Schema.Struct({
 })
 export type Workspace = typeof Workspace.Type
 
+/** A workspace that was opened: its store has it under this issuer. */
+export interface OpenWorkspace extends Workspace {
+  /** Whether an earlier release may have sealed something here (see `Place` in `token/KeyRing.ts`). */
+  readonly sealedBefore?: boolean
+}
+
 export const parseIssuer = (text: string): Result.Result<Issuer, Schema.SchemaError> =>
   Schema.decodeUnknownResult(Issuer)(text)
 

@@ -1,7 +1,7 @@
 import { type Stats, statSync } from "node:fs"
 import { Effect, References, Schema } from "effect"
 import { note, type OwnerAuditContext } from "../../core/engine/AuditContext.ts"
-import type { Parts } from "../../core/http/Route.ts"
+import type { Services } from "../../core/http/Route.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { Tessera } from "../../core/Tessera.ts"
@@ -30,7 +30,7 @@ export const lookAt = (path: string): Effect.Effect<Stats | undefined, Unseen> =
 export interface Administration {
   readonly settings: Settings
   readonly workspace: Workspace
-  readonly parts: Parts
+  readonly services: Services
   readonly accounts: Accounts["Service"]
   readonly auditContext: OwnerAuditContext
   readonly note: (event: AuditEvent) => Effect.Effect<void>
@@ -39,16 +39,16 @@ export interface Administration {
 export const by = "command line"
 
 const open = Effect.fnUntraced(function* (settings: Settings) {
-  const { parts } = yield* Tessera
+  const { services } = yield* Tessera
   const { workspace } = settings
   const auditContext: OwnerAuditContext = { workspace: workspace.id, by, requestId: by }
   const administration: Administration = {
     settings,
     workspace,
-    parts,
+    services,
     accounts: yield* Accounts,
     auditContext,
-    note: (event) => note(parts.audit, auditContext, event)
+    note: (event) => note(services.audit, auditContext, event)
   }
   return administration
 })

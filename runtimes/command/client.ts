@@ -3,14 +3,21 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type Client, displayName, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
-import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
+import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
+import {
+  answerWorkspaceAccess,
+  deleteClient,
+  registerClient,
+  setClientEnabled
+} from "../../core/engine/administration.ts"
 import { collectAll } from "../../core/engine/lists.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
+import type { Policy } from "../../core/rules/Policy.ts"
 import { type Administration, administer } from "./administration.ts"
-import { facts, json, notFound, print, table, timeText } from "./output.ts"
+import { facts, json, notFound, print, refused, table, timeText } from "./output.ts"
 
 const authMethods = clientAuths.map(({ name }) => name)
 
@@ -23,15 +30,32 @@ const unknown = notFound("There is no such client.")
 const readId = (text: string): Effect.Effect<ClientId, typeof unknown> =>
   Option.match(readClientId(text), { onNone: () => Effect.fail(unknown), onSome: Effect.succeed })
 
-const lastUse = ({ parts, workspace }: Administration, client: Client) =>
-  Effect.map(parts.usage.lastUse("client", workspace.id, client.id), Option.getOrNull)
+const lastUse = ({ services, workspace }: Administration, client: Client) =>
+  Effect.map(services.usage.lastUse("client", workspace.id, client.id), Option.getOrNull)
 
-const described = ({ parts }: Administration, client: Client, usedAt: number | null) => ({
-  ...clientInformation(parts, client),
+/** How it stands with access without a person; `null` for a client that did not register for it. */
+const standingOf = ({ services }: Administration, client: Client) =>
+  asksForWorkspace(client, services.grantTypes.values()) ? workspaceStanding(client, services.policy) : null
+
+const described = (administration: Administration, client: Client, usedAt: number | null) => ({
+  ...clientInformation(administration.services, client),
   made_by: client.madeBy,
   disabled: client.disabled,
+  workspace_access: standingOf(administration, client),
+  ...questionShown(administration, client),
   last_used_at: usedAt === null ? null : new Date(usedAt).toISOString()
 })
+
+/** When and from where it asked, and whose answer it has, where it is for an owner to answer. */
+const questionShown = ({ services }: Administration, client: Client) => {
+  if (client.madeBy === "owner" || !asksForWorkspace(client, services.grantTypes.values())) return {}
+  const { answer, askedAt, network } = questionOf(client)
+  return {
+    workspace_access_asked_at: new Date(askedAt).toISOString(),
+    workspace_access_asked_from: network,
+    workspace_access_answered_by: answer?.by ?? null
+  }
+}
 
 const inWords = (shown: ReturnType<typeof described>): ReadonlyArray<string> => {
   const read = {
@@ -40,16 +64,16 @@ const inWords = (shown: ReturnType<typeof described>): ReadonlyArray<string> => 
     last_used_at: shown.last_used_at ?? "-"
   }
   return facts(
-    Object.entries(read).map(([name, value]) => [name, Array.isArray(value) ? value.join(" ") : String(value)])
+    Object.entries(read).map(([name, value]) => [name, Array.isArray(value) ? value.join(" ") : String(value ?? "-")])
   )
 }
 
 const list = Command.make("list", { json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { parts, workspace } = administration
+      const { services, workspace } = administration
       const now = yield* currentInstant
-      const clients = (yield* collectAll((page) => parts.clients.list(workspace.id, page))).filter((client) =>
+      const clients = (yield* collectAll((page) => services.clients.list(workspace.id, page))).filter((client) =>
         isKnown(client, now)
       )
       const used = yield* Effect.forEach(clients, (client) =>
@@ -59,14 +83,15 @@ const list = Command.make("list", { json }, (given) =>
         given.json,
         used.map(({ client, at }) => described(administration, client, at)),
         table(
-          ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE"],
+          ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE", "WITHOUT A PERSON"],
           used.map(({ client, at }) => [
             client.id,
             displayName(client),
             client.madeBy,
             timeText(client.createdAt),
             timeText(at),
-            client.disabled ? "disabled" : "enabled"
+            client.disabled ? "disabled" : "enabled",
+            standingOf(administration, client) ?? "-"
           ])
         )
       )
@@ -77,8 +102,8 @@ const list = Command.make("list", { json }, (given) =>
 const show = Command.make("show", { id, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { parts, workspace } = administration
-      const client = yield* parts.clients.find(workspace.id, yield* readId(given.id))
+      const { services, workspace } = administration
+      const client = yield* services.clients.find(workspace.id, yield* readId(given.id))
       if (client === undefined || !isKnown(client, yield* currentInstant)) return yield* unknown
       const shown = described(administration, client, yield* lastUse(administration, client))
       yield* print(given.json, shown, inWords(shown))
@@ -109,7 +134,7 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, parts }) =>
+    administer(({ auditContext, services }) =>
       Effect.gen(function* () {
         const request = {
           client_name: given.name,
@@ -119,11 +144,11 @@ const create = Command.make(
           ...(Option.isNone(given.scope) ? {} : { scope: given.scope.value })
         }
         // Held to what is asked of a client that registers itself.
-        const registration = yield* Effect.fromResult(checkRegistration(parts, request))
-        const made = yield* registerClient(parts, auditContext, registration)
+        const registration = yield* Effect.fromResult(checkRegistration(services, request))
+        const made = yield* registerClient(services, auditContext, registration)
         const secret = Option.map(made.secret, Redacted.value)
         const shown = {
-          ...clientInformation(parts, made.client),
+          ...clientInformation(services, made.client),
           ...(Option.isSome(secret) ? { client_secret: secret.value } : {})
         }
         const lines = facts([
@@ -150,11 +175,11 @@ const create = Command.make(
 
 const switched = (name: "disable" | "enable", description: string) =>
   Command.make(name, { id, json }, (given) =>
-    administer(({ auditContext, parts }) =>
+    administer(({ auditContext, services }) =>
       Effect.gen(function* () {
         const clientId = yield* readId(given.id)
-        if ((yield* setClientEnabled(parts, auditContext, clientId, `${name}d`)) === "unknown") return yield* unknown
-        const seconds = parts.policy.clientStaleness / 1000
+        if ((yield* setClientEnabled(services, auditContext, clientId, `${name}d`)) === "unknown") return yield* unknown
+        const seconds = services.policy.clientStaleness / 1000
         yield* print(given.json, { client_id: clientId, disabled: name === "disable" }, [
           `${clientId} is ${name}d; a server that runs knows within ${seconds} seconds.`
         ])
@@ -162,11 +187,38 @@ const switched = (name: "disable" | "enable", description: string) =>
     )
   ).pipe(Command.withDescription(description))
 
+const answering = (name: "approve" | "refuse", change: "approved" | "refused", description: string) =>
+  Command.make(name, { id, json }, (given) =>
+    administer((administration) =>
+      Effect.gen(function* () {
+        const { auditContext, services, workspace } = administration
+        const clientId = yield* readId(given.id)
+        const outcome = yield* answerWorkspaceAccess(services, auditContext, clientId, change)
+        if (outcome === "unknown") return yield* unknown
+        if (outcome === "not_asked") {
+          return yield* refused("It does not wait for an owner: an owner made it, or it never asked for such access.")
+        }
+        const client = yield* services.clients.findStored(workspace.id, clientId)
+        if (client === undefined) return yield* unknown
+        const standing = workspaceStanding(client, services.policy)
+        yield* print(given.json, { client_id: clientId, workspace_access: standing }, [
+          `${clientId} is ${change}; a server that runs knows within ${services.policy.clientStaleness / 1000} seconds.`,
+          ...withoutEffect(services.policy)
+        ])
+      })
+    )
+  ).pipe(Command.withDescription(description))
+
+const withoutEffect = ({ workspaceAccess }: Policy): ReadonlyArray<string> =>
+  workspaceAccess === "approved"
+    ? []
+    : [`WORKSPACE_ACCESS is ${workspaceAccess} here; only where it is approved does the answer decide.`]
+
 const remove = Command.make("delete", { id, json }, (given) =>
-  administer(({ auditContext, parts }) =>
+  administer(({ auditContext, services }) =>
     Effect.gen(function* () {
       const clientId = yield* readId(given.id)
-      if ((yield* deleteClient(parts, auditContext, clientId)) === "unknown") return yield* unknown
+      if ((yield* deleteClient(services, auditContext, clientId)) === "unknown") return yield* unknown
       yield* print(given.json, { client_id: clientId, deleted: true }, [
         `${clientId} is deleted, and nothing that it was granted is accepted any more.`
       ])
@@ -182,6 +234,8 @@ export const client = Command.make("client").pipe(
     create,
     switched("disable", "Refuse a client and all its tokens until it is enabled again"),
     switched("enable", "Accept a client again"),
+    answering("approve", "approved", "Let a client that asked for it act for the workspace, without a person"),
+    answering("refuse", "refused", "Refuse that to a client, also one that was approved; its tokens of that kind end"),
     remove
   ])
 )

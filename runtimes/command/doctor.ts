@@ -1,11 +1,17 @@
 import { randomBytes } from "node:crypto"
 import { accessSync, constants } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { Cause, Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Logger, Option, Result, Schema } from "effect"
 import { Command } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
-import { type Conflict, Storage, type StorageUnavailable } from "../../core/ports/Storage.ts"
-import { basePath } from "../../core/workspace/Workspace.ts"
+import { issuerOf, OtherIssuer } from "../../core/engine/Openings.ts"
+import { decodeBody, grantKind } from "../../core/engine/Records.ts"
+import type { Active } from "../../core/grant/Grant.ts"
+import { type Conflict, Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { grantMark } from "../../core/rules/Id.ts"
+import { basePath, isLoopbackHost } from "../../core/workspace/Workspace.ts"
+import { noProxies } from "../serve/peer.ts"
+import { movesByItself } from "../server/application.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
@@ -138,38 +144,97 @@ export const roundTrip = Effect.gen(function* () {
 const isOutdated = (error: StorageRefused | StorageUnavailable | Conflict): error is StorageRefused =>
   error._tag === "StorageRefused" && error.reason === "outdated"
 
-export const examineStorage = (settings: Settings): Effect.Effect<Finding> => {
+/** What was noticed longer ago than this is no news. */
+const recently = 30 * 24 * 60 * 60 * 1000
+const pageSize = 1000
+const shownMost = 10
+
+/** Every grant of the workspace that a refresh was retried for, of late, from another network than it came from. */
+const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ policy, workspace }: Settings) {
+  const { scan } = yield* StorageScan
+  const read = decodeBody(grantKind(policy))
+  const since = (yield* Clock.currentTimeMillis) - recently
+  const found: Array<Active> = []
+  let after: string | undefined
+  do {
+    const page = yield* scan("grant", after, pageSize)
+    for (const { body, workspace: of } of page.records) {
+      if (of !== workspace.id) continue
+      const unread = (why: string) => new StorageUnavailable({ outcome: "not_done", message: `a grant record ${why}` })
+      const { value } = yield* Effect.fromResult(Result.mapError(read(body), unread))
+      if (value._tag === "Active" && (value.retriedElsewhereAt ?? 0) > since) found.push(value)
+    }
+    after = page.next
+  } while (after !== undefined)
+  return found
+})
+
+const examineRefreshes = (settings: Settings) =>
+  Effect.map(retriedFromTwoNetworks(settings), (found): Finding => {
+    const what = "refreshes"
+    if (found.length === 0) return good(what, "none was retried from another network in the last 30 days")
+    const named = found.slice(0, shownMost).map(({ client, id }) => `${grantMark(id)} of client ${client}`)
+    const more = found.length > shownMost ? [`${found.length - shownMost} more`] : []
+    return doubtful(
+      what,
+      `retried from another network in the last 30 days: ${[...named, ...more].join(", ")}`,
+      "A stolen refresh token looks like this, and so does a phone that changes networks. RefreshRetried in the audit stream says when; each person can revoke their own among the connected apps."
+    )
+  })
+
+const alone = (finding: Finding): ReadonlyArray<Finding> => [finding]
+
+/** The store, and, where it answers, what can only be seen in its records. */
+export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<Finding>> => {
   const what = "storage"
   const { database } = settings
   if (!database.kind.lasts) {
-    return Effect.succeed(doubtful(what, database.described, "Set DATABASE_URL for anything that is meant to last."))
+    return Effect.succeed([doubtful(what, database.described, "Set DATABASE_URL for anything that is meant to last.")])
   }
   return Effect.gen(function* () {
     if (database.file !== undefined && (yield* lookAt(database.file)) === undefined) {
       yield* mayMake(database.file)
-      return good(what, `${database.file} will be made at the first start`)
+      return [good(what, `${database.file} will be made at the first start`)]
     }
-    const services = yield* Layer.build(database.open({ ...settings.storage, migrations: "check" }))
+    const warnings: Array<string> = []
+    const hear = Logger.make(({ logLevel, message }) => {
+      if (logLevel === "Warn") warnings.push(Array.isArray(message) ? message.join(" ") : String(message))
+    })
+    const services = yield* Layer.build(database.open({ ...settings.storage, migrations: "check" })).pipe(
+      Effect.provide(Logger.layer([hear], { mergeWithExisting: true }))
+    )
     const { milliseconds, sound } = yield* Effect.provideContext(roundTrip, Context.pick(Storage)(services))
-    return sound
-      ? good(what, `${database.described}; five operations took ${Math.ceil(milliseconds)} ms`)
-      : bad(what, "a record that was written was not found again", "Nothing else may write to this database.")
+    if (!sound)
+      return [bad(what, "a record that was written was not found again", "Nothing else may write to this database.")]
+    const { id, issuer } = settings.workspace
+    const recorded = yield* issuerOf(Context.get(services, Storage), id)
+    return [
+      recorded === undefined || recorded === issuer || movesByItself(recorded, settings.workspace)
+        ? good(what, `${database.described}; five operations took ${Math.ceil(milliseconds)} ms`)
+        : bad(what, new OtherIssuer({ workspace: id, issuer, recorded }).message, "Look at BASE_URL and DATABASE_URL."),
+      // What the store says of itself at a start.
+      ...warnings.map((said) => doubtful(what, said, "Change it, or know what a crash or a failover costs.")),
+      yield* Effect.provideContext(examineRefreshes(settings), Context.pick(StorageScan)(services))
+    ]
   }).pipe(
     Effect.scoped,
-    Effect.catchTags({ Unseen: unseen(what), Unwritable: unwritable(what) }),
+    Effect.catchTags({
+      Unseen: (trouble) => Effect.map(unseen(what)(trouble), alone),
+      Unwritable: (trouble) => Effect.map(unwritable(what)(trouble), alone)
+    }),
     Effect.catchIf(isOutdated, ({ message }) => {
       const find = startBringsUpToDate(database, settings.storage) ? doubtful : bad
-      return Effect.succeed(find(what, message, bringUpToDate(database, settings.storage)))
+      return Effect.succeed([find(what, message, bringUpToDate(database, settings.storage))])
     }),
     Effect.catchCause((cause) => {
       const error = Cause.squash(cause)
-      return Effect.succeed(
+      return Effect.succeed([
         bad(
           what,
           error instanceof Error ? error.message : String(error),
           "Look at DATABASE_URL, and at the server that it names."
         )
-      )
+      ])
     })
   )
 }
@@ -199,6 +264,16 @@ export const examineStrangers = (settings: Settings): Finding =>
   hasOpenAccess(settings)
     ? doubtful("open access", openAccessWarning, openAccessAdvice)
     : good("open access", "only clients of an owner, or on this machine, call the API as the workspace")
+
+/** Whether the addresses that limits count are those of callers. */
+export const examineProxies = ({ trustedProxies, workspace }: Settings): Finding =>
+  trustedProxies !== noProxies || isLoopbackHost(new URL(workspace.issuer).hostname)
+    ? good("proxies", trustedProxies === noProxies ? "none is trusted" : "those of TRUSTED_PROXIES say who calls")
+    : doubtful(
+        "proxies",
+        "none is trusted, so X-Forwarded-For is not read",
+        "If one stands in front, set TRUSTED_PROXIES; otherwise all callers share the limits of one address."
+      )
 
 const readMetadata = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ issuer: Schema.String })))
 
@@ -250,10 +325,11 @@ export const doctor = Command.make("doctor", { json }, (given) =>
     const findings = [
       good("configuration", "every variable is as it should be"),
       yield* examineSealKeys(settings),
-      yield* examineStorage(settings),
+      ...(yield* examineStorage(settings)),
       ...(audit._tag === "File" ? [yield* examineAuditFile(audit.path)] : []),
       yield* examineClock(settings),
       yield* examineAddress(settings),
+      examineProxies(settings),
       examineStrangers(settings)
     ]
     yield* print(given.json, findings, lines(findings))
@@ -261,6 +337,6 @@ export const doctor = Command.make("doctor", { json }, (given) =>
   })
 ).pipe(
   Command.withDescription(
-    "Look at configuration, seal keys, storage, audit file, clock, address and open access, and say what to do"
+    "Look at configuration, seal keys, storage, refreshes, audit file, clock, address, proxies and open access, and say what to do"
   )
 )

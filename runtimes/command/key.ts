@@ -6,12 +6,13 @@ import type { NewKey } from "../../core/grant/apiKey.ts"
 import type { Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
+import { namesIn } from "../../core/rules/Scope.ts"
 import { type Administration, administer } from "./administration.ts"
-import { json, notFound, print, table, timeText } from "./output.ts"
+import { json, misused, notFound, print, table, timeText } from "./output.ts"
 
-const keysOf = ({ parts, workspace }: Administration) =>
+const keysOf = ({ services, workspace }: Administration) =>
   Effect.map(
-    collectAll((page) => parts.grants.keys(workspace.id, page)),
+    collectAll((page) => services.grants.keys(workspace.id, page)),
     (grants) => grants.filter((grant): grant is Key => grant._tag === "Key")
   )
 
@@ -22,21 +23,28 @@ const described = (key: Key, usedAt: number | null) => ({
   name: key.name,
   prefix: key.hint,
   created_at: timeText(key.createdAt),
+  opens: key.use === "scopes" ? key.scope.join(" ") : key.use,
   expires_at: key.expiresAt === null ? null : timeText(key.expiresAt),
   last_used_at: usedAt === null ? null : timeText(usedAt)
 })
+
+const opened = {
+  everything: () => "all of the API",
+  scopes: (scopes: ReadonlyArray<string>) => `what takes no more than ${scopes.join(" ")}`,
+  introspection: () => "introspection and nothing else"
+} as const satisfies Record<Key["use"], (scopes: ReadonlyArray<string>) => string>
 
 const printOnce = (asJson: boolean, { grant, text }: NewKey) =>
   print(asJson, { ...described(grant, null), key: Redacted.value(text) }, [
     Redacted.value(text),
     "",
-    "The key is shown this once. It may do all that the API allows."
+    `The key is shown this once. It opens ${opened[grant.use](grant.scope)}.`
   ])
 
 /** By the mark that a list shows. */
-const find = ({ parts, workspace }: Administration, id: string) =>
+const find = ({ services, workspace }: Administration, id: string) =>
   Effect.filterOrElse(
-    findMarked((page) => parts.grants.keys(workspace.id, page), id),
+    findMarked((page) => services.grants.keys(workspace.id, page), id),
     (grant): grant is Key => grant?._tag === "Key",
     () => noSuchKey
   )
@@ -50,43 +58,61 @@ const create = Command.make(
       Flag.withSchema(Schema.DurationFromString),
       Flag.optional
     ),
+    scope: Flag.String("scope").pipe(
+      Flag.withDescription('The scopes that it opens, such as "api profile"; everything where this is left out'),
+      Flag.optional
+    ),
+    introspectOnly: Flag.Boolean("introspect-only").pipe(
+      Flag.withDescription("Open introspection and nothing else: the key of a resource server"),
+      Flag.withDefault(false)
+    ),
     json
   },
   (given) =>
-    administer(({ auditContext, parts }) =>
+    administer(({ auditContext, services }) =>
       Effect.gen(function* () {
+        const scope = Option.getOrUndefined(given.scope)
+        if (given.introspectOnly && scope !== undefined) {
+          return yield* misused("A key for introspection alone has no scopes: leave out --scope or --introspect-only.")
+        }
+        const chosen = scope === undefined ? "everything" : namesIn(scope)
+        const opens = given.introspectOnly ? "introspection" : chosen
         const lasts = Option.getOrUndefined(Option.map(given.expires, Duration.toMillis))
-        yield* printOnce(given.json, yield* createKey(parts, auditContext, { name: given.name, lasts }))
+        yield* printOnce(given.json, yield* createKey(services, auditContext, { name: given.name, lasts, opens }))
       })
     )
 ).pipe(
   Command.withDescription("Make an API key"),
-  Command.withExamples([{ command: 'tessera key create --name "Backup script" --expires "90 days"' }])
+  Command.withExamples([
+    { command: 'tessera key create --name "Backup script" --scope api --expires "90 days"' },
+    { command: 'tessera key create --name "Billing API" --introspect-only' }
+  ])
 )
 
 const list = Command.make("list", { json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { parts, workspace } = administration
+      const { services, workspace } = administration
       const now = yield* currentInstant
       const keys = (yield* keysOf(administration)).filter(
         (key) => key.expiresAt === null || !hasPassed(key.expiresAt, now)
       )
       const shown = yield* Effect.forEach(keys, (key) =>
-        Effect.map(parts.usage.lastUse("grant", workspace.id, key.id), (at) => described(key, Option.getOrNull(at)))
+        Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) => described(key, Option.getOrNull(at)))
       )
       yield* print(
         given.json,
         shown,
         table(
-          ["ID", "NAME", "KEY", "CREATED", "EXPIRES", "LAST USED"],
+          ["ID", "NAME", "KEY", "CREATED", "EXPIRES", "LAST USED", "OPENS"],
           shown.map((key) => [
             key.id,
             key.name,
             `${key.prefix}…`,
             key.created_at,
             key.expires_at ?? "never",
-            key.last_used_at ?? "-"
+            key.last_used_at ?? "-",
+            key.opens
           ])
         )
       )
@@ -99,22 +125,22 @@ const id = Argument.String("id").pipe(Argument.withDescription("The id that `tes
 const rotate = Command.make("rotate", { id, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { auditContext, parts } = administration
-      const made = yield* rotateKey(parts, auditContext, yield* find(administration, given.id))
+      const { auditContext, services } = administration
+      const made = yield* rotateKey(services, auditContext, yield* find(administration, given.id))
       yield* made === undefined ? noSuchKey : printOnce(given.json, made)
     })
   )
 ).pipe(
-  Command.withDescription("Make a key of the same name that lasts as long, and revoke the old one"),
+  Command.withDescription("Make a key of the same name and reach that lasts as long, and revoke the old one"),
   Command.withExamples([{ command: "tessera key rotate 3hGTh17j" }])
 )
 
 const revoke = Command.make("revoke", { id, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { auditContext, parts } = administration
+      const { auditContext, services } = administration
       const key = yield* find(administration, given.id)
-      if ((yield* revokeKey(parts, auditContext, key.id)) !== "revoked") return yield* noSuchKey
+      if ((yield* revokeKey(services, auditContext, key.id)) !== "revoked") return yield* noSuchKey
       yield* print(given.json, { id: given.id, revoked: true }, [`${key.name} (${key.hint}…) is revoked.`])
     })
   )

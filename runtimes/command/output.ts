@@ -2,6 +2,7 @@ import { Console, type Effect, Schema } from "effect"
 import { Flag } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import type { RegistrationFault } from "../../core/client/register.ts"
+import type { OtherIssuer } from "../../core/engine/Openings.ts"
 import { type BadKeyTerms, keyNameLength } from "../../core/grant/apiKey.ts"
 import type { AccountRefusal } from "../../core/people/Account.ts"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -49,6 +50,7 @@ export type Trouble =
   | SealKeysRefused
   | StorageRefused
   | CannotListen
+  | OtherIssuer
   | StorageUnavailable
   | Contended
   | Overloaded
@@ -66,6 +68,7 @@ export const explain = (trouble: Trouble): CommandFailed => {
     case "SealKeysRefused":
     case "StorageRefused":
     case "CannotListen":
+    case "OtherIssuer":
       return failed(trouble.message)
     case "StorageUnavailable":
       return failed(
@@ -89,6 +92,7 @@ export const explain = (trouble: Trouble): CommandFailed => {
 const keyProblems = {
   no_name: "Give the key a name that people can read.",
   long_name: `The name is too long; ${keyNameLength} characters are the most.`,
+  scopes: "Name scopes that this server has, and at least one.",
   lifetime:
     "A key lasts for a millisecond at least and a hundred years at most. Leave the end out for one that never ends."
 } as const satisfies Record<BadKeyTerms["reason"], string>

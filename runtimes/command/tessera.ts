@@ -10,6 +10,7 @@ import { key } from "./key.ts"
 import { explain } from "./output.ts"
 import { migrate, openapi, sealKeys, sweep } from "./upkeep.ts"
 import { user } from "./user.ts"
+import { workspace } from "./workspace.ts"
 
 const serving = (surroundings: Surroundings) =>
   Command.make("serve", {}, () =>
@@ -34,6 +35,7 @@ export const tessera = (surroundings: Surroundings) =>
       client,
       key,
       user,
+      workspace,
       sealKeys,
       sweep,
       doctor,

@@ -53,8 +53,8 @@ export const migrate = Command.make("migrate", { dryRun, json }, (given) =>
 )
 
 export const sweep = Command.make("sweep", { json }, (given) =>
-  administer(({ parts }) =>
-    Effect.flatMap(sweepAll(parts.storage), (removed) =>
+  administer(({ services }) =>
+    Effect.flatMap(sweepAll(services.storage), (removed) =>
       print(given.json, { removed }, [`${removed} expired records removed.`])
     )
   )
@@ -76,7 +76,7 @@ export const sealKeys = Command.make("seal-keys").pipe(
 export const describeApi = (settings: Settings) =>
   Effect.flatMap(Effect.orDie(Effect.fromResult(memory.at("memory:"))), (database) =>
     Tessera.pipe(
-      Effect.map(({ parts }) => openApiDocument(parts, settings.workspace)),
+      Effect.map(({ services }) => openApiDocument(services, settings.workspace)),
       Effect.provide(application({ ...settings, database }, Result.getOrThrow(parseKeyRing(newSealKey()))))
     )
   )

@@ -154,9 +154,9 @@ const password = Command.make("password", { email, json }, (given) =>
 const remove = Command.make("remove", { email, json }, (given) =>
   administer((administration) =>
     Effect.gen(function* () {
-      const { accounts, note, parts, workspace } = administration
+      const { accounts, note, services, workspace } = administration
       const account = yield* find(administration, given.email)
-      const grants = tellRevoked(parts.grants, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+      const grants = tellRevoked(services.grants, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
       const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
       const outcome = yield* removeAccount(accounts, grants, workspace.id, account.id, noted)
       yield* print(given.json, { ...described(account), removed: true }, [

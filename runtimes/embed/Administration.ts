@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import type { OwnerAuditContext } from "../../core/engine/AuditContext.ts"
-import type { Parts } from "../../core/http/Route.ts"
+import type { Services } from "../../core/http/Route.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { type BadOption, badArgument } from "./Options.ts"
 
 /** What looking after grants, clients and keys takes. */
 export interface Administration {
-  readonly parts: Parts
+  readonly services: Services
   readonly workspace: Workspace
   readonly auditContext: OwnerAuditContext
   /** Runs it where the server's own services are. Rejects with the tagged error that the effect fails with. */

@@ -79,6 +79,13 @@ export interface CreateOptions {
   /** Your people: who is signed in, where to sign in, what applications may learn of them. */
   readonly owner: HostPeople
 
+  /**
+   * The issuer that this server had before. The storage remembers whose it is, and another issuer is refused: by
+   * `ready()`, and with 503. Naming the former one says that it has moved; what it sealed opens nothing any more, and API
+   * keys stay. Default: it has not moved.
+   */
+  readonly movedFrom?: string
+
   /** The scopes that there are. Default: `api` (the default scope) and `profile`. */
   readonly scopes?: ReadonlyArray<ScopeOption>
 
@@ -89,17 +96,27 @@ export interface CreateOptions {
   readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
 
   /**
-   * Which applications may act for the workspace itself, by client credentials and without a person: all that
-   * `registered` for it, or only those that you, as the `owner`, made by `clients.register`. Where anybody may register,
-   * the former gives anybody the scopes that need no user. Default: `"registered"`.
+   * Which applications may act for the workspace itself, by client credentials and without a person: only those that you,
+   * as the `owner`, made by `clients.register`; those too that you `approved` (`clients.approve`, or the settings); or all
+   * that `registered` for it. Where anybody may register, the last gives anybody the scopes that need no user. Default:
+   * `"owner"`.
    */
-  readonly workspaceAccess?: "registered" | "owner"
+  readonly workspaceAccess?: "owner" | "approved" | "registered"
+
+  /**
+   * How many applications that registered themselves, and that no person has let in, are kept; beyond it those that were
+   * not used for longest go. Default: 100,000.
+   */
+  readonly maxUnprovenClients?: number
 
   /** Asks PKCE of confidential applications too; public ones always need it. Default: `false`. */
   readonly requirePkce?: boolean
 
-  /** Slows floods down: by application, grant, account, and only last by address. Default: `true`. */
-  readonly rateLimits?: boolean
+  /**
+   * Slows floods down: by application, grant, account, and only last by address. A `factor` from 0.1 to 1000 allows so
+   * many times as much of everything. Default: `true`.
+   */
+  readonly rateLimits?: boolean | { readonly factor: number }
 
   /** Name, logo, colours, font and corners of the pages, light and dark. Default: Tessera's own. */
   readonly theme?: ThemeOptions

@@ -1,8 +1,8 @@
 import { Duration, Effect, Option, Redacted } from "effect"
 import { createKey, revokeKey, rotateKey } from "../../core/engine/administration.ts"
 import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
-import { BadKeyTerms, keyNameLength, type NewKey } from "../../core/grant/apiKey.ts"
-import type { Grant, Key } from "../../core/grant/Grant.ts"
+import { BadKeyTerms, type KeyTerms, keyNameLength, type NewKey } from "../../core/grant/apiKey.ts"
+import type { Grant, Key, KeyUse } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
@@ -14,6 +14,9 @@ export interface ApiKey {
   readonly name: string
   /** The key's first characters, by which its owner knows it again. */
   readonly prefix: string
+  /** What it opens: everything, its scopes alone, or introspection and nothing else. */
+  readonly use: KeyUse
+  readonly scopes: ReadonlyArray<string>
   readonly createdAt: Date
   /** `undefined`: never. */
   readonly expiresAt: Date | undefined
@@ -28,12 +31,18 @@ export interface NewApiKey extends ApiKey {
 export interface ApiKeysApi {
   /**
    * `name`: what it is for, up to 100 characters. `expiresIn`: milliseconds, or words such as `"90 days"`; never where
-   * it is left out. Rejects with `BadOption` where one of them cannot be.
+   * it is left out. `scopes`: all that it opens. `introspectOnly`: it opens introspection and nothing else, as a resource
+   * server's does. Without either it opens everything. Rejects with `BadOption` where one of them cannot be.
    */
-  readonly create: (asked: { readonly name: string; readonly expiresIn?: Duration.Input }) => Promise<NewApiKey>
+  readonly create: (asked: {
+    readonly name: string
+    readonly expiresIn?: Duration.Input
+    readonly scopes?: ReadonlyArray<string>
+    readonly introspectOnly?: boolean
+  }) => Promise<NewApiKey>
   /** Those that have not expired. */
   readonly list: (paging?: Paging) => Promise<PageOf<ApiKey>>
-  /** A new one of the same name that lasts as long, and the end of the old one. `undefined`: there is no such key. */
+  /** A new one of the same name and reach that lasts as long, and the end of the old one. `undefined`: there is no such key. */
   readonly rotate: (id: string) => Promise<NewApiKey | undefined>
   /** At once. `false`: there is no such key. */
   readonly revoke: (id: string) => Promise<boolean>
@@ -50,18 +59,43 @@ const readLifetime = (given: Duration.Input | undefined) =>
         onSome: (lifetime) => Effect.succeed(Duration.toMillis(lifetime))
       })
 
-const explain = ({ reason }: BadKeyTerms) =>
-  reason === "lifetime"
-    ? badArgument(
+const isText = (value: unknown): value is string => typeof value === "string"
+
+const readOpens = (
+  scopes: unknown,
+  introspectOnly: unknown
+): Effect.Effect<NonNullable<KeyTerms["opens"]>, BadKeyTerms> => {
+  const bad = new BadKeyTerms({ reason: "scopes" })
+  if (introspectOnly === true) return scopes === undefined ? Effect.succeed("introspection") : Effect.fail(bad)
+  if (introspectOnly !== undefined && introspectOnly !== false) return Effect.fail(bad)
+  if (scopes === undefined) return Effect.succeed("everything")
+  return Array.isArray(scopes) && scopes.every(isText) ? Effect.succeed(scopes) : Effect.fail(bad)
+}
+
+const explain = ({ reason }: BadKeyTerms) => {
+  switch (reason) {
+    case "lifetime":
+      return badArgument(
         "apiKeys.create expiresIn",
         'has to be milliseconds, or words such as "90 days"; a hundred years at most'
       )
-    : badArgument("apiKeys.create name", `has to be 1 to ${keyNameLength} characters that people can read`)
+    case "scopes":
+      return badArgument(
+        "apiKeys.create scopes",
+        "has to be a list of this server's scopes; introspectOnly: true stands in its place"
+      )
+    case "no_name":
+    case "long_name":
+      return badArgument("apiKeys.create name", `has to be 1 to ${keyNameLength} characters that people can read`)
+  }
+}
 
 const told = (key: Key, lastUse: number | undefined): ApiKey => ({
   id: grantMark(key.id),
   name: key.name,
   prefix: key.hint,
+  use: key.use,
+  scopes: [...key.scope],
   createdAt: new Date(key.createdAt),
   expiresAt: key.expiresAt === null ? undefined : new Date(key.expiresAt),
   lastUsedAt: lastUse === undefined ? undefined : new Date(lastUse)
@@ -72,8 +106,8 @@ const shown = ({ grant, text }: NewKey): NewApiKey => ({ ...told(grant, undefine
 const isKey = (grant: Grant): grant is Key => grant._tag === "Key"
 
 export const apiKeysApi = (administration: Administration): ApiKeysApi => {
-  const { auditContext, parts, run, workspace } = administration
-  const keys: GrantList = (page) => parts.grants.keys(workspace.id, page)
+  const { auditContext, services, run, workspace } = administration
+  const keys: GrantList = (page) => services.grants.keys(workspace.id, page)
 
   return {
     create: (asked) =>
@@ -81,7 +115,8 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
         Effect.gen(function* () {
           const name = yield* readName(asked.name)
           const lasts = yield* readLifetime(asked.expiresIn)
-          const made = yield* createKey(parts, auditContext, { name, lasts })
+          const opens = yield* readOpens(asked.scopes, asked.introspectOnly)
+          const made = yield* createKey(services, auditContext, { name, lasts, opens })
           return shown(made)
         }).pipe(Effect.catchTag("BadKeyTerms", (bad) => Effect.fail(explain(bad))))
       ),
@@ -95,7 +130,9 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
             .filter(isKey)
             .filter((key) => key.expiresAt === null || !hasPassed(key.expiresAt, now))
           const items = yield* Effect.forEach(live, (key) =>
-            Effect.map(parts.usage.lastUse("grant", workspace.id, key.id), (at) => told(key, Option.getOrUndefined(at)))
+            Effect.map(services.usage.lastUse("grant", workspace.id, key.id), (at) =>
+              told(key, Option.getOrUndefined(at))
+            )
           )
           return { items, next: cursorOf(page.next) }
         })
@@ -104,7 +141,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const old = yield* findMarked(keys, id)
-          const made = old !== undefined && isKey(old) ? yield* rotateKey(parts, auditContext, old) : undefined
+          const made = old !== undefined && isKey(old) ? yield* rotateKey(services, auditContext, old) : undefined
           return made && shown(made)
         })
       ),
@@ -112,7 +149,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
       run(
         Effect.gen(function* () {
           const grant = yield* findMarked(keys, id)
-          return grant !== undefined && (yield* revokeKey(parts, auditContext, grant.id)) === "revoked"
+          return grant !== undefined && (yield* revokeKey(services, auditContext, grant.id)) === "revoked"
         })
       )
   }

@@ -1,6 +1,7 @@
 import { Clock, Duration, Effect } from "effect"
-import type { Parts } from "../../core/http/Route.ts"
+import type { Services } from "../../core/http/Route.ts"
 import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
+import type { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { housekeeping, sweepAll } from "../server/housekeeping.ts"
 import type { LateStorage } from "./lateStorage.ts"
 
@@ -28,27 +29,34 @@ const unrefClock = (clock: Clock.Clock): Clock.Clock => ({
 })
 
 interface ChoresOptions {
-  readonly parts: Parts
+  readonly services: Services
   readonly late: LateStorage
   readonly limits: LimitSharing["Service"]
+  readonly workspace: WorkspaceId
 }
 
 /** How long closing waits for the store to take what was noted. */
 const patience = "5 seconds"
 
 /** What the server does when nobody asks. A host's people are its own, so there are no removals to finish. */
-export const choresOf = ({ late, limits, parts }: ChoresOptions) => {
-  const { storage, usage } = parts
+export const choresOf = ({ late, limits, services, workspace }: ChoresOptions) => {
+  const { storage, usage } = services
   const finishRemovals = Effect.void
+  const clearRoom = services.clientRoom.clear(workspace)
   return {
     /** Begins when the storage is open: chores are no reason to open it. Keeps no process alive, by the real clock. */
     always: (given: Clock.Clock | undefined) =>
       Effect.clockWith((clock) =>
-        Effect.andThen(late.opened, housekeeping({ finishRemovals, limits, storage, usage })).pipe(
+        Effect.andThen(late.opened, housekeeping({ clearRoom, finishRemovals, limits, storage, usage })).pipe(
           Effect.provideService(Clock.Clock, given ?? unrefClock(clock))
         )
       ),
-    once: Effect.andThen(sweepAll(storage), usage.flush).pipe(Effect.andThen(limits.share), Effect.asVoid),
+    once: sweepAll(storage).pipe(
+      Effect.andThen(clearRoom),
+      Effect.andThen(usage.flush),
+      Effect.andThen(limits.share),
+      Effect.asVoid
+    ),
     last: usage.flush.pipe(
       Effect.timeout(patience),
       // A fault of the store's own, too: it is to be closed all the same.

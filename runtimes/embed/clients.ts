@@ -1,7 +1,13 @@
 import { Effect, Option, Redacted } from "effect"
 import { authMethodOf, type Client, displayName, isKnown } from "../../core/client/Client.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
-import { deleteClient, registerClient, setClientEnabled } from "../../core/engine/administration.ts"
+import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
+import {
+  answerWorkspaceAccess,
+  deleteClient,
+  registerClient,
+  setClientEnabled
+} from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
@@ -21,6 +27,8 @@ export interface RegisteredClient {
   /** `itself`: by registering. `owner`: by somebody of yours, who answers for it. */
   readonly madeBy: Client["madeBy"]
   readonly disabled: boolean
+  /** Whether it may act for the workspace itself, or why not; `undefined` where it did not register for that. */
+  readonly workspaceAccess: WorkspaceStanding | undefined
   readonly createdAt: Date
   readonly lastUsedAt: Date | undefined
 }
@@ -43,15 +51,22 @@ export interface ClientsApi {
   /** Refuses the client and all its tokens, until it is enabled again. `false`: there is no such client. */
   readonly disable: (id: string) => Promise<boolean>
   readonly enable: (id: string) => Promise<boolean>
+  /**
+   * With `workspaceAccess: "approved"`: lets a client that registered for it act for the workspace itself. `false`: there
+   * is none, or it did not ask.
+   */
+  readonly approve: (id: string) => Promise<boolean>
+  /** Refuses that, also to one that was approved: its tokens of that kind end. */
+  readonly refuse: (id: string) => Promise<boolean>
   /** With it goes all that it was granted. `false`: there is no such client. */
   readonly delete: (id: string) => Promise<boolean>
 }
 
 export const clientsApi = (administration: Administration): ClientsApi => {
-  const { auditContext, parts, run, workspace } = administration
+  const { auditContext, services, run, workspace } = administration
 
   const told = (client: Client) =>
-    Effect.map(parts.usage.lastUse("client", workspace.id, client.id), (lastUse): RegisteredClient => {
+    Effect.map(services.usage.lastUse("client", workspace.id, client.id), (lastUse): RegisteredClient => {
       const at = Option.getOrUndefined(lastUse)
       return {
         id: client.id,
@@ -62,6 +77,9 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         scopes: [...client.scope],
         madeBy: client.madeBy,
         disabled: client.disabled,
+        workspaceAccess: asksForWorkspace(client, services.grantTypes.values())
+          ? workspaceStanding(client, services.policy)
+          : undefined,
         createdAt: new Date(client.createdAt),
         lastUsedAt: at === undefined ? undefined : new Date(at)
       }
@@ -71,7 +89,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
   const done = <E>(id: string, act: (id: ClientId) => Effect.Effect<string, E>) =>
     Option.match(readClientId(id), {
       onNone: () => Effect.succeed(false),
-      onSome: (clientId) => Effect.map(act(clientId), (outcome) => outcome !== "unknown")
+      onSome: (clientId) => Effect.map(act(clientId), (outcome) => outcome !== "unknown" && outcome !== "not_asked")
     })
 
   return {
@@ -79,8 +97,8 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       run(
         Effect.gen(function* () {
           // Held to what is asked of a client that registers itself.
-          const registration = yield* Effect.fromResult(checkRegistration(parts, metadata))
-          const made = yield* registerClient(parts, auditContext, registration)
+          const registration = yield* Effect.fromResult(checkRegistration(services, metadata))
+          const made = yield* registerClient(services, auditContext, registration)
           const secret = Option.getOrUndefined(Option.map(made.secret, Redacted.value))
           return { client: yield* told(made.client), secret }
         })
@@ -88,7 +106,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
     list: (paging = {}) =>
       run(
         Effect.gen(function* () {
-          const page = yield* parts.clients.list(workspace.id, yield* pageAsked("clients.list", paging))
+          const page = yield* services.clients.list(workspace.id, yield* pageAsked("clients.list", paging))
           const now = yield* currentInstant
           const known = page.values.filter((client) => isKnown(client, now))
           return { items: yield* Effect.forEach(known, told), next: page.next }
@@ -98,12 +116,16 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       run(
         Effect.gen(function* () {
           const clientId = readClientId(id)
-          const client = Option.isNone(clientId) ? undefined : yield* parts.clients.find(workspace.id, clientId.value)
+          const client = Option.isNone(clientId)
+            ? undefined
+            : yield* services.clients.find(workspace.id, clientId.value)
           return client !== undefined && isKnown(client, yield* currentInstant) ? yield* told(client) : undefined
         })
       ),
-    disable: (id) => run(done(id, (client) => setClientEnabled(parts, auditContext, client, "disabled"))),
-    enable: (id) => run(done(id, (client) => setClientEnabled(parts, auditContext, client, "enabled"))),
-    delete: (id) => run(done(id, (client) => deleteClient(parts, auditContext, client)))
+    disable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "disabled"))),
+    enable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "enabled"))),
+    approve: (id) => run(done(id, (client) => answerWorkspaceAccess(services, auditContext, client, "approved"))),
+    refuse: (id) => run(done(id, (client) => answerWorkspaceAccess(services, auditContext, client, "refused"))),
+    delete: (id) => run(done(id, (client) => deleteClient(services, auditContext, client)))
   }
 }

@@ -1,7 +1,7 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, ManagedRuntime, References, Result } from "effect"
 import { type Endpoint, endpointName } from "../../core/http/Route.ts"
 import { safeReturnUrl } from "../../core/http/returnUrl.ts"
-import { LimitSharing, noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import { LimitSharing, limitsOf } from "../../core/limits/SharedLimiter.ts"
 import { companiesEndpoint } from "../../core/oauth/endpoints/companies.ts"
 import { livenessEndpoint, readinessEndpoint } from "../../core/oauth/endpoints/health.ts"
 import { openApiEndpoint } from "../../core/oauth/endpoints/openapi.ts"
@@ -48,7 +48,10 @@ export interface EmbeddedTessera extends Mount, Guard {
    * authorization server, and otherwise `otherwise` ("/" by default). Nobody can make a redirect to elsewhere of it.
    */
   readonly returnTo: (asked: string | null | undefined, otherwise?: string) => string
-  /** Opens the storage now, not with the first request that needs it, and rejects where that fails. */
+  /**
+   * Opens the storage now, not with the first request that needs it, and rejects where that fails, or with `OtherIssuer`
+   * where the storage is that of another issuer.
+   */
   readonly ready: () => Promise<void>
   /** One round of the chores, for hosts without timers: removes what has expired, notes what was used. */
   readonly housekeep: () => Promise<void>
@@ -128,9 +131,10 @@ const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpo
   )
   return Tessera.layer({
     policy: read.policy,
-    endpoints: served
+    endpoints: served,
+    mayMove: (from) => from === read.movedFrom
   }).pipe(
-    Layer.provideMerge(options.rateLimits === false ? noLimits : sharedLimiter),
+    Layer.provideMerge(limitsOf(options.rateLimits ?? true)),
     Layer.provideMerge(storage),
     Layer.provideMerge(late),
     Layer.provide([
@@ -163,7 +167,7 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
 
   const runtime = ManagedRuntime.make(layerOf(options, read, endpointsFor(options)))
   const tessera = runtime.runSync(Tessera)
-  const { parts, routes } = tessera
+  const { services, routes } = tessera
   let closing: Promise<void> | undefined
   const run = async <A, E>(effect: Effect.Effect<A, E>): Promise<A> => {
     if (closing !== undefined) throw new StorageUnavailable({ outcome: "not_done", message: "the server is closed" })
@@ -171,10 +175,12 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     if (Exit.isSuccess(exit)) return exit.value
     throw Cause.hasInterruptsOnly(exit.cause) ? closedMeanwhile() : Cause.squash(exit.cause)
   }
-  const administration = { parts, workspace, auditContext: occasionAt(workspace), run }
+  /** What the host does itself is done in no storage of another issuer's either. */
+  const runOpened = <A, E>(effect: Effect.Effect<A, E>) => run(Effect.andThen(tessera.open(workspace), effect))
+  const administration = { services, workspace, auditContext: occasionAt(workspace), run: runOpened }
 
   const late = runtime.runSync(Late)
-  const chores = choresOf({ parts, late, limits: runtime.runSync(LimitSharing) })
+  const chores = choresOf({ services, late, limits: runtime.runSync(LimitSharing), workspace: workspace.id })
   if (options.housekeeping !== false) runtime.runFork(chores.always(options.clock))
 
   const shutDown = async () => {
@@ -197,7 +203,7 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     issuer: workspace.issuer,
     returnTo: (asked, otherwise = "/") => safeReturnUrl(workspace, asked ?? undefined, otherwise),
     ready: async () => {
-      await run(late.open)
+      await run(Effect.andThen(late.open, tessera.open(workspace)))
     },
     housekeep: () => run(chores.once),
     close: () => {

@@ -33,19 +33,19 @@ const readUser = Schema.decodeUnknownOption(UserId)
 const everybodys: GrantList = () => Effect.succeed({ values: [], next: undefined })
 
 export const grantsApi = (administration: Administration): GrantsApi => {
-  const { auditContext, parts, run, workspace } = administration
+  const { auditContext, services, run, workspace } = administration
 
   const grantsOf = (user: string): GrantList => {
     const id = readUser(user)
-    return Option.isNone(id) ? everybodys : (page) => parts.grants.ofUser(workspace.id, id.value, page)
+    return Option.isNone(id) ? everybodys : (page) => services.grants.ofUser(workspace.id, id.value, page)
   }
 
   const told = (grant: Connected) =>
     Effect.gen(function* () {
-      const client = yield* parts.clients.find(workspace.id, grant.client)
+      const client = yield* services.clients.find(workspace.id, grant.client)
       // Without its client nothing that it issued is accepted.
       if (client === undefined) return []
-      const at = Option.getOrUndefined(yield* parts.usage.lastUse("grant", workspace.id, grant.id))
+      const at = Option.getOrUndefined(yield* services.usage.lastUse("grant", workspace.id, grant.id))
       const shown: UserGrant = {
         id: grantMark(grant.id),
         client: { id: client.id, name: displayName(client) },
@@ -58,7 +58,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     })
 
   const revoke = (grant: Grant) =>
-    Effect.map(endGrant(parts, auditContext, grant.id), (outcome) => outcome === "revoked")
+    Effect.map(endGrant(services, auditContext, grant.id), (outcome) => outcome === "revoked")
 
   return {
     list: (user, paging = {}) =>
@@ -68,7 +68,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
           const { after, limit } = yield* pageAsked("grants.list", paging)
           const page = yield* grantsOf(user)({ after: behindMark(after), limit })
           const items = yield* Effect.forEach(
-            page.values.filter((grant) => isConnected(grant, parts.policy, now)),
+            page.values.filter((grant) => isConnected(grant, services.policy, now)),
             told
           )
           return { items: items.flat(), next: cursorOf(page.next) }

@@ -1,4 +1,5 @@
 import { type Duration, Layer, Option, Redacted, Result, Schema } from "effect"
+import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import { readTheme, type Theme } from "../../core/pages/Theme.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
@@ -6,7 +7,13 @@ import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
-import { isLoopbackHost, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import {
+  type Issuer,
+  isLoopbackHost,
+  parseIssuer,
+  type Workspace,
+  WorkspaceId
+} from "../../core/workspace/Workspace.ts"
 import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
 import type { HostPeople } from "./hostOwner.ts"
 import {
@@ -22,6 +29,7 @@ import {
 /** The options, checked. */
 export interface Read {
   readonly workspace: Workspace
+  readonly movedFrom: Issuer | undefined
   readonly ring: KeyRing
   readonly storage: Layer.Layer<Storage, unknown>
   readonly policy: Policy
@@ -37,6 +45,7 @@ const bad = (option: string, why: string): Result.Result<never, BadOption> => Re
 const names: NamesOf<CreateOptions> = {
   issuer: true,
   name: true,
+  movedFrom: true,
   storage: true,
   keys: true,
   owner: true,
@@ -45,6 +54,7 @@ const names: NamesOf<CreateOptions> = {
   registration: true,
   requirePkce: true,
   workspaceAccess: true,
+  maxUnprovenClients: true,
   rateLimits: true,
   theme: true,
   consentPage: true,
@@ -92,6 +102,11 @@ const workspaceOf = (options: CreateOptions): Checked<Workspace> =>
       return yield* bad("name", "has to be a text that people can read")
     return { id: home, issuer: issuer.success, name }
   })
+
+const movedFromOf = ({ movedFrom }: CreateOptions): Checked<Issuer | undefined> =>
+  movedFrom === undefined
+    ? Result.succeed(undefined)
+    : Result.mapError(parseIssuer(movedFrom), () => badOption("movedFrom", "has to be an issuer, as `issuer` is"))
 
 const ringOf = (keys: CreateOptions["keys"] | undefined): Checked<KeyRing> => {
   const text = Redacted.isRedacted(keys) ? Redacted.value(keys) : Array.isArray(keys) ? keys.join(",") : keys
@@ -157,7 +172,14 @@ const workspaceAccessOf = (
 ): Checked<Policy["workspaceAccess"]> =>
   Schema.is(Policy.fields.workspaceAccess)(given)
     ? Result.succeed(given)
-    : bad("workspaceAccess", 'has to be "registered" or "owner"')
+    : bad("workspaceAccess", 'has to be "owner", "approved" or "registered"')
+
+const maxUnprovenClientsOf = (
+  given: CreateOptions["maxUnprovenClients"] = standardPolicy.maxUnprovenClients
+): Checked<number> =>
+  Schema.is(Policy.fields.maxUnprovenClients)(given)
+    ? Result.succeed(given)
+    : bad("maxUnprovenClients", "has to be a whole number from 1")
 
 const policyOf = (options: CreateOptions): Checked<Policy> =>
   Result.gen(function* () {
@@ -173,6 +195,7 @@ const policyOf = (options: CreateOptions): Checked<Policy> =>
       refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace, 0),
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
       requirePkce,
+      maxUnprovenClients: yield* maxUnprovenClientsOf(options.maxUnprovenClients),
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
       scopes: yield* registryOf(options.scopes)
     }
@@ -237,10 +260,10 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
     : Result.succeed(undefined)
 }
 
-const switches = ["requirePkce", "rateLimits", "housekeeping"] as const
+const switches = ["requirePkce", "housekeeping"] as const
 
 const restOf = (options: CreateOptions): Checked<void> => {
-  const { audit, clock, extras: wanted = [], endpoints, log = "problems" } = options
+  const { audit, clock, extras: wanted = [], endpoints, log = "problems", rateLimits } = options
   if (audit !== undefined && typeof audit !== "function") return bad("audit", "has to be a function")
   if (endpoints !== undefined && !Array.isArray(endpoints)) return bad("endpoints", "has to be a list")
   if (!Array.isArray(wanted) || !wanted.every((extra) => extras.includes(extra))) {
@@ -249,6 +272,9 @@ const restOf = (options: CreateOptions): Checked<void> => {
   // "false" out of the environment would be taken for true.
   const odd = switches.find((name) => options[name] !== undefined && typeof options[name] !== "boolean")
   if (odd !== undefined) return bad(odd, "has to be true or false")
+  if (rateLimits !== undefined && typeof rateLimits !== "boolean" && !isLimitFactor(rateLimits?.factor)) {
+    return bad("rateLimits", `has to be true, false or { factor }, ${limitFactorExpected}`)
+  }
   if (clock !== undefined && typeof clock?.currentTimeMillisUnsafe !== "function") {
     return bad("clock", "has to be a Clock of effect")
   }
@@ -261,6 +287,7 @@ export const readOptions = (options: CreateOptions): Checked<Read> =>
     if (!isObject(options)) return yield* bad("options", "have to be an object")
     yield* knownNames(options, names)
     const workspace = yield* workspaceOf(options)
+    const movedFrom = yield* movedFromOf(options)
     const ring = yield* ringOf(options.keys)
     const storage = yield* storageOf(options.storage)
     yield* peopleOf(options.owner)
@@ -269,5 +296,5 @@ export const readOptions = (options: CreateOptions): Checked<Read> =>
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, workspace)
     const registration = yield* registrationOf(options.registration)
-    return { workspace, ring, storage, policy, theme, ownPages, registration }
+    return { workspace, movedFrom, ring, storage, policy, theme, ownPages, registration }
   })

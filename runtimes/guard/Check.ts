@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { Principal } from "../../core/grant/Principal.ts"
 import { shuttingDown } from "../../core/http/answer.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
-import { faultOfNeeds, type Needs } from "../../core/oauth/presented/guard.ts"
+import { type CallerKind, faultOfNeeds, type Needs } from "../../core/oauth/presented/guard.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import type { Guarded } from "../../core/Tessera.ts"
 import { toResponse } from "../fetch/handler.ts"
@@ -58,8 +58,11 @@ export interface ApiKeyCaller extends Common {
 /** Who calls, in the same words whether the authorization server is in this process or in another. */
 export type Caller = UserCaller | WorkspaceCaller | ApiKeyCaller
 
+/** The callers of some of the kinds: what a guard admits that names these. */
+export type CallerOf<Kind extends CallerKind> = Extract<Caller, { readonly _tag: Kind }>
+
 /** What a guard knows is asked again, and a host may do as it likes with what it was told. */
-export const copyOf = (caller: Caller): Caller => ({ ...caller, scope: [...caller.scope] })
+export const copyOf = <C extends Caller>(caller: C): C => ({ ...caller, scope: [...caller.scope] })
 
 /**
  * What a guard tells of the core's principal: of the grant its mark alone, since its id is half of a token, and a list of
@@ -88,9 +91,18 @@ const callers = new WeakMap<object, Caller>()
 
 /**
  * Who calls, of a request that the guard of Node, Express or Fastify has admitted; `undefined` where none stands before
- * the route. The other guards hand the caller over themselves.
+ * the route; of `ctx.state` in Koa. The other guards hand the caller over themselves.
  */
-export const principalOf = (request: object): Caller | undefined => callers.get(request)
+export function principalOf(request: object): Caller | undefined
+/** Of these kinds only, as the guard before the route names them. */
+export function principalOf<const Kind extends CallerKind>(
+  request: object,
+  kinds: ReadonlyArray<Kind>
+): CallerOf<Kind> | undefined
+export function principalOf(request: object, kinds?: ReadonlyArray<CallerKind>): Caller | undefined {
+  const caller = callers.get(request)
+  return caller === undefined || kinds === undefined || kinds.includes(caller._tag) ? caller : undefined
+}
 
 /** Beside the request, and on it by the name that its framework's users look for. */
 export const setPrincipal = <R extends object>(request: R, principal: Caller): void => {
@@ -107,17 +119,23 @@ export interface GuardedCall {
 }
 
 /** A caller, or the answer to give instead: 401 or 403 with its challenge, or 503 where nobody could say. */
-export type Checked<Answer> =
-  | { readonly _tag: "Admitted"; readonly principal: Caller }
+export type Checked<Answer, Kind extends CallerKind = CallerKind> =
+  | { readonly _tag: "Admitted"; readonly principal: CallerOf<Kind> }
   | { readonly _tag: "Refused"; readonly response: Answer }
 
 /** Never rejects, but for needs that cannot be: with `BadGuardOption`. */
-export type Check = (call: GuardedCall, needs: Needs) => Promise<Checked<HttpResponse>>
+export type Check = <const Kind extends CallerKind = CallerKind>(
+  call: GuardedCall,
+  needs: Needs<Kind>
+) => Promise<Checked<HttpResponse, Kind>>
 
 /** Checks who calls a resource: in this process or over introspection, alike for a caller of either. */
 export interface Guard {
   /** Who calls, or the answer to give instead, for what speaks `Request` and `Response`. */
-  readonly guard: (request: Request, needs: Needs) => Promise<Checked<Response>>
+  readonly guard: <const Kind extends CallerKind = CallerKind>(
+    request: Request,
+    needs: Needs<Kind>
+  ) => Promise<Checked<Response, Kind>>
   /** The same, for frameworks with requests and answers of their own. */
   readonly check: Check
 }
@@ -129,12 +147,14 @@ export const webCall = (request: Request): GuardedCall => ({
   headers: webHeaders(request)
 })
 
-export const guardOf = (given: Check): Guard => {
-  const check: Check = async (call, needs) => {
+/** `given` admits callers of the kinds that the needs name, by `checkReach`. */
+export const guardOf = (given: (call: GuardedCall, needs: Needs) => Promise<Checked<HttpResponse>>): Guard => {
+  const check: Check = async <const Kind extends CallerKind>(call: GuardedCall, needs: Needs<Kind>) => {
     refuseBad(needs)
-    return given(call, needs)
+    // The kinds are values in `given`, and types from here on.
+    return given(call, needs) as Promise<Checked<HttpResponse, Kind>>
   }
-  const guard = async (request: Request, needs: Needs): Promise<Checked<Response>> => {
+  const guard: Guard["guard"] = async (request, needs) => {
     const checked = await check(webCall(request), needs)
     return checked._tag === "Admitted" ? checked : { _tag: "Refused", response: toResponse(checked.response) }
   }

@@ -10,7 +10,7 @@ import { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { AnswerCache } from "./AnswerCache.ts"
-import { type Caller, type Check, copyOf, type Guard, type GuardedCall, guardOf } from "./Check.ts"
+import { type Caller, type Checked, copyOf, type Guard, type GuardedCall, guardOf } from "./Check.ts"
 import { type Answer, introspect } from "./introspect.ts"
 import { type IntrospectionFailure, type RemoteGuardOptions, readOptions } from "./RemoteGuardOptions.ts"
 
@@ -134,7 +134,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     )
   }
 
-  const check: Check = async (call, needs: Needs) => {
+  const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
     const refusal = (fault: Parameters<typeof resourceRefusal>[2]) =>
       refuse(resourceRefusal(presentations, metadataFor(needs), fault))
     const shown = presentedBy(call)

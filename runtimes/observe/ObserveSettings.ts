@@ -1,10 +1,12 @@
 import { Option, Redacted } from "effect"
+import { isLoopbackHost } from "../../core/workspace/Workspace.ts"
 import {
   type Complaint,
   complaint,
   type Given,
   optional,
   readVariables,
+  switchOf,
   text,
   type Variable
 } from "../server/Variable.ts"
@@ -20,7 +22,8 @@ export type AuditTarget =
   | { readonly _tag: "Log" }
   | { readonly _tag: "Off" }
   | { readonly _tag: "Stream"; readonly file: 1 | 2 }
-  | { readonly _tag: "File"; readonly path: string }
+  /** `most`: the bytes that it and the one before it have together, where there is a ceiling. */
+  | { readonly _tag: "File"; readonly path: string; readonly most?: number }
 
 /** An OpenTelemetry collector. */
 export interface OtlpSettings {
@@ -49,8 +52,22 @@ const readAudit = (given: string): Option.Option<AuditTarget> => {
       return Option.some({ _tag: "Stream", file: 1 })
     default:
       // A slash, so that no misspelt word becomes a file.
-      return /^[^\0]*\/[^\0]*[^/\0]$/.test(given) ? Option.some({ _tag: "File", path: given }) : Option.none()
+      return given.includes("/") && !given.endsWith("/") && !given.includes("\0")
+        ? Option.some({ _tag: "File", path: given })
+        : Option.none()
   }
+}
+
+const units = { MiB: 2 ** 20, GiB: 2 ** 30 } as const
+
+/** What waits for the disk is written at once, and fits into a half of it. */
+const leastSize = 64 * units.MiB
+
+const readSize = (given: string): Option.Option<number | undefined> => {
+  if (given === "off") return Option.some(undefined)
+  const [, digits, unit] = /^(\d{1,6})(MiB|GiB)$/.exec(given) ?? []
+  const size = unit === "MiB" || unit === "GiB" ? Number(digits) * units[unit] : 0
+  return size >= leastSize ? Option.some(size) : Option.none()
 }
 
 type OtlpHeaders = ReadonlyArray<readonly [name: string, value: string]>
@@ -59,13 +76,23 @@ const readEndpoint = (given: string): Option.Option<string> => {
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) return Option.none()
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") return Option.none()
-  return Option.some(url.href.replace(/\/+$/, ""))
+  let end = url.href.length
+  while (url.href[end - 1] === "/") end -= 1
+  return Option.some(url.href.slice(0, end))
+}
+
+/** Spans and log lines name clients, grants and people: on their way over a network nobody else is to read them. */
+export const isOpenToReaders = (endpoint: string): boolean => {
+  const { hostname, protocol } = new URL(endpoint)
+  return protocol === "http:" && !isLoopbackHost(hostname)
 }
 
 const readHeader = (pair: string): Option.Option<readonly [name: string, value: string]> => {
-  const [, name = "", written = ""] = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*=\s*([\x20-\x7e]*?)\s*$/.exec(pair) ?? []
-  const value = Option.liftThrowable(decodeURIComponent)(written)
-  const isHeader = name !== "" && Option.isSome(value) && /^[\x20-\x7e]*$/.test(value.value)
+  const equals = pair.indexOf("=")
+  const name = pair.slice(0, Math.max(0, equals)).trim()
+  const value = Option.liftThrowable(decodeURIComponent)(pair.slice(equals + 1).trim())
+  const isHeader =
+    /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name) && Option.isSome(value) && /^[\x20-\x7e]*$/.test(value.value)
   return isHeader ? Option.some([name.toLowerCase(), value.value]) : Option.none()
 }
 
@@ -89,6 +116,12 @@ const variables = {
     read: readAudit,
     fallback: { _tag: "Log" }
   } as Variable<AuditTarget>, // The fallback is one variant of several.
+  auditMaxSize: {
+    name: "AUDIT_MAX_SIZE",
+    expected: "off, or a size of at least 64MiB, such as 512MiB or 2GiB",
+    read: readSize,
+    fallback: units.GiB
+  } as Variable<number | undefined>, // The fallback is one variant of several.
   metrics: optional<MetricsSettings>({
     name: "METRICS",
     expected: "a port, or an address and a port, such as 9464, 0.0.0.0:9464 or [::1]:9464",
@@ -99,6 +132,7 @@ const variables = {
     expected: "an http or https URL without user, query and fragment, such as http://127.0.0.1:4318",
     read: readEndpoint
   }),
+  otlpInsecure: switchOf("OTEL_EXPORTER_OTLP_INSECURE", "true", "false", false),
   otlpHeaders: {
     name: "OTEL_EXPORTER_OTLP_HEADERS",
     expected: "headers such as name=value, separated by commas, with values as URLs have them",
@@ -120,7 +154,10 @@ const variables = {
 export const observeVariables = readVariables(variables)
 
 export const observeSettings = (given: Given<typeof variables>): ObserveSettings => ({
-  audit: given.audit,
+  audit:
+    given.audit._tag === "File" && given.auditMaxSize !== undefined
+      ? { ...given.audit, most: given.auditMaxSize }
+      : given.audit,
   metrics: given.metrics,
   otlp: Option.map(given.otlpEndpoint, (endpoint) => ({
     endpoint,

@@ -12,6 +12,7 @@ import {
   writeTo
 } from "../server/LineWriter.ts"
 import { complaint, WrongSettings } from "../server/Variable.ts"
+import { makeCeiling } from "./ceiling.ts"
 import type { AuditTarget } from "./ObserveSettings.ts"
 
 const who = {
@@ -34,17 +35,25 @@ const actor = Schema.String
 const byMaybe = { actor: Schema.optionalKey(actor) }
 const reason = Schema.String
 const scope = Schema.String
+/** Of whoever retried, held against whoever refreshed at first. */
+const likeness = Schema.Literals(["same", "other", "unknown"])
 
 /** One line of the audit stream. Fields may be added to an event; none is renamed or taken away. */
 export const AuditLine = Schema.Union([
   line("ClientRegistered", { client, ...byMaybe }),
-  line("ClientChanged", { client, change: Schema.Literals(["updated", "disabled", "enabled"]), ...byMaybe }),
+  line("ClientChanged", {
+    client,
+    change: Schema.Literals(["updated", "disabled", "enabled", "approved", "refused"]),
+    ...byMaybe
+  }),
   line("ClientDeleted", { client, ...byMaybe }),
   line("ConsentGiven", { client, grant, scope, actor }),
   line("ConsentDenied", { client, actor }),
   line("TokensIssued", { client, grant, grantType: Schema.String, scope }),
+  line("RefreshRetried", { client, grant, network: likeness, userAgent: likeness }),
   line("GrantRevoked", { grant, reason, ...byMaybe }),
   line("TokenRevoked", { grant, client }),
+  line("WorkspaceMoved", { from: Schema.String, to: Schema.String, actor }),
   line("KeyCreated", { grant, actor }),
   line("KeyRevoked", { grant, actor }),
   line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
@@ -52,7 +61,13 @@ export const AuditLine = Schema.Union([
   line("SignedIn", { account }),
   line("SignedOut", { account }),
   line("SignInFailed", { reason, account: Schema.optionalKey(account) }),
-  line("Refused", { endpoint: Schema.String, refusal: Schema.String, reason: Schema.NullOr(reason) }),
+  line("Refused", {
+    endpoint: Schema.String,
+    refusal: Schema.String,
+    reason: Schema.NullOr(reason),
+    /** So many like it since the last line that told of them; one, where none is said. */
+    count: Schema.optionalKey(Schema.Int)
+  }),
   /** So many events before this one could not be written, and are nowhere. */
   line("EventsLost", { count: Schema.Int })
 ])
@@ -89,10 +104,20 @@ const told = (event: AuditEvent): Told => {
         grantType: event.grantType,
         scope: event.scope
       }
+    case "RefreshRetried":
+      return {
+        event: event._tag,
+        client: event.client,
+        grant: event.grant,
+        network: event.network,
+        userAgent: event.userAgent
+      }
     case "GrantRevoked":
       return { event: event._tag, grant: event.grant, reason: event.why, ...by(event.by) }
     case "TokenRevoked":
       return { event: event._tag, grant: event.grant, client: event.client }
+    case "WorkspaceMoved":
+      return { event: event._tag, from: event.from, to: event.to, actor: event.by }
     case "KeyCreated":
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }
@@ -122,7 +147,13 @@ const told = (event: AuditEvent): Told => {
         ...(event.account === undefined ? {} : { account: event.account })
       }
     case "Refused":
-      return { event: event._tag, endpoint: event.endpoint, refusal: event.refusal, reason: event.reason }
+      return {
+        event: event._tag,
+        endpoint: event.endpoint,
+        refusal: event.refusal,
+        reason: event.reason,
+        ...(event.count === undefined ? {} : { count: event.count })
+      }
   }
 }
 
@@ -198,7 +229,12 @@ const toldOf = (place: string, trouble: Trouble): Effect.Effect<void> => {
 }
 
 /** A sink whose troubles are told in the log, and are nobody else's. */
-const writing = (file: number, place: string, files: Pick<LineWriterOptions, "close" | "open">, onHangUp?: OnHangUp) =>
+const writing = (
+  file: number,
+  place: string,
+  files: Pick<LineWriterOptions, "close" | "isOver" | "open">,
+  onHangUp?: OnHangUp
+) =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
     const say: LineWriterOptions["say"] = (trouble) => Effect.runForkWith(context)(toldOf(place, trouble))
@@ -227,10 +263,22 @@ export const auditStream = (
     const files = { open: () => Promise.resolve(target.file), close: () => undefined }
     return Layer.effect(Audit, writing(target.file, "the audit stream", files))
   }
-  const { path } = target
-  const files = { open: () => openAppending(path), close: closeSync }
+  const { most, path } = target
+  const place = `the audit file ${path}`
   return Layer.effect(
     Audit,
-    Effect.flatMap(openFile(path), (file) => writing(file, `the audit file ${path}`, files, onHangUp))
+    Effect.gen(function* () {
+      const context = yield* Effect.context<never>()
+      const sayStuck = (code: string) =>
+        Effect.runForkWith(context)(
+          Effect.logError(`${place} can't be moved to ${path}.1: ${code}. It grows beyond AUDIT_MAX_SIZE`)
+        )
+      const files = {
+        open: () => openAppending(path),
+        close: closeSync,
+        ...(most === undefined ? {} : { isOver: makeCeiling(path, most, sayStuck) })
+      }
+      return yield* writing(yield* openFile(path), place, files, onHangUp)
+    })
   )
 }

@@ -4,6 +4,8 @@ import { Result } from "effect"
 /** Whose word about the address of somebody else is believed. */
 export interface TrustedProxies {
   readonly has: (address: string) => boolean
+  /** Told where the one who connected sent `X-Forwarded-For`, and is not believed. */
+  readonly onUntrusted?: () => void
 }
 
 export const noProxies: TrustedProxies = { has: () => false }
@@ -51,6 +53,10 @@ export const peerOf = (
   if (socketPeer === undefined) return undefined
   let peer = plainAddress(socketPeer)
   if (forwardedFor === null || forwardedFor === undefined) return peer
+  if (!proxies.has(peer)) {
+    proxies.onUntrusted?.()
+    return peer
+  }
   for (const hop of forwardedFor.split(",").reverse()) {
     if (!proxies.has(peer)) break
     const address = plainAddress(withoutPort(hop.trim()))

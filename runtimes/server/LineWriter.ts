@@ -16,6 +16,8 @@ export interface LineWriterOptions {
   /** Gives a file to write to; asked again after a failure, and to reopen. */
   readonly open: () => Promise<number>
   readonly close: (file: number) => void
+  /** Asked of a regular file before so many bytes are written to it: whether to open another first. */
+  readonly isOver?: (file: number, coming: number) => Promise<boolean>
   /** Said once for each outage, and once when it is over. */
   readonly say: (trouble: Trouble) => void
   /** What is written, once there is room again, of lines for which there was none. */
@@ -165,6 +167,10 @@ export const makeLineWriter = (file: number, options: LineWriterOptions): LineWr
     batch ??= takeWaiting()
     if (batch === undefined) return
     keepsApart ??= await isRegular(current)
+    if (keepsApart && written === 0 && (await options.isOver?.(current, batch.length)) === true) {
+      await reopened()
+      keepsApart = await isRegular(current)
+    }
     const unwritten = batch.length - written
     const piece = keepsApart || isCrowded(unwritten) ? unwritten : pieceFrom(batch, written)
     written +=

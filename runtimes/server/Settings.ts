@@ -1,17 +1,26 @@
 import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
 import type { Opening, Store } from "../../adapters/StoreKind.ts"
 import { StoreKinds } from "../../adapters/stores.ts"
-import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { isLimitFactor, limitFactorExpected, type RateLimits } from "../../core/limits/SharedLimiter.ts"
+import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
-import { type Issuer, parseIssuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import {
+  type Issuer,
+  isLoopbackHost,
+  parseIssuer,
+  type Workspace,
+  WorkspaceId
+} from "../../core/workspace/Workspace.ts"
+import {
+  isOpenToReaders,
   metricsOnPublicPort,
   type ObserveSettings,
   observeSettings,
   observeVariables
 } from "../observe/ObserveSettings.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
+import { hostInUrl } from "./Listen.ts"
 import { databaseVariable, openingOf, storageVariables } from "./StorageSettings.ts"
 import {
   type Complaint,
@@ -42,8 +51,10 @@ export interface Settings {
   readonly sealKeys: Option.Option<KeyRing>
   readonly firstOwner: Option.Option<FirstOwner>
   readonly policy: Policy
+  /** Why the policy's `workspaceAccess` is what it is: by name, or by the place that the server is at. */
+  readonly workspaceAccessBecause: string
   readonly registration: Registration
-  readonly rateLimits: boolean
+  readonly rateLimits: RateLimits
   readonly trustedProxies: TrustedProxies
   readonly accessLog: boolean
   readonly observe: ObserveSettings
@@ -74,6 +85,15 @@ const secret = (
     read: (given) => (isOne(given) ? Option.some(Redacted.make(given, { label: name })) : Option.none())
   })
 
+const readRateLimits = (given: string): Option.Option<RateLimits> => {
+  if (given === "on") return Option.some(true)
+  if (given === "off") return Option.some(false)
+  const factor = Number(/^(\d{1,4}(?:\.\d{1,3})?)x$/.exec(given)?.[1] ?? Number.NaN)
+  return isLimitFactor(factor) ? Option.some({ factor }) : Option.none()
+}
+
+const accesses = Policy.fields.workspaceAccess.literals
+
 const variables = {
   host: listeningHost("HOST"),
   port: wholeNumber("PORT", 1, 65535, 3000),
@@ -101,9 +121,19 @@ const variables = {
   refreshGrace: durationOf("REFRESH_GRACE", 0, standardPolicy.refreshGrace),
   registration: oneOf("REGISTRATION", ["open", "token", "closed"], "open"),
   registrationToken: secret("REGISTRATION_TOKEN", `a secret of ${initialTokenExpected}`, isInitialToken),
-  rateLimits: switchOf("RATE_LIMITS", "on", "off", true),
+  maxUnprovenClients: wholeNumber("MAX_UNPROVEN_CLIENTS", 1, 10_000_000, standardPolicy.maxUnprovenClients),
+  rateLimits: {
+    name: "RATE_LIMITS",
+    expected: `on, off, or how many times as much is allowed: 4x, 0.5x (${limitFactorExpected})`,
+    read: readRateLimits,
+    fallback: true
+  },
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
-  workspaceAccess: oneOf("WORKSPACE_ACCESS", ["registered", "owner"], standardPolicy.workspaceAccess),
+  workspaceAccess: optional<Policy["workspaceAccess"]>({
+    name: "WORKSPACE_ACCESS",
+    expected: accesses.join(" or "),
+    read: (given) => Option.fromUndefinedOr(accesses.find((access) => access === given))
+  }),
   trustedProxies: {
     name: "TRUSTED_PROXIES",
     expected: trustedProxiesExpected,
@@ -154,6 +184,16 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     }
   })
 
+  both(read.otlpEndpoint, read.otlpInsecure, (endpoint, insecure) => {
+    if (Option.isSome(endpoint) && isOpenToReaders(endpoint.value) && !insecure) {
+      complaints.push(
+        complaint(
+          "OTEL_EXPORTER_OTLP_ENDPOINT",
+          "https outside this machine, or OTEL_EXPORTER_OTLP_INSECURE=true beside it"
+        )
+      )
+    }
+  })
   both(read.port, read.metrics, (port, metrics) => {
     if (Option.isSome(metrics) && metrics.value.port === port) complaints.push(metricsOnPublicPort)
   })
@@ -161,14 +201,20 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
   const all = Result.all(read)
   if (Result.isFailure(all) || complaints.length > 0) return yield* new WrongSettings({ complaints })
   const given = all.success
+  const { host } = given
+  const workspace = {
+    id: WorkspaceId.make("default"),
+    issuer: Option.getOrElse(given.baseUrl, () => loopbackIssuer(given.port)),
+    name: given.workspaceName
+  }
+  const access = Option.match(given.workspaceAccess, {
+    onNone: () => accessOfPlace({ host, workspace }),
+    onSome: (is) => ({ is, because: "as WORKSPACE_ACCESS says" })
+  })
   return {
-    host: given.host,
+    host,
     port: given.port,
-    workspace: {
-      id: WorkspaceId.make("default"),
-      issuer: Option.getOrElse(given.baseUrl, () => loopbackIssuer(given.port)),
-      name: given.workspaceName
-    },
+    workspace,
     database: given.database,
     storage: openingOf(given.storageTimeout),
     sealKeys: given.sealKeys,
@@ -183,9 +229,11 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       refreshIdleTtl: given.refreshIdleTtl,
       refreshMaxTtl: given.refreshMaxTtl,
       refreshGrace: given.refreshGrace,
+      maxUnprovenClients: given.maxUnprovenClients,
       requirePkce: given.requirePkce,
-      workspaceAccess: given.workspaceAccess
+      workspaceAccess: access.is
     },
+    workspaceAccessBecause: access.because,
     registration: registrationOf(given.registration, given.registrationToken),
     rateLimits: given.rateLimits,
     trustedProxies: given.trustedProxies,
@@ -210,6 +258,19 @@ export const variableNames: Effect.Effect<ReadonlyArray<string>> = Effect.suspen
     Effect.map(() => [...names])
   )
 })
+
+const isLocalIssuer = (issuer: Issuer): boolean => isLoopbackHost(new URL(issuer).hostname)
+
+/** Whether nobody but this machine reaches the server: one that listens beyond it is public, whatever its issuer says. */
+export const isLocal = ({ host, workspace }: Pick<Settings, "host" | "workspace">): boolean =>
+  isLocalIssuer(workspace.issuer) && isLoopbackHost(hostInUrl(host))
+
+/** Who may act for the workspace where `WORKSPACE_ACCESS` does not say it: all that register, but for a public server. */
+const accessOfPlace = (place: Pick<Settings, "host" | "workspace">) => {
+  if (isLocal(place)) return { is: "registered", because: "HOST and BASE_URL are this machine's own" } as const
+  const because = isLocalIssuer(place.workspace.issuer) ? "HOST is not loopback" : "BASE_URL is not loopback"
+  return { is: "approved", because } as const
+}
 
 const loopbackIssuer = (port: number): Issuer =>
   Result.getOrThrow(parseIssuer(new URL(`http://127.0.0.1:${port}`).origin))

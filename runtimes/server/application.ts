@@ -4,7 +4,8 @@ import { Effect, Layer } from "effect"
 import { layer as passwordHasher } from "../../adapters/password/Password.ts"
 import type { Store } from "../../adapters/StoreKind.ts"
 import { CacheSize } from "../../core/engine/caches.ts"
-import { noLimits, layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
+import type { MayMove } from "../../core/engine/Openings.ts"
+import { limitsOf } from "../../core/limits/SharedLimiter.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import { resourceOwnerLayer } from "../../core/people/resourceOwner.ts"
 import { signInEndpoints } from "../../core/people/signInEndpoints.ts"
@@ -18,6 +19,7 @@ import { accountSettingsEndpoints } from "../../core/settings/accountSettingsEnd
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
+import { isLoopbackHost } from "../../core/workspace/Workspace.ts"
 import { auditLog } from "./auditLog.ts"
 import type { Registration, Settings } from "./Settings.ts"
 import type { WrongSettings } from "./Variable.ts"
@@ -36,11 +38,17 @@ const registrationPolicy = (registration: Registration) => {
   }
 }
 
+const isOnLoopback = (issuer: string): boolean => isLoopbackHost(new URL(issuer).hostname)
+
+/** On one's own machine another port is no other server: the workspace goes along. */
+export const movesByItself: MayMove = (from, { issuer }) => isOnLoopback(from) && isOnLoopback(issuer)
+
 const server = (settings: Settings) =>
   Layer.unwrap(
     Effect.map(Accounts, (accounts) =>
       Tessera.layer({
         policy: settings.policy,
+        mayMove: movesByItself,
         endpoints: [
           ...signInEndpoints(accounts),
           ...accountSettingsEndpoints(accounts),
@@ -67,9 +75,9 @@ const storageOf = (settings: Settings, { storage: around }: Onlookers) => {
 /** The authorization server as these settings want it, with its storage open and its own accounts. */
 export const application = (settings: Settings, ring: KeyRing, onlookers: Onlookers = { audit: auditLog }) =>
   server(settings).pipe(
-    Layer.provideMerge(settings.rateLimits ? sharedLimiter : noLimits),
+    Layer.provideMerge(limitsOf(settings.rateLimits)),
     Layer.provide(resourceOwnerLayer),
-    Layer.provideMerge(Accounts.layer({ throttled: settings.rateLimits })),
+    Layer.provideMerge(Accounts.layer({ throttled: settings.rateLimits !== false })),
     Layer.provideMerge(storageOf(settings, onlookers)),
     Layer.provide(passwordHasher),
     Layer.provide([

@@ -1,18 +1,25 @@
 import { Option, Redacted } from "effect"
-import { isLoopbackHost } from "../../core/workspace/Workspace.ts"
 import { hostInUrl } from "./Listen.ts"
 import type { SealKeys } from "./SealKeyFile.ts"
-import type { Settings } from "./Settings.ts"
+import { isLocal, type Settings } from "./Settings.ts"
 
 /** Whether a client of the public network may register and then call the API as the workspace. */
-export const hasOpenAccess = ({ policy, registration, workspace }: Settings): boolean =>
-  registration._tag === "Open" &&
-  policy.workspaceAccess === "registered" &&
-  !isLoopbackHost(new URL(workspace.issuer).hostname)
+export const hasOpenAccess = (settings: Settings): boolean =>
+  settings.registration._tag === "Open" && settings.policy.workspaceAccess === "registered" && !isLocal(settings)
 
 export const openAccessWarning = "every application that registers may call the API as the workspace, without a person"
 export const openAccessAdvice =
-  "Set WORKSPACE_ACCESS=owner, so that only applications made by an owner may; or REGISTRATION to token or closed."
+  "Set WORKSPACE_ACCESS=approved, so that an owner approves them first, or WORKSPACE_ACCESS=owner; or REGISTRATION to token or closed."
+
+/** Which applications may call the API as the workspace, and why these. */
+const accessOf = ({ policy, workspace, workspaceAccessBecause }: Settings): string => {
+  const which = {
+    registered: "registered: every application that asks for it acts without a person",
+    approved: `approved: an owner approves, in ${workspace.issuer}/settings/clients, what acts without a person`,
+    owner: "owner: only applications that an owner made act without a person"
+  }
+  return `${which[policy.workspaceAccess]} (${workspaceAccessBecause})`
+}
 
 const registering = (issuer: string): string =>
   [
@@ -42,6 +49,7 @@ export const banner = (
   const facts = [
     ["listening on", `http://${hostInUrl(settings.host)}:${port}`],
     ["issuer", settings.workspace.issuer],
+    ["access", accessOf(settings)],
     ["storage", settings.database.described],
     ["seal keys", `${keys.place}${keys.made && settings.database.file !== undefined ? " (just made; back it up)" : ""}`]
   ].map(([name = "", value = ""]) => `  ${name.padEnd(14)}${value}`)

@@ -32,15 +32,18 @@ export interface House {
   readonly storage: Storage["Service"]
   readonly usage: Usage
   readonly limits: LimitSharing["Service"]
+  /** Lets go of clients that nobody let in, where there are too many. */
+  readonly clearRoom: Effect.Effect<unknown, unknown>
   /** Sees those out who were removed while a process died. */
   readonly finishRemovals: Effect.Effect<unknown, unknown>
 }
 
 /** What a server does when nobody asks. Never ends by itself. */
-export const housekeeping = ({ finishRemovals, limits, storage, usage }: House): Effect.Effect<never> =>
+export const housekeeping = ({ clearRoom, finishRemovals, limits, storage, usage }: House): Effect.Effect<never> =>
   Effect.all(
     [
       every(aboutEvery("1 minute"), "sweeping", sweepAll(storage)),
+      every(aboutEvery("1 minute"), "making room for clients", clearRoom),
       every(aboutEvery("1 minute"), "noting last uses", usage.flush),
       every(aboutEvery("5 minutes"), "finishing removals", finishRemovals),
       every(aboutEvery("1 second"), "sharing rate limits", limits.share)

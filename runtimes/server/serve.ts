@@ -53,6 +53,20 @@ const whereTraced = ({ observe }: Settings) =>
       )
   })
 
+/** Behind a proxy that is not named, all callers have one address, and share what a limit gives to one. */
+const untrustedProxy = Effect.logWarning(
+  "X-Forwarded-For came from an address that is not in TRUSTED_PROXIES, and was not read. If a proxy of yours stands in front, name it there"
+)
+
+const onceOnly = (act: () => unknown): (() => void) => {
+  let done = false
+  return () => {
+    if (done) return
+    done = true
+    act()
+  }
+}
+
 const running = Effect.fnUntraced(function* (
   settings: Settings,
   log: Layer.Layer<never>,
@@ -69,17 +83,18 @@ const running = Effect.fnUntraced(function* (
     Effect.sync(() => ManagedRuntime.make(application(settings, keys.ring, onlookers).pipe(Layer.provideMerge(log)))),
     (runtime) => runtime.disposeEffect
   )
-  const services = yield* runtime.contextEffect
-  const { parts, routes } = Context.get(services, Tessera)
-  const accounts = Context.get(services, Accounts)
+  const context = yield* runtime.contextEffect
+  const { open, routes, services } = Context.get(context, Tessera)
+  yield* open(settings.workspace)
+  const accounts = Context.get(context, Accounts)
   const auditContext = { workspace: settings.workspace.id, requestId: "server" }
-  const noteHere = (event: AuditEvent) => note(parts.audit, auditContext, event)
+  const noteHere = (event: AuditEvent) => note(services.audit, auditContext, event)
   const setUpLink = yield* firstAccount(settings, accounts, noteHere)
   // Before the storage is closed, and after the last request: what was used is noted.
-  yield* Effect.addFinalizer(() => Effect.ignore(parts.usage.flush, { log: "Warn" }))
+  yield* Effect.addFinalizer(() => Effect.ignore(services.usage.flush, { log: "Warn" }))
 
   const find = routeOf(routes, settings.workspace)
-  const traced = tracing?.serve(runtime, services, find, serveWith(runtime))
+  const traced = tracing?.serve(runtime, context, find, serveWith(runtime))
   const serving = traced?.serve ?? serveWith(runtime)
   const metered = metering?.serve(find, serving, requestsAtOnce)
   const answering = metered?.serve ?? limitConcurrency(serving, requestsAtOnce)
@@ -101,7 +116,7 @@ const running = Effect.fnUntraced(function* (
       metered?.onEarlyAnswer(request, answer)
       noted?.onEarlyAnswer(request, answer)
     },
-    trustedProxies: settings.trustedProxies,
+    trustedProxies: { ...settings.trustedProxies, onUntrusted: onceOnly(() => runtime.runFork(untrustedProxy)) },
     requestTimeout: settings.requestTimeout,
     shutdownTimeout: settings.shutdownTimeout
   })
@@ -110,12 +125,13 @@ const running = Effect.fnUntraced(function* (
   if (settings.observe.audit._tag === "Stream") process.stderr.write(said)
   else print(said)
   return yield* housekeeping({
-    storage: Context.get(services, Storage),
-    usage: parts.usage,
-    limits: Context.get(services, LimitSharing),
+    storage: Context.get(context, Storage),
+    usage: services.usage,
+    limits: Context.get(context, LimitSharing),
+    clearRoom: services.clientRoom.clear(settings.workspace.id),
     finishRemovals: finishRemovals(
       accounts,
-      tellRevoked(parts.grants, (grant, why) => noteHere({ _tag: "GrantRevoked", grant, why })),
+      tellRevoked(services.grants, (grant, why) => noteHere({ _tag: "GrantRevoked", grant, why })),
       settings.workspace.id
     )
   })

@@ -3,6 +3,7 @@ import { Effect, Layer, Option } from "effect"
 import { layer } from "../../adapters/memory/Memory.ts"
 import { Conflict, type NewRecord, type RecordKey, Storage, type StoredRecord } from "../../core/ports/Storage.ts"
 import { storageLaws } from "../../core/testing/StorageConformance.ts"
+import { batchedStranger, hastyBatches, soundBatches } from "./batchedStranger.ts"
 import { seed } from "./seed.ts"
 
 type Verbs = Storage["Service"]
@@ -163,16 +164,32 @@ const faults: Readonly<Record<string, (sound: Verbs) => Partial<Verbs>>> = {
   "versions from 0": changed((record) => ({ ...record, version: record.version - 1 }))
 }
 
+/** How many laws a store breaks. */
+const brokenBy = (store: Layer.Layer<Storage>): Promise<number> =>
+  Effect.runPromise(
+    Effect.forEach(storageLaws(seed), ({ law }) => Effect.exit(law)).pipe(
+      Effect.map((exits) => exits.filter((exit) => exit._tag === "Failure").length),
+      Effect.provide(store, { local: true })
+    )
+  )
+
 describe("the conformance suite finds", () => {
   for (const [name, fault] of Object.entries(faults)) {
     test(name, async () => {
-      const broken = await Effect.runPromise(
-        Effect.forEach(storageLaws(seed), ({ law }) => Effect.exit(law)).pipe(
-          Effect.map((exits) => exits.filter((exit) => exit._tag === "Failure").length),
-          Effect.provide(faulty(fault), { local: true })
-        )
-      )
-      expect(broken, `seed ${seed}`).toBeGreaterThan(0)
+      expect(await brokenBy(faulty(fault)), `seed ${seed}`).toBeGreaterThan(0)
+    })
+  }
+})
+
+/** With two swaps of one record in a batch, and with the second in the next one. */
+describe.each(["together", "wait"] as const)("of adapters that send swaps in batches (%s), the suite", (second) => {
+  test("takes one that is sound", async () => {
+    expect(await brokenBy(batchedStranger(soundBatches, second)), `seed ${seed}`).toBe(0)
+  })
+
+  for (const [name, sendBatch] of Object.entries(hastyBatches)) {
+    test(`refuses one that ${name}`, async () => {
+      expect(await brokenBy(batchedStranger(sendBatch, second)), `seed ${seed}`).toBeGreaterThan(0)
     })
   }
 })

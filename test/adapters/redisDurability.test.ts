@@ -12,7 +12,7 @@ import { redisClusterUrl } from "../harness/given.ts"
 import { startRedis } from "../harness/startRedis.ts"
 import { call, openAdmin, over, scoped } from "./redisGiven.ts"
 
-const inspected = (url: string, allowEviction = false) =>
+const inspected = (url: string, allowEviction = false, waitForReplica = false) =>
   Effect.scoped(
     Effect.gen(function* () {
       const target = Result.getOrThrow(parseRedisUrl(url))
@@ -23,7 +23,7 @@ const inspected = (url: string, allowEviction = false) =>
         maximumWaiting: 1000
       })
       yield* wire.ask("ping", [], wire.deadline())
-      return yield* inspectDurability(wire, { allowEviction })
+      return yield* inspectDurability(wire, { allowEviction, waitForReplica })
     })
   )
 
@@ -67,7 +67,8 @@ describe("what a Redis would lose", () => {
 
         const masters = yield* openAdmin(master.url)
         yield* call(masters, "CONFIG", "SET", "min-replicas-to-write", 1)
-        expect(yield* inspected(master.url)).toEqual([])
+        expect(yield* inspected(master.url)).toEqual(found)
+        expect(yield* inspected(master.url, false, true)).toEqual([])
       })
     ))
 

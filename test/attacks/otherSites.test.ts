@@ -4,7 +4,7 @@ import { Application } from "../browser/Application.ts"
 import { owner } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
 import { Visitor } from "../given/serverVisitor.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 
 /** What a page of somebody else can do to a person who is signed in, in a browser that holds them to its rules. */
 
@@ -29,7 +29,7 @@ let tab: Page
 let application: Application
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
   context = await browser.newContext()
   context.setDefaultTimeout(15_000)
   tab = await context.newPage()
@@ -42,7 +42,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser.close()
+  await leave(browser)
   await hostile.stop(true)
 })
 

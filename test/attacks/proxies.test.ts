@@ -56,6 +56,19 @@ test.each([...claims])("%p moves neither the issuer nor a link", async (...claim
   }
 })
 
+test("a request that names two hosts is refused", async () => {
+  const send = sendTo(server().port)
+  const answer = await send({
+    method: "GET",
+    target: "/healthz",
+    headers: [
+      ["host", `127.0.0.1:${server().port}`],
+      ["host", "evil.example"]
+    ]
+  })
+  expect(answer.status).toBe(400)
+})
+
 /** A person who keeps guessing, and says each time that they are somebody else. */
 const guess = async (url: string, forwardedFor: string): Promise<number> => {
   const visitor = new Visitor(url)

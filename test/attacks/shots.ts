@@ -114,7 +114,14 @@ export const arrange = Effect.fnUntraced(function* (
   const inviteCookie = { cookie: (header(inviteForm, "set-cookie") ?? "").split(";", 1)[0] ?? "" }
 
   return new Map<string, ReadonlyArray<Shot>>([
-    ["metadata", [get("/.well-known/oauth-authorization-server"), get("/.well-known/oauth-protected-resource/rest/x")]],
+    [
+      "metadata",
+      [
+        get("/.well-known/oauth-authorization-server"),
+        get("/.well-known/oauth-protected-resource/rest/x"),
+        get("/openapi.json")
+      ]
+    ],
     ["register", [{ method: "POST", target: "/oauth/register", headers: jsonHeaders, body: JSON.stringify(metadata) }]],
     [
       "registration",

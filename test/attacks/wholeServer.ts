@@ -29,7 +29,7 @@ const cheap = { memory: 8, passes: 1, lanes: 1 } as const
 const wired = Layer.unwrap(
   Effect.map(Accounts, (accounts) =>
     Tessera.layer({
-      policy: standardPolicy,
+      policy: { ...standardPolicy, workspaceAccess: "registered" },
       endpoints: [
         ...signInEndpoints(accounts),
         ...accountSettingsEndpoints(accounts),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { drawNumbers } from "../../benchmarks/servers/tessera/drawNumbers.ts"
+import { drawNumbers } from "../../benchmarks/servers/tessera/grants.ts"
 
 describe("the grants that a run is about", () => {
   test.each([1, 3, 1_000, 12_800, 1_000_000])("are each met once, below %d", (bound) => {

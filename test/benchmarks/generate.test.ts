@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test"
 import { Effect } from "effect"
-import type { Run } from "../../benchmarks/load/Run.ts"
-import { startGenerator } from "../../benchmarks/measure/Generator.ts"
-import type { Plan } from "../../benchmarks/Plan.ts"
+import { startGenerator } from "../../benchmarks/measure/processes.ts"
+import type { Plan, Run } from "../../benchmarks/Plan.ts"
 
 const valuesOf = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}-${n}`)
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { allParts } from "../../benchmarks/parts/all.ts"
-import { generatorBound } from "../../benchmarks/report/generatorBound.ts"
-import { type Budget, judge, readBudget, verdictText } from "../../benchmarks/report/judge.ts"
+import { type Budget, generatorBound, judge, readBudget, verdictText } from "../../benchmarks/report/judge.ts"
 import { resultOf, sampleOf } from "./resultOf.ts"
 
 const line: Budget[number] = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { ratioText } from "../../benchmarks/report/ratioText.ts"
+import { ratioText } from "../../benchmarks/report/judge.ts"
 
 const atMost = (bound: number) => (ratio: number) => ratio <= bound
 const atLeast = (bound: number) => (ratio: number) => ratio >= bound

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { redisRate } from "../../benchmarks/parts/redisRate.ts"
+import { redisRate } from "../../benchmarks/measure/programs.ts"
 
 const head = `"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"`
 

@@ -1,5 +1,5 @@
-import type { Sample } from "../../benchmarks/load/Run.ts"
-import type { Result } from "../../benchmarks/measure/Result.ts"
+import type { Sample } from "../../benchmarks/Plan.ts"
+import type { Result } from "../../benchmarks/report/Report.ts"
 
 export const sampleOf = (cpu: number, more: Partial<Sample> = {}): Sample => ({
   requests: 1000,

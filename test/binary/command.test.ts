@@ -6,19 +6,20 @@ import { packageFor } from "../../runtimes/binary/compile.mjs"
 import { version } from "../../runtimes/command/version.ts"
 import { freshDatabase } from "../adapters/postgres/freshDatabase.ts"
 import { companiesStatus, postToken, register } from "../given/serverVisitor.ts"
+import { buildScript } from "../harness/buildExecutable.ts"
 import { freePort } from "../harness/freePort.ts"
 import { node, postgresUrl, redisClusterUrl, redisUrl } from "../harness/given.ts"
 import { runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { collectorOf, purgeDelayOf, smallCollector } from "../runtimes/given/memorySettings.ts"
-import { type Binary, buildScript, builtBinary, emptyFolder, run, type Started, start } from "./given/binary.ts"
+import { type Binary, emptyFolder, run, type Started, start, theExecutable } from "./given/binary.ts"
 
 const root = join(import.meta.dir, "../..")
 
 let binary: Binary
-beforeAll(async () => {
-  binary = await Effect.runPromise(builtBinary)
-}, 60_000)
+beforeAll(() => {
+  binary = theExecutable()
+})
 
 const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>) =>
   Effect.runPromise(Effect.scoped(Effect.suspend(() => Effect.flatMap(emptyFolder(binary), body))))

@@ -173,7 +173,9 @@ describe(`the image's program runs ${inWords[by]}`, () => {
   ) =>
     Effect.gen(function* () {
       const { env, url } = yield* options(network)
-      const container = yield* startContainer({ by, ...place, network, env: { ...env, ...more } }, entry)
+      // It listens on all addresses, where an owner has to approve what this program asks for at once.
+      const open = { WORKSPACE_ACCESS: "registered" }
+      const container = yield* startContainer({ by, ...place, network, env: { ...env, ...open, ...more } }, entry)
       yield* Effect.promise(() => container.child.says(/issuer .+\n/))
       look(container.pid())
       const client = yield* container.beside([process.execPath, "--no-env-file", machine, url])

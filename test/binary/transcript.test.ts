@@ -13,7 +13,7 @@ import { app } from "../runtimes/given/app.ts"
 import { type Send, sendTo } from "../runtimes/given/wire.ts"
 import { playEverywhere } from "../runtimes/playEverywhere.ts"
 import { scripts } from "../runtimes/transcript.ts"
-import { type Binary, builtBinary, emptyFolder, start } from "./given/binary.ts"
+import { type Binary, emptyFolder, start, theExecutable } from "./given/binary.ts"
 import { asTranscript, signInCookies } from "./given/shipped.ts"
 
 const scope = Scope.makeUnsafe()
@@ -108,16 +108,11 @@ const onServer = (binary: Binary, prefix: string) =>
   })
 
 describe("the transcript over the executable that is shipped, from an empty folder", () => {
-  let binary: Binary
-  beforeAll(async () => {
-    binary = await inFile(builtBinary)
-  }, 60_000)
-
   for (const prefix of ["", "/auth"]) {
     describe(prefix === "" ? "at the root" : `below ${prefix}`, () => {
       let send: Send
       beforeAll(async () => {
-        send = await inFile(onServer(binary, prefix))
+        send = await inFile(onServer(theExecutable(), prefix))
       }, 60_000)
 
       for (const { run, title } of scripts) {

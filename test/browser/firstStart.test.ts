@@ -2,15 +2,16 @@ import { afterAll, beforeAll, expect, test } from "bun:test"
 import { Effect } from "effect"
 import type { Browser } from "playwright-core"
 import { setUpLink, startServer } from "../given/server.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 import { Application } from "./Application.ts"
+import { approve } from "./approve.ts"
 import { meet } from "./meet.ts"
 
 let browser: Browser
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
 })
-afterAll(() => browser.close())
+afterAll(() => leave(browser))
 
 const application = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("back at the application") })
 const redirectUri = `http://localhost:${application.port}/callback`
@@ -61,7 +62,7 @@ test("from the first start to an application that works: link, account, sign-in,
           await tab.goto(client.authorizationUrl(redirectUri))
           await fill({ Email: account.email, Password: account.password })
           await button("Sign in").click()
-          await button("Approve").click()
+          await approve(tab)
           await tab.waitForURL(`${redirectUri}?**`)
           expect(await client.works(await client.tokens(tab.url(), redirectUri))).toBe(true)
         })

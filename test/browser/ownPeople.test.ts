@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { northwind } from "../../runtimes/embed/guide/host.ts"
 import { violationsOf } from "../pages/axe.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 import { Application } from "./Application.ts"
 
 /** The guide's own host, with people, a sign-in and a consent page of its own, in a browser. */
@@ -35,12 +35,12 @@ beforeAll(async () => {
       await made.auth.close()
     }
   }
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
   application = await Application.register(host.auth, "Ledger <b>", redirectUri)
 })
 
 afterAll(async () => {
-  await browser.close()
+  await leave(browser)
   await host.stop()
   await client.stop(true)
 })
@@ -56,6 +56,12 @@ const button = (name: string) => tab.getByRole("button", { name, exact: true })
 const heading = () => tab.getByRole("heading", { level: 1 }).innerText()
 const atClient = () => tab.waitForURL((to) => to.href.startsWith(redirectUri))
 const returned = (): Readonly<Record<string, string>> => Object.fromEntries(new URL(tab.url()).searchParams)
+
+const allow = async () => {
+  const box = tab.getByRole("checkbox")
+  if (await box.isVisible()) await box.check()
+  await button("Yes, allow it").click()
+}
 
 const signIn = async (name: string) => {
   await tab.getByLabel("Your name").fill(name)
@@ -80,7 +86,7 @@ describe("a person of the host's", () => {
     expect(await tab.locator("#returns-to").innerText()).toBe(new URL(redirectUri).host)
     expect(await tab.getByRole("listitem").count()).toBe(2)
     expect(await violationsOf(tab)).toEqual([])
-    await button("Yes, allow it").click()
+    await allow()
     await atClient()
     expect(returned()).toEqual({ code: expect.any(String), state: "a b&c=d/é", iss: host.auth })
     const tokens = await application.tokens(tab.url(), redirectUri)
@@ -101,7 +107,7 @@ describe("a person of the host's", () => {
     await tab.getByRole("link", { name: "Somebody else?" }).click()
     await signIn("grace")
     await tab.getByText("grace@northwind.example").waitFor()
-    await button("Yes, allow it").click()
+    await allow()
     await atClient()
     const tokens = await application.tokens(tab.url(), redirectUri)
     const told = await fetch(`${host.auth}/oauth/userinfo`, { headers: { authorization: `Bearer ${tokens.access}` } })
@@ -114,7 +120,7 @@ describe("a person of the host's", () => {
     await other.goto(host.url)
     const leave = "fetch('/sign-out', { method: 'POST' }).then(() => undefined)"
     await other.evaluate(leave)
-    await button("Yes, allow it").click()
+    await allow()
     await tab.waitForURL("**/sign-in?**")
     await signIn("ada")
     await button("Yes, allow it").waitFor()
@@ -125,7 +131,7 @@ describe("a person of the host's", () => {
     await other.getByRole("button").click()
     await other.waitForURL(`${host.url}/`)
     // Ada's page, in a browser that is Grace's by now.
-    await button("Yes, allow it").click()
+    await allow()
     await tab.getByText("The form was not sent from this server's own page.").waitFor()
     expect(new URL(tab.url()).pathname).toBe("/allow")
     await tab.reload()

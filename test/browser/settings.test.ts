@@ -3,20 +3,21 @@ import type { Browser, BrowserContext, Page } from "playwright-core"
 import { owner } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
 import { companiesStatus } from "../given/serverVisitor.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 import { Application } from "./Application.ts"
+import { approve } from "./approve.ts"
 import { meet } from "./meet.ts"
 
 const server = serverOfFile()
 const application = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("back") })
-const redirectUri = `http://127.0.0.1:${application.port}/callback`
+const redirectUri = `http://localhost:${application.port}/callback`
 
 let browser: Browser
 let context: BrowserContext
 let tab: Page
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
   context = await browser.newContext()
   context.setDefaultTimeout(15_000)
   tab = await context.newPage()
@@ -24,7 +25,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await browser.close()
+  await leave(browser)
   await application.stop(true)
 })
 
@@ -59,7 +60,7 @@ const confirm = async (name: string | RegExp, ask: string, answer: RegExp) => {
 const connect = async (name: string) => {
   const client = await Application.register(server().url, name, redirectUri)
   await tab.goto(client.authorizationUrl(redirectUri))
-  await button("Approve").click()
+  await approve(tab)
   await tab.waitForURL(`${redirectUri}?**`)
   return { client, tokens: await client.tokens(tab.url(), redirectUri) }
 }
@@ -141,7 +142,7 @@ describe("connected apps", () => {
     expect(await one.client.works(one.tokens)).toBe(true)
     await open("apps")
     await meet(tab, "settings-apps")
-    expect(await row("Ledger").innerText()).toContain("127.0.0.1")
+    expect(await row("Ledger").innerText()).toContain("localhost")
     await confirm("Ledger", "Revoke", /Revoke access/)
     await done("app-revoked")
     await meet(tab, "settings-apps-revoked")
@@ -201,7 +202,7 @@ describe("members", () => {
 
     const client = await Application.register(server().url, "Of a member", redirectUri)
     await their.goto(client.authorizationUrl(redirectUri))
-    await button("Approve", their).click()
+    await approve(their)
     await their.waitForURL(`${redirectUri}?**`)
     const tokens = await client.tokens(their.url(), redirectUri)
     expect(await client.works(tokens)).toBe(true)

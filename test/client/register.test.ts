@@ -1,6 +1,14 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result, Schema } from "effect"
-import { Client, displayName, isKnown, mayUse, proven as provenClient } from "../../core/client/Client.ts"
+import {
+  Client,
+  displayName,
+  isKnown,
+  isOnTrial,
+  mayUse,
+  proven as provenClient,
+  used
+} from "../../core/client/Client.ts"
 import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation, type FreshClient, register, reregister } from "../../core/client/register.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
@@ -176,25 +184,27 @@ describe("a registration (RFC 7591)", () => {
 })
 
 describe("registering anew (RFC 7592 §2.2)", () => {
+  const asked = { at: after(1000), network: "203.0.113.9" }
   const redrawn: FreshClient = { ...fresh, secret: new Uint8Array(32).fill(3) }
   const before = made({ redirect_uris: [uri], client_name: "Old", grant_types: ["authorization_code"] }).client
   const again = (of: Client, request: RegistrationRequest) =>
-    Result.getOrThrow(reregister(tables, of, request, policy, redrawn, true))
+    Result.getOrThrow(reregister(tables, of, request, policy, asked, redrawn, true))
 
   test("replaces what was registered and keeps what the server gave: id, dates, token, secret", () => {
-    const { client: after, secret } = again(before, {
+    const { client: changed, secret } = again(before, {
       redirect_uris: [`${uri}2`],
       grant_types: ["authorization_code", "client_credentials"],
       scope: "api",
       token_endpoint_auth_method: "client_secret_post"
     })
-    expect(after).toEqual({
+    expect(changed).toEqual({
       ...before,
       about: {},
       credential: { ...before.credential, method: "client_secret_post" } as Client["credential"], // a Secret before
       redirectUris: [RedirectUri.make(`${uri}2`)],
       grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
-      scope: scopes("api")
+      scope: scopes("api"),
+      workspaceAccess: { askedAt: asked.at, network: asked.network, answer: null }
     })
     expect(Option.isNone(secret)).toBe(true)
   })
@@ -223,7 +233,10 @@ describe("registering anew (RFC 7592 §2.2)", () => {
   test("brings the workspace's own access to nobody whom a first registration would not, but to who has it", () => {
     const both = { redirect_uris: [uri], grant_types: ["authorization_code", "client_credentials"] }
     const comesTo = (of: Client, rules: Policy, isOpen: boolean) =>
-      mayUse(Result.getOrThrow(reregister(tables, of, both, rules, redrawn, isOpen)).client, "client_credentials")
+      mayUse(
+        Result.getOrThrow(reregister(tables, of, both, rules, asked, redrawn, isOpen)).client,
+        "client_credentials"
+      )
     const has = made(both).client
     const strict: Policy = { ...policy, workspaceAccess: "owner" }
     expect([comesTo(before, policy, true), comesTo(before, policy, false), comesTo(has, policy, false)]).toEqual([
@@ -235,11 +248,11 @@ describe("registering anew (RFC 7592 §2.2)", () => {
       expect([comesTo(of, strict, true), comesTo(of, strict, false)]).toEqual([false, false])
     }
     const only = { grant_types: ["client_credentials"] }
-    expect(Result.isFailure(reregister(tables, before, only, policy, redrawn, false))).toBe(true)
+    expect(Result.isFailure(reregister(tables, before, only, policy, asked, redrawn, false))).toBe(true)
   })
 
   test("refuses what a first registration refuses", () => {
-    expect(Result.isFailure(reregister(tables, before, {}, policy, redrawn, true))).toBe(true)
+    expect(Result.isFailure(reregister(tables, before, {}, policy, asked, redrawn, true))).toBe(true)
   })
 })
 
@@ -333,9 +346,41 @@ describe("a client", () => {
   })
 
   test("is proven once, and then stays", () => {
-    const late = provenClient(client({ expiresAt: after(1) }), after(5))
+    const late = provenClient(client({ expiresAt: after(6) }), after(5))
     expect(late).toEqual(Option.some(client({ provenAt: after(5), expiresAt: null })))
     expect(Option.isNone(provenClient(client({ provenAt: t0 }), after(5)))).toBe(true)
+  })
+
+  test("is not brought back once it is forgotten, by whatever it does", () => {
+    for (const end of [4, 5]) {
+      const forgotten = client({ expiresAt: after(end) })
+      expect(Option.isNone(provenClient(forgotten, after(5)))).toBe(true)
+      expect(Option.isNone(used(forgotten, after(5), policy))).toBe(true)
+    }
+  })
+
+  test("has its time again by a use, which is written once a day", () => {
+    const day = 24 * 60 * 60 * 1000
+    const fresh = client({ expiresAt: after(policy.unusedClientTtl) })
+    expect(Option.isNone(used(fresh, after(day - 1), policy))).toBe(true)
+    expect(used(fresh, after(day), policy)).toEqual(
+      Option.some({ ...fresh, expiresAt: after(policy.unusedClientTtl + day) })
+    )
+  })
+
+  test("that is kept for good needs no use", () => {
+    const long = after(2 * policy.unusedClientTtl)
+    for (const over of [
+      { provenAt: t0, expiresAt: null },
+      { madeBy: "owner", expiresAt: null },
+      // An owner's that registered itself anew.
+      { madeBy: "itself", expiresAt: null },
+      { madeBy: "owner", expiresAt: after(3 * policy.unusedClientTtl) }
+    ] as const) {
+      expect(Option.isNone(used(client(over), long, policy))).toBe(true)
+      expect(isOnTrial(client(over))).toBe(false)
+    }
+    expect(isOnTrial(client({ expiresAt: t0 }))).toBe(true)
   })
 
   test("may use what it registered for, and is called by its name or else its id", () => {

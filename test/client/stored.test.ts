@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import { authMethodOf, type Client, isPublic } from "../../core/client/Client.ts"
+import type { RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { register, reregister } from "../../core/client/register.ts"
 import { clientKind, decodeBody, encodeBody } from "../../core/engine/Records.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
@@ -31,6 +32,38 @@ const basic = `{"_tag":"Secret","method":"client_secret_basic","digest":"${diges
 const post = `{"_tag":"Secret","method":"client_secret_post","digest":"${digest}"}`
 const open = '{"_tag":"Public"}'
 
+describe("a client's record", () => {
+  const utf8 = new TextEncoder()
+  const bytesOf = (text: string) => utf8.encode(text).length
+  const withContacts = (bytes: number, letter: string) => {
+    const size = bytesOf(letter)
+    const one = letter.repeat(1500 / size)
+    const rest = bytes - 1500 * Math.floor(bytes / 1500)
+    return { ...asked, contacts: [...Array(Math.floor(bytes / 1500)).fill(one), "x".repeat(rest)] }
+  }
+  const first = (request: RegistrationRequest) => register(tables, request, policy, t0, fresh, "itself")
+  const anew = (request: RegistrationRequest) =>
+    reregister(tables, Result.getOrThrow(first(asked)).client, request, policy, { at: t0, network: null }, fresh, true)
+
+  for (const [what, make] of Object.entries({ "a first registration": first, "a later one": anew })) {
+    for (const letter of ["x", "é", "界"]) {
+      test(`takes 8 KiB of a store at most, by ${what} (${letter})`, () => {
+        const sizes = Array.from({ length: 160 }, (_, n) => 6000 + 10 * n)
+        const fitting = sizes.filter((bytes) => Result.isSuccess(make(withContacts(bytes, letter))))
+        const longest = Math.max(...fitting)
+        // One that fits is not followed by one that does not, and again by one that does.
+        expect(fitting).toEqual(sizes.filter((bytes) => bytes <= longest))
+        const kept = Result.getOrThrow(make(withContacts(longest, letter))).client
+        const later = encodeBody(clientKind, { ...kept, provenAt: t0, expiresAt: t0 }, "f".repeat(18))
+        expect(bytesOf(JSON.stringify(later))).toBeLessThanOrEqual(8192)
+        expect(bytesOf(JSON.stringify(later))).toBeGreaterThan(8192 - 384)
+        const refused = make(withContacts(longest + 10, letter))
+        expect(refused).toMatchObject({ failure: { _tag: "InvalidClientMetadata" } })
+      })
+    }
+  }
+})
+
 /** As releases before the tables wrote them: an older one reads what this one writes, in a rolling upgrade. */
 const before = [
   ["client_secret_basic", basic],
@@ -60,7 +93,9 @@ describe("the credential in a client's record", () => {
       for (const [to, credential] of before) {
         const request = { ...asked, token_endpoint_auth_method: to }
         const drawn = from === "none" ? fresh : later
-        const again = Result.getOrThrow(reregister(tables, made, request, policy, drawn, true)).client
+        const again = Result.getOrThrow(
+          reregister(tables, made, request, policy, { at: t0, network: null }, drawn, true)
+        ).client
         // JSON's members have no order that a reader knows.
         expect(JSON.parse(credentialIn(written(again)) ?? "")).toEqual(JSON.parse(credential))
       }

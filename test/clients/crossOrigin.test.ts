@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Browser, Page } from "playwright-core"
+import { approve } from "../browser/approve.ts"
 import { owner } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
 import { register } from "../given/serverVisitor.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 
 /** A client that lives in a browser, on an origin of its own: what it may do there, only a browser can say. */
 
@@ -22,12 +23,12 @@ let browser: Browser
 let tab: Page
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
   tab = await (await browser.newContext()).newPage()
 })
 
 afterAll(async () => {
-  await browser.close()
+  await leave(browser)
   await application.stop(true)
 })
 
@@ -93,7 +94,7 @@ describe("a client in the browser", () => {
     await tab.getByLabel("Email").fill(owner.email)
     await tab.getByLabel("Password").fill(owner.password)
     await tab.getByRole("button", { name: "Sign in" }).click()
-    await tab.getByRole("button", { name: "Approve" }).click()
+    await approve(tab)
     await tab.waitForURL(`${redirectUri}?*`)
     const back = new URL(tab.url())
 

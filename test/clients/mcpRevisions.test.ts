@@ -6,7 +6,15 @@ import { options } from "../embed/host.ts"
 import { challenge, hiddenFields, verifier } from "../given/flow.ts"
 import { startServer } from "../given/server.ts"
 import { serverOfFile } from "../given/serverOfFile.ts"
-import { companiesStatus, type Fields, locationOf, postToken, register, Visitor } from "../given/serverVisitor.ts"
+import {
+  companiesStatus,
+  type Fields,
+  locationOf,
+  postToken,
+  register,
+  Visitor,
+  wayBack
+} from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
 
 /** The rows of README.md, in its order. */
@@ -220,7 +228,7 @@ describe("authorization", () => {
       expect(back.searchParams.getAll("iss")).toEqual([server().url])
     }
     const refused = await fetch(asking(client_id, { response_type: "token" }), { redirect: "manual" })
-    const back = new URL(String(refused.headers.get("location")))
+    const back = await wayBack(refused)
     expect(back.searchParams.get("error")).toBe("unsupported_response_type")
     expect(back.searchParams.getAll("iss")).toEqual([server().url])
   })
@@ -234,7 +242,7 @@ describe("authorization", () => {
     ]
     for (const fields of wrong) {
       const answer = await fetch(asking(client_id, fields), { redirect: "manual" })
-      const back = new URL(String(answer.headers.get("location")))
+      const back = await wayBack(answer)
       expect(back.searchParams.get("error")).toBe("invalid_request")
     }
     const back = await new Visitor(server().url).decide(asking(client_id))
@@ -277,7 +285,7 @@ describe("resource and audience", () => {
   test("a resource of somebody else is refused", async () => {
     const { client_id } = await publicClient()
     const answer = await fetch(asking(client_id, { resource: "https://mcp.example.com/mcp" }), { redirect: "manual" })
-    expect(new URL(String(answer.headers.get("location"))).searchParams.get("error")).toBe("invalid_target")
+    expect((await wayBack(answer)).searchParams.get("error")).toBe("invalid_target")
   })
 
   test("the scheme and the host may be in upper case, and a slash may end it", async () => {

@@ -174,13 +174,18 @@ describe("API keys", () => {
         { name: "\u200b\u2060" },
         { name: "a".repeat(101) },
         { name: "a", expiresIn: 0 },
+        { name: "a", scopes: [] },
+        { name: "a", scopes: ["api", "unheard"] },
+        { name: "a", scopes: "api" as unknown as Array<string> },
+        { name: "a", scopes: ["api"], introspectOnly: true },
+        { name: "a", introspectOnly: "yes" as unknown as boolean },
         { name: "a", expiresIn: Number.POSITIVE_INFINITY },
         { name: "a", expiresIn: "6000 weeks" as const }
       ]) {
         const refused = await failure(apiKeys.create(asked))
         expect(refused).toMatchObject({
           _tag: "BadOption",
-          message: expect.stringMatching(/^apiKeys\.create (?:name|expiresIn) has to be /)
+          message: expect.stringMatching(/^apiKeys\.create (?:name|expiresIn|scopes) has to be /)
         })
       }
     }))

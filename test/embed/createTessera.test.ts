@@ -202,7 +202,7 @@ describe("made in one call", () => {
   })
 
   test("who may act for the workspace reaches registration, and its own applications may", () =>
-    withHost({ workspaceAccess: "owner" }, async (auth) => {
+    withHost({}, async (auth) => {
       const registered = await auth.handle(
         at("/oauth/register", {
           method: "POST",
@@ -214,6 +214,40 @@ describe("made in one call", () => {
       const { token } = await machine(auth)
       const checked = await auth.guard(bearer(`${issuer}/orders`, await token()), { scopes: ["api"] })
       expect(checked._tag).toBe("Admitted")
+    }))
+
+  test("an application that registered itself acts for the workspace once it was approved, and until that is taken back", () =>
+    withHost({ workspaceAccess: "approved" }, async (auth) => {
+      const registered = await auth.handle(
+        at("/oauth/register", {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({
+            grant_types: ["client_credentials"],
+            token_endpoint_auth_method: "client_secret_post"
+          })
+        })
+      )
+      expect(registered.status).toBe(201)
+      // The shape is RFC 7591's; where it is not, what reads it fails.
+      const { client_id, client_secret } = (await registered.json()) as Record<"client_id" | "client_secret", string>
+      const token = async () => {
+        const body = new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret })
+        const answer = await auth.handle(at("/oauth/token", { method: "POST", body }))
+        const { access_token } = (await answer.json()) as { readonly access_token?: string }
+        return access_token
+      }
+      const standing = async () => (await auth.clients.get(client_id))?.workspaceAccess
+      expect([await token(), await standing()]).toEqual([undefined, "waiting"])
+      expect(await auth.clients.approve(client_id)).toBe(true)
+      const text = (await token()) ?? ""
+      const status = async () => (await auth.guard(bearer(`${issuer}/orders`, text), { scopes: ["api"] }))._tag
+      expect([await status(), await standing()]).toEqual(["Admitted", "allowed"])
+      expect(await auth.clients.refuse(client_id)).toBe(true)
+      expect([await status(), await standing(), await token()]).toEqual(["Refused", "refused", undefined])
+      const { client } = await machine(auth)
+      expect([client.workspaceAccess, await auth.clients.approve(client.id)]).toEqual(["allowed", false])
+      expect(await auth.clients.approve("nobody")).toBe(false)
     }))
 
   test("registration with a token takes that token, and no other", () =>
@@ -501,6 +535,8 @@ describe("its chores", () => {
       const limits = rateLimits === undefined ? {} : { rateLimits }
       await withHost({ storage: { ...storage, insert }, housekeeping: false, ...limits }, async (auth) => {
         const { token } = await machine(auth)
+        // The first time it also counts the clients.
+        await auth.housekeep()
         // Of a limit that is hardly touched nobody else has to hear.
         for (let count = 0; count < 400; count++) await token()
         kinds.clear()

@@ -82,6 +82,11 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["log", { log: "loud" }],
   ["workspaceAccess", { workspaceAccess: "owners" }],
   ["workspaceAccess", { workspaceAccess: null }],
+  ...[0, -1, 1.5, "100", null, Number.NaN].map((most): readonly [string, object] => [
+    "maxUnprovenClients",
+    { maxUnprovenClients: most }
+  ]),
+  ["workspaceAccess", { workspaceAccess: "everybody" }],
   ["issuers", { issuers: [] }],
   ["lifetimes", { lifetimes: null }],
   ["lifetimes", { lifetimes: "5 minutes" }],
@@ -97,6 +102,10 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["registration.tokens", { registration: { token: "initial-access-token", tokens: [] } }],
   ["clock", { clock: {} }],
   ["clock", { clock: null }],
+  ...[0.09, 1001, Number.NaN, "4", undefined].map((factor): readonly [string, object] => [
+    "rateLimits",
+    { rateLimits: { factor } }
+  ]),
   ...["requirePkce", "rateLimits", "housekeeping"].flatMap((name) =>
     ["no", "false", "true", 0, 1, null].map((given): readonly [string, object] => [name, { [name]: given }])
   )

@@ -44,8 +44,8 @@ test("a client that took a while to read is at hand for who asked while it was r
     yield* TestClock.adjust(5)
     expect(yield* Fiber.join(reading)).toBe(one)
     // Its own grant was looked up meanwhile, and it asks with the moment in which it came.
-    for (const after of [0, 3, 5]) expect(clients.atHand(home, one.id, later(start, after))).toBe(one)
-    expect(clients.atHand(home, one.id, later(start, -1))).toBeUndefined()
+    for (const after of [0, 3, 5]) expect(clients.cached(home, one.id, later(start, after))).toBe(one)
+    expect(clients.cached(home, one.id, later(start, -1))).toBeUndefined()
     expect(store.asked()).toBe(1)
   }).pipe(Effect.provide(TestClock.layer()), Effect.runPromise))
 
@@ -60,7 +60,7 @@ test("a crowd that comes again and again costs a store that takes its time one r
     const check = Effect.gen(function* () {
       const came = instantOf(clock)
       yield* Effect.sleep(3)
-      if (clients.atHand(home, one.id, came) === undefined) yield* clients.find(home, one.id, came)
+      if (clients.cached(home, one.id, came) === undefined) yield* clients.find(home, one.id, came)
     })
     const callers = 8
     const calling = Array.from({ length: callers }, (_, at) =>

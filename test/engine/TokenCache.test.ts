@@ -6,12 +6,11 @@ import { TokenCache } from "../../core/engine/caches.ts"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
 import { Resource } from "../../core/rules/Resource.ts"
-import { makeSealer, type Sealer, sealKey } from "../../core/token/KeyRing.ts"
+import { makeSealer, type Place, type Sealer, sealKey } from "../../core/token/KeyRing.ts"
 import { type AccessToken, open, seal, serialAt } from "../../core/token/Token.ts"
-import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 const now = Instant.make(1_000_000)
-const home = WorkspaceId.make("home")
+const home: Place = { id: "home", issuer: "https://auth.example.com" }
 const token: AccessToken = {
   kind: "access",
   grant: GrantId.make("A".repeat(22)),
@@ -50,10 +49,12 @@ describe("an access token that was opened before", () => {
     }
   })
 
-  test("is nothing in another workspace", () => {
+  test("is nothing in another workspace, or under another issuer", () => {
     const opened = new TokenCache({ current: () => sealer }, 100)
     opened.open(home, text, now)
-    expect(opened.open(WorkspaceId.make("other"), text, now)).toEqual(Result.fail("forged"))
+    expect(opened.open({ ...home, id: "other" }, text, now)).toEqual(Result.fail("forged"))
+    const staging = { ...home, issuer: "https://staging.example.com" }
+    expect(opened.open(staging, text, now)).toEqual(Result.fail("forged"))
   })
 
   test("is told from another one that has the same serial", () => {

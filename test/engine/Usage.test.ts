@@ -7,7 +7,7 @@ import { Instant, later } from "../../core/rules/Instant.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { inWorld, t0, type World } from "../given/World.ts"
 
-const usageOf = (world: World) => makeUsage(makeRecords(world.storage, usageKind), world.parts.entropy)
+const usageOf = (world: World) => makeUsage(makeRecords(world.storage, usageKind), world.services.entropy)
 const start = Instant.make(t0)
 
 test("what is used all the time is noted once a minute", () =>
@@ -54,7 +54,7 @@ const heldWrites = (world: World) => {
       },
       usageKind
     ),
-    world.parts.entropy
+    world.services.entropy
   )
   for (let n = 0; n < 100; n++) usage.saw("grant", world.workspace.id, `g${n}`, Instant.make(t0))
   const written = Effect.map(
@@ -70,7 +70,7 @@ describe("noting last uses", () => {
   test("goes on past one record that cannot be read", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const { usage } = world.parts
+        const { usage } = world.services
         const key = (id: string) => ({ workspace: world.workspace.id, kind: "usage", id: `grant:${id}` }) as const
         // As a later release might write it.
         yield* world.storage.insert({ ...key("one"), owner: "usage", expiresAt: null, body: { _v: 99, _by: "later" } })
@@ -87,7 +87,7 @@ describe("noting last uses", () => {
   test("of a process that comes late does not make it look longer ago", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const process = () => makeUsage(makeRecords(world.storage, usageKind), world.parts.entropy)
+        const process = () => makeUsage(makeRecords(world.storage, usageKind), world.services.entropy)
         const [late, early] = [process(), process()]
         late.saw("grant", world.workspace.id, "one", Instant.make(t0))
         early.saw("grant", world.workspace.id, "one", Instant.make(t0 + 60_000))

@@ -5,6 +5,7 @@ import {
   createKey,
   deleteClient,
   endGrant,
+  registerClient as registerClientFor,
   revokeKey,
   rotateKey,
   setClientEnabled
@@ -13,9 +14,10 @@ import { makeClients } from "../../core/engine/Clients.ts"
 import { clientKind, makeRecords } from "../../core/engine/Records.ts"
 import { readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"
-import { byOwner } from "../given/auditContext.ts"
+import { byOwner, passing } from "../given/auditContext.ts"
 import { companies, jsonOf, registerClient, signInToApp, text, tokenRequest } from "../given/flow.ts"
 import { inWorld, type World } from "../given/World.ts"
+import { scopes } from "../grant/given.ts"
 
 const told = (world: World) =>
   world.audit
@@ -34,8 +36,8 @@ describe("what was done once is noted once", () => {
   test("a key's end, by two at a time or by one who comes late", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const { grant } = yield* createKey(world.parts, byOwner(world), terms)
-        const end = revokeKey(world.parts, byOwner(world), grant.id)
+        const { grant } = yield* createKey(world.services, byOwner(world), terms)
+        const end = revokeKey(world.services, byOwner(world), grant.id)
         const outcomes = yield* Effect.all([end, end], { concurrency: 2 })
         expect([...outcomes, yield* end].toSorted()).toEqual(["revoked", "was_revoked", "was_revoked"])
         expect(told(world)).toEqual([
@@ -50,7 +52,7 @@ describe("what was done once is noted once", () => {
       Effect.gen(function* () {
         const id = yield* clientOf(world)
         const outcomes = yield* Effect.forEach(["enabled", "disabled", "disabled", "enabled"] as const, (change) =>
-          setClientEnabled(world.parts, byOwner(world), id, change)
+          setClientEnabled(world.services, byOwner(world), id, change)
         )
         expect(outcomes).toEqual(["was_so", "done", "was_so", "done"])
         expect(world.calls.replace).toEqual(["client", "client"])
@@ -66,11 +68,11 @@ describe("what was done once is noted once", () => {
       Effect.gen(function* () {
         const id = yield* clientOf(world)
         const records = makeRecords(world.storage, clientKind)
-        const { entropy, policy } = world.parts
+        const { entropy, policy } = world.services
         const elsewhere = makeClients(records, entropy, policy, yield* Clock.Clock)
         yield* elsewhere.find(world.workspace.id, id)
-        expect(yield* deleteClient(world.parts, byOwner(world), id)).toBe("deleted")
-        expect(yield* deleteClient({ ...world.parts, clients: elsewhere }, byOwner(world), id)).toBe("unknown")
+        expect(yield* deleteClient(world.services, byOwner(world), id)).toBe("deleted")
+        expect(yield* deleteClient({ ...world.services, clients: elsewhere }, byOwner(world), id)).toBe("unknown")
         expect(told(world)).toEqual([{ _tag: "ClientDeleted", client: id, by: "command line" }])
       })
     ))
@@ -80,15 +82,15 @@ describe("what was done once is noted once", () => {
       Effect.gen(function* () {
         yield* signInToApp(world, yield* registerClient(world))
         const page = { after: undefined, limit: 1 }
-        const { values } = yield* world.parts.grants.ofUser(world.workspace.id, UserId.make("alice"), page)
+        const { values } = yield* world.services.grants.ofUser(world.workspace.id, UserId.make("alice"), page)
         const { id } = yield* Effect.fromNullishOr(values[0])
-        const end = endGrant(world.parts, byOwner(world), id)
+        const end = endGrant(world.services, byOwner(world), id)
         expect([yield* end, yield* end]).toEqual(["revoked", "was_revoked"])
         expect(told(world)).toEqual([
           { _tag: "GrantRevoked", grant: id.slice(0, 8), why: "by_user", by: "command line" }
         ])
         // It is no key, whoever takes it for one.
-        expect(yield* revokeKey(world.parts, byOwner(world), id)).toBe("unknown")
+        expect(yield* revokeKey(world.services, byOwner(world), id)).toBe("unknown")
       })
     ))
 })
@@ -97,14 +99,14 @@ describe("a key", () => {
   test("that came of a rotation too late is told with its end", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const { grant: old } = yield* createKey(world.parts, byOwner(world), terms)
-        const first = yield* rotateKey(world.parts, byOwner(world), old)
+        const { grant: old } = yield* createKey(world.services, byOwner(world), terms)
+        const first = yield* rotateKey(world.services, byOwner(world), old)
         const before = told(world).length
-        expect(yield* rotateKey(world.parts, byOwner(world), old)).toBeUndefined()
+        expect(yield* rotateKey(world.services, byOwner(world), old)).toBeUndefined()
         const since = told(world).slice(before)
         expect(since.map(({ _tag }) => _tag)).toEqual(["KeyCreated", "KeyRevoked"])
         expect(new Set(since.map((event) => ("grant" in event ? event.grant : "none"))).size).toBe(1)
-        const { values } = yield* world.parts.grants.keys(world.workspace.id, { after: undefined, limit: 9 })
+        const { values } = yield* world.services.grants.keys(world.workspace.id, { after: undefined, limit: 9 })
         expect(values.filter(({ _tag }) => _tag === "Key").map(({ id }) => id)).toEqual([first?.grant.id ?? old.id])
       })
     ))
@@ -112,10 +114,10 @@ describe("a key", () => {
   test("lasts for whole milliseconds from now on", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const { grant } = yield* createKey(world.parts, byOwner(world), { name: "Short", lasts: 1500.9 })
+        const { grant } = yield* createKey(world.services, byOwner(world), { name: "Short", lasts: 1500.9 })
         expect(grant.expiresAt).toBe(later(grant.createdAt, 1500))
         for (const lasts of [0, 0.9, -1, Number.NaN, Number.POSITIVE_INFINITY, 36_525 * 86_400_000 + 1]) {
-          const refused = yield* Effect.flip(createKey(world.parts, byOwner(world), { name: "K", lasts }))
+          const refused = yield* Effect.flip(createKey(world.services, byOwner(world), { name: "K", lasts }))
           expect(refused).toMatchObject({ _tag: "BadKeyTerms", reason: "lifetime" })
         }
         expect(told(world).length).toBe(1)
@@ -131,7 +133,7 @@ test("a client is deleted, and that is noted, though its own grant could not be 
       const machine = tokenRequest(world, client, { grant_type: "client_credentials" })
       const access = text(jsonOf(yield* machine).access_token)
       world.away.add("remove grant")
-      expect(yield* deleteClient(world.parts, byOwner(world), id)).toBe("deleted")
+      expect(yield* deleteClient(world.services, byOwner(world), id)).toBe("deleted")
       world.away.clear()
       expect(told(world)).toEqual([{ _tag: "ClientDeleted", client: id, by: "command line" }])
       expect(world.log.filter((line) => line.includes("StorageUnavailable"))).toHaveLength(1)
@@ -146,8 +148,37 @@ test("a client that was forgotten for never having been used is not there to be 
     Effect.gen(function* () {
       const id = yield* clientOf(world)
       yield* TestClock.adjust("31 days")
-      expect(yield* setClientEnabled(world.parts, byOwner(world), id, "disabled")).toBe("unknown")
-      expect(yield* deleteClient(world.parts, byOwner(world), id)).toBe("unknown")
+      expect(yield* setClientEnabled(world.services, byOwner(world), id, "disabled")).toBe("unknown")
+      expect(yield* deleteClient(world.services, byOwner(world), id)).toBe("unknown")
       expect(world.audit.map(({ event }) => event._tag)).toEqual(["ClientRegistered"])
     })
   ))
+
+describe("a client that an owner registers", () => {
+  const misspelt = ["apii", "api profil", "API", "api, profile", "", " ", "api api openid"]
+  const clientsOf = (world: World) => world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 })
+  const asking = (scope: string) => ({ redirect_uris: ["https://app.example.org/cb"], scope })
+
+  test.each(misspelt)("is not made with a scope that does not exist: %p", (scope) =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const refused = yield* Effect.flip(registerClientFor(world.services, byOwner(world), asking(scope)))
+        expect(refused).toMatchObject({ _tag: "InvalidClientMetadata", message: expect.stringContaining("api") })
+        expect((yield* clientsOf(world)).values).toEqual([])
+        expect(world.audit).toEqual([])
+        // A stranger's is, since hosted products name the scopes of every server: it has those that exist, or all.
+        const { client } = yield* registerClientFor(world.services, passing(world), asking(scope))
+        expect(client.scope.length).toBeGreaterThan(0)
+      })
+    )
+  )
+
+  test("is held to the scopes that it names", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { client } = yield* registerClientFor(world.services, byOwner(world), asking("profile"))
+        expect(client.scope).toEqual(scopes("profile"))
+        expect((yield* clientsOf(world)).values.map(({ scope }) => scope)).toEqual([scopes("profile")])
+      })
+    ))
+})

@@ -21,13 +21,13 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
-import { type Guarded, Tessera } from "../../core/Tessera.ts"
+import { type Guarded, makeTessera, Tessera, type TesseraOptions } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "./countingStorage.ts"
 
-/** A moment well after 1970 and well before today: nothing may depend on the wall clock. */
+/** In the future, so that code that reads the wall clock fails its test. */
 export const t0 = Date.UTC(2031, 0, 1)
 
 export const theWorkspace: Workspace = {
@@ -39,48 +39,55 @@ export const theWorkspace: Workspace = {
 export interface WorldOptions {
   readonly policy?: Partial<Policy>
   readonly workspaces?: ReadonlyArray<Workspace>
-  /** A host's own way to tell workspaces apart, instead of theirs. */
+  /** Replaces the workspaces' own resolution, as a host can. */
   readonly resolve?: Workspaces["Service"]["resolve"]
   readonly registration?: Layer.Layer<RegistrationPolicy>
-  /** A host's own endpoints, before the protocol's. */
+  /** A host's endpoints, before the protocol's. */
   readonly endpoints?: ReadonlyArray<Endpoint>
   readonly clientAuths?: ReadonlyArray<ClientAuth>
   readonly presentations?: ReadonlyArray<Presentation>
   readonly signatures?: Signatures["Service"]
-  /** Every grant type, instead of the protocol's own. */
+  /** All grant types, instead of the protocol's own. */
   readonly grants?: ReadonlyArray<GrantType>
   readonly limiter?: Layer.Layer<Limiter>
   readonly pages?: Layer.Layer<Pages>
+  /** Instead of one in memory. */
+  readonly store?: Layer.Layer<Storage>
   readonly seed?: string
-  /** Instead of what the seed draws. */
+  readonly mayMove?: TesseraOptions["mayMove"]
+  /** Workspaces are opened by their first request, and not before the body begins. */
+  readonly unopened?: boolean
+  /** Replaces the seeded entropy. */
   readonly entropy?: Entropy["Service"]
 }
 
 export interface Sent {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** The test's own sign-in: this person's session is sent along. */
+  /** Sends this person's session along. */
   readonly as?: string
   readonly host?: string
-  /** The address that it comes from; without one, nothing is counted by address. */
+  /** The client's address; without one, limits by address count nothing. */
   readonly peer?: string
 }
 
-/** A whole authorization server in memory, its clock in the test's hand, and everything that it says kept. */
+/** A whole authorization server in memory, on a test clock; it keeps everything that it logs. */
 export interface World {
   readonly send: (method: string, target: string, sent?: Sent) => Effect.Effect<HttpResponse>
   readonly guard: (target: string, needs: Needs, headers: Readonly<Record<string, string>>) => Effect.Effect<Guarded>
-  readonly parts: Tessera["Service"]["parts"]
+  readonly services: Tessera["Service"]["services"]
   readonly routes: Tessera["Service"]["routes"]
   readonly workspace: Workspace
   readonly storage: Storage["Service"]
   readonly calls: Calls
-  /** What the store does not answer. */
+  /** The calls that the store does not answer. */
   readonly away: Away
   readonly audit: Array<AuditEntry>
   readonly log: Array<string>
-  /** The text of something that is shown once. */
+  /** The text of a secret that is shown once. */
   readonly reveal: (secret: Redacted.Redacted<string>) => string
+  /** Another process over the same store. */
+  readonly elsewhere: Effect.Effect<World>
   readonly turnRing: (change: (ring: KeyRing) => KeyRing) => void
 }
 
@@ -94,17 +101,19 @@ export const keyFrom = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
 const people = (gone: ReadonlySet<string>): ResourceOwner["Service"] => ({
   current: (_workspace, request) =>
     Effect.sync(() => {
-      const name = /(?:^|; )person=([a-z]+)/.exec(request.headers.get("cookie") ?? "")?.[1]
-      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(name))
+      const cookie = request.headers.get("cookie") ?? ""
+      const name = /(?:^|; )person=([a-z]+)/.exec(cookie)?.[1]
+      const session = /(?:^|; )session=([a-z]+)/.exec(cookie)?.[1]
+      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(name, session))
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
   profile: (_workspace, user) =>
     Effect.sync(() => (gone.has(user) ? Option.none<Profile>() : Option.some({ sub: user, name: `Mx ${user}` })))
 })
 
-const signedIn = (name: string): SignedIn => ({
+const signedIn = (name: string, session = `session-of-${name}`): SignedIn => ({
   user: UserId.make(name),
-  session: `session-of-${name}`,
+  session,
   label: `${name}@example.com`,
   role: name.startsWith("owner") ? "owner" : "member"
 })
@@ -114,7 +123,7 @@ const workspacesOf = ({ resolve, workspaces }: WorldOptions): Layer.Layer<Worksp
   return workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(workspaces)
 }
 
-/** Runs a test's body in a world of its own. */
+/** Runs a test's body in a new world. */
 export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}): Promise<A> => {
   const audit: Array<AuditEntry> = []
   const log: Array<string> = []
@@ -126,7 +135,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
   const logger = Logger.make((entry) => {
     log.push(JSON.stringify([entry.message, String(entry.cause)]))
   })
-  const storage = countingStorage(calls, away).pipe(Layer.provideMerge(Memory.layer))
+  const storage = countingStorage(calls, away).pipe(Layer.provideMerge(options.store ?? Memory.layer))
   const ports = Layer.mergeAll(
     storage,
     Layer.succeed(Entropy, options.entropy ?? seededEntropy(options.seed ?? "world")),
@@ -139,25 +148,28 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     workspacesOf(options),
     options.signatures === undefined ? Layer.empty : Layer.succeed(Signatures, options.signatures)
   )
-  const policy = { ...standardPolicy, ...options.policy }
-  const tessera = Tessera.layer({
+  const policy = { ...standardPolicy, workspaceAccess: "registered" as const, ...options.policy }
+  const composed = {
     policy,
     endpoints: [...(options.endpoints ?? []), ...endpoints],
     clientAuths: options.clientAuths ?? clientAuths,
     presentations: options.presentations ?? presentations,
-    ...(options.grants === undefined ? {} : { grants: options.grants })
-  })
+    ...(options.grants === undefined ? {} : { grants: options.grants }),
+    ...(options.mayMove === undefined ? {} : { mayMove: options.mayMove })
+  }
 
   const program = Effect.gen(function* () {
     yield* TestClock.setTime(t0)
-    const server = yield* Tessera
-    const world: World = {
+    const storage = yield* Storage
+    const context = yield* Effect.context<Effect.Services<ReturnType<typeof makeTessera>>>()
+    const worldOf = (server: Tessera["Service"]): World => ({
       send: (method, target, sent = {}) => server.handle(requestOf(method, target, sent)),
       guard: (target, needs, headers) => server.guard(requestOf("GET", target, { headers }), needs),
-      parts: server.parts,
+      services: server.services,
       routes: server.routes,
       workspace: options.workspaces?.[0] ?? theWorkspace,
-      storage: yield* Storage,
+      storage,
+      elsewhere: Effect.map(Effect.provideContext(makeTessera(composed), context), worldOf),
       calls,
       away,
       audit,
@@ -167,12 +179,17 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
         ring = change(ring)
         sealer = makeSealer(ring)
       }
+    })
+    const server = yield* Tessera
+    if (options.unopened !== true) {
+      for (const workspace of options.workspaces ?? [theWorkspace]) yield* Effect.orDie(server.open(workspace))
+      for (const made of Object.values(calls)) made.length = 0
     }
-    return yield* body(world)
+    return yield* body(worldOf(server))
   })
   return Effect.runPromise(
     program.pipe(
-      Effect.provide(tessera.pipe(Layer.provideMerge(ports))),
+      Effect.provide(Tessera.layer(composed).pipe(Layer.provideMerge(ports))),
       Effect.provide(Layer.merge(TestClock.layer(), Logger.layer([logger]))),
       Effect.provideService(References.MinimumLogLevel, "All")
     )

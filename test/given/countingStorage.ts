@@ -3,10 +3,10 @@ import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 
 type Store = Storage["Service"]
 
-/** What the store was asked, by verb: the kinds of record, in order. */
+/** The store's calls by verb: the kinds of record, in order. */
 export type Calls = Record<"get" | "insert" | "replace" | "remove" | "list", Array<string>>
 
-/** Which calls the store does not answer, as `verb kind`: the test's to fill and to empty. */
+/** Calls that the store does not answer, as `verb kind`. The test changes the set. */
 export type Away = Set<`${keyof Calls} ${string}`>
 
 type Around = <A, E>(
@@ -26,7 +26,7 @@ const around = (below: Store, asked: Around): Store => ({
 
 const unanswered = new StorageUnavailable({ outcome: "not_done", message: "the test said so" })
 
-/** The store below, but for the calls that it does not answer. */
+/** The store, without the calls in `away`. */
 export const partlyAway =
   (away: Away) =>
   (below: Store): Store =>
@@ -37,7 +37,7 @@ export const partlyAway =
       )
     )
 
-/** The same, with every call noted. */
+/** The same, and records every call. */
 export const countingStorage = (calls: Calls, away: Away) =>
   Layer.effect(
     Storage,

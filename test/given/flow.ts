@@ -1,9 +1,10 @@
 import { Effect } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
+import { ClientId } from "../../core/rules/Id.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import type { Sent, World } from "./World.ts"
 
-/** A client as a registration answered it. */
+/** A registered client. */
 export interface TestClient {
   readonly id: string
   readonly secret: string | undefined
@@ -23,7 +24,7 @@ export const jsonHeaders = { "content-type": "application/json" } as const
 export const header = (response: HttpResponse, name: string): string | undefined =>
   response.headers.find(([written]) => written === name)?.[1]
 
-// A test reads what it was answered; a wrong shape fails its assertions.
+// A wrong shape fails the test's assertions.
 export const jsonOf = (response: HttpResponse): Record<string, unknown> =>
   JSON.parse(response.body) as Record<string, unknown>
 
@@ -60,6 +61,23 @@ export const registerClient = Effect.fnUntraced(function* (
   }
 })
 
+/** As if a person had let the client in before. */
+export const prove = (world: World, client: TestClient) =>
+  world.services.clients.change(world.workspace.id, ClientId.make(client.id), (stored) => ({
+    ...stored,
+    provenAt: stored.createdAt,
+    expiresAt: null
+  }))
+
+export const provenClient = Effect.fnUntraced(function* (
+  world: World,
+  metadata: Readonly<Record<string, unknown>> = {}
+) {
+  const client = yield* registerClient(world, metadata)
+  yield* prove(world, client)
+  return client
+})
+
 export const verifier = "a-code-verifier-of-at-least-43-characters-~._"
 export const challenge: string = digestOf(verifier)
 
@@ -77,10 +95,10 @@ export const authorizeTarget = (
     ...fields
   })}`
 
-/** The hidden fields of a page's form. */
+/** The hidden fields of a page's form, and the boxes that have to be ticked. */
 export const hiddenFields = (page: string): Record<string, string> => {
   const fields: Record<string, string> = {}
-  for (const [tag] of page.matchAll(/<input type="hidden"[^>]*>/g)) {
+  for (const [tag] of page.matchAll(/<input type="hidden"[^>]*>|<input [^>]*type="checkbox"[^>]* required[^>]*>/g)) {
     const name = /name="([^"]*)"/.exec(tag)?.[1] ?? ""
     fields[name] = plainText(/value="([^"]*)"/.exec(tag)?.[1] ?? "")
   }
@@ -103,7 +121,7 @@ export const decide = (world: World, page: HttpResponse, decision: "approve" | "
     body: form({ ...hiddenFields(page.body), decision })
   })
 
-/** The parameters that a redirect takes back to the client. */
+/** The parameters of a redirect back to the client. */
 export const returned = (response: HttpResponse): URLSearchParams =>
   new URL(text(header(response, "location"))).searchParams
 

@@ -10,26 +10,26 @@ import { serverProgram } from "./serverProgram.ts"
 export const owner = { email: "ada@northwind.example", password: "correct horse battery staple" } as const
 
 export interface ServerOptions {
-  /** Settings beside those that the fixture needs itself; they win. */
+  /** Settings that replace the fixture's own. */
   readonly env?: Readonly<Record<string, string>>
-  /** Without an owner, the first start prints a set-up link. */
+  /** `none`: the first start prints a set-up link. */
   readonly owner?: "given" | "none"
 }
 
-/** The server itself: a process of its own, over SQLite in a throwaway folder, gone with the scope. */
+/** The server as a process of its own, over SQLite in a throwaway folder. Ends with the scope. */
 export interface RunningServer {
-  /** Where it listens, which is its issuer unless `BASE_URL` says otherwise. */
+  /** Its address, and its issuer unless `BASE_URL` differs. */
   readonly url: string
   readonly port: number
   readonly folder: string
   readonly pid: () => number | undefined
-  /** Starts it again on the same data and the same port, and is done when it answers. */
+  /** Starts it again on the same data and port; done when it answers. */
   readonly start: Effect.Effect<void>
-  /** `kill -9`; done when it is gone. */
+  /** `kill -9`; done when the process is gone. */
   readonly kill: Effect.Effect<void>
-  /** SIGTERM; answers with the exit status. */
+  /** SIGTERM; answers the exit status. */
   readonly stop: Effect.Effect<number | null>
-  /** All that it has said since the first start. */
+  /** All output since the first start. */
   readonly log: () => string
 }
 
@@ -77,7 +77,7 @@ export const startServer = Effect.fnUntraced(function* (
     const before = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0
     const starting = spawned()
     child = starting
-    // The banner is printed once it listens, and its last line says what to try next.
+    // The server prints the banner once it listens, and ends it with the issuer.
     const ready = Effect.sync(() => hasEnded(starting) || /issuer .+\n/.test(log().slice(before)))
     return Effect.flatMap(pollUntil(ready, startLimit), (settled) =>
       settled && !hasEnded(starting) ? Effect.void : Effect.die(new Error(`the server did not start:\n${log()}`))

@@ -3,7 +3,9 @@ import { owner } from "./server.ts"
 
 export type Fields = Readonly<Record<string, string>>
 
-/** A person at a browser without a screen: keeps cookies, reads pages, sends their forms, follows nothing by itself. */
+/**
+ * A person at a browser without a screen: keeps cookies, reads pages, sends forms, and follows no redirect by itself.
+ */
 export class Visitor {
   readonly cookies = new Map<string, string>()
   readonly url: string
@@ -39,7 +41,7 @@ export class Visitor {
     return answer
   }
 
-  /** Everything that a client sends a person through, up to the address that takes them back to it. */
+  /** Signs in and decides, up to the redirect back to the client. */
   async decide(authorizationUrl: string | URL, decision: "approve" | "deny" = "approve"): Promise<URL> {
     let page = await this.get(String(authorizationUrl))
     if (page.status === 303 && locationOf(page).pathname.endsWith("/login")) {
@@ -69,10 +71,17 @@ export class Visitor {
   }
 }
 
+/** Where an answer takes the person back to: at once, or by the link of a page that leaves it to them. */
+export const wayBack = async (response: Response): Promise<URL> => {
+  if (response.status === 303) return locationOf(response)
+  const [, href = ""] = /<a class="button primary wide" href="([^"]*)"/.exec(await response.text()) ?? []
+  return new URL(href.replaceAll("&amp;", "&"))
+}
+
 export const locationOf = (response: Response, base: string = response.url): URL =>
   new URL(response.headers.get("location") ?? "/no-location", base)
 
-/** What a registration answered; the test reads what it needs of it. */
+/** The answer to a registration. */
 export type Registered = Readonly<Record<string, unknown>> & { readonly client_id: string }
 
 export const postRegistration = (url: string, metadata: Readonly<Record<string, unknown>>): Promise<Response> =>
@@ -81,7 +90,7 @@ export const postRegistration = (url: string, metadata: Readonly<Record<string, 
 export const register = async (url: string, metadata: Readonly<Record<string, unknown>>): Promise<Registered> => {
   const answer = await postRegistration(url, metadata)
   if (answer.status !== 201) throw new Error(`registration answered ${answer.status}: ${await answer.text()}`)
-  // The shape is RFC 7591's; where it is not, what reads it fails.
+  // The shape of RFC 7591; a wrong one fails the test that reads it.
   return (await answer.json()) as Registered
 }
 

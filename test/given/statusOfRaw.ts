@@ -1,6 +1,6 @@
 import { connect } from "node:net"
 
-/** What comes of a request that is sent byte by byte as it stands: `fetch` folds dot segments away before it sends them. */
+/** The status of a request that is sent byte by byte, because `fetch` folds dot segments away. */
 export const statusOfRaw = (port: number, request: string): Promise<number> =>
   new Promise((resolve, reject) => {
     let text = ""

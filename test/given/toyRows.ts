@@ -8,7 +8,7 @@ import { InvalidClient, InvalidClientMetadata, InvalidToken, PortUnavailable } f
 import { digestOf } from "../../core/rules/Secret.ts"
 import type { ClientMethod } from "../../core/testing/script/ClientMethod.ts"
 
-/** A signature for tests: the digest of the key and of what is signed. It waits, as an adapter of the platform does. */
+/** A signature for tests: a digest of key and claims. Asynchronous, as a platform's would be. */
 export const toySignature = (key: string, claims: string): string => `${claims}.${digestOf(`${key} ${claims}`)}`
 
 const fault = (reason: SignatureFault["reason"]) => Effect.fail(new SignatureFault({ reason }))
@@ -38,7 +38,7 @@ const judge = ({ reason }: SignatureFault): Effect.Effect<never, ProofFault> =>
     ? Effect.fail(new PortUnavailable({ port: "signatures", reason }))
     : Effect.fail(new InvalidClient({ reason: "bad_assertion", triedHeader: false }))
 
-/** A method of client authentication that no specification knows: the client signs its own id. */
+/** A client authentication method outside any specification: the client signs its own id. */
 export const toyNote = clientAuth<ShownNote, typeof StoredKey.Type>({
   name: "toy_note",
   proves: true,
@@ -71,7 +71,7 @@ export const toyNote = clientAuth<ShownNote, typeof StoredKey.Type>({
   metadata: { auth_signing_alg_values_supported: ["EdDSA"] }
 })
 
-/** The same from outside, for scripts of the reference model. */
+/** The same method as the reference model's scripts use it. */
 export const byNote: ClientMethod = {
   name: "toy_note",
   metadata: { toy_key: "k" },
@@ -85,7 +85,9 @@ export const byNote: ClientMethod = {
   })
 }
 
-/** A way to show a token that no specification knows: beside a stamp, which may stand for a key that the caller holds. */
+/**
+ * A token presentation outside any specification: a stamp beside the token, which can stand for a key of the caller.
+ */
 export const toyStamp: Presentation = {
   name: "stamped",
   scheme: "Stamped",
@@ -107,5 +109,5 @@ export const toyStamp: Presentation = {
   challenge: (parameters) => `Stamped stamps="right", ${parameters.join(", ")}`
 }
 
-/** A row with the name of a built-in one. */
+/** A second row with the name of a built-in one. */
 export const secondBearer: Presentation = { ...toyStamp, name: bearer.name }

@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { Limiter } from "../../core/ports/Limiter.ts"
 
-/** A limiter that lets everybody in, and what was taken of whose share. */
+/** A limiter that allows every request and records what it counted. */
 export const watchedLimiter = () => {
   const taken: Array<string> = []
   const limiter = Layer.succeed(Limiter, {

@@ -1,6 +1,6 @@
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-/** A text with the checksum that `core/token/FORMAT.md` describes, by the platform's own CRC-32. */
+/** Appends the checksum of `core/token/FORMAT.md`, by the platform's own CRC-32. */
 export const withChecksum = (text: string): string => {
   let rest = Bun.hash.crc32(text)
   let digits = ""

@@ -32,7 +32,7 @@ const secret = {
 }
 
 const redeemed = (by: typeof me, binding: Binding | null) => {
-  const { next, outcome } = redeem(pending(), by, redemption(), policy, t0, fresh, binding)
+  const { next, outcome } = redeem(pending(), by, redemption(), policy, t0, fresh, { binding })
   if (next?._tag !== "Active") throw new Error("not active")
   return { grant: next, access: Result.getOrThrow(outcome).access }
 }
@@ -44,7 +44,7 @@ const refreshed = (grant: Active, by: typeof me, binding: Binding | null, genera
     policy,
     now,
     fresh,
-    binding
+    { binding }
   )
 const differs = { next: undefined, outcome: Result.fail(new InvalidGrant({ reason: "binding_differs" })) }
 
@@ -52,7 +52,9 @@ describe("what a client proved to hold (RFC 9449, 8705)", () => {
   test("is in the access token, whichever grant type it came by", () => {
     expect(redeemed(me, key).access.binding).toEqual(key)
     expect(redeemed(me, null).access.binding).toBeNull()
-    const own = clientCredentials(standing(), me, { scope: undefined, resource: null }, policy, t0, fresh, key)
+    const own = clientCredentials(standing(), me, { scope: undefined, resource: null }, policy, t0, fresh, {
+      binding: key
+    })
     expect(Result.getOrThrow(own.outcome).access.binding).toEqual(key)
     const { outcome } = refreshed(redeemed(me, key).grant, me, key)
     expect(Result.getOrThrow(outcome).access.binding).toEqual(key)
@@ -61,7 +63,7 @@ describe("what a client proved to hold (RFC 9449, 8705)", () => {
   test("is asked for where the access token is used: that, no other, and nothing where it is bound to nothing", () => {
     const { access, grant } = redeemed(me, key)
     const check = (bound: Binding | null, shown: Binding | null) =>
-      checkAccess(WorkspaceId.make("home"), grant, me.client, { ...access, binding: bound }, shown, t0)
+      checkAccess(WorkspaceId.make("home"), grant, me.client, { ...access, binding: bound }, shown, policy, t0)
     const refusal = Result.fail(new InvalidToken({ reason: "binding_differs" }))
     expect([check(key, key), check(null, null)].every(Result.isSuccess)).toBe(true)
     expect([check(key, null), check(key, other), check(null, key)]).toEqual([refusal, refusal, refusal])

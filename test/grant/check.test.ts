@@ -3,7 +3,7 @@ import { Option, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { apiKeyPrefix, isKeyText, makeKey, readKey } from "../../core/grant/apiKey.ts"
 import { checkAccess, checkKey, checkRefresh } from "../../core/grant/check.ts"
-import { recordExpiry } from "../../core/grant/Grant.ts"
+import { type Grant, recordExpiry } from "../../core/grant/Grant.ts"
 import { revoked, revokeGrant } from "../../core/grant/revoke.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
@@ -40,8 +40,8 @@ const token = (over: Partial<AccessToken> = {}): AccessToken => ({
   ...over
 })
 const refusal = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
-const check = (grant: Parameters<typeof checkAccess>[1], of = token(), by = me.client, now = t0) =>
-  checkAccess(home, grant, by, of, null, now)
+const check = (grant: Parameters<typeof checkAccess>[1], of = token(), by = me.client, now = t0, rules = policy) =>
+  checkAccess(home, grant, by, of, null, rules, now)
 
 describe("checking an access token", () => {
   test("finds the person that it speaks for", () => {
@@ -87,8 +87,18 @@ describe("checking an access token", () => {
     expect(check({ ...active(), access: { epoch: 0, revoked: [one] } })).toEqual(refusal("revoked"))
   })
 
+  test("for the workspace, ends with the client's leave to act for it; for a person, it does not depend on that", () => {
+    for (const workspaceAccess of ["approved", "owner"] as const) {
+      const rules = { ...policy, workspaceAccess }
+      const own = token({ grant: standing().id })
+      expect(check(standing(), own, me.client, t0, rules)).toEqual(refusal("workspace_access_ended"))
+      expect(Result.isSuccess(check(standing(), own, client({ madeBy: "owner" }), t0, rules))).toBe(true)
+      expect(Result.isSuccess(check(active(), token(), me.client, t0, rules))).toBe(true)
+    }
+  })
+
   test("dies with its client: deleted, forgotten, disabled, or another's", () => {
-    expect(checkAccess(home, active(), undefined, token(), null, t0)).toEqual(refusal("client_gone"))
+    expect(checkAccess(home, active(), undefined, token(), null, policy, t0)).toEqual(refusal("client_gone"))
     expect(check(active(), token(), stranger.client)).toEqual(refusal("client_gone"))
     expect(check(active(), token(), client({ expiresAt: t0 }))).toEqual(refusal("client_gone"))
     expect(Result.isSuccess(check(active(), token(), client({ expiresAt: after(1) })))).toBe(true)
@@ -97,13 +107,31 @@ describe("checking an access token", () => {
 })
 
 describe("checking a refresh token, for introspection", () => {
-  test("only the current one counts", () => {
-    const grant = { ...active(), refresh: { ...active().refresh, generation: 3 } }
-    expect(checkRefresh(grant, me.client, presenting(grant), t0)).toEqual(Result.succeed(grant))
-    expect(checkRefresh(grant, me.client, presenting(grant, 2), t0)).toEqual(refusal("revoked"))
-    expect(checkRefresh(grant, me.client, presenting(grant), grant.refresh.expiresAt)).toEqual(refusal("expired"))
-    expect(checkRefresh(undefined, me.client, presenting(grant), t0)).toEqual(refusal("unknown"))
-    expect(checkRefresh(standing(), me.client, presenting(grant), t0)).toEqual(refusal("wrong_kind"))
+  const grant = { ...active(), refresh: { ...active().refresh, generation: 3 } }
+  const worth = (of: Grant | undefined, generation = 3, at = t0, by = me.client) =>
+    checkRefresh(of, by, presenting(grant, generation), policy, at)
+
+  test("the current one counts, until its line or itself expires", () => {
+    expect(worth(grant)).toEqual(Result.succeed(grant))
+    expect(worth(grant, 4)).toEqual(refusal("revoked"))
+    expect(worth(grant, 3, grant.refresh.expiresAt)).toEqual(refusal("expired"))
+    const shorter = { ...grant, refresh: { ...grant.refresh, expiresAt: after(10) } }
+    expect(Result.isSuccess(worth(shorter, 3, after(9)))).toBe(true)
+    expect(worth(shorter, 3, after(10))).toEqual(refusal("expired"))
+    expect(worth(undefined)).toEqual(refusal("unknown"))
+    expect(worth(standing())).toEqual(refusal("wrong_kind"))
+  })
+
+  test("the one before it counts within the grace, as at the token endpoint", () => {
+    expect(worth(grant, 2)).toEqual(Result.succeed(grant))
+    expect(worth(grant, 2, after(policy.refreshGrace - 1))).toEqual(Result.succeed(grant))
+    expect(worth(grant, 2, after(policy.refreshGrace))).toEqual(refusal("revoked"))
+    expect(worth(grant, 1)).toEqual(refusal("revoked"))
+  })
+
+  test("none counts whose client may not refresh any more", () => {
+    const changed = client({ grantTypes: ["authorization_code"] })
+    expect(worth(grant, 3, t0, changed)).toEqual(refusal("grant_type_not_registered"))
   })
 })
 
@@ -124,6 +152,7 @@ describe("API keys", () => {
       name: "nightly",
       hint: text.slice(0, 11),
       digest: digestOf(text),
+      use: "everything",
       expiresAt: null
     })
     expect(text).toStartWith(apiKeyPrefix)

@@ -5,6 +5,7 @@ import { makeKey } from "../../core/grant/apiKey.ts"
 import type { Binding } from "../../core/grant/Binding.ts"
 import { type Approved, begin } from "../../core/grant/begin.ts"
 import type { Active, Grant, Key, Pending, Standing } from "../../core/grant/Grant.ts"
+import { type MarkSender, markSender, type Sender } from "../../core/grant/Sender.ts"
 import type { Fresh, Step } from "../../core/grant/Step.ts"
 import { authorizationCode } from "../../core/oauth/grants/authorizationCode.ts"
 import { clientCredentials as ownAccess } from "../../core/oauth/grants/clientCredentials.ts"
@@ -17,9 +18,10 @@ import { RedirectTarget, RedirectUri } from "../../core/rules/RedirectUri.ts"
 import type { Resource } from "../../core/rules/Resource.ts"
 import { ScopeName, Scopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
+import { makeSealer, type Place, sealKey } from "../../core/token/KeyRing.ts"
 import type { RefreshToken } from "../../core/token/Token.ts"
 
-export const policy: Policy = standardPolicy
+export const policy: Policy = { ...standardPolicy, workspaceAccess: "registered" }
 export const t0 = Instant.make(1_900_000_000_000)
 export const after = (millis: number): Instant => Instant.make(t0 + millis)
 
@@ -80,6 +82,15 @@ export const redemption = (over: Partial<Redeem> = {}): Redeem => ({
   ...over
 })
 
+const keys = [sealKey(new Uint8Array(32).fill(1)), sealKey(new Uint8Array(32).fill(2))] as const
+export const ring = makeSealer([...keys])
+
+export const home: Place = { id: "home", issuer: "https://auth.example.com" }
+
+/** A sender as the engine marks one, under the keys of a ring. */
+export const sentBy = (sender: Partial<Sender>, sealer = ring): MarkSender =>
+  markSender(sealer, home, grantId, () => ({ network: undefined, userAgent: "", ...sender }))
+
 /** Decisions by what each looks at, in one line: a step's form, its resource, and what the client proved to hold. */
 const steps =
   <Form, D>(decide: (found: Grant | undefined, step: Step<Form>) => D) =>
@@ -90,10 +101,10 @@ const steps =
     rules: Policy,
     now: Instant,
     drawn: Fresh,
-    binding: Binding | null = null
+    { binding = null, from = sentBy({}) }: { readonly binding?: Binding | null; readonly from?: MarkSender } = {}
   ): D =>
     // What is left beside the resource is the form.
-    decide(found, { by, form: form as Form, resource, binding, policy: rules, now, fresh: drawn })
+    decide(found, { by, form: form as Form, resource, binding, markSender: from, policy: rules, now, fresh: drawn })
 
 export const redeem = steps<Omit<Redeem, "resource">, ReturnType<typeof authorizationCode.decide>>((found, step) => {
   const { redirectUri: redirect_uri, verifier: code_verifier } = step.form

@@ -60,7 +60,7 @@ export const withRemote = async (
   const line = between()
   const failures: Array<IntrospectionFailure> = []
   try {
-    const { key } = await auth.apiKeys.create({ name: "Orders API" })
+    const { key } = await auth.apiKeys.create({ name: "Orders API", introspectOnly: true })
     const guardOf = (own: Over) =>
       remoteGuard({
         issuer,

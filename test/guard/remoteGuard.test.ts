@@ -51,6 +51,23 @@ describe("a guard in another process", () => {
       }
     }))
 
+  test("and that in the same process give a narrow key what its scopes open, and a key for introspection nothing", () =>
+    withRemote({}, async ({ auth, guard, guardOf, resource }) => {
+      const narrow = await auth.apiKeys.create({ name: "Profiles", scopes: ["profile"] })
+      const asks = await auth.apiKeys.create({ name: "Guard", introspectOnly: true })
+      const statuses = async (token: string, scopes: ReadonlyArray<string>) => [
+        await statusOf(auth, `${resource}/orders`, token, { scopes: [...scopes] }),
+        await statusOf(guard, `${resource}/orders`, token, { scopes: [...scopes] })
+      ]
+      expect(await statuses(narrow.key, ["profile"])).toEqual([200, 200])
+      expect(await statuses(narrow.key, [])).toEqual([200, 200])
+      expect(await statuses(narrow.key, ["api"])).toEqual([403, 403])
+      expect(await statuses(asks.key, ["api"])).toEqual([403, 403])
+      expect(await statuses(asks.key, [])).toEqual([403, 403])
+      // What has no business with tokens of others is told of none.
+      expect(await statusOf(guardOf({ apiKey: narrow.key }), `${resource}/orders`, narrow.key)).toBe(503)
+    }))
+
   test("refuses in the very words of the guard in the same process", () =>
     withRemote({}, async ({ auth, guard, resource }) => {
       const { access } = await letIn(auth, "ada")

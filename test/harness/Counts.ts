@@ -1,8 +1,8 @@
-/** How a run of `bun test` ended, by its own summary. */
+/** The results of a `bun test` run, from its summary. */
 export interface Counts {
   readonly pass: number
   readonly fail: number
-  /** Left out by `skip` or `todo`. */
+  /** Tests with `skip` or `todo`. */
   readonly skip: number
 }
 
@@ -13,7 +13,7 @@ export const withoutColours = (output: string): string => output.replace(colours
 
 /**
  * Reads ` 12 pass`, ` 0 fail` and the like from the lines before the last `Ran 12 tests across 3 files`. `undefined`
- * when they are not there or do not add up: then nobody knows how the run ended.
+ * if they are missing or do not add up, because then the result is unknown.
  */
 export const readCounts = (output: string): Counts | undefined => {
   const plain = withoutColours(output)

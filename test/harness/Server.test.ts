@@ -87,7 +87,7 @@ describe("a Redis of one's own", () => {
           answered = true
           return text
         })
-        // Another process has been started, has run and has ended meanwhile: time enough for a Redis that is awake.
+        // A process has started, run and ended meanwhile, which is long enough for a live Redis to answer.
         yield* runProgram(process.execPath, ["--version"])
         expect(answered).toBe(false)
 

@@ -9,23 +9,22 @@ import type { User } from "./unprivilegedUser.ts"
 
 export class ServerFailed extends Schema.TaggedError<ServerFailed>()("ServerFailed", { message: Schema.String }) {}
 
-/** A server of one's own: in a throwaway folder, on a free port, gone with the scope. */
+/** A server in a throwaway folder, on a free port. Ends with the scope. */
 export interface Server {
   readonly url: string
   readonly host: string
   readonly port: number
   readonly folder: string
-  /** Of the process that runs now; `undefined` between a kill and the next start. */
+  /** The running process; `undefined` between a kill and the next start. */
   readonly pid: () => number | undefined
-  /** Starts it again, on the same data and port, and is done when it answers. Does nothing while it runs. */
+  /** Starts it again on the same data and port; done when it answers. Does nothing while it runs. */
   readonly start: Effect.Effect<void, ServerFailed>
-  /** As orderly as the server can: what it has not written yet, it writes. */
+  /** An orderly stop: the server writes its data first. */
   readonly stop: Effect.Effect<void>
-  /** `kill -9` of the server and all its children; done when the last of them is gone. */
+  /** `kill -9` of the server and its children; done when all are gone. */
   readonly kill: Effect.Effect<void>
-  /** Connections stay open and nothing answers any more (SIGSTOP of the server and all its children). */
+  /** SIGSTOP of the server and its children: connections stay open, and nothing answers. */
   readonly freeze: Effect.Effect<void>
-  /** Undoes `freeze`. */
   readonly thaw: Effect.Effect<void>
   readonly log: () => string
 }
@@ -38,11 +37,11 @@ export interface Program {
   readonly command: string
   readonly args: ReadonlyArray<string>
   readonly user: User | undefined
-  /** Beside what every program of the harness gets. */
+  /** Added to the harness's environment. */
   readonly env?: Readonly<Record<string, string>>
-  /** Asks it to write what it has and end. */
+  /** Asks it to write its data and end. */
   readonly stopSignal: NodeJS.Signals
-  /** Ends it at once and leaves nothing in the system, when its data is of no use any more. */
+  /** Ends it at once and cleans up, when its data is no longer needed. */
   readonly discardSignal: NodeJS.Signals
   readonly answers: Effect.Effect<boolean>
 }
@@ -59,7 +58,7 @@ export const startServer = Effect.fnUntraced(function* (
 
   const spawned = () => {
     const output = openSync(logFile, "a")
-    // A group of its own, so that Ctrl-C at the terminal reaches the tests and not the servers below them.
+    // A process group of its own, so that Ctrl-C at the terminal reaches the tests and not the servers.
     const process = spawn(program.command, program.args, {
       cwd: program.folder,
       detached: true,
@@ -77,7 +76,7 @@ export const startServer = Effect.fnUntraced(function* (
 
   const family = () => (child?.pid === undefined ? [] : familyOf(child.pid))
 
-  /** Whether all were stopped already: until then one may have started another behind our back. */
+  /** Answers whether all were stopped already. Until then a running one may have started another. */
   const stopAll = () => {
     const running = child?.pid === undefined ? [] : runningIn(child.pid)
     for (const pid of running) signal(pid, "SIGSTOP")
@@ -94,7 +93,7 @@ export const startServer = Effect.fnUntraced(function* (
 
   const kill = Effect.uninterruptible(
     Effect.gen(function* () {
-      // Stopped first, none of them can start another while they are counted.
+      // A stopped process cannot start another while they are counted.
       yield* stopped
       const pids = family()
       for (const pid of pids) signal(pid, "SIGKILL")

@@ -2,14 +2,14 @@ import { withoutColours } from "./Counts.ts"
 
 const result = /^\((pass|fail|skip|todo)\) /
 const heading = /^\S+\.test\.ts:$/
-/** Of a file whose process ended before its tests did. */
+/** A file whose process ended before its tests did. */
 const crash = /^✗ /
 const closing = /^\d+ tests? failed:$/
 
-/** One test may compare two books; this much says what is wrong with it. */
+/** Limits the output of one test, which may compare two long texts. */
 const most = 8_000
 
-/** What `bun test` printed of each test that failed, without all that it printed of the others. */
+/** The output of each failed test in that of `bun test`. */
 export const failuresIn = (output: string): ReadonlyArray<string> => {
   const failures: Array<string> = []
   let said: Array<string> = []

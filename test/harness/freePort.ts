@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect } from "effect"
 
-/** Redis Cluster talks to its peers on the port this far above the one for clients. */
+/** Redis Cluster's nodes talk to each other on the client port plus this. */
 const clusterBusOffset = 10_000
 
 const isFree = (port: number): Promise<boolean> =>
@@ -14,7 +14,7 @@ const isFree = (port: number): Promise<boolean> =>
     probe.listen({ port, host: "127.0.0.1", exclusive: true }, () => probe.close(() => resolve(true)))
   })
 
-/** Of several programs of one run that ask at once, and of all that ask later, one is given a port. */
+/** Claims a port for one of the run's programs. */
 const isOurs = (port: number): boolean => {
   const claims = process.env.TEST_PORTS
   if (claims === undefined) return true
@@ -28,10 +28,9 @@ const isOurs = (port: number): boolean => {
 }
 
 /**
- * A port that nobody listens on, and that no other test of this run is given: a server takes a while until it listens,
- * and may be killed and started again. It lies below the range from which systems take ports for outgoing connections
- * (32768 and up on Linux): otherwise a client that tries to reach a server that is down may be given that server's own
- * port, connect to itself, and keep the server from coming back.
+ * A free port that no other test of this run gets, because a server may take a while to listen and may be restarted.
+ * It lies below the system's range for outgoing connections (32768 and up on Linux): otherwise a client of a server
+ * that is down could be given that port, connect to itself, and block the server's return.
  */
 export const freePort: Effect.Effect<number> = Effect.promise(async () => {
   for (;;) {

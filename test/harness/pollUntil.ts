@@ -4,8 +4,8 @@ import { Effect } from "effect"
 const pause = Effect.promise(() => setTimeout(25))
 
 /**
- * Asks again until the answer is yes, or says `false` once the time is over. Servers live by the wall clock, whatever
- * clock a test has put into Effect, so this does not use Effect's.
+ * Asks until the answer is yes; `false` once the time is over. Uses the wall clock and not Effect's, because servers
+ * do.
  */
 export const pollUntil = Effect.fnUntraced(function* (holds: Effect.Effect<boolean>, milliseconds: number) {
   const end = performance.now() + milliseconds

@@ -8,14 +8,14 @@ interface Process {
   readonly stopped: boolean
 }
 
-/** `/proc/PID/stat` is `pid (name) state parent …`, and the name may hold anything, so read from its last bracket. */
+/** `/proc/PID/stat` is `pid (name) state parent …`. The name may hold brackets, so read from the last one. */
 const fromStat = (pid: string): Process | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
     const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
     return { pid: Number(pid), parent: Number(parent), zombie: state === "Z", stopped: state === "T" }
   } catch {
-    // It ended between the listing and the reading.
+    // The process ended between the listing and the reading.
     return undefined
   }
 }
@@ -26,7 +26,7 @@ const fromPs = (line: string): Process => {
   return { pid: Number(pid), parent: Number(parent), zombie: is("Z"), stopped: is("T") }
 }
 
-/** Debian's smallest images have no `ps`, macOS has no `/proc`. */
+/** Debian's smallest images have no `ps`, and macOS has no `/proc`. */
 const all = (): ReadonlyArray<Process> =>
   existsSync("/proc/self/stat")
     ? readdirSync("/proc")
@@ -43,12 +43,12 @@ const growFamily = (pid: number, processes: ReadonlyArray<Process>): ReadonlyArr
   return grow(processes.filter((one) => one.pid === pid))
 }
 
-/** The process and all that descend from it. */
+/** The process and its descendants. */
 export const familyOf = (pid: number): ReadonlyArray<number> => [
   ...new Set([pid, ...growFamily(pid, all()).map((one) => one.pid)])
 ]
 
-/** Those of them that are neither stopped (SIGSTOP) nor over. */
+/** Those that are neither stopped (SIGSTOP) nor ended. */
 export const runningIn = (pid: number): ReadonlyArray<number> =>
   growFamily(pid, all())
     .filter(({ stopped, zombie }) => !stopped && !zombie)
@@ -59,11 +59,11 @@ export const isAlive = (pid: number): boolean => {
   return all().some((one) => one.pid === pid && !one.zombie)
 }
 
-/** Does nothing to one that has ended already. */
+/** Ignores a process that has ended. */
 export const signal = (pid: number, name: NodeJS.Signals): void => {
   try {
     process.kill(pid, name)
   } catch {
-    // ESRCH: gone, which is what a signal to a server is for.
+    // ESRCH: the process is gone already.
   }
 }

@@ -91,9 +91,9 @@ describe("npm test", () => {
 interface Stopped {
   readonly status: number | null
   readonly signal: NodeJS.Signals | null
-  /** Whom it had started, servers and their children. */
+  /** Processes that the run had started, with their children. */
   readonly family: ReadonlyArray<number>
-  /** What is left in its folder for temporary files. */
+  /** Files left in its temporary folder. */
   readonly left: ReadonlyArray<string>
 }
 
@@ -105,14 +105,14 @@ const exitOf = (child: ChildProcess) =>
 const byLauncher = () => [node(), runner]
 const byNpm = () => ["npm", "test", "--"]
 
-/** Starts a run with servers of its own, waits until its tests are in the middle, and sends the signal. */
+/** Starts a run with its own servers, and sends the signal in the middle of its tests. */
 const stop = async (name: NodeJS.Signals, by = byLauncher): Promise<Stopped> => {
   const scratch = mkdtempSync(join(tmpdir(), "stop-"))
   const files = [1, 2].map(() =>
     testFile(`import { writeFileSync } from "node:fs"
       test("hangs", async () => { writeFileSync(import.meta.path + ".begun", ""); await new Promise(() => {}) })`)
   )
-  // Other users own the servers' folders below.
+  // The servers' folders below belong to other users.
   spawnSync("chmod", ["711", scratch])
   const { TEST_POSTGRES_URL, TEST_REDIS_URL, TEST_REDIS_CLUSTER_URL, ...env } = process.env
   const [command = "", ...args] = by()
@@ -144,7 +144,7 @@ const stop = async (name: NodeJS.Signals, by = byLauncher): Promise<Stopped> => 
 describe("stopping npm test", () => {
   test.each(["SIGTERM", "SIGINT"] as const)("%s takes every server and folder along", async (name) => {
     const { status, family, left } = await stop(name)
-    // The launcher, the runner, bun test, its processes, PostgreSQL and its children, and four of Redis.
+    // Launcher, runner, bun test and its processes, PostgreSQL with its children, and four Redis.
     expect(family.length).toBeGreaterThan(8)
     expect(family.filter(isAlive)).toEqual([])
     expect(left).toEqual([])

@@ -3,11 +3,11 @@ import { pipeline, Readable } from "node:stream"
 import { Effect } from "effect"
 import type { User } from "./unprivilegedUser.ts"
 
-/** The environment of what the harness runs: what `PGHOST`, `LANG` and the like say on this machine must not matter. */
+/** A fixed environment, so that `PGHOST`, `LANG` and the like of the machine do not matter. */
 export const plainEnvironment = { PATH: process.env.PATH ?? "/usr/bin:/bin", LANG: "C", LC_ALL: "C", TZ: "UTC" }
 
 export interface Ended {
-  /** `undefined` when it could not be started, or was ended by a signal. */
+  /** `undefined` if it could not start, or ended by a signal. */
   readonly status: number | undefined
   readonly stdout: string
   readonly stderr: string
@@ -17,7 +17,7 @@ export interface RunOptions {
   readonly cwd?: string
   readonly user?: User | undefined
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** What it reads as standard input; none, if left out. */
+  /** Standard input. Default: none. */
   readonly input?: Iterable<string>
 }
 
@@ -33,7 +33,7 @@ const collect = (child: ChildProcess, whenDone: (ended: Ended) => void) => {
   child.on("close", (status) => whenDone({ ...said, status: status ?? undefined }))
 }
 
-/** Runs a program to its end, and kills it when interrupted. */
+/** Runs a program to its end, and kills it on interruption. */
 export const runProgram = (
   command: string,
   args: ReadonlyArray<string>,
@@ -43,7 +43,7 @@ export const runProgram = (
     const stdin = input === undefined ? "ignore" : "pipe"
     const child = spawn(command, args, { ...(cwd ? { cwd } : {}), env, stdio: [stdin, "pipe", "pipe"], ...user })
     if (input !== undefined && child.stdin !== null) {
-      // A program that ends before it has read everything says why by its status.
+      // A program may end before it has read its input; its status says why.
       pipeline(Readable.from(input), child.stdin, () => undefined)
     }
     collect(child, (ended) => resume(Effect.succeed(ended)))

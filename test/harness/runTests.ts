@@ -1,19 +1,22 @@
 import { spawn } from "node:child_process"
+import { writeFileSync } from "node:fs"
 import { availableParallelism, constants, tmpdir } from "node:os"
+import { join } from "node:path"
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { type Counts, readCounts } from "./Counts.ts"
 import { failuresIn } from "./failuresIn.ts"
 import { type Environment, startServices } from "./startServices.ts"
 import { letThrough, sweepThrowaways, throwawayFolder } from "./throwawayFolder.ts"
 import { tiers } from "./tiers.ts"
+import { expected, readTimings, slowestOf } from "./timings.ts"
 
-/** Folders that git ignores and that may hold copies of test files. */
+/** Ignored by git; they may hold copies of test files. */
 const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
 
-/** A test that starts servers of its own on a busy machine needs more than the five seconds of `bun test`. */
+/** Milliseconds. Starting servers on a busy machine takes longer than `bun test`'s five seconds. */
 const limitPerTest = 180_000
 
-/** Half of the time goes into waiting for servers and browsers. More at once would be short of connections to them. */
+/** Half of a run is waiting for servers and browsers. More than two would run out of their connections. */
 const filesAtOnce = Math.min(2, availableParallelism())
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
@@ -49,7 +52,7 @@ const bunTest = (args: ReadonlyArray<string>, environment: Environment) =>
     })
     child.on("error", (error) => resume(Effect.succeed({ status: 1, output: error.message })))
     child.on("close", (status) => resume(Effect.succeed({ status: status ?? 1, output })))
-    // Whatever a test has started goes with it: that is what `--no-orphans` is for.
+    // `--no-orphans` ends what a test has started with it.
     return Effect.callback<void>((done) => {
       if (child.exitCode !== null || child.signalCode !== null) done(Effect.void)
       child.once("exit", () => done(Effect.void))
@@ -59,7 +62,7 @@ const bunTest = (args: ReadonlyArray<string>, environment: Environment) =>
 
 const nothing: Counts = { pass: 0, fail: 0, skip: 0 }
 
-/** Says how it went, after what `before` it went well, in a closing line for people and programs; the exit status. */
+/** Prints a closing line with the totals, including those of `before`, and answers the exit status. */
 const judge = ({ status, output }: Ended, before: Counts = nothing): number => {
   const counts = readCounts(output)
   if (counts === undefined) {
@@ -68,7 +71,7 @@ const judge = ({ status, output }: Ended, before: Counts = nothing): number => {
   }
   const { fail, skip } = counts
   const pass = before.pass + counts.pass
-  // A reader keeps the end of a long run.
+  // Repeated last, because a reader looks at the end of a long run.
   for (const failure of failuresIn(output)) say(`\nOnce more, what failed:\n${failure}`)
   const complaint =
     skip > 0
@@ -84,8 +87,8 @@ const judge = ({ status, output }: Ended, before: Counts = nothing): number => {
 }
 
 /** What tests write, they write into a folder that goes with the run, however they end. */
-const roomForTests = Effect.gen(function* () {
-  const folder = yield* throwawayFolder("files")
+const roomForTests = Effect.fnUntraced(function* (name: string) {
+  const folder = yield* throwawayFolder(name)
   letThrough(folder)
   return folder
 })
@@ -98,10 +101,12 @@ const isSound = ({ status }: Ended, counts: Counts) => status === 0 && counts.fa
 
 const program = Effect.gen(function* () {
   sweepThrowaways(tmpdir(), Date.now())
-  const folder = yield* roomForTests
-  const ports = yield* throwawayFolder("ports")
-  const run = (files: ReadonlyArray<string>, services: Environment) =>
-    bunTest(files, { ...services, TMPDIR: folder, TEST_PORTS: ports })
+  const own = {
+    TMPDIR: yield* roomForTests("files"),
+    TEST_MADE: yield* roomForTests("made"),
+    TEST_PORTS: yield* throwawayFolder("ports")
+  }
+  const run = (args: ReadonlyArray<string>, services: Environment) => bunTest(args, { ...services, ...own })
   if (args.length > 0) return judge(yield* run(args, withServices ? yield* startServices : {}))
 
   const { alone, others } = tiers()
@@ -109,7 +114,11 @@ const program = Effect.gen(function* () {
   const counts = readCounts(quick.output)
   if (!withServices || counts === undefined || !isSound(quick, counts)) return judge(quick)
   say(`${counts.pass} passed without services; now the rest`)
-  return judge(yield* run(others, yield* startServices), counts)
+  const timings = join(yield* throwawayFolder("timings"), "timings.json")
+  writeFileSync(timings, JSON.stringify(expected(others)))
+  const rest = yield* run([`--timings=${timings}`, "--update-timings", ...others], yield* startServices)
+  say(`\nWhat took longest:\n${slowestOf(readTimings(timings)).join("\n")}\n`)
+  return judge(rest, counts)
 }).pipe(Effect.scoped)
 
 const fiber = Effect.runFork(program)

@@ -10,17 +10,17 @@ import { throwawayFolder } from "./throwawayFolder.ts"
 import { type User, unprivilegedUser } from "./unprivilegedUser.ts"
 
 export interface PostgresOptions {
-  /** The folder that holds `postgres` and `initdb`; that of the tests' environment, if left out. */
+  /** The folder with `postgres` and `initdb`. Default: that of the environment. */
   readonly bin?: string
-  /** As in `postgresql.conf`: `{ max_connections: "20" }`. Durability stays what PostgreSQL's defaults make it. */
+  /** As in `postgresql.conf`: `{ max_connections: "20" }`. Durability keeps PostgreSQL's defaults. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
 const superuser = "tessera"
 
 /**
- * Text sorts the way of a language, as it does in most databases in the wild: an order that must be by code unit has
- * to say so in its SQL. A PostgreSQL that cannot do this (before 15, or built without ICU) sorts by code unit.
+ * Sorts by a language's collation, as most databases do, so that SQL that needs code unit order has to say so. A
+ * PostgreSQL without ICU (before 15, or built without) sorts by code unit.
  */
 const locales = [["--locale=C", "--locale-provider=icu", "--icu-locale=en-US"], ["--locale=C"]]
 
@@ -46,8 +46,8 @@ const countsStatements = Effect.fnUntraced(function* (bin: string) {
 })
 
 /**
- * A PostgreSQL of one's own. Its `url` is that of a superuser and the database `postgres`. `pg_stat_statements` is
- * loaded where the machine has it; `create extension pg_stat_statements` makes its view.
+ * A PostgreSQL for one test. `url` has the superuser and the database `postgres`. `pg_stat_statements` is loaded if
+ * the machine has it; `create extension pg_stat_statements` makes its view.
  */
 export const startPostgres = Effect.fnUntraced(function* (
   options: PostgresOptions = {}

@@ -6,18 +6,18 @@ import { type Server, type ServerFailed, startServer } from "./Server.ts"
 import { throwawayFolder } from "./throwawayFolder.ts"
 
 export interface RedisOptions {
-  /** The executables; those of the tests' environment, if left out. */
+  /** The executables. Default: those of the environment. */
   readonly server?: string
   readonly cli?: string
-  /** As in `redis.conf`: `{ maxmemory: "10mb" }`. What acknowledged writes survive is up to `appendonly`, on by default. */
+  /** As in `redis.conf`: `{ maxmemory: "10mb" }`. `appendonly` is on by default. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** Runs one command by `redis-cli` and gives back what it printed. */
+/** Runs one command by `redis-cli` and answers its output. */
 export const askRedis = (cli: string, port: number, command: ReadonlyArray<string>): Effect.Effect<string> =>
   runProgram(cli, ["-h", "127.0.0.1", "-p", `${port}`, ...command]).pipe(Effect.map(({ stdout }) => stdout))
 
-/** A Redis of one's own. */
+/** A Redis for one test. */
 export const startRedis = Effect.fnUntraced(function* (
   options: RedisOptions = {}
 ): Effect.fn.Return<Server, ServerFailed, Scope.Scope> {

@@ -8,13 +8,13 @@ import { askRedis, type RedisOptions, startRedis } from "./startRedis.ts"
 export interface RedisCluster {
   /** `redis+cluster://host:port,host:port,host:port` */
   readonly url: string
-  /** Masters, each with a third of the slots; none has a replica. */
+  /** Masters with a third of the slots each, without replicas. */
   readonly nodes: ReadonlyArray<Server>
 }
 
 const joinLimit = 30_000
 
-/** Three Redis nodes of one's own that form a cluster. */
+/** A cluster of three Redis nodes for one test. */
 export const startRedisCluster = Effect.fnUntraced(function* (
   options: RedisOptions = {}
 ): Effect.fn.Return<RedisCluster, ServerFailed, Scope.Scope> {
@@ -31,7 +31,7 @@ export const startRedisCluster = Effect.fnUntraced(function* (
     return yield* new ServerFailed({ message: `redis-cli --cluster create failed: ${made.stdout}${made.stderr}` })
   }
 
-  // Each node makes up its own mind about whether the cluster is whole, the last a moment after redis-cli has ended.
+  // The nodes agree on the cluster's state a moment after redis-cli has ended.
   const isWhole = ({ port }: Server) =>
     askRedis(cli, port, ["CLUSTER", "INFO"]).pipe(Effect.map((said) => said.includes("cluster_state:ok")))
   const agreed = yield* pollUntil(

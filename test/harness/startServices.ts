@@ -1,4 +1,5 @@
 import { Effect, type Scope } from "effect"
+import { buildExecutable } from "./buildExecutable.ts"
 import { equip } from "./machine/equip.ts"
 import { findNode20, findNode22, findNode24 } from "./machine/findNode.ts"
 import type { NotInstalled } from "./machine/installPackages.ts"
@@ -14,15 +15,16 @@ const fromEnvironment = <E, R>(variable: string, start: Effect.Effect<{ readonly
   return given ? Effect.succeed({ url: given }) : start
 }
 
-/** Finds or starts all that the tests talk to; what was started ends with the scope. */
+/** Finds or starts the tests' services; those that it started end with the scope. */
 export const startServices: Effect.Effect<Environment, NotInstalled | ServerFailed, Scope.Scope> = Effect.gen(
   function* () {
     const { postgresBin, redis, chromium } = yield* equip
-    const [postgres, single, cluster, node20, node22, node24] = yield* Effect.all(
+    const [postgres, single, cluster, executable, node20, node22, node24] = yield* Effect.all(
       [
         fromEnvironment("TEST_POSTGRES_URL", startPostgres(postgresBin ? { bin: postgresBin } : {})),
         fromEnvironment("TEST_REDIS_URL", startRedis(redis)),
         fromEnvironment("TEST_REDIS_CLUSTER_URL", startRedisCluster(redis)),
+        fromEnvironment("TESSERA_EXECUTABLE", buildExecutable),
         findNode20,
         findNode22,
         findNode24
@@ -33,6 +35,7 @@ export const startServices: Effect.Effect<Environment, NotInstalled | ServerFail
       TEST_POSTGRES_URL: postgres.url,
       TEST_REDIS_URL: single.url,
       TEST_REDIS_CLUSTER_URL: cluster.url,
+      TESSERA_EXECUTABLE: executable.url,
       TEST_NODE20: node20,
       TEST_NODE22: node22,
       TEST_NODE24: node24,

@@ -9,7 +9,7 @@ const prefix = "tessera-test-"
 
 const remove = (folder: string) => rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 
-/** A fresh folder that goes with the scope. Whoever is named as its owner can reach it, whoever runs the tests. */
+/** A new folder, removed with the scope. `owner` can reach it, whichever user runs the tests. */
 export const throwawayFolder = (name: string, owner?: User): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -21,12 +21,15 @@ export const throwawayFolder = (name: string, owner?: User): Effect.Effect<strin
     (folder) => Effect.sync(() => remove(folder))
   )
 
-/** Lets other users pass through a folder to one below it that they own, and see nothing else. */
+/** Lets other users reach a folder of theirs below this one, and list nothing. */
 export const letThrough = (folder: string): void => chmodSync(folder, 0o711)
 
 const longerThanAnyRun = 24 * 60 * 60 * 1000
 
-/** A run that was killed with -9 leaves its folders. They disturb nobody, so the next run takes only what is a day old. */
+/**
+ * Removes folders that a run killed with -9 left. Only those of a day ago, because another run may use the newer
+ * ones.
+ */
 export const sweepThrowaways = (parent: string, now: number): void => {
   for (const name of readdirSync(parent)) {
     if (!name.startsWith(prefix)) continue

@@ -3,18 +3,18 @@ import { dirname, join } from "node:path"
 
 const root = join(import.meta.dir, "../..")
 
-/** What these draw takes a minute in all: it can wait for what takes seconds. */
+/** Random tests that take a minute together, so they are not in the first tier. */
 const long = /^test\/(?:laws|testing)\/|^test\/attacks\/mutations/
 
 export interface Tiers {
-  /** Test files that start no process and ask no service: seconds in all. They run first. */
+  /** Test files without processes and services: seconds in all. They run first. */
   readonly alone: ReadonlyArray<string>
   readonly others: ReadonlyArray<string>
 }
 
 const scanner = new Bun.Transpiler({ loader: "ts" })
 
-/** Whether a file of the tests, or one that it imports, reaches for services, other processes or a browser. */
+/** Whether a test file or one of its imports uses services, processes or a browser. */
 const reachesOut = (path: string, known: Map<string, boolean>): boolean => {
   const before = known.get(path)
   if (before !== undefined) return before

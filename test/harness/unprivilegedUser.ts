@@ -14,7 +14,7 @@ const find = (passwd: string, name: string): User | undefined => {
   return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
 }
 
-/** Who runs PostgreSQL, which refuses to run as root; `undefined` when this is not root and everything stays as it is. */
+/** The user that runs PostgreSQL, which refuses root; `undefined` if this process is not root. */
 export const unprivilegedUser = (): User | undefined => {
   if (process.getuid?.() !== 0) return undefined
   const passwd = readFileSync("/etc/passwd", "utf8")

@@ -47,7 +47,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/token": token,
   "core/client": client,
   "core/grant": grant,
-  "core/grant/Binding.ts": [],
+  "core/grant/Binding.ts": rules,
   "core/ports": ports,
   "core/pages": pages,
   "core/engine": engine,

@@ -67,3 +67,28 @@ export const everyTestRuns: Rule = {
   breaches: ({ path, text }) =>
     room(path) === "test" && isScript(path) ? found(codeOf(text), leftOut, (word) => `${word} leaves tests out`) : []
 }
+
+/** What an expression ends in: a name, or a call of it. */
+const before = /([\w$]+)(?:\([^()]*\))?\s*$/
+const behind = /^\s*(?:[\w$]+(?:\([^()]*\))?(?:!|\?)?\.)*([\w$]+)(?:\([^()]*\))?/
+const secretive =
+  /(?:digest|hash|mac|thumbprint|secret|csrf|signature|verifier|challenge|password|reader|(?:auth|mac|seal)_?tag)(?:Of|Text|Field)?$/i
+const nothing = /^(?:undefined|null|true|false|\d\w*)$/
+
+export const comparedInConstantTime: Rule = {
+  title: "digests, MACs and secrets are compared by `isDigestOf` and `sameDigest`, whose time tells nothing",
+  breaches: (source) => {
+    if (!isProduct(source) || source.path.startsWith("core/testing/")) return []
+    // A text in quotes stays a mark, which is no name.
+    const code = source.text.replace(commentOrString, (match) =>
+      match.replace(/[^\n]/g, /^["'`]/.test(match) ? '"' : " ")
+    )
+    return [...code.matchAll(/[!=]==?/g)].flatMap(({ 0: operator, index }) => {
+      const [, left = ""] = before.exec(code.slice(0, index)) ?? []
+      const [, right = ""] = behind.exec(code.slice(index + operator.length)) ?? []
+      const isSecret = [left, right].some((name) => secretive.test(name))
+      const isLiteral = [left, right].some((name) => name === "" || nothing.test(name))
+      return isSecret && !isLiteral ? [`line ${lineOf(code, index)}: ${left} ${operator} ${right}`] : []
+    })
+  }
+}

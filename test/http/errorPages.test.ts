@@ -51,9 +51,11 @@ describe("an authorization request that leads nowhere", () => {
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
-        const known = [...(yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 1 })).values]
+        const known = [
+          ...(yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 1 })).values
+        ]
         for (const { id } of known) {
-          yield* world.parts.clients.change(world.workspace.id, id, (one) => ({ ...one, disabled: true }))
+          yield* world.services.clients.change(world.workspace.id, id, (one) => ({ ...one, disabled: true }))
         }
         const page = yield* world.send("GET", authorizeTarget(client))
         expect(page.status).toBe(400)

@@ -6,6 +6,8 @@ import {
   codeFor,
   companies,
   decide,
+  form,
+  formHeaders,
   header,
   jsonOf,
   redeem,
@@ -49,6 +51,74 @@ describe("the code flow, whole", () => {
         expect(jsonOf(replayed).error).toBe("invalid_grant")
         expect((yield* companies(world, second.access)).status).toBe(401)
         expect(revocations(world)).toEqual([{ _tag: "GrantRevoked", grant: grantOf(world), why: "code_replayed" }])
+      })
+    ))
+
+  test("audits a retry within the grace on its own, held against whoever refreshed first", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const { refresh: spent } = yield* signInToApp(world, client)
+        const send = (peer: string | undefined, agent: string) =>
+          Effect.map(
+            world.send("POST", "/oauth/token", {
+              ...(peer === undefined ? {} : { peer }),
+              headers: { ...formHeaders, "user-agent": agent },
+              body: form({ client_id: client.id, grant_type: "refresh_token", refresh_token: spent })
+            }),
+            (response) => tokensOf(response).refresh
+          )
+        const retries = () => world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "RefreshRetried")
+        const successor = yield* send("2001:db8::1", "app/1")
+        expect(retries()).toEqual([])
+        // One customer has a whole /64.
+        for (const [peer, agent] of [
+          ["2001:db8::2", "app/1"],
+          ["2001:db8:0:1::1", "curl/8"],
+          ["2001:db8:0:1::1", "app/1"],
+          [undefined, "app/1"]
+        ] as const) {
+          expect(yield* send(peer, agent)).toBe(successor)
+        }
+        const of = { _tag: "RefreshRetried", client: client.id, grant: grantOf(world) } as const
+        expect(retries()).toEqual([
+          { ...of, network: "same", userAgent: "same" },
+          { ...of, network: "other", userAgent: "other" },
+          { ...of, network: "other", userAgent: "same" },
+          { ...of, network: "unknown", userAgent: "same" }
+        ])
+        expect(world.audit.filter(({ event }) => event._tag === "TokensIssued").length).toBe(6)
+        const page = yield* world.storage.list({
+          workspace: world.workspace.id,
+          kind: "grant",
+          owner: "user:alice",
+          after: undefined,
+          limit: 1
+        })
+        const kept = JSON.stringify(page.records)
+        expect(kept).toContain("rotatedBy")
+        for (const clear of ["2001", "db8", "app/1", "curl"]) expect(kept).not.toContain(clear)
+      })
+    ))
+
+  test("refuses and audits a code that is replayed without its verifier, and ends nothing", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const code = yield* codeFor(world, client)
+        const { access } = tokensOf(yield* redeem(world, client, code))
+        for (const code_verifier of [undefined, "w".repeat(43)]) {
+          const replayed = yield* redeem(world, client, code, { code_verifier })
+          expect([replayed.status, jsonOf(replayed).error]).toEqual([400, "invalid_grant"])
+        }
+        expect(world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))).toEqual([
+          "code_replayed_without_verifier",
+          "code_replayed_without_verifier"
+        ])
+        expect(revocations(world)).toEqual([])
+        expect((yield* companies(world, access)).status).toBe(200)
+        expect((yield* redeem(world, client, code)).status).toBe(400)
+        expect((yield* companies(world, access)).status).toBe(401)
       })
     ))
 

@@ -1,24 +1,34 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { layer as memory } from "../../adapters/memory/Memory.ts"
+import { layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import {
   authorizeTarget,
+  codeFor,
   decide,
   form,
   formHeaders,
   jsonHeaders,
+  redeem,
+  redirectUri,
   refresh,
   registerClient,
   signInToApp,
-  tokenRequest
+  tokenRequest,
+  tokensOf
 } from "../given/flow.ts"
 import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
 
+const publicly = { token_endpoint_auth_method: "none" } as const
+
 /** One address of a network, and how a share names that network. */
 const peer = "2001:DB8:1:2::7"
 const network = "2001:db8:1:2::/64"
+const region = "2001:db8:1::/48"
 
 /** A world in which nothing is refused, and what its requests took since the last look. */
 const watched = (
@@ -34,7 +44,15 @@ describe("a request takes of the share", () => {
     watched((world, took) =>
       Effect.gen(function* () {
         yield* registerClient(world, {}, { peer })
-        expect(took()).toEqual([`register ${network}`])
+        expect(took()).toEqual([`register ${network}`, `register_region ${region}`])
+      })
+    ))
+
+  test("of one for all, where the runtime does not know the peer", () =>
+    watched((world, took) =>
+      Effect.gen(function* () {
+        yield* registerClient(world)
+        expect(took()).toEqual(["register "])
       })
     ))
 
@@ -43,7 +61,7 @@ describe("a request takes of the share", () => {
       (world, took) =>
         Effect.gen(function* () {
           const answer = yield* world.send("POST", "/oauth/register", { peer, headers: jsonHeaders, body: "{}" })
-          expect([answer.status, took()]).toEqual([403, [`register ${network}`]])
+          expect([answer.status, took()]).toEqual([403, [`register ${network}`, `register_region ${region}`]])
         }),
       { registration: RegistrationPolicy.layerClosed }
     ))
@@ -54,9 +72,9 @@ describe("a request takes of the share", () => {
         const client = yield* registerClient(world)
         took()
         yield* world.send("GET", authorizeTarget(client), { peer })
-        expect(took()).toEqual([`authorize ${network}`])
+        expect(took()).toEqual([`authorize ${network}`, `authorize_region ${region}`])
         const page = yield* world.send("GET", authorizeTarget(client), { peer, as: "alice" })
-        expect(took()).toEqual([`authorize ${network}`, "account alice"])
+        expect(took()).toEqual([`authorize ${network}`, `authorize_region ${region}`, "account alice"])
         yield* decide(world, page, "approve")
         expect(took()).toEqual(["account alice"])
       })
@@ -70,7 +88,7 @@ describe("a request takes of the share", () => {
           took()
           const request = authorizeTarget(client).split("?")[1]
           yield* world.send("GET", `/consent/model?${form({ request })}`, { peer, as: "alice" })
-          expect(took()).toEqual([`authorize ${network}`, "account alice"])
+          expect(took()).toEqual([`authorize ${network}`, `authorize_region ${region}`, "account alice"])
         }),
       { pages: Pages.layer(undefined, { consentAt: "/allow" }) }
     ))
@@ -86,7 +104,7 @@ describe("a request takes of the share", () => {
             headers: formHeaders,
             body: form({ client_id: client.id, client_secret: "x", grant_type: "client_credentials", token: "x" })
           })
-          expect([path, took()]).toEqual([path, [`failed_client ${network}`]])
+          expect([path, took()]).toEqual([path, [`failed_client ${network}`, `failed_client_region ${region}`]])
         }
       })
     ))
@@ -115,5 +133,85 @@ describe("a request takes of the share", () => {
         yield* tokenRequest(world, client, { grant_type: "refresh_token", refresh_token: "tsr_rt_x" })
         expect(took()).toEqual([`client ${client.id}`])
       })
+    ))
+
+  test("of a public client at its network alone, where it shows nothing of the client's own", () =>
+    watched((world, took) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, publicly)
+        const ask = (path: string, fields: Readonly<Record<string, string>>) =>
+          world.send("POST", path, { peer, headers: formHeaders, body: form({ client_id: client.id, ...fields }) })
+        took()
+        const unproven: ReadonlyArray<readonly [string, Readonly<Record<string, string>>]> = [
+          ["/oauth/token", { grant_type: "unheard_of" }],
+          ["/oauth/token", { grant_type: "client_credentials" }],
+          ["/oauth/token", { grant_type: "refresh_token" }],
+          ["/oauth/token", { grant_type: "refresh_token", refresh_token: "tsr_rt_x" }],
+          ["/oauth/token", { grant_type: "authorization_code", code: "tsr_ac_x", redirect_uri: redirectUri }],
+          ["/oauth/revoke", {}],
+          ["/oauth/revoke", { token: "tsr_rt_x" }],
+          ["/oauth/introspect", { token: "tsr_rt_x" }]
+        ]
+        for (const [path, fields] of unproven) {
+          yield* ask(path, fields)
+          expect([path, fields, took()]).toEqual([
+            path,
+            fields,
+            [`public_client ${client.id} ${network}`, `public_client_region ${client.id} ${region}`]
+          ])
+        }
+      })
+    ))
+
+  test("of the grant, where a public client shows what came of it; also of its network, where it is another's", () =>
+    watched((world, took) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, publicly)
+        const thief = yield* registerClient(world, publicly)
+        const code = yield* codeFor(world, client)
+        took()
+        const tokens = tokensOf(yield* redeem(world, client, code))
+        const [ofGrant = "", ...others] = took()
+        expect([ofGrant, others]).toEqual([expect.stringMatching(new RegExp(`^grant ${client.id} [\\w-]{8}$`)), []])
+        yield* refresh(world, client, tokens.refresh)
+        expect(took()).toEqual([ofGrant])
+
+        const ofThief = [ofGrant.replace(client.id, thief.id), `public_client ${thief.id} `]
+        yield* refresh(world, thief, tokens.refresh)
+        expect(took()).toEqual(ofThief)
+        const revoke = (by: typeof client, token: string) =>
+          world.send("POST", "/oauth/revoke", { headers: formHeaders, body: form({ client_id: by.id, token }) })
+        yield* revoke(thief, tokens.refresh)
+        expect(took()).toEqual(ofThief)
+        yield* revoke(client, tokens.access)
+        expect(took()).toEqual([ofGrant])
+      })
+    ))
+
+  test("that is nobody else's, when somebody floods in the name of a public client", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, publicly)
+          const tokens = yield* signInToApp(world, client)
+          const flood = Effect.map(
+            world.send("POST", "/oauth/token", {
+              peer,
+              headers: formHeaders,
+              body: form({ client_id: client.id, grant_type: "refresh_token", refresh_token: "tsr_rt_x" })
+            }),
+            ({ status }) => status
+          )
+          const answers = new Set<number>()
+          for (let count = 0; count < 1300; count++) answers.add(yield* flood)
+          expect([...answers]).toEqual([400, 429])
+          const rotated = yield* world.send("POST", "/oauth/token", {
+            peer,
+            headers: formHeaders,
+            body: form({ client_id: client.id, grant_type: "refresh_token", refresh_token: tokens.refresh })
+          })
+          expect(rotated.status).toBe(200)
+        }),
+      { limiter: Layer.provide(sharedLimits, [memory, Entropy.layer]) }
     ))
 })

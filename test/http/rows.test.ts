@@ -136,7 +136,7 @@ describe("a client authentication that a host adds as a row", () => {
     return inWorld((world) =>
       Effect.gen(function* () {
         const made = yield* registerClient(world, { grant_types: ["client_credentials"] })
-        yield* world.parts.clients.change(world.workspace.id, ClientId.make(made.id), (client) => ({
+        yield* world.services.clients.change(world.workspace.id, ClientId.make(made.id), (client) => ({
           ...client,
           credential: { _tag: "Key", method: "toy_note", toy_key: "k" }
         }))
@@ -147,7 +147,7 @@ describe("a client authentication that a host adds as a row", () => {
         const path = `/oauth/register/${made.id}`
         const read = jsonOf(yield* world.send("GET", path, { headers }))
         expect(read.token_endpoint_auth_method).toBe("toy_note")
-        const listed = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 10 })
+        const listed = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 })
         expect(listed.values.map(({ id }) => String(id))).toEqual([made.id])
         expect((yield* world.send("DELETE", path, { headers })).status).toBe(204)
       })

@@ -45,7 +45,7 @@ describe("what a request costs the store, once the client is at hand", () => {
         const asked = tokenRequest(world, client, { grant_type: "client_credentials" })
         yield* asked
         expect((yield* callsOf(world, asked)).calls).toEqual(nothing)
-        yield* TestClock.adjust(world.parts.policy.clientStaleness)
+        yield* TestClock.adjust(world.services.policy.clientStaleness)
         expect((yield* callsOf(world, asked)).calls).toEqual({ ...nothing, get: ["client", "grant"] })
       })
     ))
@@ -91,7 +91,7 @@ describe("what a request costs the store, once the client is at hand", () => {
     inWorld((world) =>
       Effect.gen(function* () {
         const { tokens, machine } = yield* warmApp(world)
-        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
         for (const token of [tokens.access, machine, world.reveal(key.text)]) {
           const { calls, result } = yield* callsOf(world, companies(world, token))
           expect(result.status).toBe(200)

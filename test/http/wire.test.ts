@@ -90,6 +90,7 @@ const table: ReadonlyArray<Row> = [
         "revoked",
         "not_redeemed",
         "code_replayed",
+        "code_replayed_without_verifier",
         "refresh_reused",
         "ahead_of_grant",
         "redirect_uri_differs",
@@ -147,6 +148,7 @@ const table: ReadonlyArray<Row> = [
         "not_redeemed",
         "client_gone",
         "client_disabled",
+        "grant_type_not_registered",
         "bad_secret",
         "other_resource"
       ] as const
@@ -158,6 +160,7 @@ const table: ReadonlyArray<Row> = [
     "temporarily_unavailable",
     new Contended(),
     new Overloaded(),
+    new RegistrationRefused({ reason: "full" }),
     ...(["not_done", "unknown"] as const).map((outcome) => new StorageUnavailable({ outcome, message }))
   ],
   [429, "temporarily_unavailable", new TooManyRequests({ limit: "client", retryAfterSeconds: 9 })]

@@ -76,9 +76,9 @@ const at = (world: World, of: Workspace) => {
 const twin = Effect.fnUntraced(function* (world: World) {
   const client = yield* at(world, red).register()
   const id = Option.getOrThrow(readClientId(client.id))
-  const stored = yield* world.parts.clients.find(red.id, id)
+  const stored = yield* world.services.clients.find(red.id, id)
   if (stored === undefined) throw new Error("not registered")
-  yield* world.parts.clients.add(blue.id, stored)
+  yield* world.services.clients.add(blue.id, stored)
   return client
 })
 
@@ -96,7 +96,7 @@ describe("one workspace, seen from another", () => {
           expect([elsewhere.status, jsonOf(elsewhere).error]).toEqual([401, "invalid_client"])
           const page = yield* at(world, blue).page(client)
           expect([page.status, header(page, "location")]).toEqual([400, undefined])
-          const listed = yield* world.parts.clients.list(blue.id, { after: undefined, limit: 10 })
+          const listed = yield* world.services.clients.list(blue.id, { after: undefined, limit: 10 })
           expect(listed.values).toEqual([])
         }),
       { workspaces }
@@ -142,8 +142,8 @@ describe("one workspace, seen from another", () => {
           }
           const alice = UserId.make("alice")
           const page = { after: undefined, limit: 10 }
-          expect((yield* world.parts.grants.ofUser(red.id, alice, page)).values).toHaveLength(1)
-          expect((yield* world.parts.grants.ofUser(blue.id, alice, page)).values).toEqual([])
+          expect((yield* world.services.grants.ofUser(red.id, alice, page)).values).toHaveLength(1)
+          expect((yield* world.services.grants.ofUser(blue.id, alice, page)).values).toEqual([])
         }),
       { workspaces }
     ))
@@ -169,7 +169,7 @@ describe("one workspace, seen from another", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const { grant, text: key } = yield* world.parts.grants.createKey(red.id, { name: "k", expiresAt: null })
+          const { grant, text: key } = yield* world.services.grants.createKey(red.id, { name: "k", expiresAt: null })
           const headers = bearing(world.reveal(key))
           expect((yield* at(world, red).send("GET", "/rest/companies", { headers })).status).toBe(200)
           expect((yield* at(world, blue).send("GET", "/rest/companies", { headers })).status).toBe(401)
@@ -177,9 +177,9 @@ describe("one workspace, seen from another", () => {
           const asked = { headers: { ...headers, ...formHeaders }, body }
           expect((yield* at(world, blue).send("POST", "/oauth/introspect", asked)).status).toBe(401)
           const page = { after: undefined, limit: 10 }
-          expect((yield* world.parts.grants.keys(red.id, page)).values).toHaveLength(1)
-          expect((yield* world.parts.grants.keys(blue.id, page)).values).toEqual([])
-          expect(yield* world.parts.grants.revokeGrant(blue.id, grant.id, "by_owner")).toBe("unknown")
+          expect((yield* world.services.grants.keys(red.id, page)).values).toHaveLength(1)
+          expect((yield* world.services.grants.keys(blue.id, page)).values).toEqual([])
+          expect(yield* world.services.grants.revokeGrant(blue.id, grant.id, "by_owner")).toBe("unknown")
           expect((yield* at(world, red).send("GET", "/rest/companies", { headers })).status).toBe(200)
         }),
       { workspaces }
@@ -257,16 +257,44 @@ describe("which workspace a request is for", () => {
       { workspaces }
     ))
 
-  test("nobody answers at another host", () =>
+  const others = [undefined, "", "green.example", "red.example:8443", "red.example.evil.example"]
+
+  test.each(others)("nobody answers at another host, on any route: %p", (other) =>
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          for (const other of [undefined, "", "green.example", "red.example:8443", "red.example.evil.example"]) {
-            const response = yield* world.send("GET", "/healthz", other === undefined ? {} : { host: other })
-            expect([response.status, jsonOf(response).error]).toEqual([404, "not_found"])
+          const sent = other === undefined ? {} : { host: other }
+          const headers = { ...formHeaders, origin: "https://page.example", accept: "text/html" }
+          const targets = world.routes.flatMap(({ methods, path }) =>
+            [...Object.keys(methods), "HEAD", "OPTIONS"].map((method) => [method, path] as const)
+          )
+          expect(targets.length).toBeGreaterThan(20)
+          const [first] = targets
+          const nowhere = yield* world.send(first?.[0] ?? "", first?.[1] ?? "", sent)
+          expect([nowhere.status, jsonOf(nowhere).error]).toEqual([404, "not_found"])
+          for (const [method, path] of [...targets, ["GET", "/nowhere"] as const]) {
+            const response = yield* world.send(method, path, { ...sent, as: "alice", headers, body: "a=b" })
+            expect([method, path, response.status]).toEqual([method, path, 404])
+            // Neither a redirect nor a page of a workspace that this request is not for.
+            expect([header(response, "location"), header(response, "set-cookie")]).toEqual([undefined, undefined])
+            expect(response.body).not.toMatch(/red|blue|<html/)
           }
-          const guarded = yield* world.guard("/x", { scopes: [] }, { host: "green.example" })
+          const guarded = yield* world.guard("/x", { scopes: [] }, { host: other ?? "" })
           expect(guarded._tag === "Refused" && guarded.response.status).toBe(404)
+          expect(Object.values(world.calls).flat()).toEqual([])
+        }),
+      { workspaces }
+    )
+  )
+
+  test("of two hosts it takes neither", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const both = "red.example, blue.example"
+          expect((yield* world.send("GET", "/healthz", { host: both })).status).toBe(400)
+          const guarded = yield* world.guard("/x", { scopes: [] }, { host: both })
+          expect(guarded._tag === "Refused" && guarded.response.status).toBe(400)
         }),
       { workspaces }
     ))

@@ -6,7 +6,7 @@ import { checkModel, type Stage } from "../../core/testing/play/checkModel.ts"
 import { inProcess } from "../../core/testing/play/inProcess.ts"
 import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
-import { patience, runs, seed, usualRuns } from "./runs.ts"
+import { patience, scripts, seed, usualScripts } from "./runs.ts"
 
 const stage: Stage = (world, script) =>
   inProcess(world).pipe(
@@ -17,10 +17,10 @@ const stage: Stage = (world, script) =>
 test(
   "the core answers every random script as the model of the protocol does",
   async () => {
-    const result = await Effect.runPromise(checkModel(stage, { seed, runs }))
+    const result = await Effect.runPromise(checkModel(stage, { seed, runs: scripts }))
 
     expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
-    if (result._tag === "Agreed" && runs >= usualRuns) {
+    if (result._tag === "Agreed" && scripts >= usualScripts) {
       expect([...rows].filter((row) => !result.rules.has(row))).toEqual([])
     }
   },

@@ -12,6 +12,12 @@ const cookie = { cookie: "person=ann" }
 
 type Fields = Readonly<Record<string, string>>
 
+/** What the link of a page tells the client of, which nobody has let in yet. */
+const toldOn = (page: string): URLSearchParams => {
+  const [, href = redirect] = /href="(https:\/\/app\.example\/[^"]*)"/.exec(page) ?? []
+  return new URL(href.replaceAll("&amp;", "&")).searchParams
+}
+
 /** What the authorization endpoint comes to for a request with these PKCE parameters: a code, or an error. */
 const authorized = Effect.fnUntraced(function* (cast: Cast, client: string, pkce: Fields) {
   const query = { response_type: "code", client_id: client, redirect_uri: redirect, ...pkce }
@@ -21,7 +27,7 @@ const authorized = Effect.fnUntraced(function* (cast: Cast, client: string, pkce
     form === null
       ? shown
       : yield* cast.ask("POST", form.action, { form: { ...form.fields, decision: "approve" }, headers: cookie })
-  const parameters = locationOf(answer)?.parameters
+  const parameters = locationOf(answer)?.parameters ?? toldOn(answer.body)
   return { code: parameters?.get("code") ?? null, error: parameters?.get("error") ?? null }
 })
 

@@ -1,4 +1,4 @@
-/** How often a law is tried and what chance starts from: `TESSERA_RUNS` and `TESSERA_SEED`, else 1000 and 1. */
+/** How often a law is tried and what chance starts from: `TESSERA_RUNS` and `TESSERA_SEED`, else 400 and 1. */
 const read = (name: string, usual: number): number => {
   const text = process.env[name]
   if (text === undefined || text === "") return usual
@@ -7,10 +7,13 @@ const read = (name: string, usual: number): number => {
   return number
 }
 
-export const usualRuns = 1000
+export const runs = read("TESSERA_RUNS", 400)
 
-export const runs = read("TESSERA_RUNS", usualRuns)
+/** Scripts for the model: fewer do not come upon every row that it has. */
+export const usualScripts = 1000
+export const scripts = read("TESSERA_RUNS", usualScripts)
+
 export const seed = read("TESSERA_SEED", 1)
 
 /** Laws take their time, and more of it when asked for more runs. */
-export const patience = 60_000 + runs * 120
+export const patience = 60_000 + scripts * 120

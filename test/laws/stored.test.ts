@@ -1,18 +1,33 @@
 import { describe, expect, test } from "bun:test"
-import { Result, Schema } from "effect"
-import { onceKind } from "../../core/engine/Once.ts"
-import { clientKind, decodeBody, encodeBody, grantKind, type RecordKind } from "../../core/engine/Records.ts"
-import { usageKind } from "../../core/engine/Usage.ts"
-import { limitKind } from "../../core/limits/SharedLimiter.ts"
-import { accountKind, loginKind } from "../../core/people/Account.ts"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { censusKind } from "../../core/engine/ClientRoom.ts"
+import { makeOnce, onceKind } from "../../core/engine/Once.ts"
+import { workspaceKind } from "../../core/engine/Openings.ts"
+import {
+  clientKind,
+  decodeBody,
+  encodeBody,
+  grantKind,
+  makeRecords,
+  type RecordKind
+} from "../../core/engine/Records.ts"
+import { makeUsage, usageKind } from "../../core/engine/Usage.ts"
+import { LimitSharing, limitKind, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import { accountKind, loginIdOf, loginKind, normaliseEmail } from "../../core/people/Account.ts"
 import { linkKind } from "../../core/people/Links.ts"
 import { sessionKind } from "../../core/people/Sessions.ts"
-import { type Json, kinds } from "../../core/ports/Storage.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { allowances, Limiter } from "../../core/ports/Limiter.ts"
+import { type Json, kinds, type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { requestKind } from "../../core/request/AuthorizationRequest.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { client } from "../../core/testing/Arbitraries.ts"
-import { type Arbitrary, all, ofSchema } from "../../core/testing/forAll.ts"
+import { client, issuer, workspaceId } from "../../core/testing/Arbitraries.ts"
+import { type Arbitrary, all, map, ofSchema } from "../../core/testing/forAll.ts"
 import { sameJson } from "../../core/testing/sameJson.ts"
+import { stoppedAt } from "../../core/testing/stoppedClock.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+import keys from "./keys.json" with { type: "json" }
 import { lawOf } from "./law.ts"
 import written from "./records.json" with { type: "json" }
 
@@ -28,6 +43,35 @@ const reads = <A>(kind: RecordKind<A>, value: A): boolean => {
   )
 }
 
+/** A record's key and its list, as the store was given them. */
+type Key = Pick<NewRecord, "id" | "kind" | "owner" | "workspace">
+
+/** A store that is empty and takes everything, for what is written into it. */
+const takingKeys = () => {
+  const keys: Array<Key> = []
+  const take = ({ id, kind, owner, workspace }: NewRecord) =>
+    Effect.sync(() => void keys.push({ workspace, kind, id, owner }))
+  const storage = Storage.of({
+    get: () => Effect.succeedNone,
+    insert: take,
+    replace: (_, record) => take(record),
+    remove: () => Effect.void,
+    list: () => Effect.succeed({ records: [], next: undefined }),
+    sweep: () => Effect.succeed(0)
+  })
+  return { keys, storage }
+}
+
+const home = WorkspaceId.make("home")
+
+const keyOf =
+  <A>(kind: RecordKind<A>) =>
+  (body: Json): Effect.Effect<ReadonlyArray<Key>, unknown> => {
+    const { keys, storage } = takingKeys()
+    const { value } = Result.getOrThrow(decodeBody(kind)(body))
+    return Effect.as(makeRecords(storage, kind).insert(home, value, "by this write"), keys)
+  }
+
 /** What is read of a body, as JSON; or why it is not. */
 type Read = (body: Json) => Result.Result<Json, string>
 
@@ -36,26 +80,45 @@ const readOf = <A>(kind: RecordKind<A>): Read => {
   return (body) => Result.map(decode(body), ({ value }) => value as Json)
 }
 
-const readers = new Map<string, { readonly read: Read; readonly version: number }>()
+/** The one form that stands beside another in its kind. */
+const census = "limit: census"
 
-const holdsFor = <A>(kind: RecordKind<A>, values: Arbitrary<A> = ofSchema(kind.schema)): void => {
-  readers.set(kind.kind, { read: readOf(kind), version: kind.version })
-  lawOf(`a ${kind.kind} record reads as what was written`, values, (value) => reads(kind, value))
+const readers = new Map<
+  string,
+  { readonly read: Read; readonly version: number; readonly keyOf: ReturnType<typeof keyOf> }
+>()
+
+const holdsFor = <A>(
+  kind: RecordKind<A>,
+  values: Arbitrary<A> = ofSchema(kind.schema),
+  name: string = kind.kind
+): void => {
+  readers.set(name, { read: readOf(kind), version: kind.version, keyOf: keyOf(kind) })
+  lawOf(`a ${name} record reads as what was written`, values, (value) => reads(kind, value))
 }
 
 holdsFor(clientKind, client)
 holdsFor(grantKind(standardPolicy))
 holdsFor(usageKind)
 holdsFor(limitKind)
+holdsFor(censusKind, ofSchema(censusKind.schema), census)
 holdsFor(accountKind)
 holdsFor(loginKind)
 holdsFor(linkKind)
 holdsFor(sessionKind)
 holdsFor(requestKind)
 holdsFor(onceKind)
+holdsFor(
+  workspaceKind,
+  map(all([workspaceId, issuer, ofSchema(Schema.Boolean)]), ([id, address, sealedBefore]) => ({
+    id,
+    issuer: address,
+    sealedBefore
+  }))
+)
 
 test("every kind of record is looked at here", () => {
-  expect([...readers.keys()].sort()).toEqual([...kinds].sort())
+  expect([...readers.keys()].sort()).toEqual([...kinds, census].sort())
 })
 
 /** Bodies as each version of each kind's form was really written. A release that changes a form adds to them. */
@@ -80,6 +143,63 @@ describe("a record that an older release wrote", () => {
         expect(Result.isFailure(read({ ...(body as Record<string, Json>), _v: version + 1 }))).toBe(true)
       })
     }
+  }
+})
+
+test("a grant of version 1 had neither its code's challenge nor whoever refreshed", () => {
+  const bodies = written.grant.filter(({ _tag, _v }) => _tag === "Active" && _v === 1)
+  expect(bodies.length).toBeGreaterThan(0)
+  for (const { _v, _by, ...fields } of bodies) {
+    const refresh = { ...fields.refresh, rotatedBy: null }
+    expect(readers.get("grant")?.read({ _v, _by, ...fields } as Json)).toEqual(
+      Result.succeed({ ...fields, challenge: null, refresh, retriedElsewhereAt: null } as Json)
+    )
+  }
+})
+
+const { derived = [], ...goldenKeys } = keys as Record<string, ReadonlyArray<Key>>
+
+/** Where each body of `records.json` lies: another key, and what an older release wrote would never be found again. */
+describe("a record lies where every release looks for it", () => {
+  for (const [kind, { keyOf }] of readers) {
+    test(kind, () =>
+      Effect.gen(function* () {
+        const bodies = (written as Record<string, ReadonlyArray<Json>>)[kind] ?? []
+        const found = yield* Effect.forEach(bodies, keyOf)
+        expect(found.flat()).toEqual([...(goldenKeys[kind] ?? [])])
+      }).pipe(Effect.runPromise)
+    )
+  }
+
+  test("also where the key is made of something that only somebody else keeps", () =>
+    Effect.gen(function* () {
+      const { keys: taken, storage } = takingKeys()
+      const now = Instant.make(0)
+      const entropy = Entropy.of({ bytes: (length) => new Uint8Array(length).fill(1) })
+      yield* makeOnce(storage).take(home, "set-up", "a value", "somebody", now)
+      const usage = makeUsage(makeRecords(storage, usageKind), entropy)
+      usage.saw("grant", home, "g".repeat(22), now)
+      yield* usage.flush
+      const shared = yield* Layer.build(sharedLimits).pipe(
+        Effect.provideService(Storage, storage),
+        Effect.provideService(Entropy, entropy)
+      )
+      const { account } = allowances
+      yield* Context.get(shared, Limiter).take({ allowance: account, workspace: home, of: "ada" }, account.burst)
+      yield* Context.get(shared, LimitSharing).share
+      const login = loginIdOf(Option.getOrThrow(normaliseEmail("Ada@Example.com")))
+      expect(taken).toEqual([...derived])
+      expect(String(login)).toBe("tfyF5VdV-eDQMKEKtEKbaylEhV-aDWAHf-gyvsvEHXI")
+    }).pipe(Effect.scoped, stoppedAt(0), Effect.runPromise))
+})
+
+test("a key of version 1 opened everything", () => {
+  const old = written.grant.filter(({ _tag, _v }) => _tag === "Key" && _v === 1)
+  expect(old.length).toBeGreaterThan(0)
+  for (const { _v, _by, ...fields } of old) {
+    expect(readers.get("grant")?.read({ _v, _by, ...fields } as Json)).toEqual(
+      Result.succeed({ ...fields, use: "everything" } as Json)
+    )
   }
 })
 

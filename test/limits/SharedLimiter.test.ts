@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Clock, Context, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import { LimitSharing, limitKind, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import { LimitSharing, limitKind, limitsOf, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { allowances, Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
 import { type NewRecord, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -48,6 +48,28 @@ const run = <A, E>(body: Effect.Effect<A, E, Storage | Entropy | Scope.Scope>): 
   )
 
 describe("a share", () => {
+  for (const factor of [0.1, 0.3, 1, 4, 1000]) {
+    test(`is ${factor} times as much, and refills so many times as fast`, () =>
+      run(
+        Effect.gen(function* () {
+          const of = yield* Layer.build(Layer.fresh(limitsOf({ factor })))
+          const { takeAll } = yield* twoProcesses
+          expect(yield* takeAll(of, 20 * factor)).toBe(10 * factor)
+          yield* TestClock.adjust("5 seconds")
+          expect(yield* takeAll(of, 20 * factor)).toBe(Math.floor(5 * factor))
+        })
+      ))
+  }
+
+  test("is everybody's without limits, and its own by default", () =>
+    run(
+      Effect.gen(function* () {
+        const { takeAll } = yield* twoProcesses
+        expect(yield* takeAll(yield* Layer.build(Layer.fresh(limitsOf(true))), 20)).toBe(10)
+        expect(yield* takeAll(yield* Layer.build(Layer.fresh(limitsOf(false))), 20)).toBe(20)
+      })
+    ))
+
   test("is a burst, and one more with every refill", () =>
     run(
       Effect.gen(function* () {

@@ -9,16 +9,31 @@ export interface Collected {
 const tests: Array<Collected> = []
 let path: ReadonlyArray<string> = []
 
-export const describe = (name: string, body: () => void): void => {
+type Collect = (name: string, body: () => unknown) => void
+
+/** A test or a group for each row, told apart by its number. */
+const eachOf =
+  (collect: Collect) =>
+  (table: ReadonlyArray<unknown>) =>
+  (name: string, body: (...row: ReadonlyArray<unknown>) => unknown): void => {
+    for (const [index, row] of table.entries()) {
+      collect(`${name} (${index + 1})`, () => body(...(Array.isArray(row) ? row : [row])))
+    }
+  }
+
+const group: Collect = (name, body) => {
   const outer = path
   path = [...outer, name]
   body()
   path = outer
 }
 
-export const test = (name: string, run: () => unknown): void => {
+const keep: Collect = (name, run) => {
   tests.push({ name: [...path, name].join(" > "), run })
 }
+
+export const describe = Object.assign(group, { each: eachOf(group) })
+export const test = Object.assign(keep, { each: eachOf(keep) })
 
 /** Takes what was collected since the last time. */
 export const takeCollected = (): ReadonlyArray<Collected> => {

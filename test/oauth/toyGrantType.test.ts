@@ -1,6 +1,4 @@
 import { describe, expect, test } from "bun:test"
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import { Effect } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
@@ -12,7 +10,6 @@ import { playOver } from "../../core/testing/play/Player.ts"
 import { report } from "../../core/testing/play/report.ts"
 import { bearing, jsonOf, registerClient, text, tokenRequest } from "../given/flow.ts"
 import { inWorld, type World } from "../given/World.ts"
-import { blocksOf, house } from "../readme/blocks.ts"
 import { voucher } from "./voucher.ts"
 
 const grants = [...grantTypes, voucher]
@@ -98,12 +95,6 @@ describe("a grant type that is added by a row alone", () => {
       )
     )
     expect(await Effect.runPromise(twice)).toMatchObject({ _tag: "DuplicateRow", name: voucher.name })
-  })
-
-  test("is the one that core/README.md shows", () => {
-    const source = readFileSync(join(house, "test/oauth/voucher.ts"), "utf8")
-    const blocks = blocksOf(readFileSync(join(house, "core/README.md"), "utf8"))
-    expect(blocks.map((block) => block.text.trim())).toContain(source.trim())
   })
 })
 

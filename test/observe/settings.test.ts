@@ -21,6 +21,13 @@ describe("the settings of whoever looks on", () => {
     expect(observing({ METRICS: "9464" }).metrics).toEqual(Option.some({ host: "127.0.0.1", port: 9464 }))
   })
 
+  test("send nothing in the clear over a network, unless that is said by name", () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.example:4318" }
+    expect(Result.isFailure(read(endpoint))).toBe(true)
+    expect(Option.isSome(observing({ ...endpoint, OTEL_EXPORTER_OTLP_INSECURE: "true" }).otlp)).toBe(true)
+    expect(Option.isSome(observing({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://[::1]:4318" }).otlp)).toBe(true)
+  })
+
   test("are what the variables say", () => {
     const { audit, metrics, otlp } = observing({
       AUDIT: "/var/log/tessera/audit.jsonl",
@@ -30,7 +37,12 @@ describe("the settings of whoever looks on", () => {
       OTEL_SERVICE_NAME: "auth",
       OTEL_TRACES_SAMPLER_ARG: "0.25"
     })
-    expect(audit).toEqual({ _tag: "File", path: "/var/log/tessera/audit.jsonl" })
+    const file = { _tag: "File", path: "/var/log/tessera/audit.jsonl" }
+    expect(audit).toEqual({ ...file, most: 2 ** 30 } as typeof audit)
+    const sized = (AUDIT_MAX_SIZE: string) => observing({ AUDIT: file.path, AUDIT_MAX_SIZE }).audit
+    expect(sized("64MiB")).toEqual({ ...file, most: 64 * 2 ** 20 } as typeof audit)
+    expect(sized("2GiB")).toEqual({ ...file, most: 2 * 2 ** 30 } as typeof audit)
+    expect(sized("off")).toEqual(file as typeof audit)
     expect(metrics).toEqual(Option.some({ host: "::1", port: 9464 }))
     const { headers, ...rest } = Option.getOrThrow(otlp)
     expect(rest).toEqual({ endpoint: "https://otlp.example.com/base", serviceName: "auth", share: 0.25 })
@@ -51,8 +63,17 @@ describe("the settings of whoever looks on", () => {
     ["METRICS", "0"],
     ["METRICS", "off"],
     ["METRICS", "3000"],
+    ["AUDIT_MAX_SIZE", "512"],
+    ["AUDIT_MAX_SIZE", "63MiB"],
+    ["AUDIT_MAX_SIZE", "0GiB"],
+    ["AUDIT_MAX_SIZE", "-1GiB"],
+    ["AUDIT_MAX_SIZE", "512MB"],
     ["METRICS", "0.0.0.0:3000"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:4318"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.example:4318"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://10.0.0.5:4318"],
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1.evil.example:4318"],
+    ["OTEL_EXPORTER_OTLP_INSECURE", "yes"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://127.0.0.1:4317"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:hunter2@127.0.0.1"],
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "http://:hunter2@127.0.0.1"],

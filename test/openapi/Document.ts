@@ -9,9 +9,12 @@ export interface Parameter {
 
 export interface Response {
   readonly headers?: Readonly<Record<string, { readonly $ref: string }>>
-  readonly content?: Readonly<Record<string, { readonly schema: JsonSchema }>>
-  readonly "x-may-be-empty"?: true
+  readonly content?: Content
+  /** Where the body may be empty: what it is where it is not. */
+  readonly "x-content-if-any"?: Content
 }
+
+type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>
 
 interface Described {
   readonly operationId: string

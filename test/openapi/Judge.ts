@@ -71,11 +71,11 @@ export const makeJudge = (document: Document): Judge => {
       .filter(([name, { required }]) => required && !answered.has(name))
       .map(([name]) => `the header ${name} is missing`)
 
-    const content = declared.content?.[type?.split(";", 1)[0] ?? ""]
+    const content = (declared.content ?? declared["x-content-if-any"])?.[type?.split(";", 1)[0] ?? ""]
     const bodyFaults = (): ReadonlyArray<string> => {
       if (type === undefined) {
         if (body !== "") return ["a body without a type"]
-        return declared.content === undefined || declared["x-may-be-empty"] === true ? [] : ["a body is missing"]
+        return declared.content === undefined ? [] : ["a body is missing"]
       }
       if (content === undefined) return [`the type ${type} is not declared`]
       if (!type.startsWith("application/json")) return faults(content.schema, body)
@@ -95,10 +95,11 @@ export const makeJudge = (document: Document): Judge => {
 /** Everything that a document declares and a run should have seen: statuses, and the codes of errors. */
 export const declaredBy = (document: Document): ReadonlyArray<string> =>
   document.operations.flatMap(({ operationId, responses }) =>
-    Object.entries(responses).flatMap(([status, { content = {} }]) => [
-      `${operationId} ${status}`,
-      ...codesOf(content["application/json"]?.schema).map((code) => `${operationId} ${status} ${code}`)
-    ])
+    Object.entries(responses).flatMap(([status, declared]) => {
+      const content = declared.content ?? declared["x-content-if-any"] ?? {}
+      const codes = codesOf(content["application/json"]?.schema)
+      return [`${operationId} ${status}`, ...codes.map((code) => `${operationId} ${status} ${code}`)]
+    })
   )
 
 /** An error's schema names its codes beside the reference. */

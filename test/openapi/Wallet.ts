@@ -36,7 +36,7 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
   const kind = dice.pick(["confidential", "confidential", "public", "codeOnly", "machine"] as const)
   const client = yield* registerClient(world, kinds[kind], sent)
   const byCode = kind === "machine" ? yield* registerClient(world, {}, sent) : client
-  const key = yield* Effect.orDie(world.parts.grants.createKey(world.workspace.id, { name: "k", expiresAt: null }))
+  const key = yield* Effect.orDie(world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null }))
   const signIn = (scope: string) => signInToApp(world, byCode, { scope })
   const own = () =>
     Effect.map(tokenRequest(world, client, { grant_type: "client_credentials" }), (response) =>

@@ -22,8 +22,10 @@ const tokenContract = tokenContractOf({ grantTypes: rows })
 const forms = [...tokenContract.form.members, introspectContract.form, revokeContract.form]
 
 /** The contracts of a server's table. */
-const contractsOf = ({ parts }: World): ReadonlyArray<Contract> =>
-  parts.endpoints.flatMap(({ methods }) => Object.values(methods)).flatMap(({ contract }) => contract?.(parts) ?? [])
+const contractsOf = ({ services }: World): ReadonlyArray<Contract> =>
+  services.endpoints
+    .flatMap(({ methods }) => Object.values(methods))
+    .flatMap(({ contract }) => contract?.(services) ?? [])
 
 const jsonIn = (schema: Schema.Top | undefined): string =>
   schema === undefined ? "" : JSON.stringify(Schema.toJsonSchemaDocument(schema))
@@ -37,7 +39,7 @@ describe("what readers are compiled from", () => {
         const known = [tokenContract, introspectContract, revokeContract]
         for (const contract of known) {
           const form = taken.find(({ id }) => id === contract.id)?.form
-          expect(jsonIn(form)).toBe(jsonIn(withClientFields(world.parts, contract).form))
+          expect(jsonIn(form)).toBe(jsonIn(withClientFields(world.services, contract).form))
         }
       })
     ))

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Validator } from "@seriousme/openapi-schema-validator"
-import { Effect, Redacted, Schema } from "effect"
+import { Effect, Redacted, Result, Schema } from "effect"
+import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { json } from "../../core/http/answer.ts"
 import { bound, type Contract, type Endpoint, type Handler, page } from "../../core/http/Route.ts"
 import { signInEndpoints } from "../../core/people/signInEndpoints.ts"
@@ -85,7 +86,7 @@ describe("the OpenAPI document", () => {
         const accounts = Object.create(null)
         const pages = [...signInEndpoints(accounts), ...accountSettingsEndpoints(accounts), ...settingsEndpoints()]
         const document = yield* documentOf(world)
-        const expected = [...pages, ...world.parts.endpoints]
+        const expected = [...pages, ...world.services.endpoints]
           .filter(({ errors, path }) => errors !== "page" || path === "/oauth/authorize")
           .flatMap((route) =>
             Object.keys(route.methods).flatMap((method) => {
@@ -113,6 +114,61 @@ describe("the OpenAPI document", () => {
       })
     ))
 })
+
+/** Every `pattern` of the document. */
+const patternsIn = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value !== "object" || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) =>
+    name === "pattern" && typeof member === "string" ? [member] : patternsIn(member)
+  )
+}
+
+/** Each code unit alone and behind others, and pairs that are whole, turned round and cut. */
+const texts = [
+  "",
+  ...Array.from({ length: 0x10000 }, (_, unit) => String.fromCharCode(unit)),
+  ...Array.from({ length: 0x400 }, (_, index) => `a${String.fromCharCode(index)} \u{1f600}`),
+  ...["\ud83d\ude00", "\ude00\ud83d", "a\ud83d", "\ud83da", "\udbff\udfff", "\u{10ffff}\ud800", "\u{1f600}\u0085"]
+]
+
+describe("the patterns of the OpenAPI document", () => {
+  test("are read alike by tools that know flags and properties, and by those that do not", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const patterns = new Set(patternsIn(yield* documentOf(world)))
+        expect(patterns.size).toBeGreaterThan(2)
+        for (const text of patterns) {
+          // Properties, named groups, looking around, code points in braces, surrogates: what some dialect lacks.
+          expect(text).not.toMatch(/\\[pPkuU]\{|\(\?(?!:)|\\u[dD][89a-fA-F]/)
+          const [plain, unicode] = [new RegExp(text), new RegExp(text, "u")]
+          expect(texts.filter((one) => plain.test(one) !== unicode.test(one))).toEqual([])
+        }
+      })
+    ))
+
+  test("let pass what registration takes, and nothing else that is a text", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { components } = yield* documentOf(world)
+        const [pattern = ""] = patternsIn(Object(components).schemas.RegisterClient.properties.client_name)
+        const said = new RegExp(pattern)
+        const taken = (client_name: string) => Result.isSuccess(checkRegistration(world.services, { client_name }))
+        // Half a pair of surrogates is no text in UTF-8, and no pattern that every tool reads can say so.
+        expect(texts.filter((one) => taken(one) !== (said.test(one) && !/\p{Cs}/u.test(one)))).toEqual([])
+      })
+    ))
+})
+
+test("an answer that may come without a body promises none to tools that know OpenAPI alone", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const { paths } = yield* documentOf(world)
+      const refused = Object(paths)["/rest/companies"].get.responses["401"]
+      expect(refused).not.toHaveProperty("content")
+      expect(refused["x-content-if-any"]).toHaveProperty(["application/json"])
+      expect((yield* world.send("GET", "/rest/companies")).body).toBe("")
+    })
+  ))
 
 describe("the OpenAPI document follows the configuration:", () => {
   const read = (name: keyof typeof configurations, target?: string, host?: string) =>

@@ -29,7 +29,7 @@ const calls: readonly [Away, ...ReadonlyArray<Away>] = [
 
 /** A store with a bug: every call ends in a defect. */
 const breaking = <A>(world: World, body: Effect.Effect<A>): Effect.Effect<A> => {
-  const { storage } = world.parts
+  const { storage } = world.services
   const whole = { ...storage }
   const bug = () => Effect.die("a bug")
   return Effect.suspend(() => {

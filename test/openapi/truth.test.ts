@@ -162,7 +162,7 @@ describe("the OpenAPI document is true:", () => {
         const operation = document.operations.find(({ operationId }) => operationId === "companies")
         if (operation === undefined) throw new Error("the document has no companies")
         const key = yield* Effect.orDie(
-          world.parts.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
+          world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
         )
         const headers = { authorization: `Bearer ${world.reveal(key.text)}` }
         const { body: sent, headers: told, status } = yield* world.send("GET", "/rest/companies", { headers })

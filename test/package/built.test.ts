@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
@@ -12,8 +12,10 @@ let project = ""
 
 /** Its dependencies are those of this checkout: nothing here depends on how npm would lay them out. */
 const linked = Effect.gen(function* () {
-  built = yield* builtPackage
   project = yield* throwawayFolder("bundled")
+  // A copy, which one test changes.
+  built = join(project, "built")
+  cpSync(yield* builtPackage, built, { recursive: true })
   mkdirSync(join(project, "node_modules"))
   symlinkSync(built, join(project, "node_modules/tessera"))
   symlinkSync(join(root, "node_modules"), join(built, "node_modules"))

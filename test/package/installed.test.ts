@@ -8,7 +8,7 @@ import { freePort } from "../harness/freePort.ts"
 import { node, node20, node22, node24 } from "../harness/given.ts"
 import { plainEnvironment, runProgram } from "../harness/runProgram.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 import { startChild } from "../runtimes/given/Child.ts"
 import { root } from "./given/builtPackage.ts"
 import { compilerOptions, emptyProject } from "./given/emptyProject.ts"
@@ -220,7 +220,7 @@ describe("a client registers, gets a token and calls a guarded route", () => {
           : new Response("", { status: 404 })
       }
     })
-    const browser = await launchBrowser()
+    const browser = await sharedBrowser()
     try {
       const tab = await browser.newPage()
       await tab.goto(`http://127.0.0.1:${server.port}/`)
@@ -229,7 +229,7 @@ describe("a client registers, gets a token and calls a guarded route", () => {
       )
       expect(await tab.evaluate(`import("/out/page.js").then(({ outcome }) => outcome())`)).toEqual(played)
     } finally {
-      await browser.close()
+      await leave(browser)
       await server.stop(true)
     }
   })

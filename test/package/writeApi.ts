@@ -1,13 +1,16 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { builtPackage } from "./given/builtPackage.ts"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { buildPackage } from "./given/builtPackage.ts"
 import { publicTypes } from "./given/publicTypes.ts"
 
 const folder = join(import.meta.dir, "api")
 
 const write = Effect.gen(function* () {
-  const types = publicTypes(yield* builtPackage)
+  const built = yield* throwawayFolder("package")
+  yield* buildPackage(built)
+  const types = publicTypes(built)
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder)
   for (const [name, text] of types) writeFileSync(join(folder, name), text)

@@ -61,6 +61,7 @@ describe("the policy", () => {
       "consent",
       "consent-loopback",
       "consent-app",
+      "consent-unacknowledged",
       "consent-hostile"
     ])
   })

@@ -13,6 +13,7 @@ import { clientsPage } from "../../core/settings/clientsSection.ts"
 import { homePage } from "../../core/settings/home.ts"
 import { apiKeysPage } from "../../core/settings/keysSection.ts"
 import { membersPage } from "../../core/settings/MembersPage.ts"
+import { passwordPage } from "../../core/settings/PasswordPage.ts"
 import { profilePage } from "../../core/settings/profileSection.ts"
 
 /** Turns every text of a model into another; the gallery of hostile texts is the same gallery. */
@@ -46,6 +47,7 @@ const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): Consent
   },
   scopes: scopes(say).map((scope, index) => ({ ...scope, byDefault: index === 0 })),
   account: say("ada@northwind.example"),
+  acknowledge: client.registeredItself !== false,
   switchAccount: say("/t/northwind/login?return_to=%2Foauth%2Fauthorize"),
   csrf: say("csrf-value"),
   ticket: say("ticket-value"),
@@ -65,6 +67,8 @@ const keys = (say: Say) => [
     id: say("k1"),
     name: say("Nightly export"),
     prefix: say("tss_ak_Zk3q"),
+    use: "everything" as const,
+    scope: ["api", "profile"],
     createdAt: before(40 * day),
     expiresAt: later(now, 50 * day),
     lastUsedAt: before(9 * hour)
@@ -73,12 +77,16 @@ const keys = (say: Say) => [
     id: say("k2"),
     name: say("Reporting dashboard for the people in the Rotterdam office"),
     prefix: say("tss_ak_p0Xw"),
+    use: "scopes" as const,
+    scope: [say("api")],
     createdAt: before(3 * hour)
   },
   {
     id: say("k3"),
     name: say("Old importer"),
     prefix: say("tss_ak_aa91"),
+    use: "introspection" as const,
+    scope: [],
     createdAt: before(200 * day),
     expiresAt: before(20 * day),
     lastUsedAt: before(31 * day)
@@ -122,6 +130,16 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         forClient: say("Claude")
       })
     ],
+    [
+      "confirm-password",
+      passwordPage(place, {
+        account: say("ada@northwind.example"),
+        action: say("/t/northwind/settings/keys"),
+        fields: { action: "create", name: say("Nightly export"), csrf: say("csrf-value") },
+        cancel: say("/t/northwind/settings/keys"),
+        problem: say("This is not your current password.")
+      })
+    ],
     ["set-up", setUpPage(place, account)],
     [
       "set-up-problem",
@@ -161,6 +179,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         consent(say, { name: say("Ledger"), redirectUri: say("com.example.ledger:/oauth"), registeredItself: false })
       )
     ],
+    ["consent-unacknowledged", consentPage(place, { ...consent(say), problem: say("Tick this box if it is true.") })],
     [
       "consent-hostile",
       consentPage(
@@ -186,6 +205,16 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ["error-unknown-client", error(Errors.unknownClient(say("x7Kq")))],
     ["error-redirect-uri", error(Errors.redirectUriMismatch(say("x7Kq"), say("https://evil.example/cb\u202e")))],
     ["error-bad-request", error(Errors.badRequest(say("client_id came twice."), [[say("client_id"), say("a, b")]]))],
+    [
+      "error-strangers-request",
+      error(
+        Errors.strangersError(
+          say("None of these scopes can be granted to this client."),
+          say("https://assistant.example/oauth/callback"),
+          say("https://assistant.example/oauth/callback?error=invalid_scope")
+        )
+      )
+    ],
     ["error-client-disabled", error(Errors.clientDisabled(say("x7Kq")))],
     ["error-nothing-to-approve", error(Errors.nothingToApprove)],
     ["error-not-understood", error(Errors.notUnderstood(400, say("The parameter id is missing.")))],
@@ -239,7 +268,8 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             client: say("Sheets add-on"),
             returnHost: say("addons.example.com"),
             scopes: scopes(say).slice(0, 1),
-            since: before(90 * day)
+            since: before(90 * day),
+            retriedElsewhereAt: before(3 * day)
           },
           { grantId: say("g3"), client: undefined, scopes: scopes(say).slice(1), since: before(20_000) }
         ],
@@ -252,12 +282,17 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ],
     [
       "settings-keys",
-      apiKeysPage(place, owner, { keys: keys(say), paging: { isContinued: false, nextCursor: say("next") } })
+      apiKeysPage(place, owner, {
+        keys: keys(say),
+        scopes: ["api", "profile"],
+        paging: { isContinued: false, nextCursor: say("next") }
+      })
     ],
     [
       "settings-keys-made",
       apiKeysPage(place, visitor(say, "owner", { kind: "done", text: say("Your key is made.") }), {
         keys: keys(say).slice(0, 1),
+        scopes: ["api"],
         paging: { isContinued: false },
         made: {
           name: say("Nightly export"),
@@ -270,6 +305,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "settings-keys-made-alone",
       apiKeysPage(place, owner, {
         keys: "unread",
+        scopes: [],
         paging: { isContinued: false },
         made: { name: say("Nightly export"), key: say(`tss_ak_${"Zk3qAb9-".repeat(14)}`) }
       })
@@ -278,8 +314,15 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "settings-keys-empty",
       apiKeysPage(place, owner, {
         keys: [],
+        scopes: ["api", "profile"],
         paging: { isContinued: false },
-        form: { name: say("x"), expires: "never", problem: say("Another key has this name.") }
+        form: {
+          name: say("x"),
+          expires: "never",
+          opens: "scopes",
+          ticked: ["profile"],
+          problem: say("Another key has this name.")
+        }
       })
     ],
     [

@@ -15,3 +15,18 @@ export const launchBrowser = (more: ReadonlyArray<string> = []): Promise<Browser
       ...more
     ]
   })
+
+let shared: Promise<Browser> | undefined
+
+/** One browser for all files that a process tests, one after the other: nothing is left in it but what `leave` closes. */
+export const sharedBrowser = async (): Promise<Browser> => {
+  const before = await shared
+  if (before?.isConnected()) return before
+  shared = launchBrowser()
+  return shared
+}
+
+/** A context has its own cookies, storage and cache; pages go with it. */
+export const leave = async (browser: Browser): Promise<void> => {
+  await Promise.all(browser.contexts().map((context) => context.close()))
+}

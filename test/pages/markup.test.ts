@@ -157,7 +157,8 @@ describe("what other programs rely on", () => {
   })
 
   test("consent is decided by buttons named decision and carries csrf, ticket and request", () => {
-    expect(fields("consent")).toEqual(["csrf", "ticket"])
+    expect(fields("consent")).toEqual(["csrf", "ticket", "acknowledged"])
+    expect(fields("consent-app")).toEqual(["csrf", "ticket"])
     const decisions = all(read("consent").tags, "button").map(({ attributes }) => [
       attributes.get("type"),
       attributes.get("name"),

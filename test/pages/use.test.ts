@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { Browser, Page } from "playwright-core"
 import { gallery } from "./gallery.ts"
-import { launchBrowser } from "./launchBrowser.ts"
+import { leave, sharedBrowser } from "./launchBrowser.ts"
 import { servePages } from "./servePages.ts"
 
 const client = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("back at the application") })
@@ -12,12 +12,12 @@ let browser: Browser
 let tab: Page
 
 beforeAll(async () => {
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
   tab = await browser.newPage()
 })
 
 afterAll(async () => {
-  await browser.close()
+  await leave(browser)
   await pages.stop()
   await client.stop(true)
 })
@@ -29,6 +29,7 @@ describe("the way back to the application", () => {
   test("Approve and Deny are followed to another origin", async () => {
     for (const decision of ["Approve", "Deny"]) {
       await tab.goto(pages.at("consent"))
+      if (decision === "Approve") await tab.getByRole("checkbox").check()
       await tab.getByRole("button", { name: decision }).click()
       await tab.waitForURL(callback)
     }
@@ -64,14 +65,15 @@ describe("with the keyboard alone", () => {
     expect(order).toEqual(["email", "password", "Sign in"])
   })
 
-  test("consent offers to change the account, then Deny, then Approve", async () => {
+  test("consent offers to change the account, then the box, then Deny, then Approve", async () => {
     await tab.goto(pages.at("consent"))
     const order: Array<unknown> = []
-    for (let step = 0; step < 3; step++) {
+    for (let step = 0; step < 4; step++) {
       await tab.keyboard.press("Tab")
       order.push(await focused())
+      if (step === 1) await tab.keyboard.press("Space")
     }
-    expect(order).toEqual(["Not you?", "decision", "decision"])
+    expect(order).toEqual(["Not you?", "acknowledged", "decision", "decision"])
     await tab.keyboard.press("Enter")
     await tab.waitForURL(callback)
   })

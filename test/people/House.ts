@@ -19,6 +19,7 @@ import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import { accountSettingsEndpoints } from "../../core/settings/accountSettingsEndpoints.ts"
+import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
@@ -37,6 +38,8 @@ export interface HouseOptions {
   /** The store that everything is kept in, made of the one in memory. */
   readonly storage?: (below: Storage["Service"]) => Storage["Service"]
   readonly limiter?: Layer.Layer<Limiter>
+  /** What hashes the passwords, made of the one that does. */
+  readonly hasher?: (below: PasswordHasher["Service"]) => PasswordHasher["Service"]
 }
 
 /** What a person sends: fields of a form make it a POST's body. */
@@ -51,7 +54,7 @@ export interface Sent {
 export interface House {
   readonly send: (method: string, target: string, sent?: Sent) => Effect.Effect<HttpResponse>
   readonly accounts: Accounts["Service"]
-  readonly parts: Tessera["Service"]["parts"]
+  readonly services: Tessera["Service"]["services"]
   readonly workspace: Workspace
   readonly storage: Storage["Service"]
   readonly audit: Array<AuditEntry>
@@ -69,10 +72,10 @@ export const nestedWorkspace: Workspace = {
 
 export const secret = (text: string) => Redacted.make(text)
 
-const counted = (hashed: House["hashed"], cost: Cost) =>
+const counted = (hashed: House["hashed"], cost: Cost, around: NonNullable<HouseOptions["hasher"]>) =>
   Layer.effect(
     PasswordHasher,
-    Effect.map(PasswordHasher, (hasher) => ({
+    Effect.map(Effect.map(PasswordHasher, around), (hasher) => ({
       ...hasher,
       hash: (password) =>
         Effect.suspend(() => {
@@ -108,7 +111,7 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
     Pages.layer(),
     options.limiter ?? Limiter.layerNone,
     Workspaces.layerOne(workspace),
-    counted(hashed, options.cost ?? cheap)
+    counted(hashed, options.cost ?? cheap, options.hasher ?? ((below) => below))
   ).pipe(Layer.provideMerge(entropy))
   const accounts = Accounts.layer(options.accounts)
   const logger = Logger.make((entry) => {
@@ -129,7 +132,7 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
           peer: sent.peer ?? "192.0.2.1"
         }),
       accounts: built,
-      parts: server.parts,
+      services: server.services,
       workspace,
       storage: yield* Storage,
       audit,
@@ -140,8 +143,8 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
   const tessera = Layer.unwrap(
     Effect.map(Accounts, (built) =>
       Tessera.layer({
-        policy: standardPolicy,
-        endpoints: [...signInEndpoints(built), ...accountSettingsEndpoints(built), ...endpoints]
+        policy: { ...standardPolicy, workspaceAccess: "registered" },
+        endpoints: [...signInEndpoints(built), ...accountSettingsEndpoints(built), ...settingsEndpoints(), ...endpoints]
       })
     )
   )

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Deferred, Effect, Fiber, Option, Redacted, Result } from "effect"
 import { noble } from "../../adapters/password/noble.ts"
 import { isActive, normaliseEmail, passwordBytes } from "../../core/people/Account.ts"
-import { fitPassword, makePasswords } from "../../core/people/Passwords.ts"
+import { fitPassword, makePasswords, type Waiting } from "../../core/people/Passwords.ts"
 import { SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { makeSignIn } from "../../core/people/signIn.ts"
 import type { UserId } from "../../core/rules/Id.ts"
@@ -86,41 +86,101 @@ describe("what may become a password", () => {
 })
 
 describe("hashing", () => {
-  test("runs four at a time, lets 128 wait, and turns the rest away until there is room", () =>
+  /** A hasher that answers when it is told to, and how many it was working on. */
+  const gated = Effect.map(Deferred.make<void>(), (gate) => {
+    const work = { running: 0, most: 0 }
+    const slow = Effect.gen(function* () {
+      work.most = Math.max(work.most, ++work.running)
+      yield* Effect.ensuring(
+        Deferred.await(gate),
+        Effect.sync(() => work.running--)
+      )
+      return true
+    })
+    const hasher = { hash: () => Effect.as(slow, ""), verify: () => slow, isOutdated: () => false, decoy: "decoy" }
+    const passwords = makePasswords(hasher)
+    const tries = (who: Waiting) => Effect.result(passwords.verify(secret("one"), Option.some("hash"), who))
+    const start = (who: Waiting) => Effect.forkChild(tries(who), { startImmediately: true })
+    return { gate, work, tries, start }
+  })
+
+  const stranger = (at: number): Waiting => ({ network: `192.0.2.${at}` })
+  const overloaded = { _tag: "Failure", failure: { _tag: "Overloaded" } }
+
+  for (const [who, of] of [
+    ["strangers", stranger],
+    ["those who have been here", () => "known" as const],
+    ["those whose network is not known", () => ({ network: undefined })]
+  ] as const) {
+    test(`runs three at a time of ${who}, lets 128 wait, and turns the rest away until there is room`, () =>
+      Effect.runPromise(
+        Effect.gen(function* () {
+          const { gate, start, tries, work } = yield* gated
+          const waiting = yield* Effect.forEach(Array.from({ length: 131 }), (_, at) => start(of(at)))
+          expect(yield* tries(of(200))).toMatchObject(overloaded)
+          expect(work.most).toBe(3)
+          const [impatient, ...rest] = [...waiting].reverse()
+          if (impatient !== undefined) yield* Fiber.interrupt(impatient)
+          const instead = yield* start(of(200))
+          expect(yield* tries(of(201))).toMatchObject(overloaded)
+          yield* Deferred.succeed(gate, undefined)
+          for (const fiber of [...rest, instead]) expect((yield* Fiber.join(fiber))._tag).toBe("Success")
+          expect(work.most).toBe(3)
+          expect((yield* tries(of(200)))._tag).toBe("Success")
+        })
+      ))
+  }
+
+  test("is never all for strangers, nor all for those who have been here, and four at most", () =>
     Effect.runPromise(
       Effect.gen(function* () {
-        const gate = yield* Deferred.make<void>()
-        let running = 0
-        let most = 0
-        const slow = Effect.gen(function* () {
-          running++
-          most = Math.max(most, running)
-          yield* Deferred.await(gate)
-          running--
-          return true
-        })
-        const passwords = makePasswords({
-          hash: () => Effect.as(slow, ""),
-          verify: () => slow,
-          isOutdated: () => false,
-          decoy: "decoy"
-        })
-        const attempt = Effect.result(passwords.verify(secret("one"), Option.some("hash")))
-        const waiting = yield* Effect.forEach(Array.from({ length: 132 }), () =>
-          Effect.forkChild(attempt, { startImmediately: true })
-        )
-        const beyond = yield* attempt
-        expect(beyond).toMatchObject({ _tag: "Failure", failure: { _tag: "Overloaded" } })
-        expect(most).toBe(4)
-        const [impatient, ...rest] = [...waiting].reverse()
-        if (impatient !== undefined) yield* Fiber.interrupt(impatient)
-        const instead = yield* Effect.forkChild(attempt, { startImmediately: true })
+        const { gate, start, work } = yield* gated
+        const flood = yield* Effect.forEach(Array.from({ length: 131 }), (_, at) => start(stranger(at)))
+        expect(work.running).toBe(3)
+        const known = yield* Effect.forEach(Array.from({ length: 131 }), () => start("known"))
+        expect(work.running).toBe(4)
         yield* Deferred.succeed(gate, undefined)
-        for (const fiber of [...rest, instead]) expect((yield* Fiber.join(fiber))._tag).toBe("Success")
-        expect(most).toBe(4)
-        expect((yield* attempt)._tag).toBe("Success")
+        for (const fiber of [...flood, ...known]) expect((yield* Fiber.join(fiber))._tag).toBe("Success")
+        expect(work.most).toBe(4)
       })
     ))
+
+  test("serves strangers while those who have been here queue", () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const { gate, start, work } = yield* gated
+        const known = yield* Effect.forEach(Array.from({ length: 131 }), () => start("known"))
+        expect(work.running).toBe(3)
+        const one = yield* start(stranger(1))
+        expect(work.running).toBe(4)
+        yield* Deferred.succeed(gate, undefined)
+        for (const fiber of [...known, one]) expect((yield* Fiber.join(fiber))._tag).toBe("Success")
+      })
+    ))
+
+  for (const [what, addresses, elsewhere] of [
+    ["an IPv4 address", ["192.0.2.7"], "192.0.2.8"],
+    ["an IPv6 /48", ["2001:db8:1:2::/64", "2001:db8:1:3::/64", "2001:db8:1:ffff::/64"], "2001:db8:2:2::/64"]
+  ] as const) {
+    test(`has eight strangers of ${what} at most, and room for everybody else`, () =>
+      Effect.runPromise(
+        Effect.gen(function* () {
+          const { gate, start, tries } = yield* gated
+          const of = (at: number): Waiting => ({ network: addresses[at % addresses.length] })
+          const flood = yield* Effect.forEach(Array.from({ length: 8 }), (_, at) => start(of(at)))
+          for (let at = 0; at < 3; at++) expect(yield* tries(of(at))).toMatchObject(overloaded)
+          const others = [yield* start({ network: elsewhere }), yield* start("known")]
+          const [first, ...rest] = flood
+          if (first !== undefined) yield* Fiber.interrupt(first)
+          const instead = yield* start(of(0))
+          expect(yield* tries(of(1))).toMatchObject(overloaded)
+          yield* Deferred.succeed(gate, undefined)
+          for (const fiber of [...rest, ...others, instead]) expect((yield* Fiber.join(fiber))._tag).toBe("Success")
+          // All of them have left.
+          for (let at = 0; at < 20; at++) expect((yield* tries(of(at)))._tag).toBe("Success")
+        })
+      ))
+  }
 
   test("of what can be nobody's password costs the same, and never fits", () =>
     Effect.runPromise(
@@ -137,9 +197,9 @@ describe("hashing", () => {
           decoy: "decoy"
         })
         const fitting = "é".repeat(passwordBytes / 2)
-        expect(yield* passwords.verify(secret(fitting), Option.some("hash"))).toBe(true)
-        expect(yield* passwords.verify(secret(`${fitting}a`), Option.some("hash"))).toBe(false)
-        expect(yield* passwords.verify(secret("one"), Option.none())).toBe(false)
+        expect(yield* passwords.verify(secret(fitting), Option.some("hash"), "known")).toBe(true)
+        expect(yield* passwords.verify(secret(`${fitting}a`), Option.some("hash"), "known")).toBe(false)
+        expect(yield* passwords.verify(secret("one"), Option.none(), "known")).toBe(false)
         expect(verified).toEqual([
           [fitting, "hash"],
           ["nothing", "decoy"],
@@ -185,4 +245,65 @@ describe("hashing", () => {
         }
       })
     ))
+
+  test("that is turned away counts against its network", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const { book, passwords, sessions } = house.accounts
+        const busy = { ...passwords, verify: () => Effect.fail(new Overloaded()) }
+        const signIn = makeSignIn(book, busy, sessions, Option.some(new SignInThrottle()))
+        const turnedAway = Effect.fnUntraced(function* (network: string, device: Option.Option<string>) {
+          const credentials = { email: "ada@example.com", password: secret("a guess"), network, deviceOf: () => device }
+          return yield* Effect.flip(signIn(house.workspace.id, credentials, yield* currentInstant))
+        })
+        const device = Option.some("a browser")
+        for (let tries = 0; tries < 300; tries++) yield* turnedAway("192.0.2.1", device)
+        for (let tries = 0; tries < 200; tries++) {
+          expect((yield* turnedAway("192.0.2.1", Option.none()))._tag).toBe("Overloaded")
+        }
+        expect(yield* turnedAway("192.0.2.1", Option.none())).toMatchObject({ limit: "sign_in_network" })
+        expect((yield* turnedAway("192.0.2.1", device))._tag).toBe("Overloaded")
+        expect((yield* turnedAway("192.0.2.2", Option.none()))._tag).toBe("Overloaded")
+      })
+    ))
+
+  test("is not kept from a known browser, nor from other networks, by a flood from one IPv6 /48", () => {
+    const gate = Deferred.makeUnsafe<void>()
+    let busy = false
+    return inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const known = new Browser(house, "2001:db8:1:1::1")
+        expect((yield* known.signIn()).status).toBe(303)
+        busy = true
+        const flood = yield* Effect.forEach(Array.from({ length: 200 }), (_, at) =>
+          Effect.forkChild(
+            new Browser(house, `2001:db8:1:${at.toString(16)}::1`).signIn(`${at}@example.com`, "a guess"),
+            { startImmediately: true }
+          )
+        )
+        const here = yield* Effect.forkChild(known.signIn(), { startImmediately: true })
+        const elsewhere = yield* Effect.forkChild(new Browser(house, "2001:db8:2:1::1").signIn(), {
+          startImmediately: true
+        })
+        yield* Effect.yieldNow
+        const near = yield* new Browser(house, "2001:db8:1:5000::1").signIn()
+        expect(near.status).toBe(503)
+        yield* Deferred.succeed(gate, undefined)
+        for (const person of [here, elsewhere]) expect((yield* Fiber.join(person)).status).toBe(303)
+        const statuses = (yield* Effect.forEach(flood, Fiber.join)).map(({ status }) => status)
+        expect(statuses.filter((status) => status === 403)).toHaveLength(8)
+        expect(statuses.filter((status) => status === 503)).toHaveLength(192)
+      }),
+      {
+        hasher: (below) => ({
+          ...below,
+          verify: (typed, hash) =>
+            Effect.suspend(() =>
+              busy ? Effect.andThen(Deferred.await(gate), below.verify(typed, hash)) : below.verify(typed, hash)
+            )
+        })
+      }
+    )
+  })
 })

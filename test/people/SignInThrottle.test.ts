@@ -256,6 +256,28 @@ describe("an attempt that came to no answer", () => {
   })
 })
 
+/** Else an attacker with an account of their own could wash their guesses away. */
+describe("one's own sign-in among guesses at other accounts", () => {
+  const most = 200
+  const guesses = (first: number, count: number) => times(count, (index) => from("1", `login ${first + index}`))
+
+  for (const ending of ["succeed", "abandon"] as const) {
+    test(`takes back no more than itself from the network's share: ${ending}`, () => {
+      for (const before of [0, 1, 2, most / 2, most - 2, most - 1]) {
+        for (const rounds of [1, 2, 300]) {
+          const throttle = new SignInThrottle()
+          expect(passed(throttle, guesses(0, before))).toBe(before)
+          for (let round = 0; round < rounds; round++) {
+            expect(passed(throttle, [from("1", "my own")])).toBe(1)
+            throttle[ending](from("1", "my own"), t)
+          }
+          expect([before, rounds, passed(throttle, guesses(1000, most + 50))]).toEqual([before, rounds, most - before])
+        }
+      }
+    })
+  }
+})
+
 describe("an attempt that came to no answer among others that failed", () => {
   test("is taken back alone", () => {
     for (const attempt of [from("1"), known]) {

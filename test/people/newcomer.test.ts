@@ -216,7 +216,7 @@ describe("the set-up link", () => {
         yield* browser.send("POST", "/set-up", { token: "x", ...person })
         expect(refusals()).toEqual(["password_too_short", "csrf", "link_spent"])
         yield* browser.submit(link, person)
-        expect(taken).toEqual(Array(4).fill("sign_in 2001:db8:1:2::/64"))
+        expect(taken).toEqual(Array(4).fill(["sign_in 2001:db8:1:2::/64", "sign_in_region 2001:db8:1::/48"]).flat())
       }),
       { limiter }
     )

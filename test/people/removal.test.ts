@@ -19,9 +19,9 @@ import { addAccount, Browser, type House, inHouse } from "./House.ts"
 import { atOnce, jostling, mortal } from "./stores.ts"
 
 const remove = (house: House, id: UserId) =>
-  removeAccount(house.accounts, house.parts.grants, house.workspace.id, id, Effect.void)
+  removeAccount(house.accounts, house.services.grants, house.workspace.id, id, Effect.void)
 
-const finish = (house: House) => finishRemovals(house.accounts, house.parts.grants, house.workspace.id)
+const finish = (house: House) => finishRemovals(house.accounts, house.services.grants, house.workspace.id)
 
 const tagOf = (house: House, id: UserId) =>
   Effect.map(house.accounts.book.find(house.workspace.id, id), (account) => Option.getOrUndefined(account)?._tag)
@@ -38,16 +38,16 @@ const connect = Effect.fnUntraced(function* (house: House, browser: Browser) {
 /** What a request still writes that found its person signed in before the removal began. */
 const lateConsent = Effect.fnUntraced(function* (house: House, user: UserId) {
   const client = yield* registerClient(house)
-  const id = grantIdOf(house.parts.entropy.bytes(16))
+  const id = grantIdOf(house.services.entropy.bytes(16))
   const approved = {
     client: ClientId.make(client.id),
     user,
     redirectUri: RedirectTarget.make(client.redirectUri),
     challenge: null,
-    scope: allScopes(house.parts.policy.scopes),
+    scope: allScopes(house.services.policy.scopes),
     resource: null
   }
-  yield* house.parts.grants.begin(house.workspace.id, approved, id)
+  yield* house.services.grants.begin(house.workspace, approved, id)
   return id
 })
 
@@ -71,7 +71,7 @@ describe("removing somebody", () => {
         for (const token of tokens) expect(yield* works(house, token)).toBe(false)
         expect((yield* browser.get("/settings/profile")).status).toBe(303)
         expect((yield* browser.signIn("bob@example.com")).status).toBe(403)
-        expect((yield* house.parts.owner.profile(house.workspace, bob.id))._tag).toBe("None")
+        expect((yield* house.services.owner.profile(house.workspace, bob.id))._tag).toBe("None")
       })
     ))
 
@@ -258,7 +258,7 @@ describe("removing somebody", () => {
         const grant = yield* lateConsent(house, bob.id)
         expect(yield* tagOf(house, bob.id)).toBe("Leaving")
         expect(yield* finish(house)).toBe(0)
-        expect((yield* house.parts.grants.approvalOf(house.workspace.id, grant))._tag).toBe("Used")
+        expect((yield* house.services.grants.approvalOf(house.workspace, grant))._tag).toBe("Used")
         yield* TestClock.adjust("15 minutes")
         expect(yield* finish(house)).toBe(1)
         expect(yield* tagOf(house, bob.id)).toBe("Gone")
@@ -452,7 +452,7 @@ describe("an owner who saw the removal coming", () => {
           Option.getOrThrow
         )
 
-        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id, Effect.void)
+        yield* removeAccount(house.accounts, house.services.grants, house.workspace.id, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(410)
         const open = yield* house.accounts.links.list(house.workspace.id, "Invitation", { after: undefined, limit: 10 })
         expect(open.values).toEqual([])
@@ -471,7 +471,7 @@ describe("an owner who saw the removal coming", () => {
         yield* browser.signIn()
         const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
         const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
-        yield* removeAccount(house.accounts, house.parts.grants, house.workspace.id, mallory.id, Effect.void)
+        yield* removeAccount(house.accounts, house.services.grants, house.workspace.id, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(200)
       })
     ))

@@ -31,7 +31,7 @@ const policy = { ...standardPolicy, codeTtl: 60 * 60 * 1000 }
 
 /** As much of a server as approves: codes without a browser for each, over the same store and by the same keys. */
 export const openMint = Effect.fnUntraced(function* (store: Pick<Store, "layer">) {
-  const { parts } = yield* Effect.provide(
+  const { services } = yield* Effect.provide(
     makeTessera({ policy }),
     yield* Layer.build(
       Layer.mergeAll(
@@ -57,14 +57,14 @@ export const openMint = Effect.fnUntraced(function* (store: Pick<Store, "layer">
     resource: null
   }
   return {
-    parts,
+    services,
     /** An authorization code that the application may redeem. */
     code: (application: Application) =>
       Effect.suspend(() =>
-        parts.grants.begin(
-          workspace.id,
+        services.grants.begin(
+          workspace,
           { ...approved, client: Option.getOrThrow(readClientId(application.id)) },
-          grantIdOf(parts.entropy.bytes(idLength))
+          grantIdOf(services.entropy.bytes(idLength))
         )
       )
   }

@@ -1,14 +1,12 @@
 import { randomBytes } from "node:crypto"
-import { join } from "node:path"
 import { Effect, type Scope } from "effect"
+import { serverProgram } from "../given/serverProgram.ts"
 import { freePort } from "../harness/freePort.ts"
-import { type Ended, plainEnvironment, runProgram } from "../harness/runProgram.ts"
+import { type Ended, runProgram } from "../harness/runProgram.ts"
 import { type Server, type ServerFailed, startServer } from "../harness/Server.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { type Reply, send } from "./Reply.ts"
 import type { Store } from "./Store.ts"
-
-export const main = join(import.meta.dir, "../../runtimes/bun/main.ts")
 
 /** One ring for all processes over a store. */
 export const sealKeys = randomBytes(32).toString("base64url")
@@ -21,14 +19,18 @@ export type Environment = Readonly<Record<string, string>>
 export const environmentOver = (store: Pick<Store, "databaseUrl" | "environment">): Environment => ({
   DATABASE_URL: store.databaseUrl,
   BASE_URL: issuer,
+  // As on one's own machine: its machines register themselves.
+  WORKSPACE_ACCESS: "registered",
   SEAL_KEYS: sealKeys,
   RATE_LIMITS: "off",
   ...store.environment
 })
 
 /** Runs one command of `tessera` to its end. */
-export const tessera = (args: ReadonlyArray<string>, environment: Environment): Effect.Effect<Ended> =>
-  runProgram(process.execPath, ["--no-env-file", main, ...args], { env: { ...plainEnvironment, ...environment } })
+export const tessera = (args: ReadonlyArray<string>, environment: Environment): Effect.Effect<Ended> => {
+  const program = serverProgram()
+  return runProgram(program.file, [...program.args, ...args], { env: { ...program.env, ...environment } })
+}
 
 export interface ServerProcess extends Server {
   readonly get: (path: string, headers?: Environment) => Effect.Effect<Reply>
@@ -43,13 +45,14 @@ export const startTessera = Effect.fnUntraced(function* (
   const folder = yield* throwawayFolder("server")
   const port = yield* freePort
   const url = `http://127.0.0.1:${port}`
+  const program = serverProgram()
   const server = yield* startServer({
     name: "tessera",
     url,
     port,
     folder,
-    command: process.execPath,
-    args: ["--no-env-file", main, "serve"],
+    command: program.file,
+    args: [...program.args, "serve"],
     user: undefined,
     env: { ...environmentOver(store), PORT: `${port}`, ...environment },
     stopSignal: "SIGTERM",

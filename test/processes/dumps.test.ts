@@ -134,7 +134,7 @@ const inRedis = Effect.gen(function* () {
   const files = Effect.sync(() => Buffer.concat(filesBelow(folder).map((path) => readFileSync(path))))
   return {
     store: { databaseUrl: url, environment: {} },
-    dump: Effect.map(Effect.all([valuesOf(port, "*"), files]), (parts) => Buffer.concat(parts))
+    dump: Effect.map(Effect.all([valuesOf(port, "*"), files]), (services) => Buffer.concat(services))
   } satisfies Dumped
 })
 
@@ -145,7 +145,7 @@ const inCluster = Effect.map(clusterStore, (store): Dumped => {
     store,
     dump: Effect.map(
       Effect.forEach(ports, (port) => valuesOf(port, pattern)),
-      (parts) => Buffer.concat(parts)
+      (services) => Buffer.concat(services)
     )
   }
 })

@@ -63,7 +63,8 @@ describe("the table of variables", () => {
         "REGISTRATION_TOKEN",
         "SEAL_KEYS",
         "STORAGE_TIMEOUT",
-        "TRUSTED_PROXIES"
+        "TRUSTED_PROXIES",
+        "WORKSPACE_ACCESS"
       ].toSorted()
     )
     const { firstOwner, observe, sealKeys, storage, trustedProxies } = settingsOf({})
@@ -83,8 +84,11 @@ describe("the table of variables", () => {
       { REGISTRATION: "token", REGISTRATION_TOKEN: "0123456789abcdef" },
       { REGISTRATION: "closed" },
       { REQUIRE_PKCE: "true" },
+      { WORKSPACE_ACCESS: "approved" },
       { WORKSPACE_ACCESS: "owner" },
       { RATE_LIMITS: "off" },
+      { RATE_LIMITS: "4x" },
+      { RATE_LIMITS: "0.5x" },
       { TRUSTED_PROXIES: "10.0.0.0/8, ::1" },
       { REFRESH_GRACE: "0" },
       { ACCESS_LOG: "on" },
@@ -118,12 +122,6 @@ describe("the pages", () => {
     expect(bodyLimit).toBe(64 * 1024)
   })
 
-  test("has the exit statuses as the code has them", () => {
-    const printed = tableRows(serverPage, "status").map(([status]) => Number(codeIn(status)))
-    const interrupted = 130
-    expect(printed).toEqual([...Object.values(exitStatus), interrupted])
-  })
-
   test(
     "says that a file .env is read, and that the environment goes before it",
     () =>
@@ -155,27 +153,3 @@ test("the help of `serve` names every variable", () =>
       for (const name of namesRead) expect(stdout).toContain(name)
     })
   ))
-
-describe("the table of commands", () => {
-  test(
-    "names every command, and no other",
-    () =>
-      Effect.runPromise(
-        Effect.gen(function* () {
-          const rows = tableRows(serverPage, "command").map(([cell]) => {
-            const [, name = "", below = ""] = /^`tessera (\S+)(?: (\S+))?`$/.exec(cell ?? "") ?? []
-            return { name, below: below.split("\\|").filter((word) => word !== "") }
-          })
-          const subcommands = (help: string) =>
-            [...(help.split("SUBCOMMANDS\n")[1] ?? "").matchAll(/^ {2}(\S+)/gm)].map(([, name = ""]) => name)
-          const { stdout } = yield* command(["--help"], { cwd: house })
-          expect(rows.map(({ name }) => name)).toEqual(subcommands(stdout))
-          for (const { below, name } of rows) {
-            const help = (yield* command([name, "--help"], { cwd: house })).stdout
-            expect({ name, below }).toEqual({ name, below: subcommands(help) })
-          }
-        })
-      ),
-    60_000
-  )
-})

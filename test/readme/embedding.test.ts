@@ -45,7 +45,7 @@ const printed: ReadonlyArray<Program> = programs()
     on: platformOf(block.text)
   }))
 
-/** The blocks as files, each program at a port of its own. In the house, so that `tessera` is this very package. */
+/** The blocks as files, each program at a port and with a database of its own. In the house, so that `tessera` is this very package. */
 const pasted = Effect.gen(function* () {
   const folder = join(house, "test/readme", `pasted-${process.pid}`)
   yield* Effect.acquireRelease(
@@ -58,7 +58,11 @@ const pasted = Effect.gen(function* () {
     const server = yield* freePort
     mkdirSync(join(folder, program.folder))
     for (const [name, text] of [...program.files, ["main.ts", program.text] as const])
-      write(`${program.folder}/${name}`, withPorts(text, { server, callback: 0 }))
+      write(
+        `${program.folder}/${name}`,
+        // A file holds one issuer's workspace.
+        withPorts(text, { server, callback: 0 }).replaceAll("northwind.db", `${program.folder}.db`)
+      )
     ports.set(program, server)
   }
   for (const platform of ["Node", "Bun"]) {
@@ -186,9 +190,9 @@ const throughIt = async (url: string) => {
   const headers = { authorization: `Bearer ${second.access_token}` }
   expect(await (await fetch(`${url}/oauth/userinfo`, { headers })).json()).toEqual({ sub: "ada" })
 
-  const own = await tokens({ grant_type: "client_credentials" })
-  const itself = await orders(own.access_token)
-  expect([itself.answer.status, await itself.answer.json()]).toMatchObject([200, { caller: { _tag: "Workspace" } }])
+  // A stranger's application asked for access without a person, and no owner of the host's made it.
+  const alone = await postToken(url, { grant_type: "client_credentials", ...credentials })
+  expect([alone.status, await alone.json()]).toMatchObject([400, { error: "unauthorized_client" }])
 
   const revoked = await new Visitor(url).post("/oauth/revoke", { token: second.refresh_token, ...credentials })
   expect(revoked.status).toBe(200)

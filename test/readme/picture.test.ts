@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
 import type { Browser } from "playwright-core"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
-import { launchBrowser } from "../pages/launchBrowser.ts"
+import { leave, sharedBrowser } from "../pages/launchBrowser.ts"
 import { photograph } from "../pages/photograph.ts"
 import { servePages } from "../pages/servePages.ts"
 import { house } from "./blocks.ts"
@@ -19,11 +19,11 @@ beforeAll(async () => {
   const kept = process.env.TEST_PICTURES
   folder =
     kept === undefined ? await Effect.runPromise(Scope.provide(throwawayFolder("pictures"), scope)) : join(house, kept)
-  browser = await launchBrowser()
+  browser = await sharedBrowser()
 })
 
 afterAll(async () => {
-  await browser.close()
+  await leave(browser)
   await pages.stop()
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })

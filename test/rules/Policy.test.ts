@@ -15,9 +15,10 @@ describe("the standard policy", () => {
       refreshGrace: 60 * second,
       consentTtl: 15 * minute,
       unusedClientTtl: 30 * day,
+      maxUnprovenClients: 100_000,
       clientStaleness: 5 * second,
       requirePkce: false,
-      workspaceAccess: "registered",
+      workspaceAccess: "owner",
       scopes: [
         {
           name: ScopeName.make("api"),

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { Option, Redacted, Result } from "effect"
 import { type KeyTerms, keyNameLength, longestKeyLifetime, readKeyTerms } from "../../core/grant/apiKey.ts"
-import { networkOf } from "../../core/ports/Limiter.ts"
+import { networkOf, regionOf } from "../../core/ports/Limiter.ts"
 import { earlier, hasPassed, Instant, later } from "../../core/rules/Instant.ts"
 import { readChallenge, readVerifier } from "../../core/rules/Pkce.ts"
 import { InvalidTarget } from "../../core/rules/Refusal.ts"
 import { covers, narrowResource, Resource, readResource } from "../../core/rules/Resource.ts"
+import { standardScopes } from "../../core/rules/Scope.ts"
 import { credential, digestOf, hasValidChecksum, isInitialToken, sameDigest } from "../../core/rules/Secret.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 
@@ -154,7 +155,8 @@ describe("resources (RFC 8707)", () => {
 })
 
 describe("what a key may be called, and how long it may last", () => {
-  const faultOf = (terms: KeyTerms) => Option.getOrUndefined(Result.getFailure(readKeyTerms(terms)))?.reason
+  const faultOf = (terms: KeyTerms) =>
+    Option.getOrUndefined(Result.getFailure(readKeyTerms(terms, standardScopes)))?.reason
 
   test("has an end on both sides", () => {
     expect(faultOf({ name: "a".repeat(keyNameLength), lasts: undefined })).toBeUndefined()
@@ -162,6 +164,18 @@ describe("what a key may be called, and how long it may last", () => {
     for (const lasts of [1, longestKeyLifetime]) expect(faultOf({ name: "a", lasts })).toBeUndefined()
     for (const lasts of [0, 0.5, -1, longestKeyLifetime + 1, Number.NaN]) {
       expect(faultOf({ name: "a", lasts })).toBe("lifetime")
+    }
+  })
+
+  test("opens everything, introspection alone, or scopes that there are", () => {
+    const reach = (opens: KeyTerms["opens"] & (string | object)) =>
+      Result.getOrThrow(readKeyTerms({ name: "a", lasts: undefined, opens }, standardScopes)).reach
+    expect(reach("everything")).toMatchObject({ use: "everything", scope: ["api", "profile"] })
+    expect(reach("introspection")).toMatchObject({ use: "introspection", scope: [] })
+    expect(reach(["profile", "profile"])).toMatchObject({ use: "scopes", scope: ["profile"] })
+    expect(reach(["profile", "api"])).toMatchObject({ use: "scopes", scope: ["api", "profile"] })
+    for (const opens of [[], ["apy"], ["api", "apy"]]) {
+      expect(faultOf({ name: "a", lasts: undefined, opens })).toBe("scopes")
     }
   })
 })
@@ -201,4 +215,10 @@ describe("whom an address stands for", () => {
   ]
   for (const [address, network] of cases)
     test(`${address} → ${network}`, () => expect(networkOf(address)).toBe(network))
+
+  test("has the /48 around it, where it is IPv6", () => {
+    expect(regionOf("2001:db8:1:2::/64")).toBe("2001:db8:1::/48")
+    expect(regionOf("0:0:0:0::/64")).toBe("0:0:0::/48")
+    expect([regionOf("192.0.2.7"), regionOf("")]).toEqual([undefined, undefined])
+  })
 })

@@ -3,15 +3,21 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, writeFileSyn
 import { join } from "node:path"
 import { Clock, Effect, type Scope } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
+import * as Sqlite from "../../adapters/sqlite/Sqlite.ts"
+import { encodeBody, grantKind } from "../../core/engine/Records.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { GrantId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { roundTrip } from "../../runtimes/command/doctor.ts"
 import { version } from "../../runtimes/command/version.ts"
 import { makeOldFile } from "../adapters/sqlite/oldFile.ts"
+import { serverProgram } from "../given/serverProgram.ts"
+import { active, policy } from "../grant/given.ts"
 import { freePort } from "../harness/freePort.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { unprivilegedUser } from "../harness/unprivilegedUser.ts"
 import { startChild } from "./given/Child.ts"
-import { command } from "./given/tessera.ts"
+import { command, tessera } from "./given/tessera.ts"
 
 const inFolder = <A, E>(body: (cwd: string) => Effect.Effect<A, E, Scope.Scope>) =>
   Effect.runPromise(Effect.scoped(Effect.flatMap(throwawayFolder("command"), body)))
@@ -66,6 +72,8 @@ describe("the command line", () => {
           { args: ["user", "add", "a@b.example"], status: 2, input: "" },
           { args: ["client", "show", "nobody"], status: 3 },
           { args: ["client", "disable", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
+          { args: ["client", "approve", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
+          { args: ["client", "refuse", "nobody"], status: 3 },
           { args: ["client", "delete", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
           { args: ["key", "revoke", "AAAAAAAA"], status: 3 },
           { args: ["key", "rotate", "AAAAAAAA"], status: 3 },
@@ -192,6 +200,12 @@ describe("the command line", () => {
         const list = yield* run("key", "list", "--json")
         expect(readAll(list.stdout)).toMatchObject([{ id: made.id ?? "", name: "Backup" }])
         expect(list.stdout).not.toContain(made.key ?? "")
+        for (const wrong of [
+          ["--scope", "apy"],
+          ["--scope", "api", "--introspect-only"]
+        ]) {
+          expect((yield* run("key", "create", "--name", "K", ...wrong)).status).toBe(2)
+        }
         const unnamed = yield* run("key", "create", "--name", "\u200b")
         expect([unnamed.status, unnamed.stderr]).toEqual([2, expect.stringContaining("a name that people can read")])
         const endless = yield* run("key", "create", "--name", "K", "--expires", "Infinity")
@@ -206,7 +220,13 @@ describe("the command line", () => {
         expect((yield* run("key", "rotate", made.id ?? "")).status).toBe(3)
         expect((yield* run("key", "revoke", next.id ?? "")).status).toBe(0)
         expect((yield* run("key", "revoke", next.id ?? "")).status).toBe(3)
-        expect((yield* run("key", "list", "--json")).stdout.trim()).toBe("[]")
+        yield* run("key", "create", "--name", "Narrow", "--scope", "profile")
+        yield* run("key", "create", "--name", "Guard", "--introspect-only")
+        const reaches = readAll((yield* run("key", "list", "--json")).stdout).map(({ name, opens }) => [name, opens])
+        expect(reaches.sort()).toEqual([
+          ["Guard", "introspection"],
+          ["Narrow", "profile"]
+        ])
         expect((yield* run("sweep", "--json")).status).toBe(0)
       })
     ))
@@ -272,13 +292,49 @@ describe("the command line", () => {
     ))
 })
 
+describe("a workspace that another issuer has", () => {
+  test("is refused at the start and found by the doctor, until it is said to have moved", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const own = { ...(yield* ownAddress), HOST: "127.0.0.1", AUDIT: "./audit.jsonl" }
+        const at = (issuer: string) => ({ cwd, env: { ...own, BASE_URL: issuer } })
+        const [first, second] = ["https://a.example.com", "https://b.example.com"]
+        const move = (to: string) => command(["workspace", "moved", "--to", to, "--json"], at(first))
+        expect((yield* move(second)).status).toBe(3)
+        const starts = (issuer: string) =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              const server = yield* tessera(["serve"], at(issuer))
+              yield* Effect.promise(() => server.says(/a.example|b.example/))
+            })
+          )
+        yield* starts(first)
+        const refused = yield* command(["serve"], at(second))
+        expect(refused.status).toBe(1)
+        expect(refused.stderr).toContain(`tessera workspace moved --to ${second}`)
+        const states = Effect.map(command(["doctor", "--json"], at(second)), ({ stdout }) =>
+          readAll(stdout).find(({ what }) => what === "storage")
+        )
+        expect(yield* states).toMatchObject({ state: "bad", says: expect.stringContaining(first) })
+        expect((yield* move("not an issuer")).status).toBe(2)
+        const moved = yield* move(second)
+        expect(read(moved.stdout)).toEqual({ from: first, to: second })
+        expect(readFileSync(join(cwd, "audit.jsonl"), "utf8")).toContain('"event":"WorkspaceMoved"')
+        expect(yield* states).toMatchObject({ state: "good" })
+        yield* starts(second)
+        expect((yield* command(["serve"], at(first))).status).toBe(1)
+        expect((yield* move(second)).status).toBe(0)
+      })
+    ))
+})
+
 describe("the doctor", () => {
   test("finds a fresh folder healthy, and leaves it so", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env: yield* ownAddress })
         const findings = readAll(stdout)
-        const looked = ["configuration", "seal keys", "storage", "clock", "address", "open access"]
+        const looked = ["configuration", "seal keys", "storage", "clock", "address", "proxies", "open access"]
         expect(findings.map(({ what }) => what)).toEqual(looked)
         expect(findings.map(({ state }) => state)).toEqual(looked.map(() => "good"))
         expect(status).toBe(0)
@@ -295,13 +351,60 @@ describe("the doctor", () => {
             status,
             found: readAll(stdout).filter(({ what }) => what === "open access")
           }))
-        expect(yield* strangers({})).toMatchObject({
+        const open = { WORKSPACE_ACCESS: "registered" }
+        expect(yield* strangers(open)).toMatchObject({
           status: 0,
-          found: [{ state: "doubtful", advice: expect.stringContaining("WORKSPACE_ACCESS=owner") }]
+          found: [{ state: "doubtful", advice: expect.stringContaining("WORKSPACE_ACCESS=approved") }]
         })
-        for (const more of [{ WORKSPACE_ACCESS: "owner" }, { REGISTRATION: "closed" }]) {
+        const local = { BASE_URL: `http://127.0.0.1:${env.PORT}` }
+        const everywhere = { ...local, ...open, HOST: "0.0.0.0" }
+        expect(yield* strangers(everywhere)).toMatchObject({ found: [{ state: "doubtful" }] })
+        for (const more of [
+          { WORKSPACE_ACCESS: "owner" },
+          { WORKSPACE_ACCESS: "approved" },
+          {},
+          { ...open, REGISTRATION: "closed" },
+          { ...local, ...open }
+        ]) {
           expect(yield* strangers(more)).toMatchObject({ status: 0, found: [{ state: "good" }] })
         }
+      })
+    ))
+
+  test("tells of refreshes that were retried from another network of late", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        yield* command(["sweep"], { cwd })
+        const env = yield* ownAddress
+        const look = Effect.map(command(["doctor", "--json"], { cwd, env }), ({ status, stdout }) => ({
+          status,
+          found: readAll(stdout).filter(({ what }) => what === "refreshes")
+        }))
+        expect(yield* look).toMatchObject({ status: 0, found: [{ state: "good" }] })
+
+        const now = yield* Clock.currentTimeMillis
+        const put = (workspace: string, id: string, retriedElsewhereAt: Instant | null) =>
+          Effect.flatMap(Storage, (storage) => {
+            const grant = { ...active(), id: GrantId.make(id), retriedElsewhereAt }
+            const body = encodeBody(grantKind(policy), grant, "w")
+            return storage.insert({ workspace, kind: "grant", id, owner: "user:alice", expiresAt: null, body })
+          })
+        const day = 24 * 60 * 60 * 1000
+        const recent = "R".repeat(22)
+        yield* Effect.provide(
+          Effect.all([
+            put("default", recent, Instant.make(now - 29 * day)),
+            put("default", "O".repeat(22), Instant.make(now - 31 * day)),
+            put("default", "N".repeat(22), null),
+            put("another", "A".repeat(22), Instant.make(now))
+          ]),
+          Sqlite.layer({ path: join(cwd, "data/tessera.db") })
+        )
+        const { found, status } = yield* look
+        expect(status).toBe(0)
+        expect(found).toMatchObject([{ state: "doubtful", advice: expect.stringContaining("RefreshRetried") }])
+        expect(found[0]?.says).toEndWith(`: RRRRRRRR of client ${active().client}`)
+        expect(JSON.stringify(found)).not.toContain(recent)
       })
     ))
 
@@ -368,6 +471,7 @@ describe("the doctor", () => {
           "storage: doubtful",
           "clock: good",
           "address: good",
+          "proxies: good",
           "open access: good"
         ])
         expect(found[2]).toMatchObject({
@@ -392,6 +496,7 @@ describe("the doctor", () => {
           "storage: bad",
           "clock: good",
           "address: good",
+          "proxies: good",
           "open access: good"
         ])
         expect(found[1]?.says).toMatch(/^\.\/no-folder\/tessera\.db\.keys can't be looked at: ENOTDIR/)
@@ -477,8 +582,8 @@ describe("the doctor", () => {
 describe("a password at the prompt", () => {
   /** `script` gives the program a terminal of its own. */
   const asked = Effect.fnUntraced(function* (cwd: string) {
-    const main = join(import.meta.dir, "../../runtimes/bun/main.ts")
-    const line = `${process.execPath} --no-env-file ${main} user add ada@example.com`
+    const { args, file } = serverProgram()
+    const line = [file, ...args, "user", "add", "ada@example.com"].join(" ")
     const child = yield* startChild("script", ["-qec", line, "/dev/null"], { cwd, env: { PATH: process.env.PATH } })
     yield* Effect.promise(() => child.says(/New password: /))
     return child

@@ -28,6 +28,20 @@ describe("whose request it is", () => {
     expect(peerOf(socket, forwarded, proxies)).toBe(peer)
   })
 
+  test("says when one who is not believed speaks for others", () => {
+    let told = 0
+    const watched = { ...proxies, onUntrusted: () => void told++ }
+    for (const [socket, forwarded] of [
+      ["10.0.0.1", "1.1.1.1, 203.0.113.9"],
+      ["203.0.113.9", null]
+    ] as const) {
+      peerOf(socket, forwarded, watched)
+      expect(told).toBe(0)
+    }
+    peerOf("203.0.113.9", "1.1.1.1", watched)
+    expect(told).toBe(1)
+  })
+
   test("is unknown where the connection has no address", () => {
     expect(peerOf(undefined, "1.1.1.1", proxies)).toBeUndefined()
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { execFileSync } from "node:child_process"
-import { constants, existsSync, openSync, readdirSync, readSync, statSync, writeSync } from "node:fs"
+import { constants, existsSync, mkdirSync, openSync, readdirSync, readSync, statSync, writeSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
@@ -353,18 +353,75 @@ describe("tessera serve", () => {
     }))
 
   test("says at its start that strangers may act for the workspace, where they can reach it and may", () =>
+    inFolder((folder) =>
+      Effect.gen(function* () {
+        let runs = 0
+        const saidBy = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
+          // A folder holds one issuer's workspace.
+          const cwd = join(folder, String(++runs))
+          mkdirSync(cwd)
+          const server = yield* started(cwd, env)
+          yield* killed(server, "SIGTERM")
+          return server.child.stderr().includes("WORKSPACE_ACCESS=approved")
+        })
+        const reachable = { BASE_URL: "https://auth.example.org", WORKSPACE_ACCESS: "registered" }
+        expect(yield* saidBy(reachable)).toBe(true)
+        expect(yield* saidBy({})).toBe(false)
+        expect(yield* saidBy({ BASE_URL: reachable.BASE_URL })).toBe(false)
+        expect(yield* saidBy({ ...reachable, WORKSPACE_ACCESS: "owner" })).toBe(false)
+        expect(yield* saidBy({ ...reachable, REGISTRATION: "closed" })).toBe(false)
+      })
+    ))
+
+  test("says at its start which applications act for the workspace, and why", () =>
     inFolder((cwd) =>
       Effect.gen(function* () {
         const saidBy = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
           const server = yield* started(cwd, env)
           yield* killed(server, "SIGTERM")
-          return server.child.stderr().includes("WORKSPACE_ACCESS=owner")
+          return /^ {2}access +(\w+): .+ \((.+)\)$/m.exec(server.child.stdout())?.slice(1)
         })
-        const reachable = { BASE_URL: "https://auth.example.org" }
-        expect(yield* saidBy(reachable)).toBe(true)
-        expect(yield* saidBy({})).toBe(false)
-        expect(yield* saidBy({ ...reachable, WORKSPACE_ACCESS: "owner" })).toBe(false)
-        expect(yield* saidBy({ ...reachable, REGISTRATION: "closed" })).toBe(false)
+        expect(yield* saidBy({})).toEqual(["registered", expect.stringContaining("HOST")])
+        expect(yield* saidBy({ HOST: "0.0.0.0" })).toEqual(["approved", expect.stringContaining("HOST")])
+        expect(yield* saidBy({ WORKSPACE_ACCESS: "owner" })).toEqual([
+          "owner",
+          expect.stringContaining("WORKSPACE_ACCESS")
+        ])
+      })
+    ))
+
+  test("lets an application act for the workspace that was approved on the command line, and no other", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const env = { WORKSPACE_ACCESS: "approved" }
+        const server = yield* started(cwd, env)
+        const job = yield* register(server.url)
+        const other = yield* register(server.url)
+        const run = (...args: ReadonlyArray<string>) => command(["client", ...args], { cwd, env })
+        // What a command printed; a wrong shape fails what follows.
+        const shown = (text: string) => JSON.parse(text) as Readonly<Record<string, string>>
+        expect(shown((yield* run("show", job.client_id, "--json")).stdout)).toMatchObject({
+          workspace_access: "waiting",
+          workspace_access_asked_from: "127.0.0.1",
+          workspace_access_answered_by: null
+        })
+        expect((yield* run("list")).stdout).toContain("waiting")
+        const approved = yield* run("approve", job.client_id, "--json")
+        expect([approved.status, shown(approved.stdout)]).toEqual([
+          0,
+          { client_id: job.client_id, workspace_access: "allowed" }
+        ])
+        expect((yield* run("refuse", other.client_id)).status).toBe(0)
+        expect(shown((yield* run("show", other.client_id, "--json")).stdout)).toMatchObject({
+          workspace_access: "refused",
+          workspace_access_answered_by: "command line"
+        })
+        expect(yield* companiesStatus(server.url, yield* tokenOf(server.url, job))).toBe(200)
+        const { client_id, client_secret } = other
+        const fields = new URLSearchParams({ grant_type: "client_credentials", client_id, client_secret })
+        expect((yield* post(server.url, "/oauth/token", fields)).status).toBe(400)
+        const made = yield* run("create", "--name", "Own", "--grant-type", "client_credentials", "--json")
+        expect((yield* run("approve", shown(made.stdout).client_id ?? "")).status).toBe(4)
       })
     ))
 
@@ -378,10 +435,26 @@ describe("tessera serve", () => {
           yield* Effect.promise(() => fetch(`${server.url}/healthz`, { headers }))
           yield* killed(server, "SIGTERM")
           // The one line of the access log.
-          const entry = JSON.parse(server.child.stderr().trim()) as { readonly peer: unknown }
-          peers.push(entry.peer)
+          const entries = server.child
+            .stderr()
+            .trim()
+            .split("\n")
+            .map((line) => JSON.parse(line) as { peer?: unknown })
+          peers.push(...entries.flatMap(({ peer }) => (peer === undefined ? [] : [peer])))
         }
         expect(peers).toEqual(["127.0.0.1", "203.0.113.9"])
+      })
+    ))
+
+  test("says once that a proxy in front is not named", () =>
+    inFolder((cwd) =>
+      Effect.gen(function* () {
+        const server = yield* started(cwd, {})
+        const login = () =>
+          fetch(`${server.url}/oauth/register`, { method: "POST", headers: { "x-forwarded-for": "203.0.113.9" } })
+        for (let time = 0; time < 3; time++) yield* Effect.promise(login)
+        yield* killed(server, "SIGTERM")
+        expect(server.child.stderr().split("TRUSTED_PROXIES").length - 1).toBe(1)
       })
     ))
 
@@ -408,7 +481,12 @@ describe("tessera serve", () => {
       Effect.gen(function* () {
         const SEAL_KEYS = (yield* command(["seal-keys", "new"], { cwd })).stdout.trim()
         for (const DATABASE_URL of [postgresUrl(), redisUrl()]) {
-          const env = { DATABASE_URL, SEAL_KEYS, BASE_URL: "https://auth.example.com" }
+          const env = {
+            DATABASE_URL,
+            SEAL_KEYS,
+            BASE_URL: "https://auth.example.com",
+            WORKSPACE_ACCESS: "registered"
+          }
           const [one, two] = yield* Effect.all([started(cwd, env), started(cwd, env)])
           const client = yield* register(one.url)
           const token = yield* tokenOf(two.url, client)

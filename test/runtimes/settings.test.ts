@@ -29,7 +29,7 @@ describe("settings", () => {
     expect(settings.port).toBe(3000)
     expect(settings.workspace.issuer as string).toBe("http://127.0.0.1:3000")
     expect(settings.database.file).toBe("./data/tessera.db")
-    expect(settings.policy).toEqual(standardPolicy)
+    expect(settings.policy).toEqual({ ...standardPolicy, workspaceAccess: "registered" })
     expect(settings.registration).toEqual({ _tag: "Open" })
     expect(settings.rateLimits).toBe(true)
     expect(Option.isNone(settings.sealKeys)).toBe(true)
@@ -54,6 +54,7 @@ describe("settings", () => {
       REFRESH_GRACE: "0",
       REGISTRATION: "token",
       REGISTRATION_TOKEN: "0123456789abcdef",
+      MAX_UNPROVEN_CLIENTS: "500",
       RATE_LIMITS: "off",
       REQUIRE_PKCE: "true",
       WORKSPACE_ACCESS: "owner",
@@ -70,6 +71,7 @@ describe("settings", () => {
       refreshIdleTtl: 86_400_000,
       refreshMaxTtl: 1_209_600_000,
       refreshGrace: 0,
+      maxUnprovenClients: 500,
       requirePkce: true,
       workspaceAccess: "owner"
     })
@@ -77,6 +79,32 @@ describe("settings", () => {
     expect(settings.rateLimits).toBe(false)
     expect(settings.trustedProxies.has("10.9.8.7")).toBe(true)
     expect(settings.trustedProxies.has("11.0.0.1")).toBe(false)
+  })
+
+  test("let whoever registers act for the workspace only where nobody but this machine reaches the server", () => {
+    const given = (environment: Record<string, string>) => settingsOf(environment).policy.workspaceAccess
+    const local = ["127.0.0.1", "localhost", "::1"].flatMap((HOST) => [
+      { HOST },
+      ...["http://127.0.0.1:3000", "http://localhost:3000", "http://[::1]:3000/a"].map((BASE_URL) => ({
+        HOST,
+        BASE_URL
+      }))
+    ])
+    expect([{}, ...local].map(given)).toEqual([{}, ...local].map(() => "registered"))
+    const reached = [
+      { HOST: "0.0.0.0" },
+      { HOST: "::" },
+      { HOST: "192.168.1.2", BASE_URL: "http://127.0.0.1:3000" },
+      { HOST: "0.0.0.0", BASE_URL: "http://localhost:3000" },
+      { BASE_URL: "https://auth.example.com" },
+      { HOST: "127.0.0.1", BASE_URL: "https://localhost.example" }
+    ]
+    expect(reached.map(given)).toEqual(reached.map(() => "approved"))
+    for (const WORKSPACE_ACCESS of ["registered", "approved", "owner"] as const) {
+      for (const place of [{}, ...reached]) expect(given({ ...place, WORKSPACE_ACCESS })).toBe(WORKSPACE_ACCESS)
+    }
+    const why = [{}, { HOST: "::" }, { BASE_URL: "https://a.example" }, { WORKSPACE_ACCESS: "owner" }]
+    expect(new Set(why.map((environment) => settingsOf(environment).workspaceAccessBecause)).size).toBe(why.length)
   })
 
   test("say of all that are wrong what is wrong, in a line each", () => {
@@ -95,6 +123,7 @@ describe("settings", () => {
       REFRESH_GRACE: "1",
       REGISTRATION: "maybe",
       REGISTRATION_TOKEN: "tooshort",
+      MAX_UNPROVEN_CLIENTS: "0",
       RATE_LIMITS: "none",
       REQUIRE_PKCE: "yes",
       WORKSPACE_ACCESS: "nobody",
@@ -107,6 +136,22 @@ describe("settings", () => {
     const complaints = complaintsOf(wrong)
     expect(names(complaints).sort()).toEqual(Object.keys(wrong).sort())
     for (const complaint of complaints) expect(complaint).toMatch(/^[A-Z_]+: expected \S[^\n]*$/)
+  })
+
+  test("take a factor of the rate limits that is a number within its bounds", () => {
+    const factorOf = (text: string) => settingsOf({ RATE_LIMITS: text }).rateLimits
+    expect(factorOf("on")).toBe(true)
+    for (const [text, factor] of [
+      ["4x", 4],
+      ["0.1x", 0.1],
+      ["2.25x", 2.25],
+      ["1000x", 1000]
+    ] as const) {
+      expect(factorOf(text)).toEqual({ factor })
+    }
+    for (const text of ["4", "x", "4 x", "x4", "-1x", "0x", "0.09x", "1001x", "1e3x", "4.x", "1.2345x", "Infinityx"]) {
+      expect(names(complaintsOf({ RATE_LIMITS: text }))).toEqual(["RATE_LIMITS"])
+    }
   })
 
   test("take no time that a timer, or a token's expiry, has no room for", () => {

@@ -197,7 +197,7 @@ export const scripts: ReadonlyArray<Script> = [
       method: "POST",
       target: "/consent",
       headers: [alice, form],
-      body: new URLSearchParams({ ...hiddenFields(page.body), decision: "approve" }).toString()
+      body: new URLSearchParams({ ...hiddenFields(page.body), acknowledged: "yes", decision: "approve" }).toString()
     })
     expect(back.status).toBe(303)
     const returned = new URL(text(header(back, "location")[0])).searchParams

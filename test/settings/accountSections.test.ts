@@ -348,6 +348,8 @@ describe("the profile", () => {
         Effect.fnUntraced(function* (house) {
           const ada = yield* addAccount(house)
           const thief = new Browser(house)
+          // The first request opens the workspace, which would give the other a start.
+          yield* thief.get("/login")
           const [answer] = yield* atOnce([
             thief.signIn(),
             Effect.as(house.accounts.changePassword(house.workspace.id, ada.id, secret(fresh)), undefined)

@@ -9,6 +9,8 @@ import { byOwner } from "../given/auditContext.ts"
 import {
   codeFor,
   companies,
+  form,
+  formHeaders,
   header,
   jsonOf,
   redeem,
@@ -23,15 +25,18 @@ import { allPages, follow, idsOn, inSettings, look, nextOf, post } from "./given
 
 const grantsOf = (world: World, user: string) =>
   Effect.map(
-    world.parts.grants.ofUser(world.workspace.id, UserId.make(user), { after: undefined, limit: 5000 }),
+    world.services.grants.ofUser(world.workspace.id, UserId.make(user), { after: undefined, limit: 5000 }),
     ({ values }) => values
   )
 
 const onlyClient = (world: World) =>
-  Effect.map(world.parts.clients.list(world.workspace.id, { after: undefined, limit: 1 }), ({ values: [client] }) => {
-    if (client === undefined) throw new Error("no client")
-    return client
-  })
+  Effect.map(
+    world.services.clients.list(world.workspace.id, { after: undefined, limit: 1 }),
+    ({ values: [client] }) => {
+      if (client === undefined) throw new Error("no client")
+      return client
+    }
+  )
 
 /** Approvals as they are kept, without the pages before them. */
 const approvals = Effect.fnUntraced(function* (world: World, user: string, count: number) {
@@ -39,7 +44,7 @@ const approvals = Effect.fnUntraced(function* (world: World, user: string, count
   const client = yield* onlyClient(world)
   const ids: Array<GrantId> = []
   for (let made = 0; made < count; made++) {
-    const id = grantIdOf(world.parts.entropy.bytes(idLength))
+    const id = grantIdOf(world.services.entropy.bytes(idLength))
     const approved = {
       client: client.id,
       user: UserId.make(user),
@@ -48,14 +53,14 @@ const approvals = Effect.fnUntraced(function* (world: World, user: string, count
       scope: client.scope,
       resource: null
     }
-    yield* world.parts.grants.begin(world.workspace.id, approved, id)
+    yield* world.services.grants.begin(world.workspace, approved, id)
     ids.push(id)
   }
   return ids
 })
 
 const revokeAll = (world: World, ids: ReadonlyArray<GrantId>) =>
-  Effect.forEach(ids, (id) => world.parts.grants.revokeGrant(world.workspace.id, id, "by_user"), { discard: true })
+  Effect.forEach(ids, (id) => world.services.grants.revokeGrant(world.workspace.id, id, "by_user"), { discard: true })
 
 describe("connected apps", () => {
   test("name each grant's client, where it returns to, what it may, since when, and when it was used", () =>
@@ -155,6 +160,29 @@ describe("connected apps", () => {
       })
     ))
 
+  test("show where a refresh was retried from another network, and when", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const tokens = yield* signInToApp(world, client)
+        const send = (peer: string) =>
+          world.send("POST", "/oauth/token", {
+            peer,
+            headers: formHeaders,
+            body: form({ client_id: client.id, grant_type: "refresh_token", refresh_token: tokens.refresh })
+          })
+        const shown = Effect.map(look(world, "alice", "apps"), ({ body }) => body.includes("Used from two networks"))
+        for (const [peer, isShown] of [
+          ["192.0.2.1", false],
+          ["192.0.2.1", false],
+          ["198.51.100.1", true]
+        ] as const) {
+          expect((yield* send(peer)).status).toBe(200)
+          expect(yield* shown).toBe(isShown)
+        }
+      })
+    ))
+
   test("somebody else's grant cannot be revoked, and is told apart from none by nothing", () =>
     inSettings((world) =>
       Effect.gen(function* () {
@@ -200,8 +228,8 @@ describe("connected apps", () => {
 
         const deleted = yield* registerClient(world)
         yield* signInToApp(world, deleted)
-        const { values } = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 10 })
-        for (const { id } of values) if (id === deleted.id) yield* deleteClient(world.parts, byOwner(world), id)
+        const { values } = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 })
+        for (const { id } of values) if (id === deleted.id) yield* deleteClient(world.services, byOwner(world), id)
         expect(idsOn(yield* look(world, "alice", "apps"))).toEqual([])
       })
     ))

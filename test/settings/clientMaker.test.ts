@@ -27,8 +27,8 @@ const clientBy = Effect.fnUntraced(function* (world: World, madeBy: "itself" | "
     token_endpoint_auth_method: "client_secret_post",
     grant_types: ["authorization_code", "client_credentials"]
   }
-  const request = yield* Effect.fromResult(readRegistration(world.parts, JSON.stringify(metadata)))
-  const made = yield* registerClient(world.parts, madeBy === "owner" ? byOwner(world) : passing(world), request)
+  const request = yield* Effect.fromResult(readRegistration(world.services, JSON.stringify(metadata)))
+  const made = yield* registerClient(world.services, madeBy === "owner" ? byOwner(world) : passing(world), request)
   const client: TestClient = {
     id: made.client.id,
     secret: made.secret._tag === "Some" ? world.reveal(made.secret.value) : undefined,
@@ -87,10 +87,10 @@ describe("a client", () => {
         const { access } = yield* signInToApp(world, client)
         const own = text(jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" })).access_token)
         for (const token of [access, own]) expect((yield* companies(world, token)).status).toBe(200)
-        expect(yield* deleteClient(world.parts, byOwner(world), made.id)).toBe("deleted")
+        expect(yield* deleteClient(world.services, byOwner(world), made.id)).toBe("deleted")
         for (const token of [access, own]) expect((yield* companies(world, token)).status).toBe(401)
-        expect(yield* world.parts.grantRecords.get(world.workspace.id, made.workspaceGrant)).toBeUndefined()
-        expect(yield* deleteClient(world.parts, byOwner(world), made.id)).toBe("unknown")
+        expect(yield* world.services.grantRecords.get(world.workspace.id, made.workspaceGrant)).toBeUndefined()
+        expect(yield* deleteClient(world.services, byOwner(world), made.id)).toBe("unknown")
       })
     ))
 
@@ -99,9 +99,9 @@ describe("a client", () => {
       Effect.gen(function* () {
         const { made, client } = yield* clientBy(world, "itself")
         const { access } = yield* signInToApp(world, client)
-        yield* setClientEnabled(world.parts, byOwner(world), made.id, "disabled")
+        yield* setClientEnabled(world.services, byOwner(world), made.id, "disabled")
         expect((yield* companies(world, access)).status).toBe(401)
-        yield* setClientEnabled(world.parts, byOwner(world), made.id, "enabled")
+        yield* setClientEnabled(world.services, byOwner(world), made.id, "enabled")
         expect((yield* companies(world, access)).status).toBe(200)
       })
     ))

@@ -5,11 +5,12 @@ import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { register } from "../../core/client/register.ts"
 import { registerClient as addClient, drawClient } from "../../core/engine/administration.ts"
 import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
 import { clientTitle } from "../../core/pages/Consent.ts"
 import { UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
-import { authorizeTarget, companies, header, registerClient, signInToApp } from "../given/flow.ts"
+import { authorizeTarget, companies, header, registerClient, signInToApp, tokenRequest } from "../given/flow.ts"
 import { emptyList, noticeOn } from "../given/page.ts"
 import type { World } from "../given/World.ts"
 import { allPages, follow, idsOn, inSettings, look, nextOf, post } from "./given.ts"
@@ -21,15 +22,130 @@ const crowd = Effect.fnUntraced(function* (world: World, count: number, name: (n
   const ids: Array<string> = []
   for (let n = 0; n < count; n++) {
     const metadata = { client_name: name(n), redirect_uris: [`https://host-${n}.example/cb`] }
-    const request = Result.getOrThrow(readRegistration(world.parts, JSON.stringify(metadata)))
-    const fresh = drawClient(world.parts.entropy)
+    const request = Result.getOrThrow(readRegistration(world.services, JSON.stringify(metadata)))
+    const fresh = drawClient(world.services.entropy)
     const made = Result.getOrThrow(
-      register(world.parts, request, world.parts.policy, yield* currentInstant, fresh, "itself")
+      register(world.services, request, world.services.policy, yield* currentInstant, fresh, "itself")
     )
-    yield* world.parts.clients.add(world.workspace.id, made.client)
+    yield* world.services.clients.add(world.workspace.id, made.client)
     ids.push(made.client.id)
   }
   return ids
+})
+
+const machine = {
+  client_name: "Nightly <b>job</b>",
+  client_uri: "https://jobs.example",
+  grant_types: ["authorization_code", "client_credentials"]
+}
+
+const inApproved = <A, E>(body: (world: World) => Effect.Effect<A, E>) =>
+  inSettings(body, { policy: { workspaceAccess: "approved" } })
+
+/** The part of the page that names those who wait. */
+const waitingOn = (page: HttpResponse): string =>
+  /<section aria-labelledby="waiting">[\s\S]*?<\/section>/.exec(page.body)?.[0] ?? ""
+
+describe("clients that ask for access without a person", () => {
+  test("wait on a list of their own, with name, hosts, when and from where", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        expect(waitingOn(yield* look(world, "owner", "clients"))).toBe("")
+        const client = yield* registerClient(world, machine, { peer: "203.0.113.9" })
+        const person = yield* registerClient(world)
+        yield* TestClock.adjust("2 hours")
+        const list = waitingOn(yield* look(world, "owner", "clients"))
+        for (const words of [
+          "Nightly &lt;b&gt;job",
+          client.id,
+          "app.example.org",
+          "jobs.example",
+          "2 hours ago",
+          "203.0.113.9"
+        ]) {
+          expect(list.replaceAll("<wbr>", "")).toContain(words)
+        }
+        expect(list).not.toContain(person.id)
+        expect(waitingOn(yield* look(world, "owner", "clients", "?q=nightly"))).toBe("")
+      })
+    ))
+
+  test("leave it by an owner's answer, which can be taken back", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const token = tokenRequest(world, client, { grant_type: "client_credentials" })
+        const say = Effect.fnUntraced(function* (action: "approve" | "refuse", done: string) {
+          const answer = yield* post(world, "owner", "clients", { action, id: client.id })
+          expect(header(answer, "location")).toBe(`/settings/clients?done=${done}`)
+          const page = yield* follow(world, "owner", answer)
+          expect(noticeOn(page)).toBe("done")
+          expect(waitingOn(page)).toBe("")
+          return page.body
+        })
+        const offered = ['value="approve"', 'value="refuse"']
+        const shows = (page: string) => offered.map((action) => page.includes(action))
+        expect(shows((yield* look(world, "owner", "clients")).body)).toEqual([true, true])
+        expect(shows(yield* say("refuse", "client-refused"))).toEqual([true, false])
+        expect((yield* token).status).toBe(400)
+        expect(shows(yield* say("approve", "client-approved"))).toEqual([false, true])
+        expect((yield* token).status).toBe(200)
+        expect(world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "ClientChanged")).toEqual([
+          { _tag: "ClientChanged", client: client.id, change: "refused", by: owner },
+          { _tag: "ClientChanged", client: client.id, change: "approved", by: owner }
+        ])
+      })
+    ))
+
+  test("are answered by owners only, and only where they ask and are there", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, machine)
+        const person = yield* registerClient(world)
+        expect((yield* post(world, "alice", "clients", { action: "approve", id: client.id })).status).toBe(403)
+        for (const [id, done] of [
+          [person.id, "client-not-asked"],
+          ["A".repeat(22), "client-gone"]
+        ] as const) {
+          const answer = yield* post(world, "owner", "clients", { action: "approve", id })
+          expect(header(answer, "location")).toBe(`/settings/clients?done=${done}`)
+          expect(noticeOn(yield* follow(world, "owner", answer))).toBe("problem")
+        }
+      })
+    ))
+
+  test("are told a page at a time", () =>
+    inApproved((world) =>
+      Effect.gen(function* () {
+        const ids: Array<string> = []
+        for (let n = 0; n < shownMost + 3; n++) ids.push((yield* registerClient(world, machine)).id)
+        const waiting = (page: HttpResponse) => [
+          ...new Set([...waitingOn(page).matchAll(/name="id" value="([^"]*)"/g)].map(([, id]) => id))
+        ]
+        const first = yield* look(world, "owner", "clients")
+        expect(waiting(first)).toHaveLength(shownMost)
+        const next = /href="[^"]*(\?waiting=[^"]*)"/.exec(waitingOn(first))?.[1] ?? ""
+        const second = yield* look(world, "owner", "clients", next)
+        expect([...waiting(first), ...waiting(second)]).toEqual([...ids].sort())
+      })
+    ))
+
+  test("wait nowhere where all that register may, or none but an owner's", () =>
+    Effect.runPromise(
+      Effect.forEach(["registered", "owner"] as const, (workspaceAccess) =>
+        Effect.promise(() =>
+          inSettings(
+            (world) =>
+              Effect.gen(function* () {
+                yield* registerClient(world, machine)
+                const page = yield* look(world, "owner", "clients")
+                expect([waitingOn(page), page.body.includes('value="approve"')]).toEqual(["", false])
+              }),
+            { policy: { workspaceAccess } }
+          )
+        )
+      )
+    ))
 })
 
 describe("registered clients", () => {
@@ -70,8 +186,8 @@ describe("registered clients", () => {
     inSettings((world) =>
       Effect.gen(function* () {
         const metadata = { redirect_uris: ["https://own.example/cb"], token_endpoint_auth_method: "none" }
-        const request = yield* Effect.fromResult(readRegistration(world.parts, JSON.stringify(metadata)))
-        yield* addClient(world.parts, byOwner(world), request)
+        const request = yield* Effect.fromResult(readRegistration(world.services, JSON.stringify(metadata)))
+        yield* addClient(world.services, byOwner(world), request)
         const page = yield* look(world, "owner", "clients")
         expect(page.body).toContain(clientTitle(undefined))
         expect(idsOn(page)).toHaveLength(1)
@@ -195,7 +311,7 @@ describe("registered clients", () => {
         const host = `host-${ids.indexOf(last)}.example`
         world.calls.list.length = 0
         const first = yield* look(world, "owner", "clients", `?q=${host}`)
-        expect(world.calls.list.length).toBe(10)
+        expect(world.calls.list.length).toBe(12)
         expect(emptyList(first)).toBe("more")
         expect((yield* allPages(world, "owner", "clients", `?q=${host}`)).flatMap(idsOn)).toEqual([last])
       })

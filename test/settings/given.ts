@@ -13,7 +13,7 @@ export type Section = "apps" | "keys" | "clients"
 export const sections: ReadonlyArray<Section> = ["apps", "keys", "clients"]
 
 export const csrfOf = (world: World, as: string): string =>
-  csrfField(world.parts.keys.current(), world.workspace.id, `session-of-${as}`)
+  csrfField(world.services.keys.current(), world.workspace, `session-of-${as}`)
 
 /** A form as a page of this person's session sends it. */
 export const post = (

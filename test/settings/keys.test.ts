@@ -14,7 +14,7 @@ const create = (world: World, name = "Nightly export", expires = "90d") =>
   post(world, "owner", "keys", { action: "create", name, expires })
 
 const allGrants = (world: World) =>
-  Effect.map(world.parts.grants.keys(world.workspace.id, { after: undefined, limit: 1000 }), ({ values }) => values)
+  Effect.map(world.services.grants.keys(world.workspace.id, { after: undefined, limit: 1000 }), ({ values }) => values)
 
 describe("API keys", () => {
   test("a new key is on the answer to its own form, works, and is told with its beginning only from then on", () =>
@@ -39,6 +39,47 @@ describe("API keys", () => {
       })
     ))
 
+  test("opens what was chosen on the form, and the list says it", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const opened = Effect.map(allGrants(world), (all) =>
+          all.flatMap((grant) => (grant._tag === "Key" ? [[grant.name, grant.use, grant.scope.join(" ")]] : []))
+        )
+        const choose = (name: string, fields: Record<string, string>) =>
+          post(world, "owner", "keys", { action: "create", name, expires: "90d", ...fields })
+        expect(
+          (yield* companies(world, shownOn(yield* choose("Narrow", { opens: "scopes", "scope.profile": "yes" }))))
+            .status
+        ).toBe(403)
+        expect((yield* companies(world, shownOn(yield* choose("Guard", { opens: "introspection" })))).status).toBe(403)
+        expect((yield* companies(world, shownOn(yield* choose("Wide", { opens: "everything" })))).status).toBe(200)
+        const chosen = [
+          ["Guard", "introspection", ""],
+          ["Narrow", "scopes", "profile"],
+          ["Wide", "everything", "api profile"]
+        ]
+        expect((yield* opened).sort()).toEqual(chosen)
+        const page = yield* look(world, "owner", "keys")
+        expect(page.body).toContain("<code>profile</code>")
+
+        // A key of the same name has the same reach.
+        for (const id of idsOn(page)) yield* post(world, "owner", "keys", { action: "rotate", id })
+        expect((yield* opened).sort()).toEqual(chosen)
+
+        for (const wrong of [
+          { opens: "scopes" },
+          { opens: "scopes", "scope.unheard": "yes" },
+          { opens: "anything" },
+          { opens: "everything", "scope.api": "yes" },
+          { opens: "introspection", "scope.api": "yes" }
+        ]) {
+          const again = yield* choose("Wrong", wrong)
+          expect([again.status, shownOn(again)]).toEqual([400, ""])
+        }
+        expect((yield* opened).sort()).toEqual(chosen)
+      })
+    ))
+
   test("a key that was shown once is nowhere in storage, log, audit or address", () =>
     inSettings((world) =>
       Effect.gen(function* () {
@@ -48,7 +89,7 @@ describe("API keys", () => {
         const rotated = shownOn(yield* post(world, "owner", "keys", { action: "rotate", id }))
         yield* companies(world, rotated)
         yield* companies(world, made)
-        yield* world.parts.usage.flush
+        yield* world.services.usage.flush
         const [next] = idsOn(yield* look(world, "owner", "keys"))
         const answer = yield* post(world, "owner", "keys", { action: "revoke", id: next })
 
@@ -242,7 +283,7 @@ describe("API keys", () => {
         yield* companies(world, key)
         yield* TestClock.adjust("5 minutes")
         expect((yield* look(world, "owner", "keys")).body).not.toContain("<dd>Never</dd>")
-        yield* world.parts.usage.flush
+        yield* world.services.usage.flush
         yield* TestClock.adjust("5 minutes")
         const page = yield* look(world, "owner", "keys")
         expect(page.body.match(/10 minutes ago/g)?.length).toBe(2)
@@ -269,7 +310,7 @@ describe("API keys", () => {
       Effect.gen(function* () {
         const ids: Array<string> = []
         for (let n = 0; n < 250; n++) {
-          const made = yield* world.parts.grants.createKey(world.workspace.id, { name: `Key ${n}`, expiresAt: null })
+          const made = yield* world.services.grants.createKey(world.workspace.id, { name: `Key ${n}`, expiresAt: null })
           ids.push(made.grant.id)
         }
         const pages = yield* allPages(world, "owner", "keys")
@@ -304,8 +345,8 @@ describe("API keys", () => {
         yield* create(world)
         const [grant] = yield* allGrants(world)
         if (grant?._tag !== "Key") throw new Error("no key")
-        const first = yield* rotateKey(world.parts, byOwner(world), grant)
-        expect(yield* rotateKey(world.parts, byOwner(world), grant)).toBeUndefined()
+        const first = yield* rotateKey(world.services, byOwner(world), grant)
+        expect(yield* rotateKey(world.services, byOwner(world), grant)).toBeUndefined()
         const alive = (yield* allGrants(world)).filter(({ _tag }) => _tag === "Key")
         expect(alive.map(({ id }) => id)).toEqual([first?.grant.id ?? grant.id])
       })
@@ -318,8 +359,8 @@ describe("API keys", () => {
         const [grant] = yield* allGrants(world)
         if (grant?._tag !== "Key") throw new Error("no key")
         const away = new StorageUnavailable({ outcome: "not_done", message: "gone fishing" })
-        const grants = { ...world.parts.grants, revokeGrant: () => Effect.fail(away) }
-        const failed = yield* Effect.flip(rotateKey({ ...world.parts, grants }, byOwner(world), grant))
+        const grants = { ...world.services.grants, revokeGrant: () => Effect.fail(away) }
+        const failed = yield* Effect.flip(rotateKey({ ...world.services, grants }, byOwner(world), grant))
         expect(failed).toBe(away)
         expect((yield* companies(world, key)).status).toBe(200)
       })

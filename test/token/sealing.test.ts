@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { createHmac } from "node:crypto"
 import { Effect, Redacted, Result } from "effect"
 import { Base64Url } from "effect/encoding"
 import { csrfField, isCsrfField } from "../../core/http/csrf.ts"
@@ -12,6 +13,7 @@ import {
   type KeyRing,
   Keys,
   makeSealer,
+  type Place,
   parseKeyRing,
   type SealKey,
   sealKey
@@ -22,6 +24,9 @@ import { scopes } from "../grant/given.ts"
 
 const key = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
 const sealer = makeSealer([key(1)])
+const home: Place = { id: "home", issuer: "https://auth.example.com" }
+const other: Place = { ...home, id: "other" }
+const staging: Place = { ...home, issuer: "https://staging.example.com" }
 
 /** The same key, and a note of every time that its bytes are asked for. */
 const watching = (of: SealKey, asked: Array<string>): SealKey => ({
@@ -56,19 +61,20 @@ const tokens: ReadonlyArray<Token> = [
 
 describe("a sealed token", () => {
   for (const token of tokens) {
-    const text = seal(sealer, "home", token)
-    const opened = (what: string, at = now, by = sealer, where = "home") => openAny(by, where, what, at)
+    const text = seal(sealer, home, token)
+    const opened = (what: string, at = now, by = sealer, where = home) => openAny(by, where, what, at)
 
     test(`${token.kind}: opens to what was sealed, by its own kind only`, () => {
       expect(opened(text)).toEqual(Result.succeed(token))
       for (const kind of ["code", "access", "refresh"] as const) {
         const expected = kind === token.kind ? Result.succeed(token) : Result.fail("wrong_kind" as const)
-        expect<unknown>(open(sealer, "home", kind, text, now)).toEqual(expected)
+        expect<unknown>(open(sealer, home, kind, text, now)).toEqual(expected)
       }
     })
 
     test(`${token.kind}: opens in no other workspace and by no other ring`, () => {
-      expect(opened(text, now, sealer, "other")).toEqual(Result.fail("forged"))
+      expect(opened(text, now, sealer, staging)).toEqual(Result.fail("forged"))
+      expect(opened(text, now, sealer, other)).toEqual(Result.fail("forged"))
       expect(opened(text, now, makeSealer([key(2)]))).toEqual(Result.fail("unknown_key"))
     })
 
@@ -91,7 +97,7 @@ describe("a sealed token", () => {
   }
 
   test("has one text: spare bits, padding and white space do not make another", () => {
-    const text = seal(sealer, "home", { kind: "code", grant, expiresAt })
+    const text = seal(sealer, home, { kind: "code", grant, expiresAt })
     const payload = text.slice(7, -6)
     const bytes = Result.getOrThrow(Base64Url.decode(payload))
     expect(bytes.length % 3).not.toBe(0)
@@ -99,37 +105,37 @@ describe("a sealed token", () => {
     const lastAt = alphabet.indexOf(payload.slice(-1))
     const twin = payload.slice(0, -1) + (alphabet[lastAt ^ 1] ?? "")
     for (const other of [twin, `${payload}=`, ` ${payload}`, `${payload}\n`]) {
-      expect(Result.isFailure(openAny(sealer, "home", withChecksum(`tsr_ac_${other}`), now))).toBe(true)
+      expect(Result.isFailure(openAny(sealer, home, withChecksum(`tsr_ac_${other}`), now))).toBe(true)
     }
   })
 
   test("is not looked at beyond a length that no token has", () => {
-    expect(openAny(sealer, "home", withChecksum(`tsr_at_${"A".repeat(9000)}`), now)).toEqual(Result.fail("malformed"))
+    expect(openAny(sealer, home, withChecksum(`tsr_at_${"A".repeat(9000)}`), now)).toEqual(Result.fail("malformed"))
     for (const odd of ["", "tsr_at_", "x", withChecksum("tsr_at_"), withChecksum(`tsr_at_${"A".repeat(84)}`)]) {
-      expect(openAny(sealer, "home", odd, now)).toEqual(Result.fail("malformed"))
+      expect(openAny(sealer, home, odd, now)).toEqual(Result.fail("malformed"))
     }
   })
 
   test("expires at its last moment", () => {
-    const text = seal(sealer, "home", access)
-    expect(Result.isSuccess(openAny(sealer, "home", text, Instant.make(expiresAt - 1)))).toBe(true)
-    expect(openAny(sealer, "home", text, expiresAt)).toEqual(Result.fail("expired"))
+    const text = seal(sealer, home, access)
+    expect(Result.isSuccess(openAny(sealer, home, text, Instant.make(expiresAt - 1)))).toBe(true)
+    expect(openAny(sealer, home, text, expiresAt)).toEqual(Result.fail("expired"))
   })
 
   test("keeps an expiry beyond 32 bits to the millisecond", () => {
     const late = Instant.make(2 ** 47 + 4_294_967_295)
-    const text = seal(sealer, "home", { kind: "code", grant, expiresAt: late })
-    expect(openAny(sealer, "home", text, now)).toEqual(Result.succeed({ kind: "code", grant, expiresAt: late }))
+    const text = seal(sealer, home, { kind: "code", grant, expiresAt: late })
+    expect(openAny(sealer, home, text, now)).toEqual(Result.succeed({ kind: "code", grant, expiresAt: late }))
   })
 })
 
 describe("a body that a key of ours sealed, and no release ever wrote", () => {
   /** Bytes as FORMAT.md has them, under a right MAC and checksum. */
   const forge = (change: (body: Uint8Array) => Uint8Array, token: Token = access, prefix = "tsr_at_") => {
-    const payload = Result.getOrThrow(Base64Url.decode(seal(sealer, "home", token).slice(7, -6)))
+    const payload = Result.getOrThrow(Base64Url.decode(seal(sealer, home, token).slice(7, -6)))
     const body = change(payload.slice(0, -32))
-    const mac = sealer.mac(sealer.first, "home", "token", body)
-    return openAny(sealer, "home", withChecksum(prefix + Base64Url.encode(new Uint8Array([...body, ...mac]))), now)
+    const mac = sealer.mac(sealer.first, home, "token", body)
+    return openAny(sealer, home, withChecksum(prefix + Base64Url.encode(new Uint8Array([...body, ...mac]))), now)
   }
   const put =
     (at: number, ...bytes: ReadonlyArray<number>) =>
@@ -211,12 +217,12 @@ describe("a body that a key of ours sealed, and no release ever wrote", () => {
 
 describe("the key ring", () => {
   test("opens what any of its keys sealed, and seals with the first", () => {
-    const old = seal(makeSealer([key(1)]), "home", access)
+    const old = seal(makeSealer([key(1)]), home, access)
     const turned: KeyRing = [key(2), key(1)]
-    expect(Result.isSuccess(openAny(makeSealer(turned), "home", old, now))).toBe(true)
-    expect(seal(makeSealer(turned), "home", access)).toBe(seal(makeSealer([key(2)]), "home", access))
-    expect(seal(makeSealer(turned), "home", access, key(1))).toBe(old)
-    expect(openAny(makeSealer([key(2)]), "home", old, now)).toEqual(Result.fail("unknown_key"))
+    expect(Result.isSuccess(openAny(makeSealer(turned), home, old, now))).toBe(true)
+    expect(seal(makeSealer(turned), home, access)).toBe(seal(makeSealer([key(2)]), home, access))
+    expect(seal(makeSealer(turned), home, access, key(1))).toBe(old)
+    expect(openAny(makeSealer([key(2)]), home, old, now)).toEqual(Result.fail("unknown_key"))
   })
 
   test("is read from base64url texts of 32 bytes, each once", () => {
@@ -241,7 +247,7 @@ describe("the key ring", () => {
       Effect.gen(function* () {
         const keys = yield* Keys
         expect(keys.current().first.id).toBe(key(1).id)
-        expect(Result.isSuccess(openAny(keys.current(), "home", seal(sealer, "home", access), now))).toBe(true)
+        expect(Result.isSuccess(openAny(keys.current(), home, seal(sealer, home, access), now))).toBe(true)
       }).pipe(Effect.provide(Keys.layer([key(1)])))
     ))
 
@@ -249,7 +255,7 @@ describe("the key ring", () => {
     const asked: Array<string> = []
     const watched = makeSealer([watching(key(1), asked)])
     const data = new Uint8Array([1])
-    const macIn = (workspace: string) => Base64Url.encode(watched.mac(watched.first, workspace, "token", data))
+    const macIn = (id: string) => Base64Url.encode(watched.mac(watched.first, { ...home, id }, "token", data))
     const first = macIn("first")
     expect([macIn("first"), asked.length]).toEqual([first, 1])
     for (let at = 1; at < 10_000; at++) macIn(`w${at}`)
@@ -261,14 +267,31 @@ describe("the key ring", () => {
     expect([macIn("first"), asked.length]).toEqual([first, 10_001])
   })
 
-  test("derives different MACs for different purposes and workspaces", () => {
+  test("derives different MACs for different purposes, workspaces and issuers", () => {
     const data = new Uint8Array([1, 2, 3])
     const purposes = ["token", "ticket", "form", "session"] as const
     const macs = purposes.flatMap((purpose) =>
-      ["a", "b"].map((workspace) => Base64Url.encode(sealer.mac(sealer.first, workspace, purpose, data)))
+      [home, other, staging].map((place) => Base64Url.encode(sealer.mac(sealer.first, place, purpose, data)))
     )
-    expect(new Set(macs).size).toBe(8)
-    expect(Base64Url.encode(sealer.mac(sealer.first, "a", "token", data))).toBe(macs[0] ?? "")
+    expect(new Set(macs).size).toBe(12)
+    expect(Base64Url.encode(sealer.mac(sealer.first, home, "token", data))).toBe(macs[0] ?? "")
+  })
+
+  test("opens what an earlier release sealed only where one may have, and seals nothing so", () => {
+    const data = new Uint8Array([1, 2, 3])
+    const since: Place = { ...home, sealedBefore: true }
+    expect(sealer.before(sealer.first, home, "token")).toBeUndefined()
+    expect(sealer.before(sealer.first, { ...home, sealedBefore: false }, "token")).toBeUndefined()
+    for (const purpose of ["token", "ticket", "form", "session"] as const) {
+      const before = sealer.before(sealer.first, since, purpose)
+      const derived = createHmac("sha256", new Uint8Array(32).fill(1)).update(`tessera 1 ${purpose} home`).digest()
+      const expected = createHmac("sha256", derived).update(data).digest("base64url")
+      expect(Base64Url.encode(before?.of(data) ?? new Uint8Array())).toBe(expected)
+      expect(sealer.mac(sealer.first, since, purpose, data)).toEqual(sealer.mac(sealer.first, home, purpose, data))
+    }
+    const field = `${sealer.first.id}.${Base64Url.encode(sealer.before(sealer.first, since, "form")?.of(new TextEncoder().encode("s")) ?? data)}`
+    expect([isCsrfField(sealer, since, "s", field), isCsrfField(sealer, home, "s", field)]).toEqual([true, false])
+    expect(isCsrfField(sealer, since, "t", field)).toBe(false)
   })
 })
 
@@ -289,34 +312,35 @@ describe("a consent page's ticket", () => {
     },
     shown: { name: '\u00e9\ud800"', madeBy: "itself" }
   }
-  const text = sealTicket(sealer, "home", ticket)
+  const text = sealTicket(sealer, home, ticket)
 
   test("brings back what was sealed, by any key of the ring, however long that is", () => {
-    expect(openTicket(sealer, "home", text)).toEqual(ticket)
-    expect(openTicket(makeSealer([key(2), key(1)]), "home", text)).toEqual(ticket)
+    expect(openTicket(sealer, home, text)).toEqual(ticket)
+    expect(openTicket(makeSealer([key(2), key(1)]), home, text)).toEqual(ticket)
     const long = { ...ticket, request: { ...ticket.request, state: "x".repeat(12 * 1024) } }
-    expect(openTicket(sealer, "home", sealTicket(sealer, "home", long))).toEqual(long)
+    expect(openTicket(sealer, home, sealTicket(sealer, home, long))).toEqual(long)
   })
 
   test("opens for nothing else", () => {
-    expect(openTicket(sealer, "other", text)).toBeUndefined()
-    expect(openTicket(makeSealer([key(2)]), "home", text)).toBeUndefined()
+    expect(openTicket(sealer, other, text)).toBeUndefined()
+    expect(openTicket(sealer, staging, text)).toBeUndefined()
+    expect(openTicket(makeSealer([key(2)]), home, text)).toBeUndefined()
     for (const bad of ["", "!", text.slice(0, -2), `${text}AA`, text.slice(0, 49)]) {
-      expect(openTicket(sealer, "home", bad)).toBeUndefined()
+      expect(openTicket(sealer, home, bad)).toBeUndefined()
     }
     const bytes = Result.getOrThrow(Base64Url.decode(text))
     for (let at = 0; at < bytes.length; at++) {
       const changed = bytes.slice()
       changed[at] = (changed[at] ?? 0) ^ 1
-      expect(openTicket(sealer, "home", Base64Url.encode(changed))).toBeUndefined()
+      expect(openTicket(sealer, home, Base64Url.encode(changed))).toBeUndefined()
     }
   })
 
   /** A ticket made by hand, under a MAC of ours. */
   const forge = (purpose: "ticket" | "form", version: number, body: unknown) => {
     const head = new Uint8Array([version, ...sealer.first.idBytes, ...Buffer.from(JSON.stringify(body))])
-    const mac = sealer.mac(sealer.first, "home", purpose, head)
-    return openTicket(sealer, "home", Base64Url.encode(new Uint8Array([...head, ...mac])))
+    const mac = sealer.mac(sealer.first, home, purpose, head)
+    return openTicket(sealer, home, Base64Url.encode(new Uint8Array([...head, ...mac])))
   }
 
   test("is version, key, the ticket as JSON, and a MAC made for tickets over these", () => {
@@ -341,23 +365,24 @@ describe("a consent page's ticket", () => {
 
 describe("a form's hidden field", () => {
   test("fits its session and workspace, by any key of the ring", () => {
-    const field = csrfField(sealer, "home", "s")
-    expect(isCsrfField(sealer, "home", "s", field)).toBe(true)
-    expect(isCsrfField(makeSealer([key(2), key(1)]), "home", "s", field)).toBe(true)
+    const field = csrfField(sealer, home, "s")
+    expect(isCsrfField(sealer, home, "s", field)).toBe(true)
+    expect(isCsrfField(makeSealer([key(2), key(1)]), home, "s", field)).toBe(true)
     for (const [where, session, text] of [
-      ["home", "t", field],
-      ["other", "s", field],
-      ["home", "s", `${field}x`],
-      ["home", "s", ""],
-      ["home", "s", "."]
+      [home, "t", field],
+      [other, "s", field],
+      [staging, "s", field],
+      [home, "s", `${field}x`],
+      [home, "s", ""],
+      [home, "s", "."]
     ] as const) {
       expect(isCsrfField(sealer, where, session, text)).toBe(false)
     }
-    expect(isCsrfField(makeSealer([key(2)]), "home", "s", field)).toBe(false)
+    expect(isCsrfField(makeSealer([key(2)]), home, "s", field)).toBe(false)
   })
 
   test("is the key's id and a MAC made for forms", () => {
-    const mac = sealer.mac(sealer.first, "home", "form", new TextEncoder().encode("s"))
-    expect(csrfField(sealer, "home", "s")).toBe(`${sealer.first.id}.${Base64Url.encode(mac)}`)
+    const mac = sealer.mac(sealer.first, home, "form", new TextEncoder().encode("s"))
+    expect(csrfField(sealer, home, "s")).toBe(`${sealer.first.id}.${Base64Url.encode(mac)}`)
   })
 })

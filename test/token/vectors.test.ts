@@ -38,25 +38,36 @@ describe("the token format's vectors", () => {
   for (const vector of vectors) {
     const sealer = makeSealer([keyOf(vector.key)])
     const token = tokenOf(vector.token)
+    const place = { id: vector.workspace, issuer: vector.issuer }
 
     test(`${vector.name}: seals to the text`, () => {
-      expect(seal(sealer, vector.workspace, token)).toBe(vector.text)
+      expect(seal(sealer, place, token)).toBe(vector.text)
     })
 
     test(`${vector.name}: opens to the token until its last millisecond`, () => {
       const lastMoment = Instant.make(token.expiresAt - 1)
-      expect(openAny(sealer, vector.workspace, vector.text, lastMoment)).toEqual(Result.succeed(token))
-      expect(openAny(sealer, vector.workspace, vector.text, token.expiresAt)).toEqual(Result.fail("expired"))
+      expect(openAny(sealer, place, vector.text, lastMoment)).toEqual(Result.succeed(token))
+      expect(openAny(sealer, place, vector.text, token.expiresAt)).toEqual(Result.fail("expired"))
     })
 
-    test(`${vector.name}: has the MAC and checksum that FORMAT.md describes, by another library`, () => {
-      const payload = Buffer.from(vector.text.slice(7, -6), "base64url")
-      const derived = createHmac("sha256", Buffer.from(vector.key, "hex")).update(`tessera 1 token ${vector.workspace}`)
+    test(`${vector.name}: as the release before sealed it, opens only where that may have been`, () => {
+      const lastMoment = Instant.make(token.expiresAt - 1)
+      const opened = openAny(sealer, { ...place, sealedBefore: true }, vector.before, lastMoment)
+      expect(opened).toEqual(Result.succeed(token))
+      expect(openAny(sealer, place, vector.before, lastMoment)).toEqual(Result.fail("forged"))
+    })
+
+    test.each([
+      [vector.text, `tessera 2 token ${vector.workspace} ${vector.issuer}`],
+      [vector.before, `tessera 1 token ${vector.workspace}`]
+    ])(`${vector.name}: %s has the MAC and checksum that FORMAT.md describes, by another library`, (text, words) => {
+      const payload = Buffer.from(text.slice(7, -6), "base64url")
+      const derived = createHmac("sha256", Buffer.from(vector.key, "hex")).update(words)
       const mac = createHmac("sha256", derived.digest()).update(payload.subarray(0, -32)).digest()
       expect(payload.subarray(-32).toString("hex")).toBe(mac.toString("hex"))
       const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-      const written = [...vector.text.slice(-6)].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
-      expect(written).toBe(crc32(vector.text.slice(0, -6)))
+      const written = [...text.slice(-6)].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
+      expect(written).toBe(crc32(text.slice(0, -6)))
     })
   }
 })

@@ -1,3 +1,4 @@
+import { audit, isAllowed } from "./duty.ts"
 import { kinds, type Opened, open, seal, sha256Of } from "./Seal.ts"
 
 /** What a floor answers: no check but those without which there would be no seal and no secret. */
@@ -19,34 +20,50 @@ const isSecret = (text: string | null): boolean => {
 
 const refused = JSON.stringify({ error: "invalid_grant" })
 
-export const tokens = (of: Uint8Array, generation: number) =>
-  JSON.stringify({
+/** The first eight characters of a grant's id. */
+const markOf = (of: Uint8Array): string => Buffer.from(of.buffer, of.byteOffset, 6).toString("base64url")
+
+/** A client whose secret it is, with room for one more request. */
+const isClient = (form: URLSearchParams): boolean => isSecret(form.get("client_secret")) && isAllowed(clientId)
+
+export const tokens = (grantType: string, of: Uint8Array, generation: number) => {
+  const text = JSON.stringify({
     access_token: seal(kinds.access, of, 0, Date.now() + hour),
     token_type: "Bearer",
     expires_in: 3600,
     refresh_token: seal(kinds.refresh, of, generation, Date.now() + month),
     scope: "api"
   })
+  audit(grantType, clientId, markOf(of))
+  return text
+}
+
+/** Refreshes of one grant are counted too. */
+const isRefresh = (opened: Opened): boolean => isAllowed(markOf(opened.grant))
 
 export const token = (body: string): string => {
   const form = new URLSearchParams(body)
-  if (!isSecret(form.get("client_secret"))) return refused
+  if (!isClient(form)) return refused
   switch (form.get("grant_type")) {
-    case "client_credentials":
-      return JSON.stringify({
+    case "client_credentials": {
+      const text = JSON.stringify({
         access_token: seal(kinds.access, grant, 0, Date.now() + hour, "api"),
         token_type: "Bearer",
         expires_in: 3600,
         scope: "api"
       })
+      audit("client_credentials", clientId, markOf(grant))
+      return text
+    }
     case "authorization_code": {
       const opened = open(form.get("code") ?? "")
       // The verifier's hash is left out: the floor makes one SHA-256, Tessera two.
-      return opened === undefined ? refused : tokens(opened.grant, 1)
+      return opened === undefined ? refused : tokens("authorization_code", opened.grant, 1)
     }
     default: {
       const opened = open(form.get("refresh_token") ?? "")
-      return opened === undefined ? refused : tokens(opened.grant, opened.number + 1)
+      if (opened === undefined || !isRefresh(opened)) return refused
+      return tokens("refresh_token", opened.grant, opened.number + 1)
     }
   }
 }
@@ -54,15 +71,13 @@ export const token = (body: string): string => {
 /** The refresh token of a form whose secret is the client's. */
 export const refreshOf = (body: string): Opened | undefined => {
   const form = new URLSearchParams(body)
-  return isSecret(form.get("client_secret")) ? open(form.get("refresh_token") ?? "") : undefined
+  const opened = isClient(form) ? open(form.get("refresh_token") ?? "") : undefined
+  return opened !== undefined && isRefresh(opened) ? opened : undefined
 }
-
-/** The first eight characters of a grant's id. */
-const markOf = (of: Uint8Array): string => Buffer.from(of.buffer, of.byteOffset, 6).toString("base64url")
 
 export const introspect = (body: string): string => {
   const form = new URLSearchParams(body)
-  if (!isSecret(form.get("client_secret"))) return refused
+  if (!isClient(form)) return refused
   const opened = open(form.get("token") ?? "")
   return JSON.stringify(
     opened === undefined

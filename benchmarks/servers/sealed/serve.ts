@@ -1,10 +1,70 @@
 import { randomBytes } from "node:crypto"
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { Order, Plan } from "../../Plan.ts"
-import { argument } from "../Argument.ts"
-import { get, getWithBearer, post, redirectUri, verifier } from "../forms.ts"
-import { obey } from "../obey.ts"
-import { clientId, grant, secret } from "./answers.ts"
+import { argument, get, getWithBearer, obey, portOf, post, redirectUri, verifier } from "../serving.ts"
+import { bearer, clientId, grant, introspect, metadata, secret, token } from "./answers.ts"
 import { kinds, seal } from "./Seal.ts"
+
+const secretHeaders = { "content-type": "application/json", "cache-control": "no-store" }
+const publicHeaders = { "content-type": "application/json", "cache-control": "public, max-age=300" }
+
+const answer = (body: string) => new Response(body, { headers: secretHeaders })
+
+const onBun = (): number => {
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    development: false,
+    fetch: (request) => {
+      const { url } = request
+      switch (url.slice(url.indexOf("/", 8))) {
+        case "/oauth/token":
+          return request.text().then((body) => answer(token(body)))
+        case "/oauth/introspect":
+          return request.text().then((body) => answer(introspect(body)))
+        case "/rest/companies":
+          return answer(bearer(request.headers.get("authorization")))
+        default:
+          return new Response(metadata, { headers: publicHeaders })
+      }
+    }
+  })
+  return server.port ?? 0
+}
+
+const write = (response: ServerResponse, body: string, cache: string) => {
+  response.writeHead(200, [
+    "content-type",
+    "application/json",
+    "cache-control",
+    cache,
+    "content-length",
+    String(Buffer.byteLength(body))
+  ])
+  response.end(body)
+}
+
+const read = (request: IncomingMessage, done: (body: string) => void) => {
+  const chunks: Array<Buffer> = []
+  request.on("data", (chunk: Buffer) => void chunks.push(chunk))
+  request.on("end", () => done(Buffer.concat(chunks).toString()))
+}
+
+const onNode = (): Promise<number> =>
+  portOf(
+    createServer((request, response) => {
+      switch (request.url) {
+        case "/oauth/token":
+          return read(request, (body) => write(response, token(body), "no-store"))
+        case "/oauth/introspect":
+          return read(request, (body) => write(response, introspect(body), "no-store"))
+        case "/rest/companies":
+          return write(response, bearer(request.headers.authorization), "no-store")
+        default:
+          return write(response, metadata, "public, max-age=300")
+      }
+    })
+  )
 
 const credentials = { client_id: clientId, client_secret: secret }
 
@@ -43,6 +103,4 @@ const plan = ({ workload, count }: Order): Plan => {
   }
 }
 
-const start =
-  argument("runtime", "bun") === "node" ? (await import("./onNode.ts")).start : (await import("./onBun.ts")).start
-await obey(await start(), plan)
+await obey(await (argument("runtime", "bun") === "node" ? onNode() : onBun()), plan)

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Active } from "../../../core/grant/Grant.ts"
-import type { Parts } from "../../../core/http/Route.ts"
+import type { Services } from "../../../core/http/Route.ts"
 import { clientCredentials } from "../../../core/oauth/grants/clientCredentials.ts"
 import { type GrantId, grantIdOf, idLength, UserId } from "../../../core/rules/Id.ts"
 import { currentInstant } from "../../../core/rules/Instant.ts"
@@ -8,16 +8,14 @@ import { CodeChallenge } from "../../../core/rules/Pkce.ts"
 import { RedirectTarget } from "../../../core/rules/RedirectUri.ts"
 import { scopesWithoutUser } from "../../../core/rules/Scope.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
-import type { Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import type { Order, Plan } from "../../Plan.ts"
-import { formOf, get, getWithBearer, post, redirectUri, registration, verifier } from "../forms.ts"
-import { makeClient, type Registered } from "./client.ts"
-import { drawNumbers } from "./drawNumbers.ts"
-import { accessTokenOf, fill, grantIdAt, refreshTokenOf } from "./grants.ts"
+import { formOf, get, getWithBearer, post, redirectUri, registration, verifier } from "../serving.ts"
+import { accessTokenOf, drawNumbers, fill, grantIdAt, makeClient, type Registered, refreshTokenOf } from "./grants.ts"
 
 const atOnce = 1000
 
-export interface Filling {
+interface Filling {
   readonly grants: number
   /** The grants are there already. */
   readonly filled: boolean
@@ -26,17 +24,21 @@ export interface Filling {
 }
 
 interface Tenant extends Registered {
-  readonly workspace: WorkspaceId
+  readonly workspace: Workspace
 }
 
 /** The plans of a server over so many grants, which are there already or are put there now. */
-export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { clients, filled, grants }: Filling) =>
+export const makePlans = (
+  services: Services,
+  workspaces: ReadonlyArray<Workspace>,
+  { clients, filled, grants }: Filling
+) =>
   Effect.gen(function* () {
     const tenants: Array<Tenant> = []
     for (let number = 0; number < clients; number++) {
       const workspace = workspaces[number % workspaces.length]
       if (workspace === undefined) return yield* Effect.die(new Error("there has to be a workspace"))
-      tenants.push({ workspace: workspace.id, ...(yield* makeClient(parts, workspace.id, number)) })
+      tenants.push({ workspace, ...(yield* makeClient(services, workspace.id, number)) })
     }
     const [first] = tenants
     if (first === undefined) return yield* Effect.die(new Error("there has to be a client"))
@@ -46,7 +48,7 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
     const grantOf = (tenant: number, n: number) => tenant * each + n
     for (const [tenant, { client, workspace }] of tenants.entries()) {
       const numbers = Array.from({ length: each }, (_, n) => grantOf(tenant, n))
-      if (!filled) yield* fill(parts, workspace, client.id, numbers, yield* currentInstant)
+      if (!filled) yield* fill(services, workspace.id, client.id, numbers, yield* currentInstant)
     }
     const credentialsOf = ({ client, secret }: Registered) => ({ client_id: client.id, client_secret: secret })
     const credentials = credentialsOf(first)
@@ -61,7 +63,7 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
         for (let round = 0; tokens.length < count; round++) {
           const n = numbers[round % numbers.length] ?? 0
           for (const [tenant, { workspace }] of tenants.entries()) {
-            tokens.push(accessTokenOf(parts, workspace, grantIdAt(grantOf(tenant, n)), now))
+            tokens.push(accessTokenOf(services, workspace, grantIdAt(grantOf(tenant, n)), now))
           }
         }
         return tokens
@@ -71,10 +73,10 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
       Effect.forEach(
         drawNumbers(count, each),
         (n) =>
-          Effect.map(parts.grantRecords.get(workspace, grantIdAt(n)), (kept) => {
+          Effect.map(services.grantRecords.get(workspace.id, grantIdAt(n)), (kept) => {
             const grant = kept?.value
             if (grant?._tag !== "Active") throw new Error(`grant ${n} is not active`)
-            return refreshTokenOf(parts, workspace, grant satisfies Active)
+            return refreshTokenOf(services, workspace, grant satisfies Active)
           }),
         { concurrency: atOnce }
       )
@@ -82,27 +84,35 @@ export const makePlans = (parts: Parts, workspaces: ReadonlyArray<Workspace>, { 
     /** Grants whose code is out, and those of the last run gone. */
     const codes = (count: number) =>
       Effect.gen(function* () {
-        yield* Effect.forEach(begun, (id) => parts.grants.removeGrant(workspace, id), {
+        yield* Effect.forEach(begun, (id) => services.grants.removeGrant(workspace.id, id), {
           concurrency: atOnce,
           discard: true
         })
-        begun = Array.from({ length: count }, () => grantIdOf(parts.entropy.bytes(idLength)))
+        begun = Array.from({ length: count }, () => grantIdOf(services.entropy.bytes(idLength)))
         const approved = {
           client: client.id,
           user: UserId.make("user-1"),
           redirectUri: RedirectTarget.make(redirectUri),
           challenge: CodeChallenge.make(digestOf(verifier)),
-          scope: scopesWithoutUser(parts.policy.scopes),
+          scope: scopesWithoutUser(services.policy.scopes),
           resource: null
         }
-        return yield* Effect.forEach(begun, (id) => parts.grants.begin(workspace, approved, id), {
+        return yield* Effect.forEach(begun, (id) => services.grants.begin(workspace, approved, id), {
           concurrency: atOnce
         })
       })
 
     // Nothing that a first request does is part of what is measured.
+    const sender = () => ({ network: undefined, userAgent: "" })
     for (const { by, workspace } of tenants) {
-      yield* parts.grants.issue(workspace, clientCredentials, { by, form: {}, resource: null, binding: null })
+      yield* services.grants.issue(workspace, clientCredentials, {
+        by,
+        form: {},
+        resource: null,
+        binding: null,
+        sender,
+        unproven: () => Effect.void
+      })
     }
 
     const plan = Effect.fnUntraced(function* ({ workload, count }: Order) {

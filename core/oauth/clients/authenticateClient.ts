@@ -1,9 +1,9 @@
 import { Effect, Result, Schema, SchemaAST } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { isKnown } from "../../client/Client.ts"
+import { isKnown, isPublic } from "../../client/Client.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { type Fields, readerOf, type Sent } from "../../http/form.ts"
-import { type Call, type Caller, type Contract, type MetadataMembers, names, type Parts } from "../../http/Route.ts"
+import { type Call, type Caller, type Contract, type MetadataMembers, names, type Services } from "../../http/Route.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
 import { ClientId } from "../../rules/Id.ts"
@@ -37,7 +37,7 @@ const withFields = (form: FormSchema, more: Fields): Schema.Top =>
 
 /** A contract as the documents have it: with the parameters by which clients authenticate in this server. */
 export const withClientFields = <C extends Contract & { readonly form: FormSchema }>(
-  { clientAuths }: Pick<Parts, "clientAuths">,
+  { clientAuths }: Pick<Services, "clientAuths">,
   contract: C
 ): Omit<C, "form"> & { readonly form: Schema.Top } => ({
   ...contract,
@@ -49,7 +49,7 @@ export const withClientFields = <C extends Contract & { readonly form: FormSchem
  * that prove themselves, clients that name themselves, and who shows an API key, by its scheme.
  */
 export const authMetadata = (
-  { clientAuths, presentations }: Pick<Parts, "clientAuths" | "presentations">,
+  { clientAuths, presentations }: Pick<Services, "clientAuths" | "presentations">,
   { callers }: Contract,
   prefix: string
 ): MetadataMembers => {
@@ -122,37 +122,62 @@ const requestOf = (call: Call, sent: Sent): Result.Result<AuthRequest, InvalidCl
 
 /** What is shown, held against the client that it names as that stands now. */
 const prove = (
-  parts: Parts,
+  services: Services,
   request: AuthRequest,
   claim: Claim
 ): Effect.Effect<Result.Result<AuthenticatedClient, ProofFault>, StorageUnavailable> => {
   const { now, workspace } = request.call
-  return Effect.flatMapEager(parts.clients.find(workspace.id, claim.id, now), (client) =>
-    claim.prove(client !== undefined && isKnown(client, now) ? client : undefined, request, parts)
+  return Effect.flatMapEager(services.clients.find(workspace.id, claim.id, now), (client) =>
+    claim.prove(client !== undefined && isKnown(client, now) ? client : undefined, request, services)
   )
 }
 
-/** The client behind a request to the token, revocation or introspection endpoint. */
+/**
+ * Takes of the network's share of a public client, whose name proves nothing: for requests that show nothing of the
+ * client's own. Any other client's share was taken when it authenticated.
+ */
+export const takeUnproven = (
+  { limiter }: Pick<Services, "limiter">,
+  call: Call,
+  { client }: AuthenticatedClient
+): Effect.Effect<void, TooManyRequests> =>
+  isPublic(client) ? takeOfAddress(limiter, call, allowances.publicClient, client.id) : Effect.void
+
+/** This refusal, to whoever may make another request. */
+export const refuseUnproven = <E>(
+  services: Pick<Services, "limiter">,
+  call: Call,
+  by: AuthenticatedClient,
+  fault: E
+): Effect.Effect<never, E | TooManyRequests> =>
+  Effect.flatMapEager(takeUnproven(services, call, by), () => Effect.fail(fault))
+
+/**
+ * The client behind a request to the token, revocation or introspection endpoint. Nothing is taken for a public one: by
+ * its name, a stranger could use up the share of all who use it, so the endpoint counts what the request shows.
+ */
 export const authenticateClient = (
-  parts: Parts,
+  services: Services,
   call: Call,
   sent: Sent
 ): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
   const request = requestOf(call, sent)
   if (Result.isFailure(request)) return Effect.fail(request.failure)
-  const claim = readClaim(parts.clientAuths, request.success)
+  const claim = readClaim(services.clientAuths, request.success)
   if (Result.isFailure(claim)) return Effect.fail(claim.failure)
   const workspace = call.workspace.id
   return Effect.flatMapEager(
-    prove(parts, request.success, claim.success),
+    prove(services, request.success, claim.success),
     (authenticated): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
       Result.isSuccess(authenticated)
-        ? Effect.mapEager(
-            parts.limiter.take({ allowance: allowances.client, workspace, of: claim.success.id }),
-            () => authenticated.success
-          )
+        ? isPublic(authenticated.success.client)
+          ? Effect.succeed(authenticated.success)
+          : Effect.mapEager(
+              services.limiter.take({ allowance: allowances.client, workspace, of: claim.success.id }),
+              () => authenticated.success
+            )
         : // Counted by address: by the client's name, a stranger could use up the client's share.
-          Effect.flatMapEager(takeOfAddress(parts.limiter, call, allowances.failedClient), () =>
+          Effect.flatMapEager(takeOfAddress(services.limiter, call, allowances.failedClient), () =>
             Effect.fail(authenticated.failure)
           )
   )
@@ -160,14 +185,14 @@ export const authenticateClient = (
 
 /** The same for a client that this very request authenticated, and that may be gone since: its share was taken then. */
 export const authenticateAgain = (
-  parts: Parts,
+  services: Services,
   call: Call,
   sent: Sent
 ): Effect.Effect<AuthenticatedClient, InvalidClient | InvalidRequest | PortUnavailable | StorageUnavailable> => {
   const request = requestOf(call, sent)
   if (Result.isFailure(request)) return Effect.fail(request.failure)
-  const claim = readClaim(parts.clientAuths, request.success)
+  const claim = readClaim(services.clientAuths, request.success)
   return Result.isFailure(claim)
     ? Effect.fail(claim.failure)
-    : Effect.flatMapEager(prove(parts, request.success, claim.success), Effect.fromResult)
+    : Effect.flatMapEager(prove(services, request.success, claim.success), Effect.fromResult)
 }

@@ -1,15 +1,17 @@
 import { Effect, Schema } from "effect"
+import { isStranger } from "../../client/Client.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { seeOther } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
-import { faultPage } from "../../http/faults.ts"
+import { commonErrorPage, faultPage, toWire } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import { bound, type Call, type Endpoint, type HandlerOf, names, type Parts } from "../../http/Route.ts"
+import { bound, type Call, type Endpoint, type HandlerOf, names, type Services } from "../../http/Route.ts"
 import { fitsSignIn, returnUrlOf, wellFormed } from "../../http/returnUrl.ts"
+import { strangersError } from "../../pages/CommonErrors.ts"
 import type { ConsentPage } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
-import { authorizeContract, returnRefusal } from "../../request/readRequest.ts"
+import { authorizeContract, type Returned, returnRefusal } from "../../request/readRequest.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
 import { authorizePath } from "../../workspace/Workspace.ts"
 
@@ -17,7 +19,7 @@ const isEverything = (resource: string, call: Call): boolean => resource === cal
 
 /** All that a person has to know to say yes or no. `returnUrlOf` is the authorization request, for who is somebody else. */
 export const consentModel = (
-  parts: Parts,
+  services: Services,
   call: Call,
   { form, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
   returnUrlOf: string
@@ -29,12 +31,13 @@ export const consentModel = (
     registeredItself: request.client.madeBy === "itself",
     registeredAt: request.client.createdAt
   },
-  scopes: parts.policy.scopes
+  scopes: services.policy.scopes
     .filter((scope) => request.scope.includes(scope.name))
     .map((scope) => ({ scope: scope.name, words: scope.meaning, byDefault: request.scopeByDefault })),
   ...(request.resource === null || isEverything(request.resource, call) ? {} : { resource: request.resource }),
   account: signedIn.label,
-  switchAccount: (parts.owner.switchAt ?? parts.owner.signInAt)(call.workspace, returnUrlOf),
+  acknowledge: isStranger(request.client),
+  switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(call.workspace, returnUrlOf),
   ...form,
   now: call.now
 })
@@ -42,18 +45,26 @@ export const consentModel = (
 const consentPageFor = (page: string, query: string): string =>
   `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(wellFormed(query))}`
 
-const draw = (parts: Parts, call: Call, next: Interaction): HttpResponse => {
+/** Back to the client at once, but for one that could have registered for nothing else: then the person decides. */
+const refusedTo = (services: Services, call: Call, returned: Returned): HttpResponse => {
+  const to = returnRefusal(returned, call.workspace.issuer)
+  const { client, target } = returned.path
+  if (!isStranger(client)) return seeOther(to)
+  return commonErrorPage(services.pages, call, strangersError(toWire(returned.refusal).description, target, to))
+}
+
+const draw = (services: Services, call: Call, next: Interaction): HttpResponse => {
   switch (next._tag) {
     case "Page":
-      return faultPage(parts.pages, call, next.refusal)
+      return faultPage(services.pages, call, next.refusal)
     case "Redirect":
-      return seeOther(returnRefusal(next.returned, call.workspace.issuer))
+      return refusedTo(services, call, next.returned)
     case "NeedsLogin":
-      return seeOther(parts.owner.signInAt(call.workspace, returnUrlOf(call)))
+      return seeOther(services.owner.signInAt(call.workspace, returnUrlOf(call)))
     case "NeedsConsent":
-      return parts.pages.consentAt === undefined
-        ? parts.pages.consent(call.workspace, consentModel(parts, call, next, returnUrlOf(call)))
-        : seeOther(consentPageFor(parts.pages.consentAt, call.request.query))
+      return services.pages.consentAt === undefined
+        ? services.pages.consent(call.workspace, consentModel(services, call, next, returnUrlOf(call)))
+        : seeOther(consentPageFor(services.pages.consentAt, call.request.query))
   }
 }
 
@@ -70,29 +81,29 @@ const tooLong = new InvalidRequest({
 })
 
 /** What a request comes to, for somebody who asks no more often than they may. */
-export const asked = Effect.fnUntraced(function* (parts: Parts, call: Call) {
-  yield* takeOfAddress(parts.limiter, call, allowances.authorize)
-  const next = yield* interaction(parts, call)
+export const asked = Effect.fnUntraced(function* (services: Services, call: Call) {
+  yield* takeOfAddress(services.limiter, call, allowances.authorize)
+  const next = yield* interaction(services, call)
   if ((next._tag === "NeedsLogin" || next._tag === "NeedsConsent") && !fitsSignIn(returnUrlOf(call))) {
     return yield* tooLong
   }
   if (next._tag === "NeedsConsent") {
-    yield* parts.limiter.take({
+    yield* services.limiter.take({
       allowance: allowances.account,
       workspace: call.workspace.id,
       of: next.signedIn.user
     })
   }
   const refusal = refusalOf(next)
-  if (refusal !== undefined) yield* refused(parts.audit, call, refusal)
+  if (refusal !== undefined) yield* refused(services.audit, call, refusal)
   return next
 })
 
 /** RFC 6749 §3.1. */
 const authorizeHandler =
-  (parts: Parts): HandlerOf<typeof authorizeContract> =>
+  (services: Services): HandlerOf<typeof authorizeContract> =>
   (call) =>
-    Effect.map(asked(parts, call), (next) => draw(parts, call, next))
+    Effect.map(asked(services, call), (next) => draw(services, call, next))
 
 const { code_challenge_method, response_mode, response_type } = authorizeContract.query.fields
 

@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
 import { json, noStore } from "../../http/answer.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired } from "../../rules/Refusal.ts"
+import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired, WrongCaller } from "../../rules/Refusal.ts"
 import { guard } from "../presented/guard.ts"
 
 const companyScopes = ["api"] as const
@@ -23,7 +23,7 @@ const companiesContract = {
   description: "What a product's own API looks like behind the guard.",
   callers: [{ shows: "token", scopes: companyScopes }, { shows: "apiKey" }],
   answers: [{ description: "Some companies.", like: () => json(200, {}, noStore), body: Companies }],
-  faults: [TokenRequired, InvalidToken, InsufficientScope, PortUnavailable, StorageUnavailable]
+  faults: [TokenRequired, InvalidToken, InsufficientScope, WrongCaller, PortUnavailable, StorageUnavailable]
 } as const satisfies Contract
 
 const companies = [
@@ -35,9 +35,9 @@ const needed = { scopes: companyScopes }
 
 /** The example resource: what a product's own API looks like behind the guard. */
 const companiesHandler =
-  (parts: Parts): HandlerOf<typeof companiesContract> =>
+  (services: Services): HandlerOf<typeof companiesContract> =>
   (call) =>
-    Effect.mapEager(guard(parts, call.workspace, call.request, needed, call.now), (principal) => {
+    Effect.mapEager(guard(services, call.workspace, call.request, needed, call.now), (principal) => {
       const as: Companies["as"] =
         principal._tag === "User"
           ? { kind: "user", user: principal.user }

@@ -1,5 +1,5 @@
 import { Effect, Option, Result } from "effect"
-import type { Client } from "../../client/Client.ts"
+import { type Client, isStranger } from "../../client/Client.ts"
 import type { Approval } from "../../engine/Grants.ts"
 import { transact } from "../../engine/transact.ts"
 import type { Decision } from "../../grant/Decision.ts"
@@ -7,13 +7,15 @@ import { seeOther } from "../../http/answer.ts"
 import { noteOf, refused } from "../../http/audit.ts"
 import { requireOwn } from "../../http/csrf.ts"
 import { commonErrorPage } from "../../http/faults.ts"
-import { readForm } from "../../http/form.ts"
+import { type Parameters, readForm } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import { type Call, type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../../http/Route.ts"
+import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
 import { addressOf } from "../../http/returnUrl.ts"
 import { nothingToApprove } from "../../pages/CommonErrors.ts"
+import type { ConsentPage } from "../../pages/Consent.ts"
 import type { ConsentAnsweredPage } from "../../pages/ConsentAnswered.ts"
 import { allowances } from "../../ports/Limiter.ts"
+import type { SignedIn } from "../../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
 import {
   type Answering,
@@ -24,18 +26,22 @@ import {
   queryOf,
   termsOf
 } from "../../request/AuthorizationRequest.ts"
-import { returnRefusal, returnTo } from "../../request/readRequest.ts"
+import { type CheckedRequest, returnRefusal, returnTo } from "../../request/readRequest.ts"
 import { openTicket, readerOf } from "../../request/Ticket.ts"
 import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
 import { AccessDenied, Contended, ForgedForm, type Refusal } from "../../rules/Refusal.ts"
 import { formatScopes } from "../../rules/Scope.ts"
-import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
+import { sameDigest } from "../../rules/Secret.ts"
+import { authorizeAt, consentPath, isLoopbackHost } from "../../workspace/Workspace.ts"
+import { consentModel } from "./authorize.ts"
 
 /** What the answer to a consent page came to: data, for the endpoint that tells the person. */
 export type ConsentDecision =
   | { readonly _tag: "SignIn"; readonly at: string }
   | { readonly _tag: "Return"; readonly to: string }
   | { readonly _tag: "Answered"; readonly page: ConsentAnsweredPage }
+  /** Approved without the tick that this client's page asks for. */
+  | { readonly _tag: "Unacknowledged"; readonly page: ConsentPage; readonly startAgainAt: string }
 
 const back = (to: string): ConsentDecision => ({ _tag: "Return", to })
 
@@ -67,7 +73,7 @@ const refusedTo = ({ waiting }: Answering, refusal: Refusal, issuer: string): Co
 
 /** What comes of an answer that changes nothing, and what the operator may know of it. */
 const unchanged = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   call: Call,
   step: Answering,
   outcome: Exclude<Outcome, { readonly _tag: "Approved" }>
@@ -77,29 +83,35 @@ const unchanged = Effect.fnUntraced(function* (
     case "Denied":
       return again(step, outcome.client, outcome, issuer)
     case "Expired":
-      yield* refused(parts.audit, call, new ForgedForm({ reason: "expired" }))
+      yield* refused(services.audit, call, new ForgedForm({ reason: "expired" }))
       return again(step, outcome.client, outcome, issuer)
     case "Returned":
-      yield* refused(parts.audit, call, outcome.refusal)
+      yield* refused(services.audit, call, outcome.refusal)
       return refusedTo(step, outcome.refusal, issuer)
   }
 })
 
 const decideOn = <A, E>(
-  parts: Parts,
+  services: Services,
   call: Call,
   { waiting }: Answering,
   decide: (found: AuthorizationRequest | undefined) => Decision<A, E, AuthorizationRequest>
-) => Effect.flatMap(transact(parts.requests, parts.entropy, call.workspace.id, waiting.id, decide), Effect.fromResult)
+) =>
+  Effect.flatMap(
+    transact(services.requests, services.entropy, call.workspace.id, waiting.id, decide),
+    Effect.fromResult
+  )
 
-const approved = Effect.fnUntraced(function* (parts: Parts, call: Call, step: Answering) {
-  const fresh = grantIdOf(parts.entropy.bytes(idLength))
-  const outcome = yield* decideOn(parts, call, step, (found) => approve(found, step, fresh))
-  if (outcome._tag !== "Approved") return yield* unchanged(parts, call, step, outcome)
-  const { id, issuer } = call.workspace
-  const begun = yield* Effect.result(parts.grants.begin(id, termsOf(step.waiting, step.person), outcome.grant))
+const approved = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering) {
+  const fresh = grantIdOf(services.entropy.bytes(idLength))
+  const outcome = yield* decideOn(services, call, step, (found) => approve(found, step, fresh))
+  if (outcome._tag !== "Approved") return yield* unchanged(services, call, step, outcome)
+  const { issuer } = call.workspace
+  const begun = yield* Effect.result(
+    services.grants.begin(call.workspace, termsOf(step.waiting, step.person), outcome.grant)
+  )
   if (Result.isSuccess(begun)) {
-    yield* noteOf(parts, call, {
+    yield* noteOf(services, call, {
       _tag: "ConsentGiven",
       client: outcome.client.id,
       user: step.person,
@@ -109,38 +121,57 @@ const approved = Effect.fnUntraced(function* (parts: Parts, call: Call, step: An
     return back(withCode(step, begun.success, issuer))
   }
   if (begun.failure._tag !== "Conflict") return yield* begun.failure
-  return again(step, outcome.client, yield* parts.grants.approvalOf(id, outcome.grant), issuer)
+  return again(step, outcome.client, yield* services.grants.approvalOf(call.workspace, outcome.grant), issuer)
 })
 
 /** No, after a yes, ends what the yes began; but where the client has its tokens by now, the person is told that. */
-const takenBack = Effect.fnUntraced(function* (parts: Parts, call: Call, step: Answering, grant: GrantId) {
-  const ended = yield* parts.grants.withdraw(call.workspace.id, termsOf(step.waiting, step.person), grant)
+const takenBack = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering, grant: GrantId) {
+  const ended = yield* services.grants.withdraw(call.workspace.id, termsOf(step.waiting, step.person), grant)
   if (ended === "withdrawn") {
     const by = step.person
-    yield* noteOf(parts, call, { _tag: "GrantRevoked", grant: grantMark(grant), why: "by_user", by })
+    yield* noteOf(services, call, { _tag: "GrantRevoked", grant: grantMark(grant), why: "by_user", by })
   }
   return ended !== "used"
 })
 
-const denied = Effect.fnUntraced(function* (parts: Parts, call: Call, step: Answering) {
-  let outcome = yield* decideOn(parts, call, step, (found) => deny(found, step))
+const denied = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering) {
+  let outcome = yield* decideOn(services, call, step, (found) => deny(found, step))
   if (outcome._tag === "Approved") {
     const { client, grant } = outcome
-    if (!(yield* takenBack(parts, call, step, grant))) return answered(client, { state: "used" })
-    outcome = yield* decideOn(parts, call, step, (found) => deny(found, step, grant))
+    if (!(yield* takenBack(services, call, step, grant))) return answered(client, { state: "used" })
+    outcome = yield* decideOn(services, call, step, (found) => deny(found, step, grant))
   }
   // An approval names one grant for good, and that one has ended.
   if (outcome._tag === "Approved") return yield* new Contended()
-  if (outcome._tag !== "Denied") return yield* unchanged(parts, call, step, outcome)
+  if (outcome._tag !== "Denied") return yield* unchanged(services, call, step, outcome)
   if (outcome.anew) {
-    yield* noteOf(parts, call, { _tag: "ConsentDenied", client: outcome.client.id, user: step.person })
+    yield* noteOf(services, call, { _tag: "ConsentDenied", client: outcome.client.id, user: step.person })
   }
   return refusedTo(step, new AccessDenied(), call.workspace.issuer)
 })
 
+/** RFC 6265 §8.5: whether a browser sends one's cookies to the other, whatever their ports. */
+const sharesCookies = (issuer: string, target: string): boolean =>
+  new URL(issuer).hostname === new URL(target).hostname && isLoopbackHost(new URL(issuer).hostname)
+
+/** The page once more, with what it was sent. */
+const unacknowledged = (
+  services: Services,
+  call: Call,
+  request: CheckedRequest,
+  signedIn: SignedIn,
+  form: Parameters,
+  startAgainAt: string
+): ConsentDecision => {
+  const sent = { csrf: form.get("csrf") ?? "", ticket: form.get("ticket") ?? "" }
+  const asked = consentModel(services, call, { _tag: "NeedsConsent", request, signedIn, form: sent }, startAgainAt)
+  const problem = "Tick this box if it is true. If it is not, deny."
+  return { _tag: "Unacknowledged", page: { ...asked, problem }, startAgainAt }
+}
+
 /** The answer to a consent page. Nothing in the form is believed but the ticket, which holds what the page was drawn for. */
 export const consentDecision = Effect.fnUntraced(function* (
-  parts: Parts,
+  services: Services,
   call: Call
 ): Effect.fn.Return<ConsentDecision, Refusal | StorageUnavailable> {
   const { workspace } = call
@@ -150,50 +181,65 @@ export const consentDecision = Effect.fnUntraced(function* (
   if (sealed === undefined || (decision !== "approve" && decision !== "deny")) {
     return yield* new ForgedForm({ reason: "field_missing" })
   }
-  const ticket = openTicket(parts.keys.current(), workspace.id, sealed)
+  const ticket = openTicket(services.keys.current(), workspace, sealed)
   const startAgainAt = ticket && addressOf(authorizeAt(workspace), queryOf(ticket.request))
   const forged = (reason: ForgedForm["reason"]) =>
     new ForgedForm({ reason, ...(startAgainAt === undefined ? {} : { startAgainAt }) })
-  const here = Option.getOrUndefined(yield* parts.owner.current(workspace, call.request))
+  const here = Option.getOrUndefined(yield* services.owner.current(workspace, call.request))
   if (here === undefined) {
     return startAgainAt === undefined
       ? yield* forged("ticket")
-      : { _tag: "SignIn", at: parts.owner.signInAt(workspace, startAgainAt) }
+      : { _tag: "SignIn", at: services.owner.signInAt(workspace, startAgainAt) }
   }
   const { session, user: person } = here
-  yield* parts.limiter.take({ allowance: allowances.account, workspace: workspace.id, of: person })
-  yield* Effect.mapError(requireOwn(parts, call, session, form), ({ reason }) => forged(reason))
-  if (ticket === undefined || ticket.reader !== readerOf(here)) return yield* forged("ticket")
+  yield* services.limiter.take({ allowance: allowances.account, workspace: workspace.id, of: person })
+  yield* Effect.mapError(requireOwn(services, call, session, form), ({ reason }) => forged(reason))
+  if (ticket === undefined || startAgainAt === undefined || !sameDigest(ticket.reader, readerOf(here)))
+    return yield* forged("ticket")
   const { request: waiting, shown } = ticket
-  const client = yield* parts.clients.find(workspace.id, waiting.client)
-  const step: Answering = { waiting, shown, client, person, policy: parts.policy, now: call.now }
-  return yield* (decision === "approve" ? approved : denied)(parts, call, step).pipe(
+  const client = yield* services.clients.find(workspace.id, waiting.client)
+  // A client that became its own while the page was read is refused below, whatever was ticked.
+  const needsTick = decision === "approve" && shown.madeBy === "itself" && form.get("acknowledged") !== "yes"
+  if (needsTick && client !== undefined && isStranger(client)) {
+    yield* refused(services.audit, call, forged("field_missing"))
+    return unacknowledged(services, call, { ...waiting, client }, here, form, startAgainAt)
+  }
+  // A cookie knows no port: a program on the issuer's own host gets this session's with the redirect.
+  if (services.owner.unconfirm !== undefined && sharesCookies(workspace.issuer, waiting.target)) {
+    yield* services.owner.unconfirm(workspace, here)
+  }
+  const step: Answering = { waiting, shown, client, person, policy: services.policy, now: call.now }
+  return yield* (decision === "approve" ? approved : denied)(services, call, step).pipe(
     Effect.catchTag("ForgedForm", ({ reason }) => forged(reason))
   )
 })
 
-const draw = (parts: Parts, call: Call, decision: ConsentDecision): HttpResponse => {
+const draw = (services: Services, call: Call, decision: ConsentDecision): HttpResponse => {
   switch (decision._tag) {
     case "SignIn":
       return seeOther(decision.at)
     case "Return":
       return seeOther(decision.to)
     case "Answered":
-      return parts.pages.consentAnswered(call.workspace, decision.page)
+      return services.pages.consentAnswered(call.workspace, decision.page)
+    case "Unacknowledged":
+      return services.pages.consentAt === undefined
+        ? { ...services.pages.consent(call.workspace, decision.page), status: 400 }
+        : seeOther(decision.startAgainAt)
   }
 }
 
 /** A browser's form, answered with a page or with the way on. */
 const consentHandler =
-  (parts: Parts): Handler =>
+  (services: Services): Handler =>
   (call) =>
-    Effect.map(consentDecision(parts, call), (decision) => draw(parts, call, decision))
+    Effect.map(consentDecision(services, call), (decision) => draw(services, call, decision))
 
 /** The page only ever answers an authorization request; a person who opens it by hand is told so. */
 const consentMissingHandler =
-  (parts: Parts): Handler =>
+  (services: Services): Handler =>
   (call) =>
-    Effect.succeed(commonErrorPage(parts.pages, call, nothingToApprove))
+    Effect.succeed(commonErrorPage(services.pages, call, nothingToApprove))
 
 export const consentEndpoint: Endpoint = pageEndpoint(consentPath, {
   GET: page(consentMissingHandler),

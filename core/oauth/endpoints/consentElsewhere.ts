@@ -1,10 +1,11 @@
 import { Effect } from "effect"
+import { isStranger } from "../../client/Client.ts"
 import { secretJson } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
 import { oauthError } from "../../http/faults.ts"
 import { readParameters } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
-import { type Call, type Endpoint, type Handler, type Parts, page, pageEndpoint } from "../../http/Route.ts"
+import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
 import { returnUrlOf } from "../../http/returnUrl.ts"
 import { clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
@@ -29,6 +30,8 @@ export type ConsentAsked =
       }
       readonly scopes: ReadonlyArray<{ readonly scope: string; readonly words: string; readonly byDefault: boolean }>
       readonly resource?: string
+      /** Whether approving takes a box that the person ticks: `acknowledged` = `yes` in what is posted. */
+      readonly acknowledge: boolean
       readonly account: string
       /** For "Not you?". */
       readonly switchAccount: string
@@ -40,7 +43,8 @@ export type ConsentAsked =
 /** What the answer came to. Where there is a `continueTo`, the browser has to go there. */
 export type ConsentTold =
   | { readonly state: "sign_in" | "done" | "waiting"; readonly continueTo: string }
-  | { readonly state: "used" | "denied" | "expired"; readonly continueTo?: never }
+  /** `unacknowledged`: the box was not ticked, and the page still stands. */
+  | { readonly state: "used" | "denied" | "expired" | "unacknowledged"; readonly continueTo?: never }
 
 /** The authorization request as the browser would make it, by itself. */
 const authorizing = (call: Call, query: string): Call => {
@@ -49,14 +53,20 @@ const authorizing = (call: Call, query: string): Call => {
   return { ...call, request: { method: "GET", path, query, headers, body: "", peer } }
 }
 
-const tellAsked = (parts: Parts, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {
+const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {
   switch (next._tag) {
     case "NeedsLogin":
-      return { state: "sign_in", continueTo: parts.owner.signInAt(call.workspace, returnUrlOf(call)) }
+      return { state: "sign_in", continueTo: services.owner.signInAt(call.workspace, returnUrlOf(call)) }
     case "Redirect":
-      return { state: "refused", continueTo: returnRefusal(next.returned, call.workspace.issuer) }
+      return {
+        state: "refused",
+        // Of a stranger our own page tells, so that the person decides about the way to it.
+        continueTo: isStranger(next.returned.path.client)
+          ? returnUrlOf(call)
+          : returnRefusal(next.returned, call.workspace.issuer)
+      }
     case "NeedsConsent": {
-      const { client, csrf, now: _, ticket, ...page } = consentModel(parts, call, next, returnUrlOf(call))
+      const { client, csrf, now: _, ticket, ...page } = consentModel(services, call, next, returnUrlOf(call))
       const { name, redirectUri, ...known } = client
       return {
         state: "consent",
@@ -76,6 +86,8 @@ const tellDecision = (decision: ConsentDecision): ConsentTold => {
       return { state: "done", continueTo: decision.to }
     case "Answered":
       return decision.page.answer
+    case "Unacknowledged":
+      return { state: "unacknowledged" }
   }
 }
 
@@ -99,34 +111,34 @@ const readers = (call: Call, consentAt: string): HeaderPairs => {
 
 /** Told as JSON, refusals too, to the page that asks. */
 const toldBy = (
-  parts: Parts,
+  services: Services,
   consentAt: string,
   endpoint: (call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Handler>>>
 ): Handler =>
   Effect.fnUntraced(function* (call) {
     const answer = yield* Effect.catch(endpoint(call), (fault) =>
-      Effect.as(refused(parts.audit, call, fault), oauthError(fault))
+      Effect.as(refused(services.audit, call, fault), oauthError(fault))
     )
     return { ...answer, headers: [...answer.headers, ...readers(call, consentAt)] }
   })
 
 /** Handlers for a host that has its consent page elsewhere. Without one these endpoints are not there. */
 const elsewhere =
-  (answer: (parts: Parts, call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Handler>>>) =>
-  (parts: Parts): Handler =>
-    toldBy(parts, parts.pages.consentAt ?? "", (call) => answer(parts, call))
+  (answer: (services: Services, call: Call) => Effect.Effect<HttpResponse, Effect.Error<ReturnType<Handler>>>) =>
+  (services: Services): Handler =>
+    toldBy(services, services.pages.consentAt ?? "", (call) => answer(services, call))
 
 const model = elsewhere(
-  Effect.fnUntraced(function* (parts: Parts, call: Call) {
+  Effect.fnUntraced(function* (services: Services, call: Call) {
     const query = readParameters(call.request.query).parameters.get("request") ?? ""
     const request = authorizing(call, query)
-    const next = yield* asked(parts, request)
-    return next._tag === "Page" ? oauthError(next.refusal) : secretJson(200, tellAsked(parts, request, next))
+    const next = yield* asked(services, request)
+    return next._tag === "Page" ? oauthError(next.refusal) : secretJson(200, tellAsked(services, request, next))
   })
 )
 
-const answer = elsewhere((parts, call) =>
-  Effect.map(consentDecision(parts, call), (decision) => secretJson(200, tellDecision(decision)))
+const answer = elsewhere((services, call) =>
+  Effect.map(consentDecision(services, call), (decision) => secretJson(200, tellDecision(decision)))
 )
 
 const present: Endpoint["present"] = ({ pages }) => pages.consentAt !== undefined

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { makeReadiness } from "../../engine/Readiness.ts"
 import { json, noStore } from "../../http/answer.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 
 const says = <Word extends string>(word: Word) => Schema.Struct({ status: Schema.Literal(word) })
@@ -34,8 +34,8 @@ const readinessContract = {
 const livenessHandler: HandlerOf<typeof livenessContract> = () => Effect.succeed(json(200, { status: "ok" }, noStore))
 
 /** The process can do its work: the storage answers, and takes what is written. */
-const readinessHandler = (parts: Parts): HandlerOf<typeof readinessContract> => {
-  const ready = makeReadiness(parts.storage)
+const readinessHandler = (services: Services): HandlerOf<typeof readinessContract> => {
+  const ready = makeReadiness(services.storage)
   return Effect.fnUntraced(function* (call) {
     yield* ready(call.workspace.id)
     return json(200, { status: "ready" }, noStore)
@@ -47,6 +47,7 @@ export const livenessEndpoint: Endpoint = {
   match: "exact",
   methods: { GET: bound(livenessContract, () => livenessHandler) },
   errors: "oauth",
+  storeless: true,
   cors: false
 }
 

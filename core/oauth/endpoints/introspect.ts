@@ -1,5 +1,6 @@
 import { Effect, Result, Schema } from "effect"
-import type { Known } from "../../engine/Grants.ts"
+import { isPublic } from "../../client/Client.ts"
+import type { Examined } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
@@ -11,7 +12,7 @@ import {
   type Endpoint,
   type FaultOf,
   type HandlerOf,
-  type Parts
+  type Services
 } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark } from "../../rules/Id.ts"
@@ -20,7 +21,13 @@ import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRe
 import type { Resource } from "../../rules/Resource.ts"
 import { formatScopes, type Scopes } from "../../rules/Scope.ts"
 import type { WorkspaceId } from "../../workspace/Workspace.ts"
-import { authenticateAgain, authenticateClient, authMetadata, withClientFields } from "../clients/authenticateClient.ts"
+import {
+  authenticateAgain,
+  authenticateClient,
+  authMetadata,
+  refuseUnproven,
+  withClientFields
+} from "../clients/authenticateClient.ts"
 import { keySchemes, type Presentation, type Presented, tokenTypeOf } from "../presented/Presentation.ts"
 
 /** RFC 7662 §2.1. The kind of a token stands in its text, so the hint is taken and not needed. */
@@ -62,9 +69,9 @@ export const introspectContract = {
   heading: "OAuth",
   summary: "Ask what a token is worth",
   description:
-    "RFC 7662: a client learns about its own tokens; a resource server, by an API key of the workspace, about all.",
+    "RFC 7662: a client that proves itself learns about its own tokens; a resource server, by an API key of the workspace that may introspect, about all.",
   form: IntrospectToken,
-  callers: [{ shows: "apiKey" }, { shows: "clientSecret" }, { shows: "nothing" }],
+  callers: [{ shows: "apiKey" }, { shows: "clientSecret" }],
   answers: [{ description: "What the token is worth now.", like: () => secretJson(200, {}), body: Introspected }],
   faults: [InvalidRequest, InvalidClient, InvalidToken, TooManyRequests, PortUnavailable, StorageUnavailable]
 } as const satisfies Contract
@@ -75,37 +82,49 @@ const read = readerOf(introspectContract.form.fields)
 type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
 
 /** The rows that read a header in which an API key may stand. */
-const keyRows = ({ presentations }: Parts): ReadonlyArray<Presentation> => {
+const keyRows = ({ presentations }: Services): ReadonlyArray<Presentation> => {
   const schemes = keySchemes(presentations)
   return presentations.filter(({ scheme }) => schemes.includes(scheme))
 }
 
 const resourceServer = (
-  parts: Parts,
+  services: Services,
   call: Call,
   presented: Presented
 ): Effect.Effect<Asker, InvalidToken | StorageUnavailable> =>
   Effect.flatMapEager(
-    parts.grants.check(call.workspace.id, presented, call.now),
+    services.grants.check(call.workspace, presented, call.now),
     (principal): Effect.Effect<Asker, InvalidToken> =>
-      principal._tag === "ApiKey"
+      // A key of a few scopes opens those, and is told of nobody's tokens.
+      principal._tag === "ApiKey" && principal.use !== "scopes"
         ? Effect.succeed({ _tag: "ResourceServer" })
         : Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
   )
 
+/**
+ * RFC 7662 §2.1: whoever only names itself is nobody in particular, and would be told what a text that it found is
+ * worth.
+ */
+const provesNothing = ({ request }: Call): InvalidClient =>
+  new InvalidClient({ reason: "wrong_method", triedHeader: (request.headers.get("authorization") ?? "") !== "" })
+
 const askerOf = (
-  parts: Parts,
+  services: Services,
   rows: ReadonlyArray<Presentation>,
   call: Call,
   sent: Sent
 ): Effect.Effect<Asker, FaultOf<typeof introspectContract>> => {
   for (const row of rows) {
-    const presented = row.read(call.request, call.workspace.issuer, call.now, parts)
+    const presented = row.read(call.request, call.workspace.issuer, call.now, services)
     if (presented !== undefined) {
-      return Effect.flatMapEager(presented, (shown) => resourceServer(parts, call, shown))
+      return Effect.flatMapEager(presented, (shown) => resourceServer(services, call, shown))
     }
   }
-  return Effect.mapEager(authenticateClient(parts, call, sent), (by) => ({ _tag: "Client", client: by.client.id }))
+  return Effect.flatMapEager(authenticateClient(services, call, sent), (by) =>
+    isPublic(by.client)
+      ? refuseUnproven(services, call, by, provesNothing(call))
+      : Effect.succeed({ _tag: "Client", client: by.client.id })
+  )
 }
 
 const inactive = { active: false } as const
@@ -125,7 +144,7 @@ interface Facts {
   readonly bearer: boolean
 }
 
-const factsOf = (workspace: WorkspaceId, known: Known): Facts => {
+const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
   if (known.kind === "refresh") {
     const { id: grant, client, scope, resource, subject } = known.grant
     const { expiresAt } = known.token
@@ -194,24 +213,24 @@ const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
   reason === "client_gone" || reason === "client_disabled" || reason === "unknown"
 
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
-const introspectHandler = (parts: Parts): HandlerOf<typeof introspectContract> => {
-  const rows = keyRows(parts)
-  const tokenType = tokenTypeOf(parts.presentations, null)
+const introspectHandler = (services: Services): HandlerOf<typeof introspectContract> => {
+  const rows = keyRows(services)
+  const tokenType = tokenTypeOf(services.presentations, null)
   return (call) => {
     const sent = sentForm(call.request)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     return Effect.flatMapEager(
-      askerOf(parts, rows, call, sent.success),
+      askerOf(services, rows, call, sent.success),
       (who): ReturnType<HandlerOf<typeof introspectContract>> => {
         const form = read(sent.success)
         if (Result.isFailure(form)) return Effect.fail(form.failure)
         const answered = Effect.mapEager(
-          parts.grants.examine(call.workspace.id, form.success.token, call.now),
+          services.grants.examine(call.workspace, form.success.token, call.now),
           (known) => {
             const facts = factsOf(call.workspace.id, known)
             // A resource server asks because somebody bears it there.
             if (who._tag === "ResourceServer" && facts.bearer) {
-              parts.usage.saw("grant", call.workspace.id, facts.grant, call.now)
+              services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
             }
             return who._tag === "Client" && facts.client !== who.client
               ? inactiveAnswer
@@ -220,9 +239,9 @@ const introspectHandler = (parts: Parts): HandlerOf<typeof introspectContract> =
         )
         return Effect.catchEager(answered, (fault) => {
           if (fault._tag === "StorageUnavailable") return Effect.fail(fault)
-          const toldInactive = Effect.as(refused(parts.audit, call, fault), inactiveAnswer)
+          const toldInactive = Effect.as(refused(services.audit, call, fault), inactiveAnswer)
           return who._tag === "Client" && mayBeOfAsker(fault)
-            ? Effect.flatMapEager(authenticateAgain(parts, call, sent.success), () => toldInactive)
+            ? Effect.flatMapEager(authenticateAgain(services, call, sent.success), () => toldInactive)
             : toldInactive
         })
       }
@@ -233,11 +252,11 @@ const introspectHandler = (parts: Parts): HandlerOf<typeof introspectContract> =
 export const introspectEndpoint: Endpoint = {
   path: "/oauth/introspect",
   match: "exact",
-  methods: { POST: bound((parts) => withClientFields(parts, introspectContract), introspectHandler) },
+  methods: { POST: bound((services) => withClientFields(services, introspectContract), introspectHandler) },
   errors: "oauth",
   cors: false,
   metadata: {
     name: "introspection_endpoint",
-    members: (parts) => authMetadata(parts, introspectContract, "introspection_endpoint")
+    members: (services) => authMetadata(services, introspectContract, "introspection_endpoint")
   }
 }

@@ -9,7 +9,7 @@ import {
   type HandlerOf,
   type MetadataMember,
   offeredEndpoints,
-  type Parts
+  type Services
 } from "../../http/Route.ts"
 import { allScopes } from "../../rules/Scope.ts"
 import { endpointUrl, type Workspace } from "../../workspace/Workspace.ts"
@@ -24,10 +24,10 @@ const common = {
 }
 
 /** RFC 8414 §2: what the endpoints at work add, by name. */
-const membersOf = (parts: Parts): ReadonlyArray<readonly [name: string, MetadataMember]> =>
-  offeredEndpoints(parts).flatMap(({ metadata, path }) => [
+const membersOf = (services: Services): ReadonlyArray<readonly [name: string, MetadataMember]> =>
+  offeredEndpoints(services).flatMap(({ metadata, path }) => [
     ...(metadata?.name === undefined ? [] : [[metadata.name, addressMember(path)] as const]),
-    ...Object.entries(typeof metadata?.members === "function" ? metadata.members(parts) : (metadata?.members ?? {}))
+    ...Object.entries(typeof metadata?.members === "function" ? metadata.members(services) : (metadata?.members ?? {}))
   ])
 
 const addressMember = (path: string): MetadataMember => ({
@@ -47,7 +47,7 @@ type ResourceMetadata = typeof ResourceMetadata.Type
 
 const shared = { heading: "Discovery", callers: [{ shows: "nothing" }], faults: [] } as const
 
-const serverMetadataContract = (parts: Parts) =>
+const serverMetadataContract = (services: Services) =>
   ({
     id: "authorizationServerMetadata",
     summary: "What this authorization server can do",
@@ -63,7 +63,7 @@ const serverMetadataContract = (parts: Parts) =>
         like: () => json(200, {}, forAWhile),
         body: Schema.Struct({
           ...common,
-          ...Object.fromEntries(membersOf(parts).map(([name, { schema }]) => [name, schema]))
+          ...Object.fromEntries(membersOf(services).map(([name, { schema }]) => [name, schema]))
         }).annotate({ identifier: "AuthorizationServerMetadata" })
       }
     ],
@@ -96,14 +96,14 @@ export const remembered = (write: (workspace: Workspace) => HttpResponse): ((wor
 }
 
 /** RFC 8414 §2: computed from the endpoints and rows at work, so that nothing is promised that is not there. */
-const authorizationServerMetadata = (parts: Parts, workspace: Workspace): Readonly<Record<string, unknown>> => ({
+const authorizationServerMetadata = (services: Services, workspace: Workspace): Readonly<Record<string, unknown>> => ({
   issuer: workspace.issuer,
-  ...Object.fromEntries(membersOf(parts).map(([name, { value }]) => [name, value(parts, workspace)])),
-  scopes_supported: allScopes(parts.policy.scopes)
+  ...Object.fromEntries(membersOf(services).map(([name, { value }]) => [name, value(services, workspace)])),
+  scopes_supported: allScopes(services.policy.scopes)
 })
 
-const authorizationServerHandler = (parts: Parts): HandlerOf<ReturnType<typeof serverMetadataContract>> => {
-  const document = remembered((workspace) => json(200, authorizationServerMetadata(parts, workspace), forAWhile))
+const authorizationServerHandler = (services: Services): HandlerOf<ReturnType<typeof serverMetadataContract>> => {
+  const document = remembered((workspace) => json(200, authorizationServerMetadata(services, workspace), forAWhile))
   return (call) => Effect.succeed(document(call.workspace))
 }
 
@@ -113,19 +113,20 @@ export const serverMetadataEndpoint: Endpoint = {
   match: "suffix",
   methods: { GET: bound(serverMetadataContract, authorizationServerHandler) },
   errors: "oauth",
+  storeless: true,
   cors: true
 }
 
 const protectedResourcePath = "/.well-known/oauth-protected-resource"
 
 /** RFC 9728 §2. */
-const protectedResource = (parts: Parts, workspace: Workspace, resource: string): HttpResponse =>
+const protectedResource = (services: Services, workspace: Workspace, resource: string): HttpResponse =>
   json(
     200,
     {
       resource,
       authorization_servers: [workspace.issuer],
-      scopes_supported: allScopes(parts.policy.scopes),
+      scopes_supported: allScopes(services.policy.scopes),
       bearer_methods_supported: ["header"],
       resource_name: workspace.name
     } satisfies ResourceMetadata,
@@ -133,14 +134,14 @@ const protectedResource = (parts: Parts, workspace: Workspace, resource: string)
   )
 
 /** RFC 9728 §3.1: what follows the well-known path is the path of the resource; nothing is the whole workspace. */
-const protectedResourceHandler = (parts: Parts): HandlerOf<typeof resourceMetadataContract> => {
-  const whole = remembered((workspace) => protectedResource(parts, workspace, workspace.issuer))
+const protectedResourceHandler = (services: Services): HandlerOf<typeof resourceMetadataContract> => {
+  const whole = remembered((workspace) => protectedResource(services, workspace, workspace.issuer))
   return (call: Call) => {
     const suffix = call.path.slice(protectedResourcePath.length)
     return Effect.succeed(
       suffix === "" || suffix === "/"
         ? whole(call.workspace)
-        : protectedResource(parts, call.workspace, call.workspace.issuer + suffix)
+        : protectedResource(services, call.workspace, call.workspace.issuer + suffix)
     )
   }
 }
@@ -150,6 +151,7 @@ export const resourceMetadataEndpoint: Endpoint = {
   match: "suffix",
   methods: { GET: bound(resourceMetadataContract, protectedResourceHandler) },
   errors: "oauth",
+  storeless: true,
   cors: true,
   metadata: {
     members: {

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import { forAWhile, json } from "../../http/answer.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
 import { openApiDocument } from "../../openapi/openApiDocument.ts"
 import { remembered } from "./metadata.ts"
 
@@ -30,8 +30,8 @@ const openApiContract = {
   faults: []
 } as const satisfies Contract
 
-const openApiHandler = (parts: Parts): HandlerOf<typeof openApiContract> => {
-  const document = remembered((workspace) => json(200, openApiDocument(parts, workspace), forAWhile))
+const openApiHandler = (services: Services): HandlerOf<typeof openApiContract> => {
+  const document = remembered((workspace) => json(200, openApiDocument(services, workspace), forAWhile))
   return (call) => Effect.succeed(document(call.workspace))
 }
 
@@ -40,5 +40,6 @@ export const openApiEndpoint: Endpoint = {
   match: "exact",
   methods: { GET: bound(openApiContract, openApiHandler) },
   errors: "oauth",
+  storeless: true,
   cors: true
 }

@@ -10,8 +10,8 @@ import { auditContextOf, noteOf } from "../../http/audit.ts"
 import type { Fault } from "../../http/Fault.ts"
 import { isJson } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
-import { allowances } from "../../ports/Limiter.ts"
+import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import { allowances, networkOf } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { ClientId, readClientId } from "../../rules/Id.ts"
 import {
@@ -28,8 +28,8 @@ import { digestOf, sameDigest } from "../../rules/Secret.ts"
 import { endpointUrl } from "../../workspace/Workspace.ts"
 import { readBearer } from "../presented/bearer.ts"
 
-const registerClientSchema = (parts: Parts) =>
-  Schema.Struct(registrationFields(parts)).annotate({
+const registerClientSchema = (services: Services) =>
+  Schema.Struct(registrationFields(services)).annotate({
     identifier: "RegisterClient",
     description: "RFC 7591 §2. A member that is null or an empty text counts as one that was not sent."
   })
@@ -40,8 +40,8 @@ const updateFields = {
 } as const
 
 /** RFC 7592 §2.2: all of it anew, and whom it is about. */
-const updateClientSchema = (parts: Parts) =>
-  Schema.Struct({ ...registrationFields(parts), ...updateFields }).annotate({
+const updateClientSchema = (services: Services) =>
+  Schema.Struct({ ...registrationFields(services), ...updateFields }).annotate({
     identifier: "UpdateClient",
     description: "RFC 7592 §2.2. What is left out is taken back."
   })
@@ -58,22 +58,22 @@ const registeredFields = {
 type RegisteredClient = Schema.Struct<typeof registeredFields>["Type"]
 
 /** RFC 7591 §3.2.1 and RFC 7592 §3. */
-const registered = (parts: Parts, status: number, description: string) =>
+const registered = (services: Services, status: number, description: string) =>
   ({
     description,
     like: () => secretJson(status, {}),
-    body: Schema.Struct({ ...rowMembers(parts), ...registeredFields }).annotate({ identifier: "RegisteredClient" })
+    body: Schema.Struct({ ...rowMembers(services), ...registeredFields }).annotate({ identifier: "RegisteredClient" })
   }) as const
 
-export const registerContract = (parts: Parts) =>
+export const registerContract = (services: Services) =>
   ({
     id: "registerClient",
     heading: "Registration",
     summary: "Register an application",
     description: "RFC 7591. Whether it takes an initial access token is for the server to say.",
-    json: registerClientSchema(parts),
+    json: registerClientSchema(services),
     callers: [{ shows: "nothing" }, { shows: "initialToken" }],
-    answers: [registered(parts, 201, "The client, its secret, and the token that looks after it.")],
+    answers: [registered(services, 201, "The client, its secret, and the token that looks after it.")],
     faults: [
       InvalidRequest,
       InvalidClientMetadata,
@@ -92,23 +92,23 @@ const own = {
   callers: [{ shows: "registrationToken" }]
 } as const
 
-const readRegistrationContract = (parts: Parts) =>
+const readRegistrationContract = (services: Services) =>
   ({
     id: "readClient",
     summary: "Read a registration",
     description: "RFC 7592 §2.1.",
-    answers: [registered(parts, 200, "The client, without its secret.")],
+    answers: [registered(services, 200, "The client, without its secret.")],
     faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
     ...own
   }) as const satisfies Contract
 
-export const updateRegistrationContract = (parts: Parts) =>
+export const updateRegistrationContract = (services: Services) =>
   ({
     id: "updateClient",
     summary: "Change a registration",
     description: "RFC 7592 §2.2.",
-    json: updateClientSchema(parts),
-    answers: [registered(parts, 200, "The client as it is now.")],
+    json: updateClientSchema(services),
+    answers: [registered(services, 200, "The client as it is now.")],
     faults: [
       TokenRequired,
       InvalidToken,
@@ -137,7 +137,7 @@ const registrationUri = (call: Call, client: Client): string =>
   `${endpointUrl(call.workspace, registerPath)}/${client.id}`
 
 const information = (
-  parts: Parts,
+  services: Services,
   status: number,
   call: Call,
   client: Client,
@@ -145,7 +145,7 @@ const information = (
   secret: Option.Option<Redacted.Redacted<string>>
 ): HttpResponse =>
   secretJson(status, {
-    ...clientInformation(parts, client),
+    ...clientInformation(services, client),
     ...(Option.isSome(secret) ? { client_secret: Redacted.value(secret.value) } : {}),
     // RFC 7591 §3.2.1: required where a secret is issued; 0 is never.
     ...(secretDigest(client) !== undefined ? { client_secret_expires_at: 0 } : {}),
@@ -153,64 +153,73 @@ const information = (
     registration_access_token: Redacted.value(registrationToken)
   } satisfies RegisteredClient)
 
-const readBody = Effect.fnUntraced(function* (parts: Parts, call: Call) {
+const readBody = Effect.fnUntraced(function* (services: Services, call: Call) {
   if (!isJson(call.request)) {
     const message = "The body has to be application/json."
     return yield* new InvalidRequest({ reason: "wrong_content_type", message })
   }
-  return yield* Effect.fromResult(readRegistration(parts, call.request.body))
+  return yield* Effect.fromResult(readRegistration(services, call.request.body))
 })
 
 const bearer = (call: Call): Option.Option<Redacted.Redacted<string>> =>
   Option.map(readBearer(call.request), (text) => Redacted.make(text, { label: "registration token" }))
 
+const networkOfCall = ({ request: { peer } }: Call): string | null => (peer === undefined ? null : networkOf(peer))
+
 /** RFC 7591 §3. */
-const registerHandler = (parts: Parts): HandlerOf<ReturnType<typeof registerContract>> =>
+const registerHandler = (services: Services): HandlerOf<ReturnType<typeof registerContract>> =>
   Effect.fnUntraced(function* (call) {
-    yield* takeOfAddress(parts.limiter, call, allowances.register)
-    yield* parts.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
-    const request = yield* readBody(parts, call)
-    const made = yield* registerClient(parts, auditContextOf(call), request)
-    return information(parts, 201, call, made.client, made.registrationToken, made.secret)
+    yield* takeOfAddress(services.limiter, call, allowances.register)
+    yield* services.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
+    const request = yield* readBody(services, call)
+    const made = yield* registerClient(
+      services,
+      auditContextOf(call),
+      request,
+      networkOfCall(call),
+      services.clientRoom.take(call.workspace.id)
+    )
+    return information(services, 201, call, made.client, made.registrationToken, made.secret)
   })
 
 /** RFC 7592 §2: whoever holds the registration access token may look after the registration, nobody else. */
-const ownClient = Effect.fnUntraced(function* (parts: Parts, call: Call) {
+const ownClient = Effect.fnUntraced(function* (services: Services, call: Call) {
   const token = bearer(call)
   if (Option.isNone(token)) return yield* new TokenRequired()
   const id = readClientId(call.path.slice(registerPath.length + 1))
-  const client = Option.isNone(id) ? undefined : yield* parts.clients.find(call.workspace.id, id.value)
+  const client = Option.isNone(id) ? undefined : yield* services.clients.find(call.workspace.id, id.value)
   const matches = sameDigest(digestOf(Redacted.value(token.value)), client?.registration ?? digestOf(""))
   if (client === undefined || !isKnown(client, call.now) || !matches) {
     return yield* new InvalidToken({ reason: client === undefined ? "client_gone" : "bad_secret" })
   }
   if (client.disabled) return yield* new InvalidToken({ reason: "client_disabled" })
-  yield* parts.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: client.id })
+  yield* services.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: client.id })
   return { client, token: token.value }
 })
 
-const readRegistrationHandler = (parts: Parts): HandlerOf<ReturnType<typeof readRegistrationContract>> =>
+const readRegistrationHandler = (services: Services): HandlerOf<ReturnType<typeof readRegistrationContract>> =>
   Effect.fnUntraced(function* (call) {
-    const { client, token } = yield* ownClient(parts, call)
-    return information(parts, 200, call, client, token, Option.none())
+    const { client, token } = yield* ownClient(services, call)
+    return information(services, 200, call, client, token, Option.none())
   })
 
-const updateRegistrationHandler = (parts: Parts): HandlerOf<ReturnType<typeof updateRegistrationContract>> =>
+const updateRegistrationHandler = (services: Services): HandlerOf<ReturnType<typeof updateRegistrationContract>> =>
   Effect.fnUntraced(function* (call) {
-    const { client, token } = yield* ownClient(parts, call)
-    const request = yield* readBody(parts, call)
+    const { client, token } = yield* ownClient(services, call)
+    const request = yield* readBody(services, call)
     yield* claimsToBe(client, call.request.body)
-    const fresh = drawClient(parts.entropy)
-    const isOpen = yield* Effect.isSuccess(parts.registration.permit(call.workspace, undefined))
-    const again = (current: Client) => reregister(parts, current, request, parts.policy, fresh, isOpen)
+    const fresh = drawClient(services.entropy)
+    const isOpen = yield* Effect.isSuccess(services.registration.permit(call.workspace, undefined))
+    const asked = { at: call.now, network: networkOfCall(call) }
+    const again = (current: Client) => reregister(services, current, request, services.policy, asked, fresh, isOpen)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
     yield* Effect.fromResult(again(client))
-    const stored = yield* parts.clients.change(call.workspace.id, client.id, (current) =>
+    const stored = yield* services.clients.change(call.workspace.id, client.id, (current) =>
       Result.match(again(current), { onFailure: () => current, onSuccess: ({ client }) => client })
     )
     if (stored === undefined) return yield* new InvalidToken({ reason: "client_gone" })
-    yield* noteOf(parts, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
-    return information(parts, 200, call, stored, token, issuedSecret(stored, fresh))
+    yield* noteOf(services, call, { _tag: "ClientChanged", client: client.id, change: "updated" })
+    return information(services, 200, call, stored, token, issuedSecret(stored, fresh))
   })
 
 const readOwnId = Schema.decodeUnknownOption(updateFields.client_id)
@@ -231,10 +240,10 @@ const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidCl
     : fault("The member client_secret is not this client's.")
 }
 
-const deleteRegistrationHandler = (parts: Parts): HandlerOf<typeof deleteRegistrationContract> =>
+const deleteRegistrationHandler = (services: Services): HandlerOf<typeof deleteRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
-    const { client } = yield* ownClient(parts, call)
-    yield* deleteClient(parts, auditContextOf(call), client.id)
+    const { client } = yield* ownClient(services, call)
+    yield* deleteClient(services, auditContextOf(call), client.id)
     return empty(204, noStore)
   })
 

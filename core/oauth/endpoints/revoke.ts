@@ -1,12 +1,18 @@
-import { Effect, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { secretJson } from "../../http/answer.ts"
 import { noteOf } from "../../http/audit.ts"
 import { readerOf, sentForm } from "../../http/form.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { grantMark } from "../../rules/Id.ts"
 import { Contended, InvalidClient, InvalidRequest, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
-import { authenticateClient, authMetadata, withClientFields } from "../clients/authenticateClient.ts"
+import {
+  authenticateClient,
+  authMetadata,
+  refuseUnproven,
+  takeUnproven,
+  withClientFields
+} from "../clients/authenticateClient.ts"
 
 /** RFC 7009 §2.1. The kind of a token stands in its text, so the hint is taken and not needed. */
 const RevokeToken = Schema.Struct({
@@ -33,14 +39,16 @@ export const revokeContract = {
 const read = readerOf(revokeContract.form.fields)
 
 /** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
-const revokeHandler = (parts: Parts): HandlerOf<typeof revokeContract> =>
+const revokeHandler = (services: Services): HandlerOf<typeof revokeContract> =>
   Effect.fnUntracedEager(function* (call) {
     const sent = yield* Effect.fromResult(sentForm(call.request))
-    const by = yield* authenticateClient(parts, call, sent)
-    const { token } = yield* Effect.fromResult(read(sent))
-    const grant = yield* parts.grants.revokeToken(call.workspace.id, by, token)
+    const by = yield* authenticateClient(services, call, sent)
+    const form = read(sent)
+    if (Result.isFailure(form)) return yield* refuseUnproven(services, call, by, form.failure)
+    const unproven = () => takeUnproven(services, call, by)
+    const grant = yield* services.grants.revokeToken(call.workspace, by, form.success.token, unproven)
     if (grant !== undefined) {
-      yield* noteOf(parts, call, { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant) })
+      yield* noteOf(services, call, { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant) })
     }
     return secretJson(200, {})
   })
@@ -48,11 +56,11 @@ const revokeHandler = (parts: Parts): HandlerOf<typeof revokeContract> =>
 export const revokeEndpoint: Endpoint = {
   path: "/oauth/revoke",
   match: "exact",
-  methods: { POST: bound((parts) => withClientFields(parts, revokeContract), revokeHandler) },
+  methods: { POST: bound((services) => withClientFields(services, revokeContract), revokeHandler) },
   errors: "oauth",
   cors: true,
   metadata: {
     name: "revocation_endpoint",
-    members: (parts) => authMetadata(parts, revokeContract, "revocation_endpoint")
+    members: (services) => authMetadata(services, revokeContract, "revocation_endpoint")
   }
 }

@@ -1,12 +1,24 @@
 import { Effect, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { mayUse } from "../../client/Client.ts"
+import { actsForWorkspace } from "../../client/workspaceAccess.ts"
 import type { Issued } from "../../engine/Grants.ts"
+import type { Sender } from "../../grant/Sender.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import type { Fault, FaultClass } from "../../http/Fault.ts"
 import { type Fields, type Read, readerOf, type Sent, sentForm } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import { bound, type Call, type Contract, type Endpoint, type HandlerOf, names, type Parts } from "../../http/Route.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type HandlerOf,
+  names,
+  type Services
+} from "../../http/Route.ts"
+import type { AuditEvent } from "../../ports/Audit.ts"
+import { networkOf } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { grantMark } from "../../rules/Id.ts"
 import {
@@ -21,7 +33,13 @@ import {
 } from "../../rules/Refusal.ts"
 import { type Resource, readResource } from "../../rules/Resource.ts"
 import { formatScopes } from "../../rules/Scope.ts"
-import { authenticateClient, authMetadata, withClientFields } from "../clients/authenticateClient.ts"
+import {
+  authenticateClient,
+  authMetadata,
+  refuseUnproven,
+  takeUnproven,
+  withClientFields
+} from "../clients/authenticateClient.ts"
 import type { GrantType } from "../grants/GrantType.ts"
 import { tokenTypeOf } from "../presented/Presentation.ts"
 
@@ -52,7 +70,7 @@ const commonFaults = [
 const formOf = ({ documents, form, name }: GrantType) =>
   Schema.Struct({ grant_type: Schema.Literal(name), ...form }).annotate(documents)
 
-export const tokenContract = ({ grantTypes }: Pick<Parts, "grantTypes">) => {
+export const tokenContract = ({ grantTypes }: Pick<Services, "grantTypes">) => {
   const rows = [...grantTypes.values()]
   return {
     id: "token",
@@ -67,10 +85,10 @@ export const tokenContract = ({ grantTypes }: Pick<Parts, "grantTypes">) => {
 }
 
 /** RFC 6749 §5.1: the scope is always told, whether or not it is what was asked for. */
-const tokenAnswer = (parts: Parts, issued: Issued): HttpResponse =>
+const tokenAnswer = (services: Services, issued: Issued): HttpResponse =>
   secretJson(200, {
     access_token: issued.access,
-    token_type: tokenTypeOf(parts.presentations, null),
+    token_type: tokenTypeOf(services.presentations, null),
     expires_in: issued.expiresInSeconds,
     refresh_token: issued.refresh,
     scope: formatScopes(issued.scope)
@@ -113,46 +131,68 @@ const serve = (row: GrantType): Served => {
 
 const unasked = Result.succeed(null)
 
+const senderOf = ({ request: { headers, peer } }: Call): Sender => ({
+  network: peer === undefined ? undefined : networkOf(peer),
+  userAgent: headers.get("user-agent") ?? ""
+})
+
+/** Browsers say in `Origin` whose page asks. Servers send none. */
+const isOfWebPage = ({ request, workspace }: Call): boolean => {
+  const origin = request.headers.get("origin") ?? undefined
+  return origin !== undefined && origin !== new URL(workspace.issuer).origin
+}
+
 /** RFC 6749 §5.2: whether there is such a grant type is told only to a client that is known. */
 const issue = (
-  parts: Parts,
+  services: Services,
   call: Call,
   by: AuthenticatedClient,
   served: Served | undefined,
   sent: Sent
 ): Effect.Effect<HttpResponse, Fault> => {
-  if (served === undefined) return Effect.fail(new UnsupportedGrantType())
+  if (served === undefined) return refuseUnproven(services, call, by, new UnsupportedGrantType())
   const { read, row } = served
-  if (!mayUse(by.client, row.name)) return Effect.fail(new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+  if (!mayUse(by.client, row.name)) {
+    return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+  }
+  if (isOfWebPage(call) && actsForWorkspace(row)) {
+    return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "web_page" }))
+  }
   const asked = read(sent, call.workspace.issuer)
-  if (Result.isFailure(asked)) return Effect.fail(asked.failure)
-  const { form, resource } = asked.success
-  const issued = parts.grants.issue(call.workspace.id, row, { by, form, resource, binding: null })
+  if (Result.isFailure(asked)) return refuseUnproven(services, call, by, asked.failure)
+  const request = {
+    ...asked.success,
+    by,
+    binding: null,
+    sender: () => senderOf(call),
+    unproven: () => takeUnproven(services, call, by)
+  }
+  const issued = services.grants.issue(call.workspace, row, request)
   return Effect.flatMapEager(issued, (tokens) => {
-    const event = {
-      _tag: "TokensIssued",
-      grantType: row.name,
-      client: by.client.id,
-      scope: formatScopes(tokens.scope),
-      grant: grantMark(tokens.grant)
-    } as const
-    const entry = { at: call.now, workspace: call.workspace.id, requestId: call.requestId, event }
-    return Effect.mapEager(parts.audit.record(entry), () => tokenAnswer(parts, tokens))
+    const { retry, scope } = tokens
+    const of = { client: by.client.id, grant: grantMark(tokens.grant) }
+    const record = (event: AuditEvent) =>
+      services.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
+    // A sink may take an event at once, so this one is made first.
+    const retried = retry === undefined ? undefined : record({ _tag: "RefreshRetried", ...of, ...retry })
+    const told = record({ _tag: "TokensIssued", grantType: row.name, scope: formatScopes(scope), ...of })
+    const all = retried === undefined ? told : Effect.andThen(retried, told)
+    return Effect.mapEager(all, () => tokenAnswer(services, tokens))
   })
 }
 
 const readGrantType = readerOf({ grant_type: Schema.String })
 
 /** RFC 6749 §3.2. */
-const tokenHandler = (parts: Parts): HandlerOf<ReturnType<typeof tokenContract>> => {
-  const served = new Map([...parts.grantTypes].map(([name, row]) => [name, serve(row)]))
+const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenContract>> => {
+  const served = new Map([...services.grantTypes].map(([name, row]) => [name, serve(row)]))
   return (call) => {
     const sent = sentForm(call.request)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     const asked = readGrantType(sent.success)
     if (Result.isFailure(asked)) return Effect.fail(asked.failure)
-    return Effect.flatMapEager(authenticateClient(parts, call, sent.success), (by) =>
-      issue(parts, call, by, served.get(asked.success.grant_type), sent.success)
+    return Effect.flatMapEager(authenticateClient(services, call, sent.success), (by) =>
+      issue(services, call, by, served.get(asked.success.grant_type), sent.success)
     )
   }
 }
@@ -160,14 +200,14 @@ const tokenHandler = (parts: Parts): HandlerOf<ReturnType<typeof tokenContract>>
 export const tokenEndpoint: Endpoint = {
   path: "/oauth/token",
   match: "exact",
-  methods: { POST: bound((parts) => withClientFields(parts, tokenContract(parts)), tokenHandler) },
+  methods: { POST: bound((services) => withClientFields(services, tokenContract(services)), tokenHandler) },
   errors: "oauth",
   cors: true,
   metadata: {
     name: "token_endpoint",
-    members: (parts) => ({
+    members: (services) => ({
       grant_types_supported: names(({ grantTypes }) => [...grantTypes.keys()]),
-      ...authMetadata(parts, tokenContract(parts), "token_endpoint")
+      ...authMetadata(services, tokenContract(services), "token_endpoint")
     })
   }
 }

@@ -1,8 +1,8 @@
 import { Effect, Option, Schema } from "effect"
 import { secretJson } from "../../http/answer.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, type Parts } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired } from "../../rules/Refusal.ts"
+import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired, WrongCaller } from "../../rules/Refusal.ts"
 import { guard } from "../presented/guard.ts"
 
 const profileScopes = ["profile"] as const
@@ -22,20 +22,19 @@ const userinfo = {
   description: "The profile of the person; a token without one has none to show.",
   callers: [{ shows: "token", scopes: profileScopes }],
   answers: [{ description: "The person.", like: () => secretJson(200, {}), body: Person }],
-  faults: [TokenRequired, InvalidToken, InsufficientScope, PortUnavailable, StorageUnavailable]
+  faults: [TokenRequired, InvalidToken, InsufficientScope, WrongCaller, PortUnavailable, StorageUnavailable]
 } as const
 
 const userinfoContract = { id: "userinfo", ...userinfo } as const satisfies Contract
 const userinfoByPostContract = { id: "userinfoByPost", ...userinfo } as const satisfies Contract
 
-const needs = { scopes: profileScopes }
+const needs = { scopes: profileScopes, callers: ["User"] } as const
 
 /** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
-const userinfoHandler = (parts: Parts): HandlerOf<typeof userinfoContract> =>
+const userinfoHandler = (services: Services): HandlerOf<typeof userinfoContract> =>
   Effect.fnUntracedEager(function* (call) {
-    const principal = yield* guard(parts, call.workspace, call.request, needs, call.now)
-    if (principal._tag !== "User") return yield* new InsufficientScope({ needed: needs.scopes })
-    const profile = yield* parts.owner.profile(call.workspace, principal.user)
+    const principal = yield* guard(services, call.workspace, call.request, needs, call.now)
+    const profile = yield* services.owner.profile(call.workspace, principal.user)
     if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
     return secretJson(200, profile.value satisfies Person)
   })

@@ -41,7 +41,10 @@ const verifierFault = (
   return provesPossession(verifier, challenge) ? undefined : new InvalidGrant({ reason: "verifier_wrong" })
 }
 
-/** RFC 6749 §4.1.2: a code becomes tokens, once. A second time, a second party holds it, and the grant ends. */
+/**
+ * RFC 6749 §4.1.2: a code becomes tokens, once. A second time, a second party holds it, and the grant ends; but not by
+ * whoever only saw the code go by, and has no verifier: with PKCE a code alone is worth nothing, and ends nothing.
+ */
 const redeem = (
   grant: Grant | undefined,
   step: Step<Read<typeof form>>
@@ -52,6 +55,9 @@ const redeem = (
   if (grant.client !== by.client.id) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
   if (grant._tag === "Active") {
+    const { challenge } = grant
+    if (challenge !== null && verifierFault(challenge, step.form.code_verifier) !== undefined)
+      return refuse(new InvalidGrant({ reason: "code_replayed_without_verifier" }))
     const refusal = new InvalidGrant({ reason: "code_replayed", ended: grantMark(grant.id) })
     return refuseAndKeep(revoked(grant, "code_replayed", policy, now), refusal)
   }
@@ -63,7 +69,8 @@ const redeem = (
   if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
 
   const endsAt = later(grant.createdAt, policy.refreshMaxTtl)
-  const line = { access: noAccessTokensYet, binding: lineBinding(step), endsAt, generation: 1 }
+  const { challenge } = grant
+  const line = { access: noAccessTokensYet, binding: lineBinding(step), challenge, endsAt, generation: 1 }
   const next = activeFrom(grant, line, step)
   return answerAndKeep(next, tokensOf(next, next.scope, narrowed.success, step))
 }

@@ -1,12 +1,13 @@
 import { Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { mayActForWorkspace } from "../../client/Client.ts"
+import { isDue, isOnTrial } from "../../client/Client.ts"
+import { type WorkspaceStanding, workspaceStanding } from "../../client/workspaceAccess.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../../grant/Decision.ts"
 import type { Grant, Standing } from "../../grant/Grant.ts"
 import { accessToken, noAccessTokensYet, type Tokens } from "../../grant/issue.ts"
 import type { Step } from "../../grant/Step.ts"
 import type { Read } from "../../http/form.ts"
-import type { Instant } from "../../rules/Instant.ts"
+import { type Instant, later } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
 import { InvalidScope, UnauthorizedClient } from "../../rules/Refusal.ts"
 import { grantScopes, isWithin, type Scopes, scopesWithoutUser } from "../../rules/Scope.ts"
@@ -22,7 +23,16 @@ const form = {
 const workspaceScopes = (by: AuthenticatedClient, policy: Policy): Scopes =>
   scopesWithoutUser(policy.scopes, by.client.scope)
 
-const standing = (by: AuthenticatedClient, scope: Scopes, now: Instant): Standing => ({
+/** Its grant stays as long as the client: for good, or another while by each use. */
+const keptFor = (grant: Standing, { client }: AuthenticatedClient, policy: Policy, now: Instant): Standing => {
+  const { expiresAt, ...forGood } = grant
+  if (!isOnTrial(client)) return expiresAt === undefined ? grant : forGood
+  return expiresAt === undefined || isDue(expiresAt, now, policy)
+    ? { ...grant, expiresAt: later(now, policy.unusedClientTtl) }
+    : grant
+}
+
+const standingGrant = (by: AuthenticatedClient, scope: Scopes, now: Instant): Standing => ({
   _tag: "Standing",
   id: by.client.workspaceGrant,
   client: by.client.id,
@@ -33,7 +43,13 @@ const standing = (by: AuthenticatedClient, scope: Scopes, now: Instant): Standin
   access: noAccessTokensYet
 })
 
-/** RFC 6749 §4.4: the first request makes the client's workspace grant, later ones only read it. */
+const whyNot = {
+  waiting: "approval_awaited",
+  refused: "approval_refused",
+  owners_only: "no_owner_answers"
+} as const satisfies Record<Exclude<WorkspaceStanding, "allowed">, UnauthorizedClient["reason"]>
+
+/** RFC 6749 §4.4: the first request makes the client's workspace grant, later ones read it and seldom write. */
 const ownAccess = (
   grant: Grant | undefined,
   step: Step<Read<typeof form>>
@@ -43,14 +59,13 @@ const ownAccess = (
     return refuse(new UnauthorizedClient({ reason: "workspace_grant_revoked" }))
   }
   // It may have registered before that took an owner.
-  if (!mayActForWorkspace(by.client.madeBy, policy)) {
-    return refuse(new UnauthorizedClient({ reason: "no_owner_answers" }))
-  }
+  const standing = workspaceStanding(by.client, policy)
+  if (standing !== "allowed") return refuse(new UnauthorizedClient({ reason: whyNot[standing] }))
   const available = workspaceScopes(by, policy)
   const scope = grantScopes(policy.scopes, available, step.form.scope)
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
-  const current = grant ?? standing(by, available, now)
+  const current = keptFor(grant ?? standingGrant(by, available, now), by, policy, now)
   // A client that registered for more since then has its grant grow with it.
   const next = isWithin(available, current.scope) ? current : { ...current, scope: available }
   const tokens: Tokens = {

@@ -1,15 +1,16 @@
 import { Result, Schema } from "effect"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
-import type { Active, Grant } from "../../grant/Grant.ts"
+import type { Grant } from "../../grant/Grant.ts"
 import { activeFrom, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { placeInLine } from "../../grant/refreshLine.ts"
 import { revoked } from "../../grant/revoke.ts"
+import { compareSenders } from "../../grant/Sender.ts"
 import type { Step } from "../../grant/Step.ts"
 import type { Read } from "../../http/form.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { grantMark } from "../../rules/Id.ts"
-import { hasPassed, type Instant } from "../../rules/Instant.ts"
-import type { Policy } from "../../rules/Policy.ts"
+import { hasPassed } from "../../rules/Instant.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget } from "../../rules/Refusal.ts"
 import { narrowResource } from "../../rules/Resource.ts"
 import { narrowScopes } from "../../rules/Scope.ts"
@@ -27,22 +28,6 @@ const form = {
 
 /** The form, its refresh token opened. */
 type Opened = Omit<Read<typeof form>, "refresh_token"> & { readonly refresh_token: RefreshToken }
-
-/** Where a refresh token stands in its grant's line. */
-type PlaceInLine = "current" | "retried" | "reused" | "ahead"
-
-/**
- * RFC 9700 §4.14.2: a spent token that comes back is theft; but a client that lost an answer, or that has two tabs,
- * sends the token that it just spent once more, for a moment.
- */
-const placeInLine = (token: RefreshToken, grant: Active, policy: Policy, now: Instant): PlaceInLine => {
-  const behind = grant.refresh.generation - token.generation
-  if (behind === 0) return "current"
-  if (behind < 0) return "ahead"
-  // A clock that is behind makes no request early: without a grace there is none for it either.
-  const since = Math.max(0, now - grant.refresh.issuedAt)
-  return behind === 1 && since < policy.refreshGrace ? "retried" : "reused"
-}
 
 /** RFC 6749 §6 with rotation: a refresh token has one successor, and a spent one that comes back ends the grant. */
 const refresh = (
@@ -74,9 +59,19 @@ const refresh = (
   const narrowed = narrowResource(grant.resource, step.resource)
   if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
 
-  if (place === "retried") return answer(tokensOf(grant, scope.success, narrowed.success, step))
+  if (place === "retried") {
+    const retry = compareSenders(grant.refresh.rotatedBy, step.markSender(grant.refresh.key))
+    const tokens: Tokens = { ...tokensOf(grant, scope.success, narrowed.success, step), retry }
+    // Once for each generation, so that whoever asks over and over writes nothing more.
+    const isNoted = (grant.retriedElsewhereAt ?? 0) >= grant.refresh.issuedAt
+    if (retry.network !== "other" || isNoted) return answer(tokens)
+    return answerAndKeep({ ...grant, retriedElsewhereAt: now }, tokens)
+  }
   const generation = grant.refresh.generation + 1
-  const next = activeFrom(grant, { access: grant.access, binding, endsAt: grant.endsAt, generation }, step)
+  const { access, challenge, endsAt, retriedElsewhereAt } = grant
+  const rotatedBy = step.markSender(step.fresh.key)
+  const line = { access, binding, challenge, endsAt, generation, retriedElsewhereAt, rotatedBy }
+  const next = activeFrom(grant, line, step)
   return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
 }
 

@@ -3,15 +3,22 @@ import type { Grants } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import type { HttpRequest } from "../../http/Http.ts"
 import type { Instant } from "../../rules/Instant.ts"
-import { InsufficientScope, InvalidToken, TokenRequired } from "../../rules/Refusal.ts"
+import { InsufficientScope, InvalidToken, TokenRequired, WrongCaller } from "../../rules/Refusal.ts"
 import { covers, isResourcePath } from "../../rules/Resource.ts"
 import { isScopeName, isWithin } from "../../rules/Scope.ts"
-import type { Workspace } from "../../workspace/Workspace.ts"
+import type { OpenWorkspace } from "../../workspace/Workspace.ts"
 import type { Presentation, PresentationFault, PresentationPorts, Presented } from "./Presentation.ts"
 
+/** The kinds of caller: an application for a person, an application for the workspace itself, a script with an API key. */
+export type CallerKind = Principal["_tag"]
+
+export type PrincipalOf<Kind extends CallerKind> = Extract<Principal, { readonly _tag: Kind }>
+
 /** What a protected resource asks of whoever calls it. */
-export interface Needs {
+export interface Needs<Kind extends CallerKind = CallerKind> {
   readonly scopes: ReadonlyArray<string>
+  /** The kinds of caller that are admitted: `["User"]` where a route is about the person who calls. Default: any. */
+  readonly callers?: ReadonlyArray<Kind>
   /**
    * The path below the issuer at which clients know this resource: `"/mcp"`. A refusal then leads to the metadata of that
    * very resource (RFC 9728 §3.1), since clients such as MCP's refuse any that name another address than they called
@@ -27,6 +34,15 @@ export interface NeedsFault {
 
 const badScopes: NeedsFault = { option: "scopes", why: 'has to be a list of scope names, such as ["api"]' }
 
+const kinds: Readonly<Record<CallerKind, true>> = { User: true, Workspace: true, ApiKey: true }
+
+const isKind = (given: unknown): boolean => typeof given === "string" && Object.hasOwn(kinds, given)
+
+const badCallers: NeedsFault = {
+  option: "callers",
+  why: `has to be a list of at least one of ${Object.keys(kinds).join(", ")}`
+}
+
 const badResource: NeedsFault = {
   option: "resource",
   why: "has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"
@@ -34,8 +50,11 @@ const badResource: NeedsFault = {
 
 /** Why no guard can be made of these; `undefined` where one can. Both get into a header, where not every text can be. */
 export const faultOfNeeds = (needs: Needs | null | undefined): NeedsFault | undefined => {
-  const { resource, scopes } = needs ?? {}
+  const { callers, resource, scopes } = needs ?? {}
   if (!Array.isArray(scopes) || !scopes.every(isScopeName)) return badScopes
+  if (callers !== undefined && !(Array.isArray(callers) && callers.length > 0 && callers.every(isKind))) {
+    return badCallers
+  }
   return resource === undefined || isResourcePath(resource) ? undefined : badResource
 }
 
@@ -58,39 +77,59 @@ export const readPresented = (
 const isFor = (resource: string | null, path: string, base: string): boolean =>
   resource === null || covers(resource, new URL(new URL(base).origin + path).href)
 
-/** Whether a caller's token is for this place and reaches as far as is needed. `base`: an address on the path's host. */
-export const checkReach = <P extends { readonly resource: string | null; readonly scope: ReadonlyArray<string> }>(
+interface Reaching {
+  readonly _tag: CallerKind
+  readonly resource: string | null
+  readonly scope: ReadonlyArray<string>
+}
+
+const isOfKind = <P extends Reaching, Kind extends CallerKind>(
+  principal: P,
+  { callers }: Needs<Kind>
+): principal is Extract<P, { readonly _tag: Kind }> =>
+  callers === undefined || callers.some((kind) => kind === principal._tag)
+
+/**
+ * Whether a caller's token is for this place, of a kind that is admitted, and reaches as far as is needed. `base`: an
+ * address on the path's host.
+ */
+export const checkReach = <P extends Reaching, Kind extends CallerKind>(
   base: string,
   path: string,
-  needs: Needs,
+  needs: Needs<Kind>,
   principal: P
-): Result.Result<P, InvalidToken | InsufficientScope> => {
+): Result.Result<Extract<P, { readonly _tag: Kind }>, InvalidToken | InsufficientScope | WrongCaller> => {
   if (!isFor(principal.resource, path, base)) {
     return Result.fail(new InvalidToken({ reason: "other_resource" }))
   }
-  return isWithin(needs.scopes, principal.scope)
+  // A key without scopes is for introspection: it opens nothing, even where no scope is needed.
+  const opensNothing = principal._tag === "ApiKey" && principal.scope.length === 0
+  if (opensNothing || !isWithin(needs.scopes, principal.scope)) {
+    return Result.fail(new InsufficientScope({ needed: needs.scopes }))
+  }
+  return isOfKind(principal, needs)
     ? Result.succeed(principal)
-    : Result.fail(new InsufficientScope({ needed: needs.scopes }))
+    : Result.fail(new WrongCaller({ needed: needs.callers ?? [] }))
 }
 
 /** What a guard is made of. */
-export interface GuardParts extends PresentationPorts {
+export interface GuardServices extends PresentationPorts {
   readonly grants: Grants
   readonly presentations: ReadonlyArray<Presentation>
 }
 
 /** RFC 6750 §3: the caller, if what it shows is good for this place and these scopes. */
-export const guard = (
-  parts: GuardParts,
-  workspace: Workspace,
+export const guard = <const Kind extends CallerKind = CallerKind>(
+  services: GuardServices,
+  workspace: OpenWorkspace,
   request: HttpRequest,
-  needs: Needs,
+  needs: Needs<Kind>,
   now: Instant
-): Effect.Effect<Principal, TokenRequired | InsufficientScope | PresentationFault> =>
+): Effect.Effect<PrincipalOf<Kind>, TokenRequired | InsufficientScope | WrongCaller | PresentationFault> =>
   Effect.flatMapEager(
-    readPresented(parts.presentations, request, workspace.issuer, now, parts),
-    (presented): Effect.Effect<Principal, InsufficientScope | PresentationFault> =>
-      Effect.flatMapEager(parts.grants.check(workspace.id, presented, now), (principal) => {
+    readPresented(services.presentations, request, workspace.issuer, now, services),
+    (presented): Effect.Effect<PrincipalOf<Kind>, InsufficientScope | WrongCaller | PresentationFault> =>
+      Effect.flatMapEager(services.grants.check(workspace, presented, now), (principal) => {
         const reached = checkReach(workspace.issuer, request.path, needs, principal)
         return Result.isSuccess(reached) ? Effect.succeed(reached.success) : Effect.fail(reached.failure)
       })

@@ -12,7 +12,9 @@ export interface Client {
   /** Of the host's own grant types, those that it registered for. */
   readonly ownGrants: ReadonlyArray<string>
   readonly redirects: ReadonlyArray<string>
-  readonly registeredAt: number
+  /** Until then at least it is known, where no person has let it in: each use without a person moves it. */
+  readonly keptUntil: number
+  /** One that a person gave it. */
   readonly hasCompletedAFlow: boolean
   readonly isDeleted: boolean
   readonly deletedAt: number | null
@@ -126,9 +128,14 @@ export const dead = (state: State, grant: Grant, death: Death): State => withGra
 
 const day = 24 * 60 * 60 * 1000
 
-/** A client that never completed a flow may be swept after 30 days; from then on nothing is promised about it. */
+export const keptWhenRegistered = 30 * day
+
+/** A use without a person is noted once a day, so this much is sure. */
+export const keptWhenUsed = 29 * day
+
+/** A client that no person has let in may be swept where it was not used; from then on nothing is promised about it. */
 export const isInDoubt = (state: State, client: Client): boolean =>
-  !client.hasCompletedAFlow && state.now >= client.registeredAt + 30 * day
+  !client.hasCompletedAFlow && state.now >= client.keptUntil
 
 /** Deleting a client is enough to end all that it was ever granted. */
 export const isAlive = (state: State, grant: Grant): boolean =>

@@ -16,7 +16,7 @@ export interface World {
   readonly refreshGrace: number
   readonly requirePkce: boolean
   /** Which clients may act for the workspace itself. */
-  readonly workspaceAccess: "registered" | "owner"
+  readonly workspaceAccess: "registered" | "approved" | "owner"
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
@@ -53,6 +53,7 @@ export const worlds = (seed: number, startsAt: number): readonly [World, ...Read
     { ...usual, refreshGrace: 0 },
     { ...usual, refreshGrace: 10 * second, refreshIdleTtl: 90 * minute, refreshMaxTtl: 100 * minute },
     { ...usual, requirePkce: true, codeTtl: 10 * minute, accessTtl: 5 * minute, refreshIdleTtl: 6 * minute },
+    { ...usual, workspaceAccess: "approved" },
     { ...usual, workspaceAccess: "owner" }
   ]
 }

@@ -25,21 +25,28 @@ const fits = (sent: string, registered: string): boolean =>
 
 const page = ({ state }: Facts) => [{ expect: { _tag: "Page" } as const, next: state }]
 
-/** RFC 6749 §4.1.2.1 and RFC 9207 §2: back to the client, with what was wrong. */
+/**
+ * RFC 6749 §4.1.2.1 and RFC 9207 §2: back to the client, with what was wrong. RFC 9700 §4.11.2: of a client that nobody
+ * has approved yet, a page tells.
+ */
 const sentBack =
   (...error: ReadonlyArray<string>) =>
-  ({ state, world, client, redirect, command }: AuthorizeFacts) => [
-    {
-      expect: {
-        _tag: "SentBack",
-        to: redirect ?? "",
-        state: command.twice === "state" ? null : command.state,
-        issuer: world.issuers[client?.workspace ?? 0],
-        error
-      } as const,
-      next: state
-    }
-  ]
+  (facts: AuthorizeFacts) => {
+    const { state, world, client, redirect, command } = facts
+    if (client?.hasCompletedAFlow === false) return page(facts)
+    return [
+      {
+        expect: {
+          _tag: "SentBack",
+          to: redirect ?? "",
+          state: command.twice === "state" ? null : command.state,
+          issuer: world.issuers[client?.workspace ?? 0],
+          error
+        } as const,
+        next: state
+      }
+    ]
+  }
 
 const faults: ReadonlyArray<Fault<AuthorizeFacts>> = [
   {

@@ -11,7 +11,7 @@ import {
   refused400
 } from "./Rule.ts"
 import { type Target, targetAtAuthorize } from "./resource.ts"
-import { type Grant, withClient, withGrant } from "./State.ts"
+import { type Grant, keptWhenUsed, withClient, withGrant } from "./State.ts"
 import { asksBeyond, grantable } from "./scope.ts"
 import { withoutRefresh } from "./tokens.ts"
 
@@ -21,6 +21,11 @@ interface ClientCredentialsFacts extends ProofFacts {
 }
 
 const faults: ReadonlyArray<Fault<ClientCredentialsFacts>> = [
+  {
+    name: "a client that no owner approved may not act alone, where it takes that; no script has an owner",
+    when: ({ world }) => world.workspaceAccess === "approved",
+    errors: ["unauthorized_client"]
+  },
   {
     name: "a client that acts alone can only have scopes that need no user",
     when: ({ command }) => !grantable(command.scope).includes("api"),
@@ -63,7 +68,8 @@ export const clientCredentialsRules: ReadonlyArray<Rule<ClientCredentialsFacts>>
         death: null
       }
       const known = state.grants.has(grant.name) ? state : withGrant(state, grant)
-      const next = withClient(known, { ...presenter, hasCompletedAFlow: true })
+      const keptUntil = Math.max(presenter.keptUntil, state.now + keptWhenUsed)
+      const next = withClient(known, { ...presenter, keptUntil })
       const issued = { ref: command.id, grant, scope: ["api"] as const, resource: target.resource }
       return [
         ...withoutRefresh(facts, next, issued),

@@ -1,7 +1,7 @@
 import type { Introspect } from "../script/Command.ts"
 import type { Expectation } from "./Expectation.ts"
 import { type ProofFacts, proofRules } from "./proof.ts"
-import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
+import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule, refused } from "./Rule.ts"
 import { type Standing, standingOf } from "./standing.ts"
 
 interface IntrospectFacts extends ProofFacts {
@@ -28,6 +28,11 @@ const known = ({ state, standing, world, presenter }: IntrospectFacts): Readonly
 export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [
   ...proofRules,
   {
+    name: "a client that proves nothing is told nothing (RFC 7662 §2.1)",
+    when: ({ presenter }) => presenter?.isPublic === true,
+    gives: refused(401, "invalid_client")
+  },
+  {
     name: "a token that counts for nothing is not active (RFC 7662 §2.2)",
     when: ({ standing }) => standing._tag === "nothing",
     gives: unknown
@@ -38,14 +43,9 @@ export const introspectRules: ReadonlyArray<Rule<IntrospectFacts>> = [
     gives: unknown
   },
   {
-    name: "a superseded refresh token is not active",
+    name: "a refresh token is active as long as the token endpoint takes it, in its grace too, and no longer (RFC 7662 §2.2)",
     when: ({ standing }) => standing._tag === "refresh" && standing.line === "superseded",
     gives: unknown
-  },
-  {
-    name: "a refresh token in its grace may be called either",
-    when: ({ standing }) => standing._tag === "refresh" && standing.line === "retriable",
-    gives: (facts) => [...unknown(facts), ...known(facts)]
   },
   {
     name: "a client learns what its own token is good for (RFC 7662 §2.2)",

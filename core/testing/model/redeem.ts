@@ -61,6 +61,10 @@ const malformations: ReadonlyArray<Fault<RedeemFacts>> = [
 const badCode = (facts: RedeemFacts): ReadonlyArray<Outcome> =>
   refused400("invalid_grant", ...errorsOf(malformations, facts))(facts)
 
+/** With PKCE a code alone is worth nothing: it takes the verifier to show that a second party holds both. */
+const hasVerifier = ({ command, grant }: RedeemFacts): boolean =>
+  grant?.hasChallenge !== true || command.verifier === "right"
+
 const killed = ({ state, grant }: RedeemFacts): ReadonlyArray<Outcome> =>
   grant === undefined
     ? []
@@ -109,7 +113,7 @@ export const redeemRules: ReadonlyArray<Rule<RedeemFacts>> = [
   },
   {
     name: "a replay that is not even well formed may be told that first",
-    when: (facts) => isReplay(facts) && errorsOf(malformations, facts).length > 0,
+    when: (facts) => isReplay(facts) && hasVerifier(facts) && errorsOf(malformations, facts).length > 0,
     gives: (facts) => [...killed(facts), ...refused400(...errorsOf(malformations, facts))(facts)]
   },
   {
@@ -125,6 +129,11 @@ export const redeemRules: ReadonlyArray<Rule<RedeemFacts>> = [
   {
     name: "the code of a dead grant is refused",
     when: ({ grant, state }) => grant !== undefined && !isAlive(state, grant),
+    gives: badCode
+  },
+  {
+    name: "a code that is used twice without its verifier is refused, and kills nothing (RFC 7636 §1)",
+    when: (facts) => facts.grant !== undefined && facts.grant.generation > 0 && !hasVerifier(facts),
     gives: badCode
   },
   {

@@ -1,7 +1,7 @@
 import type { ClientKind, OddRegistration, Register } from "../script/Command.ts"
 import { ownGrantTypes } from "./ownGrant.ts"
 import { type Alternative, type Facts, firstThatHolds, type Rule, refused } from "./Rule.ts"
-import { withClient } from "./State.ts"
+import { keptWhenRegistered, withClient } from "./State.ts"
 import type { World } from "./World.ts"
 
 interface RegisterFacts extends Facts {
@@ -64,7 +64,7 @@ export const registerRules: ReadonlyArray<Rule<RegisterFacts>> = [
             mayActAlone: grants.includes("client_credentials"),
             ownGrants: ownGrantTypes(world).flatMap(({ name }) => (grants.includes(name) ? [name] : [])),
             redirects: command.redirects,
-            registeredAt: state.now,
+            keptUntil: state.now + keptWhenRegistered,
             hasCompletedAFlow: false,
             isDeleted: false,
             deletedAt: null

@@ -27,7 +27,10 @@ export const readConsentForm = (html: string): ConsentForm | null => {
     const fields: Record<string, string> = {}
     for (const [input] of form.matchAll(/<input\b[^>]*>/g)) {
       const name = attribute(input, "name")
-      if (attribute(input, "type") === "hidden" && name !== null) fields[name] = attribute(input, "value") ?? ""
+      const type = attribute(input, "type")
+      // As by somebody who reads the page: what has to be ticked is.
+      const filled = type === "hidden" || (type === "checkbox" && /\srequired[\s>]/.test(input))
+      if (filled && name !== null) fields[name] = attribute(input, "value") ?? ""
     }
     const opening = form.slice(0, form.indexOf(">") + 1)
     if (fields.ticket !== undefined) return { action: attribute(opening, "action") ?? "/consent", fields }

@@ -3,8 +3,8 @@ import type { HttpResponse } from "../../http/Http.ts"
 import type { World } from "../model/World.ts"
 import type { Fault, Script, Step } from "../script/Command.ts"
 import type { Ledger } from "./Ledger.ts"
-import { type Plot, plotOf } from "./Plot.ts"
 import { headersOf, requestOf } from "./requestOf.ts"
+import { type Scenario, scenarioOf } from "./Scenario.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
 /** Plays a script's steps, one by one or at the same time, and brings back what was answered. */
@@ -18,11 +18,11 @@ export interface Player {
 
 /** Plays a whole script over HTTP. */
 export const playOver = (system: SystemUnderTest, world: World, script: Script): Player =>
-  playWith(system, world, plotOf(script))
+  playWith(system, world, scenarioOf(script))
 
-export const playWith = (system: SystemUnderTest, world: World, plot: Plot): Player => {
+export const playWith = (system: SystemUnderTest, world: World, scenario: Scenario): Player => {
   const asked = Effect.fnUntraced(function* (step: Step, ledger: Ledger) {
-    const sending = requestOf({ world, plot, ledger }, step)
+    const sending = requestOf({ world, scenario, ledger }, step)
     if (sending === null) return null
     const { request, signedIn } = sending
     if (signedIn === null) return yield* system.request(request)

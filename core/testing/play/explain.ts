@@ -1,6 +1,6 @@
 import type { HttpResponse } from "../../http/Http.ts"
 import type { Expectation } from "../model/Expectation.ts"
-import { foretell } from "../model/foretell.ts"
+import { predict } from "../model/predict.ts"
 import type { State } from "../model/State.ts"
 import type { World } from "../model/World.ts"
 import type { Command, Fault, Step } from "../script/Command.ts"
@@ -60,7 +60,7 @@ const none: ReadonlySet<string> = new Set()
 
 const explainStep = ({ world, earlier, ledger }: Evidence, state: State, { step, response }: Answered): Explanation =>
   joined(
-    foretell({ world, state, without: none }, step).map(({ rule, expect, next }) => {
+    predict({ world, state, without: none }, step).map(({ rule, expect, next }) => {
       if (expect._tag === "Silence" && response === null) return { states: [next], rules: [rule], objections: [] }
       const complaint = response === null ? "there is no answer" : mismatch(expect, { step, response, earlier, ledger })
       return complaint === null
@@ -76,14 +76,14 @@ const isUnavailable = (response: HttpResponse | null): boolean =>
 const isRecognised = (step: Step): boolean =>
   ["Redeem", "Refresh", "ClientCredentials", "OwnGrant", "Revoke"].includes(step._tag)
 
-/** A client one of whose writes was struck may or may not count as one that completed a flow. */
+/** A client one of whose writes was struck may or may not count as one that completed a flow, or was used. */
 const withFlowsOf = (before: State, after: State): State => ({
   ...after,
   clients: new Map(
-    [...after.clients].map(([ref, client]) => [
-      ref,
-      { ...client, hasCompletedAFlow: before.clients.get(ref)?.hasCompletedAFlow ?? false }
-    ])
+    [...after.clients].map(([ref, client]) => {
+      const { hasCompletedAFlow = false, keptUntil = client.keptUntil } = before.clients.get(ref) ?? {}
+      return [ref, { ...client, hasCompletedAFlow, keptUntil }]
+    })
   )
 })
 
@@ -112,8 +112,8 @@ const explainTrouble = (
     return { ...nowhere, objections: [{ step, rule: "design 2", expected: { _tag: "Silence" }, complaint }] }
   }
   const mayHaveHappened = !alone || fault.write > 1 || fault.what === "lost, applied" || fault.what === "killed after"
-  const foretold = foretell({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
-  const nexts = withAndWithoutFlows(state, foretold)
+  const predicted = predict({ world: evidence.world, state, without: none }, step).map(({ next }) => next)
+  const nexts = withAndWithoutFlows(state, predicted)
   return {
     states: mayHaveHappened ? [state, ...nexts] : [state],
     rules: ["a struck write answers 503"],

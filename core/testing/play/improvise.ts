@@ -4,7 +4,7 @@ import type { World } from "../model/World.ts"
 import type { Ref, Step } from "../script/Command.ts"
 import { handedOver, type Ledger } from "./Ledger.ts"
 import { playWith } from "./Player.ts"
-import { plotFrom } from "./Plot.ts"
+import { scenarioFrom } from "./Scenario.ts"
 import type { SystemUnderTest } from "./SystemUnderTest.ts"
 
 /** A step that has no number yet. */
@@ -27,7 +27,7 @@ const silence: HttpResponse = { status: 0, headers: [], body: "" }
 
 export const improvise = (system: SystemUnderTest, world: World): Improvisation => {
   const steps = new Map<Ref, Step>()
-  const player = playWith(system, world, plotFrom(steps))
+  const player = playWith(system, world, scenarioFrom(steps))
   const ledger = new Map<string, string>()
   return {
     act: (unnumbered) =>

@@ -120,6 +120,8 @@ export const inProcess = Effect.fnUntraced(function* (
       ),
       { local: true }
     ),
+    // As a server does when it starts: what is left of the requests is the protocol's.
+    Effect.tap(({ open }) => Effect.orDie(Effect.forEach(workspacesOf(world), open))),
     withClock(clock),
     Effect.provideContext(ambient)
   )

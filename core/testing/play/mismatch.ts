@@ -181,7 +181,8 @@ const page = (comparing: Comparing): Complaint =>
   first(
     noRedirect(comparing),
     unless(comparing.response.status < 500, "the server failed"),
-    unless(headerOf(comparing.response, "content-type")?.startsWith("text/html") === true, "it is no page")
+    unless(headerOf(comparing.response, "content-type")?.startsWith("text/html") === true, "it is no page"),
+    unless(readConsentForm(comparing.response.body) === null, "there is a consent form")
   )
 
 const consentPage = (comparing: Comparing): Complaint =>

@@ -8,7 +8,7 @@ import type { Authorize, Decide, Proof, Redeem, Ref, Register, Step } from "../s
 import { redirectText } from "../script/redirectText.ts"
 import { formOf, type Ledger, presentedText } from "./Ledger.ts"
 import { challengeOf, challengeParameters, verifierOf } from "./Pkce.ts"
-import type { Plot } from "./Plot.ts"
+import type { Scenario } from "./Scenario.ts"
 
 type Pairs = ReadonlyArray<readonly [name: string, value: string]>
 
@@ -20,7 +20,7 @@ export interface Sending {
 
 interface Scene {
   readonly world: World
-  readonly plot: Plot
+  readonly scenario: Scenario
   readonly ledger: Ledger
 }
 
@@ -55,16 +55,16 @@ const requestTo = (
 
 const form: Pairs = [["content-type", "application/x-www-form-urlencoded"]]
 
-const workspaceOf = ({ plot }: Scene, client: Ref): WorkspaceNumber => plot.register(client)?.workspace ?? 0
+const workspaceOf = ({ scenario }: Scene, client: Ref): WorkspaceNumber => scenario.register(client)?.workspace ?? 0
 
 /** RFC 6749 §2.3.1: what a client sends to prove itself. */
 const proven = (
-  { ledger, plot, world }: Scene,
+  { ledger, scenario, world }: Scene,
   client: Ref,
   proof: Proof
 ): { readonly headers: Pairs; readonly body: Pairs } => {
   const id = ledger.get(`client#${client}`) ?? ""
-  const kind = plot.register(client)?.kind
+  const kind = scenario.register(client)?.kind
   if (kind === "public") {
     return { headers: [], body: [["client_id", proof === "wrong" ? "nobody-registered-this" : id]] }
   }
@@ -159,7 +159,7 @@ const registering = (scene: Scene, step: Register): HttpRequest =>
 
 const authorizing = (scene: Scene, step: Authorize): HttpRequest => {
   const workspace = workspaceOf(scene, step.client)
-  const registered = scene.plot.register(step.client)?.redirects ?? []
+  const registered = scene.scenario.register(step.client)?.redirects ?? []
   const query: Pairs = [
     ...optional("response_type", step.responseType),
     ["client_id", scene.ledger.get(`client#${step.client}`) ?? ""],
@@ -181,7 +181,7 @@ const authorizing = (scene: Scene, step: Authorize): HttpRequest => {
 }
 
 const deciding = (scene: Scene, step: Decide): Sending => {
-  const authorize = scene.plot.authorize(step.page)
+  const authorize = scene.scenario.authorize(step.page)
   const workspace = workspaceOf(scene, authorize?.client ?? 0)
   const consent = formOf(scene.ledger, step.page)
   const fields = Object.entries(consent?.fields ?? {}).filter(([name]) => step.by !== "forger" || name !== "csrf")
@@ -208,8 +208,8 @@ const verifierParameter = (step: Redeem, authorize: Ref): Pairs => {
 }
 
 const redeeming = (scene: Scene, step: Redeem): HttpRequest => {
-  const authorize = scene.plot.authorize(scene.plot.decide(step.code)?.page ?? 0)
-  const registered = scene.plot.register(authorize?.client ?? 0)?.redirects ?? []
+  const authorize = scene.scenario.authorize(scene.scenario.decide(step.code)?.page ?? 0)
+  const registered = scene.scenario.register(authorize?.client ?? 0)?.redirects ?? []
   const redirect = redirectText(registered, authorize?.redirect ?? 0, authorize?.twist ?? "as registered")
   return posted(scene, "/oauth/token", step.by, step.proof, [
     ["grant_type", "authorization_code"],

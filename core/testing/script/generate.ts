@@ -1,5 +1,5 @@
 import type { Dice } from "../Dice.ts"
-import { foretell } from "../model/foretell.ts"
+import { predict } from "../model/predict.ts"
 import type { Facts } from "../model/Rule.ts"
 import { beginning, type GrantName, type State } from "../model/State.ts"
 import type { World } from "../model/World.ts"
@@ -11,7 +11,7 @@ const none: ReadonlySet<string> = new Set()
 /** Where the model believes that things stand after a step: its first answer. */
 const after = (world: World, state: State, step: Step): State => {
   const facts: Facts = { world, state, without: none }
-  return foretell(facts, step)[0]?.next ?? state
+  return predict(facts, step)[0]?.next ?? state
 }
 
 const faults: readonly [Fault, ...ReadonlyArray<Fault>] = [

@@ -4,6 +4,7 @@ export const allowPage = `<main hidden>
 <p>You are <b id="account"></b>. <a id="switch">Somebody else?</a></p>
 <p>You go back to <b id="returns-to"></b>.</p>
 <ul></ul>
+<p hidden><label><input type="checkbox" name="acknowledged"> I started this myself, and I know where I go back to.</label></p>
 <button value="deny">No</button> <button value="approve">Yes, allow it</button>
 </main>
 <p role="alert"></p>
@@ -23,14 +24,20 @@ else if (told.state === "consent") {
   find("#switch").href = told.switchAccount
   find("#returns-to").textContent = host ?? opens ?? "the application"
   find("ul").append(...told.scopes.map(({ words }) => Object.assign(document.createElement("li"), { textContent: words })))
+  find("p:has([name=acknowledged])").hidden = !told.acknowledge
   for (const button of document.querySelectorAll("button")) button.onclick = () => decide(button.value)
   find("main").hidden = false
 } else say(told.error_description)
 
 async function decide(decision) {
-  const done = await ask("answer", { method: "POST", body: new URLSearchParams({ ...told.form, decision }) })
+  const done = await ask("answer", { method: "POST", body: new URLSearchParams({ ...told.form, ...ticked(), decision }) })
   if (done.continueTo) location.assign(done.continueTo)
+  else if (done.state === "unacknowledged") say("Tick the box first, if what it says is true.")
   else say(done.error_description ?? "This was answered before, or took too long. Start again in the application.")
+}
+
+function ticked() {
+  return find("[name=acknowledged]").checked ? { acknowledged: "yes" } : {}
 }
 
 function say(text) {

@@ -44,9 +44,11 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
         return signIns("signed_in")
       case "SignInFailed":
         return signIns(event.reason)
+      case "RefreshRetried":
       case "SignedOut":
       case "AccountChanged":
       case "AccountRefused":
+      case "WorkspaceMoved":
         return undefined
     }
   }
@@ -58,7 +60,7 @@ export const meteredAudit = (meters: Meters, below: Audit["Service"]): Audit["Se
   return {
     record: (entry) => {
       const count = countOf(entry.event)
-      if (count !== undefined) count.value++
+      if (count !== undefined) count.value += entry.event._tag === "Refused" ? (entry.event.count ?? 1) : 1
       return below.record(entry)
     }
   }

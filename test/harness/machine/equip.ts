@@ -10,7 +10,7 @@ export interface Machine {
   readonly chromium: string | undefined
 }
 
-/** Whatever is named in the environment is taken as it is. */
+/** Values from the environment are taken unchecked. */
 const look = (): Machine => ({
   postgresBin: process.env.TEST_POSTGRES_BIN || findPostgres(),
   redis: findRedis(),
@@ -23,14 +23,14 @@ const missing = ({ postgresBin, redis, chromium }: Machine): ReadonlyArray<strin
   ...(chromium === undefined ? ["chromium"] : [])
 ]
 
-/** Servers that run elsewhere are enough for all tests but those that kill a server of their own. */
+/** A server in the environment replaces the program, except for tests that kill their own. */
 const isElsewhere = (name: string) =>
   (name === "postgresql" && Boolean(process.env.TEST_POSTGRES_URL)) ||
   (name === "redis-server" && Boolean(process.env.TEST_REDIS_URL && process.env.TEST_REDIS_CLUSTER_URL))
 
 const say = (line: string) => Effect.sync(() => process.stderr.write(`${line}\n`))
 
-/** What the tests need of this machine: found on it, or installed by its package manager. */
+/** The programs that tests need: found here, or installed by the package manager. */
 export const equip: Effect.Effect<Machine, NotInstalled> = Effect.gen(function* () {
   const wanted = missing(look())
   if (wanted.length === 0) return look()

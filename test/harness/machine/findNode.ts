@@ -11,7 +11,7 @@ const platform = process.platform === "win32" ? "win" : process.platform
 const packageName = `node-${platform}-${process.arch}`
 const within = (prefix: string) => join(prefix, "node_modules", packageName, "bin", "node")
 
-/** A line of Node's releases, and where in it the tests begin. */
+/** A major version of Node, and the oldest release of it that tests use. */
 interface Wanted {
   readonly major: number
   readonly minor: number
@@ -25,7 +25,7 @@ const is = (version: string, { major, minor }: Wanted): boolean => {
 const runs = (file: string, wanted: Wanted) =>
   runProgram(file, ["--version"]).pipe(Effect.map(({ status, stdout }) => status === 0 && is(stdout.trim(), wanted)))
 
-/** Into a folder of its own that is then renamed, so that two runs at once do not see each other's half. */
+/** Installs into a temporary folder and renames it, so that a concurrent run never sees half of it. */
 const install = Effect.fnUntraced(function* (wanted: Wanted, kept: string) {
   const draft = `${kept}-${process.pid}`
   mkdirSync(draft, { recursive: true })
@@ -45,7 +45,7 @@ const install = Effect.fnUntraced(function* (wanted: Wanted, kept: string) {
   })
 })
 
-/** A Node of that line: the one that is named, or runs this, or is on the PATH; else npm brings one. */
+/** A Node of that version: from the environment, this process, or the PATH; otherwise from npm. */
 const findNode = Effect.fnUntraced(function* (wanted: Wanted) {
   const kept = join(cache, `node${wanted.major}`)
   const named = process.env[`TEST_NODE${wanted.major}`]
@@ -57,7 +57,7 @@ const findNode = Effect.fnUntraced(function* (wanted: Wanted) {
 
 export const findNode20: Effect.Effect<string, NotInstalled> = findNode({ major: 20, minor: 0 })
 
-/** From the first with `node:sqlite` and no flag. */
+/** The first release with `node:sqlite` and no flag. */
 export const findNode22: Effect.Effect<string, NotInstalled> = findNode({ major: 22, minor: 13 })
 
 export const findNode24: Effect.Effect<string, NotInstalled> = findNode({ major: 24, minor: 0 })

@@ -4,7 +4,7 @@ import { isExecutable, onPath, resolved } from "./onPath.ts"
 
 const debian = "/usr/lib/postgresql"
 
-/** Debian keeps each version's programs in a folder of its own that is not on the PATH. */
+/** Debian keeps each version's programs in a folder outside the PATH. */
 const versioned = (): ReadonlyArray<string> =>
   existsSync(debian)
     ? readdirSync(debian)

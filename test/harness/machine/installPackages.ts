@@ -9,8 +9,8 @@ const policyFile = "/usr/sbin/policy-rc.d"
 const mark = "# written by the tests of tessera"
 
 /**
- * Debian asks this file before it starts a service, and a package just installed would start its own. The answer is
- * "no" only while the process that wrote it lives, so that nothing stays forbidden if it is killed half-way.
+ * Debian's policy file, which forbids a new package to start its service. It forbids only while this process lives,
+ * so that a killed run leaves nothing forbidden.
  */
 const policy = `#!/bin/sh\n${mark}\nkill -0 ${process.pid} 2>/dev/null && exit 101\nexit 0\n`
 
@@ -24,7 +24,7 @@ const withoutServices = Effect.acquireRelease(
 )
 
 const apt = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  // Another run may be installing the same; then this one waits for it.
+  // Waits for another run that is installing.
   const { status, stdout, stderr } = yield* runProgram("apt-get", ["-q", "-o", "DPkg::Lock::Timeout=600", ...args], {
     env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" }
   })
@@ -35,12 +35,12 @@ const apt = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 
 export const canInstallPackages = (): boolean => process.getuid?.() === 0 && onPath("apt-get").some(isExecutable)
 
-/** Installs packages of Debian, and starts nothing. */
+/** Installs Debian packages without starting their services. */
 export const installPackages = (names: ReadonlyArray<string>): Effect.Effect<void, NotInstalled> =>
   Effect.gen(function* () {
     yield* apt("update")
     yield* apt("install", "--yes", "--no-install-recommends", "--download-only", ...names)
     yield* withoutServices
-    // Half an installation is worse than a late answer to Ctrl-C.
+    // A late answer to Ctrl-C is better than half an installation.
     yield* Effect.uninterruptible(apt("install", "--yes", "--no-install-recommends", ...names))
   }).pipe(Effect.scoped)

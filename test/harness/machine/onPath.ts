@@ -10,7 +10,7 @@ export const isExecutable = (file: string): boolean => {
   }
 }
 
-/** Every place where the shell would find it, best first. */
+/** Every match on the PATH, best first. */
 export const onPath = (name: string): ReadonlyArray<string> =>
   (process.env.PATH ?? "")
     .split(delimiter)
@@ -18,5 +18,5 @@ export const onPath = (name: string): ReadonlyArray<string> =>
     .map((folder) => join(folder, name))
     .filter(isExecutable)
 
-/** Where it really lies, past the links that lead there. */
+/** The file behind symbolic links. */
 export const resolved = (file: string): string => realpathSync(file)

@@ -20,6 +20,8 @@ import {
   header,
   hiddenFields,
   jsonOf,
+  prove,
+  provenClient,
   redeem,
   registerClient,
   returned,
@@ -118,6 +120,7 @@ describe("the way back to an authorization request", () => {
           }
         }
         // What its client would be told of anyway, it is still told of.
+        yield* prove(world, client)
         const wrong = authorizeTarget(client, { response_type: "token", state: "a".repeat(13_000) })
         expect(returned(yield* world.send("GET", wrong)).get("error")).toBe("unsupported_response_type")
       })
@@ -141,7 +144,7 @@ describe("an authorization request that its client is told about", () => {
     test(`${what}: ${error}, with state and iss, before any sign-in`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
-          const client = yield* registerClient(world)
+          const client = yield* provenClient(world)
           const response = yield* ask(world, client, fields, undefined)
           expect(response.status).toBe(303)
           expect(header(response, "location")).toStartWith(`${client.redirectUri}?`)
@@ -156,7 +159,7 @@ describe("an authorization request that its client is told about", () => {
   test("a repeated parameter: invalid_request, and no state where that came twice", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const client = yield* registerClient(world)
+        const client = yield* provenClient(world)
         const twice = yield* world.send("GET", `${authorizeTarget(client)}&scope=api&scope=api`, { as: "alice" })
         expect(returned(twice).get("error")).toBe("invalid_request")
         expect(returned(twice).get("state")).toBe("st")
@@ -169,7 +172,7 @@ describe("an authorization request that its client is told about", () => {
   test("a client that did not register for the code flow", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        const client = yield* provenClient(world, { grant_types: ["client_credentials"] })
         expect(returned(yield* ask(world, client)).get("error")).toBe("unauthorized_client")
       })
     ))
@@ -178,16 +181,16 @@ describe("an authorization request that its client is told about", () => {
     inWorld((world) =>
       Effect.gen(function* () {
         const fields = { code_challenge: undefined, code_challenge_method: undefined }
-        const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const open = yield* provenClient(world, { token_endpoint_auth_method: "none" })
         expect(returned(yield* ask(world, open, fields)).get("error")).toBe("invalid_request")
-        const confidential = yield* registerClient(world)
+        const confidential = yield* provenClient(world)
         expect((yield* ask(world, confidential, fields)).status).toBe(200)
       })
     ).then(() =>
       inWorld(
         (world) =>
           Effect.gen(function* () {
-            const confidential = yield* registerClient(world)
+            const confidential = yield* provenClient(world)
             const response = yield* ask(world, confidential, {
               code_challenge: undefined,
               code_challenge_method: undefined
@@ -267,7 +270,7 @@ describe("the consent page", () => {
         const client = yield* registerClient(world)
         const response = yield* decide(world, yield* ask(world, client), "deny")
         expect([returned(response).get("error"), returned(response).get("state")]).toEqual(["access_denied", "st"])
-        expect(world.calls.insert).toEqual(["client", "request"])
+        expect(world.calls.insert).toEqual(["limit", "client", "request"])
       })
     ))
 
@@ -280,7 +283,7 @@ describe("the consent page", () => {
         const second = yield* decide(world, page, "approve")
         expect([second.status, header(second, "location")]).toEqual([200, undefined])
         expect(second.body).toContain(code)
-        expect(world.calls.insert).toEqual(["client", "request", "grant"])
+        expect(world.calls.insert).toEqual(["limit", "client", "request", "grant"])
         const tokens = tokensOf(yield* redeem(world, client, code))
         const third = yield* decide(world, page, "approve")
         expect([third.status, third.body.includes("tsr_ac_")]).toEqual([200, false])
@@ -319,7 +322,11 @@ describe("the consent page", () => {
         const page = yield* ask(world, client)
         yield* TestClock.adjust("15 minutes")
         const late = yield* decide(world, page, "approve")
-        expect([late.status, header(late, "location"), world.calls.insert]).toEqual([400, undefined, ["client"]])
+        expect([late.status, header(late, "location"), world.calls.insert]).toEqual([
+          400,
+          undefined,
+          ["limit", "client"]
+        ])
       })
     ))
 
@@ -370,7 +377,7 @@ describe("the consent page", () => {
             body: form({ ...mine, decision: "maybe" })
           })).status
         ).toBe(403)
-        expect(world.calls.insert).toEqual(["client"])
+        expect(world.calls.insert).toEqual(["limit", "client"])
       })
     ))
 
@@ -445,7 +452,7 @@ describe("no request leads to a record that cannot be read back", () => {
   test("a resource that grows when it is written as an address", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const client = yield* registerClient(world)
+        const client = yield* provenClient(world)
         const resource = `${world.workspace.issuer}/${"<".repeat(2000)}`
         const target = authorizeTarget(client, { resource })
         const page = yield* world.send("GET", target, { as: "alice" })

@@ -13,6 +13,7 @@ import {
   header,
   hiddenFields,
   jsonHeaders,
+  provenClient,
   redeem,
   redirectUri,
   registerClient,
@@ -27,7 +28,7 @@ const ask = (world: World, client: TestClient, fields: Readonly<Record<string, s
   world.send("GET", authorizeTarget(client, fields), { as: "alice" })
 
 const change = (world: World, client: TestClient, by: (stored: Client) => Client) =>
-  world.parts.clients.change(world.workspace.id, Option.getOrThrow(readClientId(client.id)), by)
+  world.services.clients.change(world.workspace.id, Option.getOrThrow(readClientId(client.id)), by)
 
 const ofClient = ({ id }: TestClient) => ({ workspace: "home", owner: `client:${id}`, after: undefined, limit: 10 })
 
@@ -38,6 +39,49 @@ const grantsOf = (world: World, user: string) =>
   )
 
 const events = (world: World) => world.audit.map(({ event }) => event)
+
+/** A browser in one session, in which one person is signed in. */
+interface Reader {
+  readonly person: string
+  readonly session: string
+}
+
+const cookieOf = ({ person, session }: Reader) => ({ cookie: `person=${person}; session=${session}` })
+
+describe("a page that was drawn for one person in one session", () => {
+  const readers: ReadonlyArray<Reader> = ["alice", "bob"].flatMap((person) =>
+    ["one", "two"].map((session) => ({ person, session }))
+  )
+  const pairs = readers.flatMap((drawnFor) => readers.map((postedBy) => [drawnFor, postedBy] as const))
+
+  test.each(pairs)("is answered by nobody else and nowhere else: %j, %j", (drawnFor, postedBy) =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const draw = (reader: Reader) =>
+          Effect.map(world.send("GET", authorizeTarget(client), { headers: cookieOf(reader) }), ({ body }) =>
+            hiddenFields(body)
+          )
+        const { ticket = "" } = yield* draw(drawnFor)
+        // Its own proof against forgery, so that nothing but the ticket can tell.
+        const own = yield* draw(postedBy)
+        const isSame = drawnFor === postedBy
+        for (const decision of ["deny", "approve"]) {
+          world.calls.insert.length = 0
+          const answer = yield* world.send("POST", "/consent", {
+            headers: { ...formHeaders, ...cookieOf(postedBy) },
+            body: form({ ...own, ticket, decision })
+          })
+          expect(answer.status).toBe(decision === "deny" && isSame ? 303 : isSame ? 200 : 403)
+          expect(header(answer, "location")?.includes("code=") ?? false).toBe(false)
+          if (!isSame) expect(world.calls.insert).toEqual([])
+        }
+        expect(yield* grantsOf(world, drawnFor.person)).toEqual([])
+        expect(yield* grantsOf(world, postedBy.person)).toEqual([])
+      })
+    )
+  )
+})
 
 describe("a second Approve", () => {
   for (const redirect_uri of [
@@ -210,14 +254,14 @@ describe("an answer to the consent page", () => {
         }))
         const gone = yield* registerClient(world)
         const other = yield* ask(world, gone)
-        yield* world.parts.clients.remove(world.workspace.id, Option.getOrThrow(readClientId(gone.id)))
+        yield* world.services.clients.remove(world.workspace.id, Option.getOrThrow(readClientId(gone.id)))
         for (const shown of [page, other]) {
           const response = yield* decide(world, shown, "approve")
           expect([response.status, header(response, "location")]).toEqual([400, undefined])
           expect(header(response, "content-type")).toBe("text/html; charset=utf-8")
           expect(events(world).at(-1)).toMatchObject({ _tag: "Refused", refusal: "UntrustedRequest" })
         }
-        expect(world.calls.insert).toEqual(["client", "client"])
+        expect(world.calls.insert).toEqual(["limit", "client", "client"])
       })
     ))
 
@@ -366,7 +410,7 @@ describe("a state that a browser wrote oddly", () => {
     test(`${sent} goes back as ${back}`, () =>
       inWorld((world) =>
         Effect.gen(function* () {
-          const client = yield* registerClient(world)
+          const client = yield* provenClient(world)
           const target = `${authorizeTarget(client, { state: undefined, scope: "openid" })}&${sent}`
           const response = yield* world.send("GET", target)
           expect(header(response, "location")).toContain(`&state=${back}&iss=`)
@@ -418,9 +462,9 @@ describe("a client that changes itself while a person reads the consent page", (
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world)
-        const known = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 1 })
+        const known = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 1 })
         for (const { id } of known.values) {
-          yield* world.parts.clients.change(world.workspace.id, id, (stored) => ({ ...stored, madeBy: "owner" }))
+          yield* world.services.clients.change(world.workspace.id, id, (stored) => ({ ...stored, madeBy: "owner" }))
         }
         const page = yield* world.send("GET", authorizeTarget(client), { as: "alice" })
         expect(page.body).not.toContain("registered itself")

@@ -9,6 +9,7 @@ import {
   header,
   hiddenFields,
   jsonOf,
+  prove,
   registerClient,
   returned,
   type TestClient,
@@ -35,8 +36,11 @@ const openPage = Effect.fnUntraced(function* (
   })
 })
 
-// The model says so; a wrong shape fails where it is posted.
-const fieldsOf = (model: HttpResponse) => jsonOf(model).form as Readonly<Record<string, string>>
+const fieldsOf = (model: HttpResponse): Readonly<Record<string, string>> => ({
+  // The model says so; a wrong shape fails where it is posted.
+  ...(jsonOf(model).form as Readonly<Record<string, string>>),
+  ...(jsonOf(model).acknowledge === true ? { acknowledged: "yes" } : {})
+})
 
 const post = (world: World, fields: Readonly<Record<string, string>>, as?: string) =>
   world.send("POST", "/consent/answer", {
@@ -71,6 +75,7 @@ describe("a consent page of the host's own, elsewhere", () => {
             },
             scopes: [{ scope: "profile", words: expect.any(String), byDefault: false }],
             account: "alice@example.com",
+            acknowledge: true,
             switchAccount: expect.stringMatching(/^\/login\?return_to=%2Foauth%2Fauthorize%3F/),
             form: { csrf: expect.any(String), ticket: expect.any(String) }
           })
@@ -132,8 +137,11 @@ describe("a consent page of the host's own, elsewhere", () => {
           expect(nobody.state).toBe("sign_in")
           expect(decodeURIComponent(text(nobody.continueTo))).toBe(`/login?return_to=/oauth/authorize?${query}`)
           const broken = jsonOf(yield* ask(`${query}&scope=unknown`, "alice"))
-          expect(broken.state).toBe("refused")
-          expect(new URL(text(broken.continueTo)).searchParams.get("error")).toBe("invalid_scope")
+          expect(broken).toEqual({ state: "refused", continueTo: `/oauth/authorize?${query}&scope=unknown` })
+          yield* prove(world, client)
+          const known = jsonOf(yield* ask(`${query}&scope=unknown`, "alice"))
+          expect(known.state).toBe("refused")
+          expect(new URL(text(known.continueTo)).searchParams.get("error")).toBe("invalid_scope")
           for (const request of ["", "client_id=nobody", `${query}&client_id=x`]) {
             const refused = yield* ask(request, "alice")
             expect([refused.status, jsonOf(refused).error]).toEqual([400, "invalid_request"])
@@ -262,7 +270,7 @@ describe("a consent page that the host draws", () => {
           const answer = yield* world.send("POST", "/consent", {
             as: "alice",
             headers: formHeaders,
-            body: form({ ...hiddenFields(page.body), decision: "approve" })
+            body: form({ ...hiddenFields(page.body), acknowledged: "yes", decision: "approve" })
           })
           expect(returned(answer).get("code")).not.toBeNull()
         }),

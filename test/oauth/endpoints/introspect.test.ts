@@ -1,13 +1,17 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { createKey } from "../../../core/engine/administration.ts"
 import type { Grants } from "../../../core/engine/Grants.ts"
+import type { KeyTerms } from "../../../core/grant/apiKey.ts"
 import { introspectEndpoint } from "../../../core/oauth/endpoints/introspect.ts"
 import { ClientId, type GrantId, UserId } from "../../../core/rules/Id.ts"
 import { Instant } from "../../../core/rules/Instant.ts"
+import { byOwner } from "../../given/auditContext.ts"
 import {
   bearing,
   codeFor,
+  companies,
   form,
   formHeaders,
   header,
@@ -30,7 +34,7 @@ const by = (world: World, client: TestClient, token: string) =>
   ask(world, { client_id: client.id, client_secret: client.secret, token })
 
 const makeKey = Effect.fnUntraced(function* (world: World, expiresAt: Instant | null = null) {
-  return world.reveal((yield* world.parts.grants.createKey(world.workspace.id, { name: "api", expiresAt })).text)
+  return world.reveal((yield* world.services.grants.createKey(world.workspace.id, { name: "api", expiresAt })).text)
 })
 
 const machine = { grant_types: ["authorization_code", "client_credentials"] }
@@ -119,6 +123,7 @@ describe("introspection by a client (RFC 7662)", () => {
         const theirs = yield* signInToApp(world, other)
         const spent = yield* signInToApp(world, client)
         yield* refresh(world, client, spent.refresh)
+        yield* TestClock.adjust(world.services.policy.refreshGrace)
         const code = yield* codeFor(world, client)
         const key = yield* makeKey(world)
         const noted = world.audit.length
@@ -142,6 +147,48 @@ describe("introspection by a client (RFC 7662)", () => {
       })
     ))
 
+  test("calls a refresh token active exactly as long as the token endpoint takes it, in its grace too", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const first = yield* signInToApp(world, client)
+        const said = Effect.map(by(world, client, first.refresh), jsonOf)
+        const before = yield* said
+        yield* refresh(world, client, first.refresh)
+        // Nothing tells whoever stole it that its owner has refreshed.
+        expect([before.active, yield* said]).toEqual([true, before])
+        yield* TestClock.adjust(world.services.policy.refreshGrace - 1)
+        expect(yield* said).toEqual(before)
+        expect((yield* refresh(world, client, first.refresh)).status).toBe(200)
+        yield* TestClock.adjust(1)
+        expect(yield* said).toEqual(inactive)
+        expect((yield* refresh(world, client, first.refresh)).status).toBe(400)
+      })
+    ))
+
+  test("tells nothing to a client that has no credentials, however it names itself", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const { access, refresh: token } = yield* signInToApp(world, client)
+        const basic = { authorization: `Basic ${btoa(`${client.id}:`)}` }
+        for (const asked of [
+          ask(world, { client_id: client.id, token: access }),
+          ask(world, { client_id: client.id, token }),
+          ask(world, { client_id: client.id, token: "x" }),
+          ask(world, { token }, basic)
+        ]) {
+          const response = yield* asked
+          expect([response.status, jsonOf(response).error]).toEqual([401, "invalid_client"])
+        }
+        expect(header(yield* ask(world, { token }, basic), "www-authenticate")).toStartWith("Basic")
+        expect(header(yield* ask(world, { client_id: client.id, token }), "www-authenticate")).toBeUndefined()
+        // Giving its tokens back is still its own to do.
+        const body = form({ client_id: client.id, token })
+        expect((yield* world.send("POST", "/oauth/revoke", { headers: formHeaders, body })).status).toBe(200)
+      })
+    ))
+
   test("takes one of the asker's share, though what it asks about went with its client or its grant", () => {
     const { limiter, taken } = watchedLimiter()
     return inWorld(
@@ -152,11 +199,11 @@ describe("introspection by a client (RFC 7662)", () => {
           const made = yield* tokenRequest(world, other, { grant_type: "client_credentials" })
           const token = String(jsonOf(made).access_token)
           const id = ClientId.make(other.id)
-          const found = yield* world.parts.clients.find(world.workspace.id, id)
+          const found = yield* world.services.clients.find(world.workspace.id, id)
           if (found === undefined) throw new Error("the other client is not there")
           const removals = [
-            world.parts.clients.remove(world.workspace.id, id),
-            world.parts.grants.removeGrant(world.workspace.id, found.workspaceGrant)
+            world.services.clients.remove(world.workspace.id, id),
+            world.services.grants.removeGrant(world.workspace.id, found.workspaceGrant)
           ]
           for (const removal of removals) {
             yield* removal
@@ -170,19 +217,19 @@ describe("introspection by a client (RFC 7662)", () => {
   })
 
   for (const [what, end] of [
-    ["deleted", (world: World, id: ClientId) => world.parts.clients.remove(world.workspace.id, id)],
+    ["deleted", (world: World, id: ClientId) => world.services.clients.remove(world.workspace.id, id)],
     [
       "deleted with its own grant",
       (world: World, id: ClientId, grant: GrantId) =>
         Effect.andThen(
-          world.parts.clients.remove(world.workspace.id, id),
-          world.parts.grants.removeGrant(world.workspace.id, grant)
+          world.services.clients.remove(world.workspace.id, id),
+          world.services.grants.removeGrant(world.workspace.id, grant)
         )
     ],
     [
       "switched off",
       (world: World, id: ClientId) =>
-        world.parts.clients.change(world.workspace.id, id, (stored) => ({ ...stored, disabled: true }))
+        world.services.clients.change(world.workspace.id, id, (stored) => ({ ...stored, disabled: true }))
     ]
   ] as const) {
     test(`tells a client nothing that was ${what} since it was let in`, () =>
@@ -191,11 +238,11 @@ describe("introspection by a client (RFC 7662)", () => {
           const client = yield* registerClient(world, machine)
           const made = yield* tokenRequest(world, client, { grant_type: "client_credentials" })
           const id = ClientId.make(client.id)
-          const found = yield* world.parts.clients.find(world.workspace.id, id)
+          const found = yield* world.services.clients.find(world.workspace.id, id)
           if (found === undefined) throw new Error("the client is not there")
-          const { examine } = world.parts.grants
+          const { examine } = world.services.grants
           const grants: Grants = {
-            ...world.parts.grants,
+            ...world.services.grants,
             examine: (...asked) =>
               Effect.andThen(Effect.ignore(end(world, id, found.workspaceGrant)), examine(...asked))
           }
@@ -214,7 +261,8 @@ describe("introspection by a client (RFC 7662)", () => {
             now: Instant.make(t0),
             requestId: "one"
           }
-          const handler = introspectEndpoint.methods.POST?.handler({ ...world.parts, grants }) ?? expect.unreachable()
+          const handler =
+            introspectEndpoint.methods.POST?.handler({ ...world.services, grants }) ?? expect.unreachable()
           const refusal = yield* Effect.flip(handler(call))
           expect(refusal._tag).toBe("InvalidClient")
         })
@@ -279,7 +327,7 @@ describe("introspection by a resource server", () => {
   test("notes that what it asked about was used, as a check here does; what a client asks of its own is no use", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const { grants, usage } = world.parts
+        const { grants, usage } = world.services
         const job = yield* grants.createKey(world.workspace.id, { name: "job", expiresAt: null })
         const lastUse = () => usage.lastUse("grant", world.workspace.id, job.grant.id)
         const client = yield* registerClient(world)
@@ -296,6 +344,25 @@ describe("introspection by a resource server", () => {
         expect(yield* appsUse()).toEqual(Option.none())
         yield* ask(world, { token: tokens.access }, bearing(yield* makeKey(world)))
         expect(yield* appsUse()).toEqual(Option.some(Instant.make(t0)))
+      })
+    ))
+
+  test("is open to a key made for it, and closed to one of a few scopes", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const keyFor = (opens: KeyTerms["opens"] & (string | object)) =>
+          Effect.map(createKey(world.services, byOwner(world), { name: "k", lasts: undefined, opens }), ({ text }) =>
+            world.reveal(text)
+          )
+        const asks = yield* keyFor("introspection")
+        const narrow = yield* keyFor(["api", "profile"])
+        const { access: token } = yield* signInToApp(world, yield* registerClient(world))
+        expect(jsonOf(yield* ask(world, { token }, bearing(asks))).active).toBe(true)
+        expect(jsonOf(yield* ask(world, { token: asks }, bearing(asks)))).toMatchObject({ active: true, scope: "" })
+        const refused = yield* ask(world, { token }, bearing(narrow))
+        expect([refused.status, jsonOf(refused).error]).toEqual([401, "invalid_token"])
+        const statusWith = (key: string) => Effect.map(companies(world, key), ({ status }) => status)
+        expect([yield* statusWith(asks), yield* statusWith(narrow)]).toEqual([403, 200])
       })
     ))
 

@@ -32,7 +32,7 @@ describe("authorization server metadata (RFC 8414)", () => {
           grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
           token_endpoint_auth_methods_supported: methods,
           revocation_endpoint_auth_methods_supported: methods,
-          introspection_endpoint_auth_methods_supported: [...methods, "Bearer"],
+          introspection_endpoint_auth_methods_supported: [...methods.filter((name) => name !== "none"), "Bearer"],
           code_challenge_methods_supported: ["S256"],
           authorization_response_iss_parameter_supported: true,
           protected_resources: [issuer]

@@ -214,13 +214,15 @@ describe("registering (RFC 7591)", () => {
       })
     ))
 
-  test("forgets a client that never completed a flow after thirty days, and keeps one that did", () =>
+  test("forgets a client that was not used for thirty days, and keeps one that was", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const idle = yield* registerClient(world, { grant_types: ["client_credentials"] })
         const busy = yield* registerClient(world, { grant_types: ["client_credentials"] })
         expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
-        yield* TestClock.adjust("30 days")
+        yield* TestClock.adjust("29 days")
+        expect((yield* tokenRequest(world, busy, { grant_type: "client_credentials" })).status).toBe(200)
+        yield* TestClock.adjust("1 day")
         expect((yield* tokenRequest(world, idle, { grant_type: "client_credentials" })).status).toBe(401)
         const own = { headers: bearing(idle.registrationToken) }
         for (const method of ["GET", "DELETE"]) {
@@ -292,8 +294,8 @@ describe("acting for the workspace", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          const request = yield* Effect.fromResult(readRegistration(world.parts, JSON.stringify(both)))
-          const before = { ...world.parts, policy: standardPolicy }
+          const request = yield* Effect.fromResult(readRegistration(world.services, JSON.stringify(both)))
+          const before = { ...world.services, policy: { ...standardPolicy, workspaceAccess: "registered" as const } }
           const tokenFor = Effect.fnUntraced(function* (auditContext: AuditContext) {
             const { client, secret } = yield* registerByCore(before, auditContext, request)
             const presented = { id: client.id, secret: world.reveal(Option.getOrThrow(secret)) }
@@ -350,10 +352,10 @@ describe("looking after a registration (RFC 7592)", () => {
       Effect.gen(function* () {
         const client = yield* registerClient(world)
         const other = yield* registerClient(world)
-        const known = yield* world.parts.clients.list(world.workspace.id, { after: undefined, limit: 2 })
+        const known = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 2 })
         for (const { id } of known.values) {
           if (id !== client.id) continue
-          yield* world.parts.clients.change(world.workspace.id, id, (stored) => ({ ...stored, disabled: true }))
+          yield* world.services.clients.change(world.workspace.id, id, (stored) => ({ ...stored, disabled: true }))
         }
         const unknown = path(client.registrationUri).replace(client.id, "A".repeat(22))
         const attempts: ReadonlyArray<readonly [string, TestClient, string]> = [
@@ -541,12 +543,12 @@ describe("what is said is so", () => {
       Effect.gen(function* () {
         const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
         const id = ClientId.make(client.id)
-        yield* world.parts.clients.find(world.workspace.id, id)
+        yield* world.services.clients.find(world.workspace.id, id)
         // Another process over the same store gives the client a secret; here it is still known without one.
         const clock = yield* Clock.Clock
         const elsewhere = makeClients(
           makeRecords(world.storage, clientKind),
-          world.parts.entropy,
+          world.services.entropy,
           standardPolicy,
           clock
         )

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
 import {
   codeFor,
@@ -34,7 +34,7 @@ describe("revocation (RFC 7009)", () => {
         const other = yield* registerClient(world)
         const mine = yield* signInToApp(world, client)
         const theirs = yield* signInToApp(world, other)
-        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
+        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
         const code = yield* codeFor(world, client)
         const given = [mine.access, mine.access, mine.refresh, theirs.access, theirs.refresh, code, "x"]
         for (const token of [...given, world.reveal(key.text)]) {
@@ -68,7 +68,7 @@ describe("revocation (RFC 7009)", () => {
   test("of a refresh token ends its grant's access tokens when it cannot refresh any more, too", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const { accessTtl, refreshIdleTtl, refreshMaxTtl } = world.parts.policy
+        const { accessTtl, refreshIdleTtl, refreshMaxTtl } = world.services.policy
         const client = yield* registerClient(world)
         let tokens = yield* signInToApp(world, client)
         const turn = refreshIdleTtl - minute
@@ -91,7 +91,7 @@ describe("revocation (RFC 7009)", () => {
   test("of an access token lasts where the clock was ahead for a moment", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const { accessTtl } = world.parts.policy
+        const { accessTtl } = world.services.policy
         const client = yield* registerClient(world)
         const first = yield* signInToApp(world, client)
         yield* revoke(world, client, first.access)
@@ -122,7 +122,7 @@ describe("revocation (RFC 7009)", () => {
       Effect.gen(function* () {
         const client = yield* registerClient(world)
         const { access } = yield* signInToApp(world, client)
-        yield* TestClock.adjust(world.parts.policy.accessTtl)
+        yield* TestClock.adjust(world.services.policy.accessTtl)
         world.calls.replace.length = 0
         expect((yield* revoke(world, client, access)).status).toBe(200)
         expect(world.calls.replace).toEqual([])
@@ -141,6 +141,44 @@ describe("revocation (RFC 7009)", () => {
         yield* revoke(world, client, one)
         expect((yield* companies(world, one)).status).toBe(401)
         expect((yield* companies(world, two)).status).toBe(200)
+      })
+    ))
+
+  test("of a token whose grant is gone, or never was, is like any other that is not good any more", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+        const person = yield* signInToApp(world, client)
+        const code = yield* codeFor(world, client)
+        const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" })).access_token
+        const { records } = yield* world.storage.list({
+          workspace: "home",
+          kind: "grant",
+          owner: "user:alice",
+          after: undefined,
+          limit: 10
+        })
+        const stored = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 10 })
+        const ids = [...records.map(({ id }) => id), ...stored.values.map(({ workspaceGrant }) => workspaceGrant)]
+        expect(ids.length).toBe(3)
+        // As a sweep would, or another process: this one may still remember them.
+        for (const id of ids) yield* world.storage.remove({ workspace: "home", kind: "grant", id })
+        world.audit.length = 0
+        world.calls.insert.length = 0
+        for (const round of ["remembered", "forgotten"]) {
+          if (round === "forgotten") yield* TestClock.adjust("2 minutes")
+          for (const token of [person.access, person.refresh, String(machine), code]) {
+            const response = yield* revoke(world, client, token)
+            expect([response.status, response.body]).toEqual([200, "{}"])
+          }
+        }
+        expect(world.audit).toEqual([])
+        // A swap of what is remembered may be tried; nothing comes of it.
+        expect(world.calls.insert).toEqual([])
+        for (const id of ids) {
+          expect(Option.isNone(yield* world.storage.get({ workspace: "home", kind: "grant", id }))).toBe(true)
+        }
+        expect(world.log.filter((line) => line.includes("defect"))).toEqual([])
       })
     ))
 

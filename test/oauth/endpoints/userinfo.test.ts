@@ -32,7 +32,7 @@ describe("userinfo", () => {
   test("has nobody to speak of where no person is behind the token", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
+        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null })
         const response = yield* userinfo(world, world.reveal(key.text))
         expect([response.status, jsonOf(response).error]).toEqual([403, "insufficient_scope"])
         const client = yield* registerClient(world, { grant_types: ["client_credentials"] })

@@ -44,7 +44,7 @@ describe("a grant with its code out", () => {
 describe("redeeming a code (RFC 6749 §4.1.3)", () => {
   test("makes the grant active, with its first refresh token", () => {
     const { next } = redeem(pending(), me, redemption(), policy, after(7), fresh)
-    const { id, client, subject, scope, resource, createdAt } = pending()
+    const { id, client, subject, scope, resource, createdAt, challenge } = pending()
     expect(next).toEqual({
       _tag: "Active",
       id,
@@ -53,8 +53,16 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
       scope,
       resource,
       createdAt,
+      challenge,
       access: { epoch: 0, revoked: [] },
-      refresh: { generation: 1, issuedAt: after(7), expiresAt: after(7 + policy.refreshIdleTtl), key: fresh.key },
+      refresh: {
+        generation: 1,
+        issuedAt: after(7),
+        expiresAt: after(7 + policy.refreshIdleTtl),
+        key: fresh.key,
+        rotatedBy: null
+      },
+      retriedElsewhereAt: null,
       endsAt: after(policy.refreshMaxTtl)
     })
   })
@@ -86,15 +94,27 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
     expect(next).toMatchObject({ refresh: { expiresAt: after(1000) }, endsAt: after(1000) })
   })
 
-  test("a second time ends the grant, whatever else comes with the code", () => {
-    for (const command of [
-      redemption(),
-      redemption({ verifier: undefined }),
-      redemption({ redirectUri: "https://evil.example" })
-    ]) {
-      const { next, outcome } = redeem(active(), me, command, policy, after(9), fresh)
+  const wrong = Option.getOrThrow(readVerifier("w".repeat(43)))
+
+  test("a second time with the verifier ends the grant, whatever else comes with the code", () => {
+    for (const [grant, command] of [
+      [active(), redemption()],
+      [active(), redemption({ redirectUri: "https://evil.example" })],
+      // Without PKCE the code is all that there is to show; and an older release kept no challenge.
+      [{ ...active(), challenge: null }, redemption()],
+      [{ ...active(), challenge: null }, redemption({ verifier: undefined })]
+    ] as const) {
+      const { next, outcome } = redeem(grant, me, command, policy, after(9), fresh)
       expect(next).toMatchObject({ _tag: "Revoked", why: "code_replayed", revokedAt: after(9) })
       expect(outcome).toEqual(ending("code_replayed"))
+    }
+  })
+
+  test("a second time without the verifier is refused, and ends nothing", () => {
+    for (const command of [redemption({ verifier: undefined }), redemption({ verifier: wrong })]) {
+      expect(redeem(active(), me, command, policy, after(9), fresh)).toEqual(
+        unchanged("code_replayed_without_verifier")
+      )
     }
   })
 

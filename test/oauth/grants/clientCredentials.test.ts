@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
-import type { Grant } from "../../../core/grant/Grant.ts"
+import { endOf, type Grant } from "../../../core/grant/Grant.ts"
 import { revoked } from "../../../core/grant/revoke.ts"
 import { InvalidScope, UnauthorizedClient } from "../../../core/rules/Refusal.ts"
 import { Resource } from "../../../core/rules/Resource.ts"
@@ -98,6 +98,34 @@ describe("client credentials (RFC 6749 §4.4)", () => {
     for (const grant of [undefined, standing()]) expect(ask(grant, {}, me, strict)).toEqual(refused)
     const answered = proven(client({ madeBy: "owner" }))
     expect(Result.getOrThrow(ask(undefined, {}, answered, strict).outcome).scope).toEqual(scopes("api"))
+  })
+
+  test("give the grant as long as its client is kept, and write that once a day", () => {
+    const day = 24 * 60 * 60 * 1000
+    const { unusedClientTtl } = policy
+    const onTrial = proven(client({ expiresAt: after(1) }))
+    const until = (at: number) => standing({ expiresAt: after(at) })
+    expect(ask(undefined, {}, onTrial).next).toEqual(until(unusedClientTtl))
+    expect(ask(standing(), {}, onTrial).next).toEqual(until(unusedClientTtl))
+    expect(ask(until(unusedClientTtl - day + 1), {}, onTrial).next).toBeUndefined()
+    expect(ask(until(unusedClientTtl - day), {}, onTrial).next).toEqual(until(unusedClientTtl))
+  })
+
+  test("have a grant for good with a client that is kept for good, such as one that an older release took for proven", () => {
+    for (const over of [
+      { provenAt: t0, expiresAt: null },
+      { madeBy: "owner", expiresAt: null }
+    ] as const) {
+      const by = proven(client(over))
+      expect(ask(standing(), {}, by).next).toBeUndefined()
+      expect(ask(standing({ expiresAt: after(1) }), {}, by).next).toEqual(standing())
+    }
+  })
+
+  test("leave a grant that lasts as long as the last token, and one that is revoked for good", () => {
+    const kept = standing({ expiresAt: after(5) })
+    expect([endOf(standing(), 100), endOf(kept, 100)]).toEqual([null, after(105)])
+    expect(revoked(kept, "by_owner", policy, t0).endsAt).toBeNull()
   })
 
   test("are refused once the client's workspace grant has been revoked", () => {

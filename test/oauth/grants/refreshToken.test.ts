@@ -2,20 +2,27 @@ import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import type { Active } from "../../../core/grant/Grant.ts"
 import { revoked } from "../../../core/grant/revoke.ts"
+import { markSender, type Sender } from "../../../core/grant/Sender.ts"
+import { GrantId } from "../../../core/rules/Id.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget } from "../../../core/rules/Refusal.ts"
 import { Resource } from "../../../core/rules/Resource.ts"
+import { makeSealer, sealKey } from "../../../core/token/KeyRing.ts"
 import {
   active,
   after,
   fresh,
   fresher,
+  grantId,
+  home,
   key,
   me,
   pending,
   policy,
   presenting,
   refresh,
+  ring,
   scopes,
+  sentBy,
   standing,
   stranger,
   t0
@@ -89,6 +96,83 @@ describe("an honest retry", () => {
     const again = refresh(next, me, ask(next, 1), policy, after(policy.refreshGrace - 1), fresh)
     expect(again.next).toBeUndefined()
     expect(Result.getOrThrow(again.outcome).refresh).toEqual({ token: presenting(next), key: next.refresh.key })
+  })
+
+  describe("is held against whoever refreshed first", () => {
+    const key = ring.first.id
+    const sealing = { serial: fresher.serial, key }
+    const first = { network: "192.0.2.1", userAgent: "app/1" }
+    const rotatedBy = (from: Partial<Sender>) => {
+      const { next } = refresh(active(), me, ask(active()), policy, t0, sealing, { from: sentBy(from) })
+      if (next?._tag !== "Active") throw new Error("not rotated")
+      return next
+    }
+    const retriedBy = (grant: Active, from: Partial<Sender>, at = after(5), sealer = ring) =>
+      refresh(grant, me, ask(grant, 1), policy, at, fresh, { from: sentBy(from, sealer) })
+
+    test.each([
+      [{}, { network: "same", userAgent: "same" }],
+      [{ userAgent: "app/2" }, { network: "same", userAgent: "other" }],
+      [{ userAgent: "" }, { network: "same", userAgent: "other" }],
+      [{ network: "192.0.2.2" }, { network: "other", userAgent: "same" }],
+      [
+        { network: "192.0.2.2", userAgent: "x" },
+        { network: "other", userAgent: "other" }
+      ],
+      [{ network: undefined }, { network: "unknown", userAgent: "same" }]
+    ] as const)("a retry that differs in %j", (by, retry) => {
+      const { next, outcome } = retriedBy(rotatedBy(first), { ...first, ...by })
+      expect(Result.getOrThrow(outcome).retry).toEqual(retry)
+      expect(next?._tag === "Active" ? next.retriedElsewhereAt : null).toBe(retry.network === "other" ? after(5) : null)
+    })
+
+    test("and a retry from another network is noted once, with the same successor, and kept when the line goes on", () => {
+      const grant = rotatedBy(first)
+      const elsewhere = { ...first, network: "192.0.2.2" }
+      const { next, outcome } = retriedBy(grant, elsewhere)
+      if (next?._tag !== "Active") throw new Error("not noted")
+      expect(next).toEqual({ ...grant, retriedElsewhereAt: after(5) })
+      expect(Result.getOrThrow(outcome).refresh).toEqual({ token: presenting(grant), key })
+      const again = retriedBy(next, elsewhere, after(6))
+      expect(again.next).toBeUndefined()
+      expect(Result.getOrThrow(again.outcome).retry?.network).toBe("other")
+
+      const further = refresh(next, me, ask(next), policy, after(7), sealing, { from: sentBy(first) }).next
+      if (further?._tag !== "Active") throw new Error("not rotated")
+      expect(further.retriedElsewhereAt).toBe(after(5))
+      const later = refresh(further, me, ask(further, 2), policy, after(8), fresh, { from: sentBy(elsewhere) })
+      expect(later.next).toMatchObject({ retriedElsewhereAt: after(8) })
+    })
+
+    test("unless nobody was noted, or the key is gone that marked them", () => {
+      const unknown = { network: "unknown", userAgent: "unknown" } as const
+      const older = rotatedBy(first)
+      const unnoted: Active = { ...older, refresh: { ...older.refresh, rotatedBy: null } }
+      expect(Result.getOrThrow(retriedBy(unnoted, first).outcome).retry).toEqual(unknown)
+      const turned = makeSealer([sealKey(new Uint8Array(32).fill(9))])
+      expect(Result.getOrThrow(retriedBy(older, first, after(5), turned).outcome).retry).toEqual(unknown)
+    })
+
+    test("by marks that hold no address, differ from grant to grant, and stay when the ring turns", () => {
+      const marks = rotatedBy(first).refresh.rotatedBy
+      const other = GrantId.make("h".repeat(22))
+      const elsewhere = markSender(ring, home, other, () => first)(key)
+      const abroad = markSender(ring, { ...home, id: "abroad" }, grantId, () => first)(key)
+      const same = markSender(ring, home, grantId, () => ({ network: first.userAgent, userAgent: first.network }))(key)
+      const found = [marks, elsewhere, abroad, same].flatMap((one) => [one?.network, one?.userAgent])
+      expect(new Set(found).size).toBe(found.length)
+      for (const mark of found) expect(mark).toMatch(/^[A-Za-z0-9_-]{11}$/)
+      const turned = makeSealer([sealKey(new Uint8Array(32).fill(9)), sealKey(new Uint8Array(32).fill(1))])
+      expect(Result.getOrThrow(retriedBy(rotatedBy(first), first, after(5), turned).outcome).retry).toEqual({
+        network: "same",
+        userAgent: "same"
+      })
+    })
+
+    test("and what was no retry says nothing of one", () => {
+      const { outcome } = refresh(active(), me, ask(active()), policy, t0, sealing, { from: sentBy(first) })
+      expect("retry" in Result.getOrThrow(outcome)).toBe(false)
+    })
   })
 
   test("is theft from the first moment after the grace: the grant ends", () => {

@@ -157,7 +157,7 @@ describe("the guard of a host's own resources", () => {
         const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
         const person = yield* signInToApp(world, client)
         const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" }))
-        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
         const who = (token: string) =>
           Effect.map(world.guard("/api/things", { scopes: ["api"] }, bearing(token)), (guarded) =>
             guarded._tag === "Admitted" ? guarded.principal : undefined
@@ -165,6 +165,37 @@ describe("the guard of a host's own resources", () => {
         expect(yield* who(person.access)).toMatchObject({ _tag: "User", user: "alice", client: client.id })
         expect(yield* who(String(machine.access_token))).toMatchObject({ _tag: "Workspace", client: client.id })
         expect(yield* who(world.reveal(key.text))).toMatchObject({ _tag: "ApiKey", name: "script" })
+      })
+    ))
+
+  test("admits callers of the kinds that it is for, and tells others that their token is good and of another kind", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+        const person = yield* signInToApp(world, client)
+        const machine = jsonOf(yield* tokenRequest(world, client, { grant_type: "client_credentials" }))
+        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        const shown = {
+          User: person.access,
+          Workspace: String(machine.access_token),
+          ApiKey: world.reveal(key.text)
+        } as const
+        const kinds = ["User", "Workspace", "ApiKey"] as const
+        for (const callers of [...kinds.map((kind) => [kind] as const), ["User", "ApiKey"] as const, kinds]) {
+          for (const kind of kinds) {
+            const guarded = yield* world.guard("/api/things", { scopes: ["api"], callers }, bearing(shown[kind]))
+            const isAsked = callers.some((one) => one === kind)
+            expect([callers, kind, guarded._tag]).toEqual([callers, kind, isAsked ? "Admitted" : "Refused"])
+            if (guarded._tag === "Admitted") continue
+            expect(guarded.response.status).toBe(403)
+            const challenge = header(guarded.response, "www-authenticate")
+            expect(challenge).toContain('error="insufficient_scope"')
+            // No scope would help, so none is named: a client that asks a person for it would come back for ever.
+            expect(challenge).not.toContain(" scope=")
+          }
+        }
+        const last = world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "Refused")
+        expect(last.map((event) => ("refusal" in event ? event.refusal : ""))).toContain("WrongCaller")
       })
     ))
 
@@ -192,7 +223,7 @@ describe("the guard of a host's own resources", () => {
           Effect.gen(function* () {
             const { pathname: base, origin } = new URL(workspace.issuer)
             const below = base === "/" ? "" : base
-            const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+            const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
             const good = bearing(world.reveal(key.text))
             for (const resource of ["/mcp", "/mcp/", "/a/b-c.d_e~f/%C3%A9"]) {
               const at = `${origin}/.well-known/oauth-protected-resource${below}${resource}`
@@ -252,7 +283,7 @@ describe("the guard of a host's own resources", () => {
   test("is no guard of a resource that cannot be, for anybody", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
         const odd = [
           ..."|mcp|/|//|//mcp|/mcp//|/a//b|/.|/..|/mcp/../a|/a/.|/%2e%2e/a|/a/.%2E|/mcp?a|/mcp#a|/a b|/é".split("|"),
           ...[
@@ -279,7 +310,7 @@ describe("the guard of a host's own resources", () => {
   test("is no guard of scopes that cannot be, for anybody", () =>
     inWorld((world) =>
       Effect.gen(function* () {
-        const key = yield* world.parts.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+        const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
         for (const scopes of [["anmelden→lesen"], ["a b"], ["a\r\nx: y"], [""]]) {
           const asked = world.guard("/api", { scopes }, bearing(world.reveal(key.text)))
           const exit = yield* Effect.exit(asked)

@@ -1,8 +1,16 @@
 import type { Mount } from "tessera"
 import * as ofBun from "tessera/bun"
 import * as ofFetch from "tessera/fetch"
-import type { Guard, IntrospectionFailure, Needs } from "tessera/guard"
-import { remoteGuard } from "tessera/guard"
+import type {
+  ApiKeyCaller,
+  Caller,
+  Guard,
+  IntrospectionFailure,
+  Needs,
+  UserCaller,
+  WorkspaceCaller
+} from "tessera/guard"
+import { principalOf, remoteGuard } from "tessera/guard"
 import * as ofHono from "tessera/hono"
 
 const needs: Needs = { scopes: ["api"] }
@@ -20,6 +28,32 @@ export const guard: Guard = remoteGuard({
 export const onBun = ofBun.guard(guard, needs, () => new Response())
 export const onFetch = ofFetch.guard(guard, needs, () => new Response())
 export const onHono = ofHono.guard(guard, needs)
+
+/** Compiles only where the two types are the same. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const same = <A, B>(_: Same<A, B>): void => undefined
+
+// The principal's type is narrowed to the kinds that the route is for, and is any of the three without them.
+const people = { scopes: ["api"], callers: ["User"] } as const
+export const ofPeople = ofFetch.guard(guard, people, (_request, principal) => {
+  same<typeof principal, UserCaller>(true)
+  return new Response(principal.user)
+})
+export const ofScripts = ofBun.guard(guard, { scopes: [], callers: ["Workspace", "ApiKey"] }, (_request, principal) => {
+  same<typeof principal, WorkspaceCaller | ApiKeyCaller>(true)
+  return new Response()
+})
+export const ofAny = ofFetch.guard(guard, needs, (_request, principal) => {
+  same<typeof principal, Caller>(true)
+  return new Response()
+})
+export const userOf = async (request: Request): Promise<string | undefined> => {
+  const checked = await guard.guard(request, people)
+  return checked._tag === "Admitted" ? checked.principal.user : principalOf(request, ["User"])?.user
+}
+export const honoOfPeople = ofHono.guard(guard, people)
+same<Parameters<Parameters<typeof honoOfPeople>[0]["set"]>[1], UserCaller>(true)
+same<ofHono.GuardVariables<"User">["principal"], UserCaller>(true)
 
 export const mounts = (auth: Mount) => ({
   bun: ofBun.mount(auth),

@@ -8,6 +8,7 @@ export const inOneCall = (storage: CreateOptions["storage"]): Server => {
     issuer: "https://auth.example.com",
     storage,
     keys: "A".repeat(43),
+    workspaceAccess: "registered",
     owner: { signedIn: () => undefined, signInAt: () => "/sign-in" }
   })
   const orders = ofFetch.guard(auth, { scopes: ["api"] }, (_request, principal) =>

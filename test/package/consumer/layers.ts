@@ -15,7 +15,7 @@ const nobody = Layer.succeed(T.ResourceOwner, {
 export const ofLayers = (storage: Layer.Layer<T.Storage>): Server => {
   const workspace = { id: T.WorkspaceId.make("main"), issuer: T.Issuer.make(issuer), name: "Northwind" }
   const runtime = ManagedRuntime.make(
-    T.Tessera.layer({ policy: T.standardPolicy }).pipe(
+    T.Tessera.layer({ policy: { ...T.standardPolicy, workspaceAccess: "registered" } }).pipe(
       Layer.provide([T.Workspaces.layerOne(workspace), T.RegistrationPolicy.layerOpen, T.sharedLimits, nobody]),
       Layer.provide([storage, T.Keys.layer([T.sealKey(new Uint8Array(32).fill(7))]), T.Entropy.layer]),
       Layer.provide([T.Pages.layer(), T.Audit.layerNone])

@@ -108,7 +108,10 @@ export const app = (issuer: string) => {
     draw = drawFrom(seed)
   })
   return ManagedRuntime.make(
-    Tessera.layer({ policy: standardPolicy, endpoints: [...routes, ...endpoints] }).pipe(
+    Tessera.layer({
+      policy: { ...standardPolicy, workspaceAccess: "registered" },
+      endpoints: [...routes, ...endpoints]
+    }).pipe(
       Layer.provide([
         Memory.layer,
         Layer.succeed(Entropy, { bytes: (length) => Uint8Array.from({ length }, () => draw.below(256)) }),

@@ -1,0 +1,46 @@
+import type { Step } from "../script/Command.ts"
+import { authorize } from "./authorize.ts"
+import { check } from "./check.ts"
+import { clientCredentials } from "./clientCredentials.ts"
+import { decide } from "./decide.ts"
+import { deleteClient } from "./deleteClient.ts"
+import { introspect } from "./introspect.ts"
+import { ownGrant } from "./ownGrant.ts"
+import { keepHouse, wait } from "./pass.ts"
+import type { Alternative, Facts } from "./Rule.ts"
+import { redeem } from "./redeem.ts"
+import { refresh } from "./refresh.ts"
+import { register } from "./register.ts"
+import { revoke } from "./revoke.ts"
+
+/** All the ways in which a step may come out; nothing where it speaks of something that never came to be. */
+export const predict = (facts: Facts, step: Step): ReadonlyArray<Alternative> => {
+  switch (step._tag) {
+    case "Register":
+      return register(facts, step)
+    case "Authorize":
+      return authorize(facts, step)
+    case "Decide":
+      return decide(facts, step)
+    case "Redeem":
+      return redeem(facts, step)
+    case "Refresh":
+      return refresh(facts, step)
+    case "ClientCredentials":
+      return clientCredentials(facts, step)
+    case "OwnGrant":
+      return ownGrant(facts, step)
+    case "Revoke":
+      return revoke(facts, step)
+    case "Introspect":
+      return introspect(facts, step)
+    case "Check":
+      return check(facts, step)
+    case "DeleteClient":
+      return deleteClient(facts, step)
+    case "Wait":
+      return wait(facts, step)
+    case "Housekeeping":
+      return keepHouse(facts, step)
+  }
+}

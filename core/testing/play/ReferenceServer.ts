@@ -1,0 +1,116 @@
+import { Effect } from "effect"
+import type { HttpResponse } from "../../http/Http.ts"
+import type { Expectation } from "../model/Expectation.ts"
+import { predict } from "../model/predict.ts"
+import { beginning, type State } from "../model/State.ts"
+import type { World } from "../model/World.ts"
+import type { Step } from "../script/Command.ts"
+import type { Player } from "./Player.ts"
+
+const noStore: ReadonlyArray<readonly [string, string]> = [["cache-control", "no-store"]]
+
+const json = (status: number, body: object): HttpResponse => ({
+  status,
+  headers: [...noStore, ["content-type", "application/json"]],
+  body: JSON.stringify(body)
+})
+
+const bare = (status: number, ...headers: ReadonlyArray<readonly [string, string]>): HttpResponse => ({
+  status,
+  headers,
+  body: ""
+})
+
+const html = (status: number, body: string): HttpResponse => ({
+  status,
+  headers: [["content-type", "text/html"]],
+  body
+})
+
+/** An answer that is as expected, with texts that follow from the names. */
+const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse | null => {
+  switch (expect._tag) {
+    case "Registered": {
+      const secret = expect.hasSecret ? { client_secret: `secret-${step.id}` } : {}
+      return json(201, {
+        client_id: `client-${step.id}`,
+        ...secret,
+        registration_access_token: `registration-${step.id}`,
+        registration_client_uri: `/oauth/register/client-${step.id}`,
+        grant_types: expect.grants
+      })
+    }
+    case "Refused":
+      return json(expect.status[0] ?? 400, { error: expect.error[0] })
+    case "ConsentPage":
+      return html(
+        200,
+        `<form method="post" action="/consent"><input type="hidden" name="ticket" value="ticket-${step.id}"></form>`
+      )
+    case "Page":
+      return html(400, "<p>No.</p>")
+    case "SentBack": {
+      const parameters = new URLSearchParams([
+        ...(expect.error === null ? [["code", `code-${step.id}`]] : [["error", expect.error[0] ?? ""]]),
+        ...(expect.state === null ? [] : [["state", expect.state]]),
+        ["iss", expect.issuer]
+      ])
+      return bare(302, ["location", `${expect.to}${expect.to.includes("?") ? "&" : "?"}${parameters}`])
+    }
+    case "Tokens": {
+      const refresh = state.refresh.get(step.id)
+      return json(200, {
+        token_type: "Bearer",
+        access_token: `access-${step.id}`,
+        expires_in: expect.expiresIn,
+        scope: expect.scope.join(" "),
+        ...(expect.refresh === "none" || refresh === undefined
+          ? {}
+          : { refresh_token: `refresh-${refresh.grant}-${refresh.generation}-${refresh.key}` })
+      })
+    }
+    case "Unknown":
+      return json(200, { active: false })
+    case "Known":
+      return json(200, {
+        active: true,
+        scope: expect.scope.join(" "),
+        client_id: `client-${expect.client}`,
+        ...(expect.user === null ? {} : { sub: expect.user }),
+        aud: expect.resource ?? expect.issuer
+      })
+    case "Done":
+      return bare(expect.status)
+    case "Admitted":
+      return json(200, expect.user === null ? {} : { sub: expect.user })
+    case "Turned away":
+      return bare(expect.status, [
+        "www-authenticate",
+        expect.error === null ? "Bearer" : `Bearer error="${expect.error}"`
+      ])
+    case "Forbidden":
+      return bare(403, ["www-authenticate", 'Bearer error="insufficient_scope", scope="x"'])
+    case "Silence":
+      return null
+  }
+}
+
+/**
+ * Plays the model's own part, with some of its rows forgotten: a system with a known fault, to see that the fault is
+ * found. It never suffers trouble, and where several answers fit, it gives the first.
+ */
+export const referenceServer = (world: World, without: ReadonlySet<string>): Player => {
+  let state = beginning(world.startsAt)
+  return {
+    play: (step) =>
+      Effect.sync(() => {
+        const [outcome] = predict({ world, state, without }, step)
+        if (outcome === undefined) return bare(400)
+        state = outcome.next
+        return actedOut(outcome.expect, step, state)
+      }),
+    trouble: () => Effect.void,
+    calm: Effect.succeed(false),
+    shuffle: () => Effect.void
+  }
+}

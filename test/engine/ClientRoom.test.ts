@@ -1,0 +1,203 @@
+import { describe, expect, test } from "bun:test"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import * as Sqlite from "../../adapters/sqlite/Sqlite.ts"
+import { readRegistration } from "../../core/client/RegistrationRequest.ts"
+import { registerClient as addClient } from "../../core/engine/administration.ts"
+import type { Storage } from "../../core/ports/Storage.ts"
+import { ClientId } from "../../core/rules/Id.ts"
+import { byOwner } from "../given/auditContext.ts"
+import {
+  companies,
+  header,
+  jsonHeaders,
+  jsonOf,
+  redirectUri,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  tokenRequest
+} from "../given/flow.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+const inFolder = async (body: (store: Layer.Layer<Storage>) => Promise<unknown>) => {
+  const folder = mkdtempSync(join(tmpdir(), "tessera-room-"))
+  try {
+    await body(Layer.orDie(Sqlite.layer({ path: join(folder, "tessera.db") })))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const stores = {
+  memory: (body: (store: Layer.Layer<Storage>) => Promise<unknown>) => body(Memory.layer),
+  SQLite: inFolder
+}
+
+const ceiling = 10
+const most = 11
+
+const stored = (world: World, { id }: { readonly id: string }) =>
+  world.services.clients.findStored(world.workspace.id, ClientId.make(id))
+
+const clear = (world: World) => world.services.clientRoom.clear(world.workspace.id)
+
+const ask = (world: World) =>
+  world.send("POST", "/oauth/register", {
+    headers: jsonHeaders,
+    body: JSON.stringify({ redirect_uris: [redirectUri] })
+  })
+
+const serving = { grant_types: ["authorization_code", "client_credentials"] }
+const actAlone = (world: World, client: TestClient) => tokenRequest(world, client, { grant_type: "client_credentials" })
+
+const fill = Effect.fnUntraced(function* (world: World, count: number) {
+  const made: Array<TestClient> = []
+  for (let n = 0; n < count; n++) {
+    yield* TestClock.adjust(1000)
+    made.push(yield* registerClient(world, serving))
+  }
+  return made
+})
+
+const there = Effect.fnUntraced(function* (world: World, clients: ReadonlyArray<TestClient>) {
+  const found = yield* Effect.forEach(clients, (client) => stored(world, client))
+  return found.map((client) => client !== undefined)
+})
+
+for (const [name, over] of Object.entries(stores)) {
+  const inStore = (body: (world: World) => Effect.Effect<unknown, unknown>, maxUnprovenClients = ceiling) =>
+    over((store) => inWorld(body, { store, policy: { maxUnprovenClients } }))
+
+  describe(`clients that nobody let in, over ${name}`, () => {
+    test("go where there are too many: those that were not used for longest, with their own grants", () =>
+      inStore((world) =>
+        Effect.gen(function* () {
+          const made = yield* fill(world, 2)
+          const [oldest, used] = made
+          if (oldest === undefined || used === undefined) throw new Error("none was made")
+          const answer = yield* actAlone(world, oldest)
+          const token = String(jsonOf(answer).access_token)
+          const kept = yield* stored(world, oldest)
+          yield* TestClock.adjust("2 days")
+          yield* actAlone(world, used)
+          made.push(...(yield* fill(world, most - 2)))
+          expect((yield* companies(world, String(jsonOf(yield* actAlone(world, used)).access_token))).status).toBe(200)
+
+          expect(yield* clear(world)).toBe(1)
+          expect(yield* there(world, made)).toEqual(made.map((client) => client !== oldest))
+          const grant = { workspace: world.workspace.id, kind: "grant", id: String(kept?.workspaceGrant) } as const
+          expect((yield* world.storage.get(grant))._tag).toBe("None")
+          expect((yield* companies(world, token)).status).toBe(401)
+          expect((yield* actAlone(world, oldest)).status).toBe(401)
+        })
+      ))
+
+    test("never take one along that a person let in, or that is an owner's", () =>
+      inStore((world) =>
+        Effect.gen(function* () {
+          const proven = yield* registerClient(world)
+          yield* signInToApp(world, proven)
+          const asked = yield* Effect.fromResult(
+            readRegistration(world.services, JSON.stringify({ redirect_uris: [redirectUri] }))
+          )
+          const owned = (yield* addClient(world.services, byOwner(world), asked)).client
+          const rest = yield* fill(world, most - 1)
+          yield* clear(world)
+          rest.push(...(yield* fill(world, 1)))
+          expect(yield* clear(world)).toBe(1)
+          expect(yield* there(world, rest)).toEqual([false, ...rest.slice(1).map(() => true)])
+          for (const one of [proven, owned]) expect(yield* stored(world, one)).toBeDefined()
+        })
+      ))
+
+    test("are never more than a tenth beyond the ceiling, whichever process is asked, and after a new start", () =>
+      inStore((world) =>
+        Effect.gen(function* () {
+          const other = yield* world.elsewhere
+          yield* clear(world)
+          for (let n = 0; n < most; n++) expect((yield* ask(n % 2 === 0 ? world : other)).status).toBe(201)
+          for (const process of [world, other, yield* world.elsewhere]) {
+            const full = yield* ask(process)
+            expect([full.status, jsonOf(full).error]).toEqual([503, "temporarily_unavailable"])
+            expect(header(full, "retry-after")).toBe("60")
+          }
+          expect(yield* clear(other)).toBe(1)
+          yield* TestClock.adjust("1 minute")
+          for (const process of [world, other]) {
+            expect((yield* ask(process)).status).toBe(process === world ? 201 : 503)
+          }
+          // Another round: what is at the ceiling stays there.
+          expect(yield* clear(world)).toBe(1)
+          const list = yield* world.services.clients.list(world.workspace.id, { after: undefined, limit: 100 })
+          expect(list.values).toHaveLength(ceiling)
+        })
+      ))
+
+    test("are counted where a release without the ceiling left too many", () =>
+      inStore(
+        (world) =>
+          Effect.gen(function* () {
+            const made = yield* fill(world, 2)
+            const early = { workspace: world.workspace.id, kind: "limit", id: "clients" } as const
+            yield* world.storage.remove(early)
+            const later = yield* world.elsewhere
+            made.push(...(yield* fill(later, 1)))
+            expect(yield* clear(later)).toBe(1)
+            expect(yield* there(world, made)).toEqual([false, true, true])
+          }),
+        2
+      ))
+  })
+}
+
+test("a registration costs one insert, and asks for room once in a hundredth of the ceiling", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        yield* ask(world)
+        expect(world.calls.insert).toEqual(["limit", "client"])
+        for (const verb of Object.values(world.calls)) verb.length = 0
+        const crowd = Array.from({ length: 9 }, () => ask(world))
+        yield* Effect.all(crowd, { concurrency: "unbounded" })
+        expect(world.calls).toEqual({ get: [], insert: crowd.map(() => "client"), replace: [], remove: [], list: [] })
+        yield* ask(world)
+        expect([world.calls.get, world.calls.replace]).toEqual([["limit"], ["limit"]])
+      }),
+    { policy: { maxUnprovenClients: 1000 } }
+  ))
+
+test("many registrations at once share the places that one of them took", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const crowd = Array.from({ length: 300 }, () => ask(world))
+        const answers = yield* Effect.all(crowd, { concurrency: "unbounded" })
+        expect(answers.filter(({ status }) => status === 201)).toHaveLength(220)
+        expect(world.calls.replace.length + world.calls.insert.filter((kind) => kind === "limit").length).toBe(110)
+      }),
+    { policy: { maxUnprovenClients: 200 } }
+  ))
+
+test("what is not too much is not counted, and what is full is not asked again within a second", () =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        yield* clear(world)
+        for (let n = 0; n < most; n++) yield* ask(world)
+        yield* ask(world)
+        for (const verb of Object.values(world.calls)) verb.length = 0
+        expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, []])
+        yield* TestClock.adjust(1000)
+        expect([(yield* ask(world)).status, world.calls.get]).toEqual([503, ["limit"]])
+        yield* clear(world)
+        expect(world.calls.list).toEqual(["client"])
+        yield* clear(world)
+        expect(world.calls.list).toEqual(["client"])
+      }),
+    { policy: { maxUnprovenClients: ceiling } }
+  ))

@@ -1,0 +1,289 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Layer, Result } from "effect"
+import { Base64Url } from "effect/encoding"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import { issuerOf, makeOpenings, moveWorkspace, neverMoves, workspaceKind } from "../../core/engine/Openings.ts"
+import { clientOwner, makeRecords } from "../../core/engine/Records.ts"
+import type { AuditEntry } from "../../core/ports/Audit.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { type Away, type Calls, countingStorage } from "../given/countingStorage.ts"
+import {
+  authorizeTarget,
+  codeFor,
+  companies,
+  decide,
+  jsonOf,
+  redeem,
+  refresh,
+  registerClient,
+  signInToApp,
+  text
+} from "../given/flow.ts"
+import { inWorld, theWorkspace, type World } from "../given/World.ts"
+import { withChecksum } from "../given/withChecksum.ts"
+
+const production = theWorkspace
+const staging: Workspace = { ...production, issuer: Issuer.make("https://staging.example.com") }
+const anotherName: Workspace = { ...production, name: "Another name" }
+
+interface Given {
+  readonly storage: Storage["Service"]
+  readonly entropy: Entropy["Service"]
+  readonly calls: Calls
+  readonly away: Away
+  readonly events: Array<AuditEntry>
+  /** The openings of a process of its own. */
+  readonly process: (mayMove?: (from: Issuer, workspace: Workspace) => boolean) => ReturnType<typeof makeOpenings>
+}
+
+const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E>) => {
+  const calls: Calls = { get: [], insert: [], replace: [], remove: [], list: [] }
+  const away: Away = new Set()
+  const events: Array<AuditEntry> = []
+  const audit = { record: (entry: AuditEntry) => Effect.sync(() => void events.push(entry)) }
+  const program = Effect.gen(function* () {
+    const storage = yield* Storage
+    const entropy = yield* Entropy
+    const process: Given["process"] = (mayMove = neverMoves) => makeOpenings({ storage, entropy, audit }, mayMove)
+    return yield* body({ storage, entropy, calls, away, events, process })
+  })
+  const store = countingStorage(calls, away).pipe(Layer.provideMerge(Memory.layer))
+  return Effect.runPromise(Effect.provide(program, Layer.merge(store, Entropy.layer)))
+}
+
+const aClient = (storage: Storage["Service"]) =>
+  storage.insert({
+    workspace: production.id,
+    kind: "client",
+    id: "somebody",
+    owner: clientOwner,
+    expiresAt: null,
+    body: {}
+  })
+
+describe("a workspace", () => {
+  test("belongs to the issuer that opened it first, for every process; another is refused, and says whose it is", () =>
+    inStore(({ process, storage }) =>
+      Effect.gen(function* () {
+        expect(yield* issuerOf(storage, production.id)).toBeUndefined()
+        expect((yield* process().open(production)).issuer).toBe(production.issuer)
+        expect(yield* issuerOf(storage, production.id)).toBe(production.issuer)
+        expect((yield* process().open(production)).issuer).toBe(production.issuer)
+        const refused = yield* Effect.flip(process().open(staging))
+        expect(refused).toMatchObject({
+          _tag: "OtherIssuer",
+          workspace: production.id,
+          issuer: staging.issuer,
+          recorded: production.issuer
+        })
+        expect(refused.message).toContain(production.issuer)
+        const other = WorkspaceId.make("other")
+        expect((yield* process().open({ ...staging, id: other })).issuer).toBe(staging.issuer)
+      })
+    ))
+
+  test("is read once in each process, and known from then on, by any name, under no other issuer", () =>
+    inStore(({ calls, process }) =>
+      Effect.gen(function* () {
+        const { known, open } = process()
+        expect(known(production)).toBeUndefined()
+        const opened = yield* open(production)
+        expect(known(production)).toBe(opened)
+        expect(known(anotherName)).toEqual({ ...anotherName, sealedBefore: false })
+        expect(known(anotherName)).toBe(known(anotherName))
+        expect(known(staging)).toBeUndefined()
+        const reads = calls.get.length
+        expect(yield* open(production)).toEqual({ ...production, sealedBefore: false })
+        expect(calls.get).toHaveLength(reads)
+        expect(calls.insert).toEqual(["workspace"])
+        yield* Effect.flip(open(staging))
+        expect(known(production)).toEqual({ ...production, sealedBefore: false })
+      })
+    ))
+
+  test("is not opened while the store is away, and is when that answers again", () =>
+    inStore(({ away, process }) =>
+      Effect.gen(function* () {
+        const { known, open } = process()
+        for (const call of ["get workspace", "list client", "insert workspace"] as const) {
+          away.add(call)
+          expect(yield* Effect.flip(open(production))).toMatchObject({ _tag: "StorageUnavailable" })
+          expect(known(production)).toBeUndefined()
+          away.delete(call)
+        }
+        yield* open(production)
+      })
+    ))
+
+  test("that had clients before its record may hold what an earlier release sealed, until it moves", () =>
+    inStore(({ entropy, process, storage }) =>
+      Effect.gen(function* () {
+        yield* aClient(storage)
+        expect((yield* process().open(production)).sealedBefore).toBe(true)
+        expect((yield* process().open(production)).sealedBefore).toBe(true)
+        yield* moveWorkspace({ storage, entropy }, production.id, staging.issuer)
+        expect((yield* process().open(staging)).sealedBefore).toBe(false)
+      })
+    ))
+
+  test("that is new holds nothing that an earlier release sealed, whoever registers later", () =>
+    inStore(({ process, storage }) =>
+      Effect.gen(function* () {
+        yield* process().open(production)
+        yield* aClient(storage)
+        expect((yield* process().open(production)).sealedBefore).toBe(false)
+      })
+    ))
+
+  test("moves when that is said, once, and the former issuer is refused from then on", () =>
+    inStore(({ entropy, process, storage }) =>
+      Effect.gen(function* () {
+        const move = (to: Issuer) => moveWorkspace({ storage, entropy }, production.id, to)
+        expect(yield* move(staging.issuer)).toBeUndefined()
+        expect(yield* issuerOf(storage, production.id)).toBeUndefined()
+        yield* process().open(production)
+        expect(yield* move(staging.issuer)).toBe(production.issuer)
+        expect(yield* move(staging.issuer)).toBe(staging.issuer)
+        const records = makeRecords(storage, workspaceKind)
+        expect((yield* records.get(production.id, production.id))?.version).toBe(2)
+        expect((yield* process().open(staging)).issuer).toBe(staging.issuer)
+        expect(yield* Effect.flip(process().open(production))).toMatchObject({ recorded: staging.issuer })
+      })
+    ))
+
+  test("moves at its opening where the host says from where, and the audit stream is told", () =>
+    inStore(({ events, process }) =>
+      Effect.gen(function* () {
+        yield* process().open(production)
+        const asked: Array<unknown> = []
+        const mayMove = (answer: boolean) => (from: Issuer, to: Workspace) => {
+          asked.push([from, to.issuer])
+          return answer
+        }
+        yield* Effect.flip(process(mayMove(false)).open(staging))
+        expect(events).toEqual([])
+        yield* process(mayMove(true)).open(staging)
+        expect(asked).toEqual([
+          [production.issuer, staging.issuer],
+          [production.issuer, staging.issuer]
+        ])
+        expect(events.map(({ event, workspace }) => ({ event, workspace }))).toEqual([
+          {
+            event: { _tag: "WorkspaceMoved", from: production.issuer, to: staging.issuer, by: "host program" },
+            workspace: production.id
+          }
+        ])
+        yield* process(mayMove(true)).open(staging)
+        expect(events).toHaveLength(1)
+      })
+    ))
+})
+
+/** A server whose issuer the test changes while it runs, and that takes the workspace along each time. */
+const inTwoPlaces = (body: (world: World, go: (to: Workspace) => void) => Effect.Effect<void>) => {
+  let here = production
+  const go = (to: Workspace) => {
+    here = to
+  }
+  return inWorld((world) => body(world, go), { resolve: () => here, mayMove: () => true })
+}
+
+describe("what one issuer sealed opens nothing under another, over the same store and ring", () => {
+  test("codes, access tokens and refresh tokens", () =>
+    inTwoPlaces((world, go) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const tokens = yield* signInToApp(world, client)
+        const code = yield* codeFor(world, client)
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+        go(staging)
+        expect((yield* companies(world, tokens.access)).status).toBe(401)
+        expect(jsonOf(yield* refresh(world, client, tokens.refresh)).error).toBe("invalid_grant")
+        expect(jsonOf(yield* redeem(world, client, code)).error).toBe("invalid_grant")
+        go(production)
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+        expect((yield* redeem(world, client, code)).status).toBe(200)
+      })
+    ))
+
+  test("consent pages", () =>
+    inTwoPlaces((world, go) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const page = yield* world.send("GET", authorizeTarget(client), { as: "alice" })
+        go(staging)
+        expect((yield* decide(world, page, "approve")).status).toBe(403)
+        go(production)
+        expect((yield* decide(world, page, "approve")).status).toBe(303)
+      })
+    ))
+})
+
+/** The same token, as the release before sealed it. */
+const sealedBefore = (world: World, token: string): string => {
+  const bytes = Result.getOrThrow(Base64Url.decode(token.slice(7, -6)))
+  const sealer = world.services.keys.current()
+  const mac = sealer.before(sealer.first, { ...production, sealedBefore: true }, "token")
+  mac?.seal(bytes)
+  return withChecksum(token.slice(0, 7) + Base64Url.encode(bytes))
+}
+
+describe("over HTTP", () => {
+  test("a server whose workspace is another's answers 503 where it needs the store, and says why in its log", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { entropy, storage } = world.services
+          const audit = { record: () => Effect.void }
+          yield* makeOpenings({ storage, entropy, audit }, neverMoves).open(staging)
+          const registration = yield* world.send("POST", "/oauth/register", { body: "{}" })
+          expect(registration.status).toBe(503)
+          expect(registration.body).not.toContain(staging.issuer)
+          expect(world.log.join("\n")).toContain(staging.issuer)
+          const guarded = yield* world.guard("/orders", { scopes: [] }, { authorization: "Bearer x" })
+          expect(guarded).toMatchObject({ _tag: "Refused", response: { status: 503 } })
+          expect((yield* world.send("GET", "/.well-known/oauth-authorization-server")).status).toBe(200)
+          yield* moveWorkspace({ storage, entropy }, production.id, production.issuer)
+          yield* registerClient(world)
+        }),
+      { unopened: true }
+    ))
+
+  test("the first request opens the workspace, and no later one asks the store for it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          yield* world.send("GET", "/.well-known/oauth-protected-resource")
+          expect(Object.values(world.calls).flat()).toEqual([])
+          yield* registerClient(world)
+          expect(world.calls.insert).toContain("workspace")
+          for (const made of Object.values(world.calls)) made.length = 0
+          yield* registerClient(world)
+          expect(Object.values(world.calls).flat()).not.toContain("workspace")
+        }),
+      { unopened: true }
+    ))
+
+  test("a token that the release before sealed opens where one may have, and nowhere else", () =>
+    Promise.all(
+      [true, false].map((lived) =>
+        inWorld(
+          (world) =>
+            Effect.gen(function* () {
+              if (lived) yield* aClient(world.storage)
+              const client = yield* registerClient(world)
+              const tokens = yield* signInToApp(world, client)
+              const old = sealedBefore(world, tokens.access)
+              expect(old).not.toBe(tokens.access)
+              expect((yield* companies(world, old)).status).toBe(lived ? 200 : 401)
+              const refreshed = yield* refresh(world, client, sealedBefore(world, tokens.refresh))
+              expect(refreshed.status).toBe(lived ? 200 : 400)
+              if (lived) expect((yield* companies(world, text(jsonOf(refreshed).access_token))).status).toBe(200)
+            }),
+          { unopened: true }
+        )
+      )
+    ))
+})

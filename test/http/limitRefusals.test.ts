@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Exit, Layer, References, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { kindsGathered, makeRefusals } from "../../core/http/Refusals.ts"
+import type { Call } from "../../core/http/Route.ts"
+import type { AuditEntry } from "../../core/ports/Audit.ts"
+import { Limiter } from "../../core/ports/Limiter.ts"
+import { Instant } from "../../core/rules/Instant.ts"
+import { InvalidToken, TooManyRequests } from "../../core/rules/Refusal.ts"
+import { inWorld, requestOf, theWorkspace, type World } from "../given/World.ts"
+
+const exhausted = Layer.succeed(Limiter, {
+  take: ({ allowance }) => Effect.fail(new TooManyRequests({ limit: allowance.name, retryAfterSeconds: 1 }))
+})
+
+const knock = (world: World) =>
+  world.send("POST", "/oauth/register", {
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ redirect_uris: ["https://app.example/back"] })
+  })
+
+const countsOf = (audit: ReadonlyArray<AuditEntry>) =>
+  audit.flatMap(({ event }) =>
+    event._tag === "Refused" && event.refusal === "TooManyRequests" ? [event.count ?? 1] : []
+  )
+
+const call = (endpoint: string, requestId = "r"): Call => ({
+  request: requestOf("GET", "/", {}),
+  workspace: theWorkspace,
+  path: "/",
+  endpoint,
+  now: Instant.make(0),
+  requestId
+})
+
+const tooMany = new TooManyRequests({ limit: "account", retryAfterSeconds: 1 })
+
+/** Refusals in a scope that the test ends. */
+const withRefusals = (
+  body: (
+    refuse: Effect.Success<ReturnType<typeof makeRefusals>>,
+    audit: ReadonlyArray<AuditEntry>,
+    end: Effect.Effect<void>
+  ) => Effect.Effect<void>
+) =>
+  Effect.gen(function* () {
+    const audit: Array<AuditEntry> = []
+    const scope = yield* Scope.make()
+    const refuse = yield* Effect.provideService(
+      makeRefusals({ record: (entry) => Effect.sync(() => void audit.push(entry)) }),
+      Scope.Scope,
+      scope
+    )
+    yield* body(refuse, audit, Scope.close(scope, Exit.void))
+  }).pipe(
+    Effect.provide(TestClock.layer()),
+    Effect.provideService(References.MinimumLogLevel, "None"),
+    Effect.runPromise
+  )
+
+describe("refusals by a limit", () => {
+  test("over HTTP: one line at once, then one a second with the number, in the log and the audit stream", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (let n = 0; n < 5; n++) expect((yield* knock(world)).status).toBe(429)
+          expect(countsOf(world.audit)).toEqual([1])
+          yield* TestClock.adjust("1 second")
+          expect(countsOf(world.audit)).toEqual([1, 4])
+          for (let n = 0; n < 3; n++) yield* knock(world)
+          expect(countsOf(world.audit)).toEqual([1, 4])
+          yield* TestClock.adjust("1 second")
+          expect(countsOf(world.audit)).toEqual([1, 4, 3])
+          expect(world.log.filter((line) => line.includes("TooManyRequests"))).toHaveLength(3)
+          expect(world.log.join()).toContain('"count":4')
+          yield* TestClock.adjust("10 seconds")
+          expect(countsOf(world.audit)).toEqual([1, 4, 3])
+          yield* knock(world)
+          expect(countsOf(world.audit)).toEqual([1, 4, 3, 1])
+        }),
+      { limiter: exhausted }
+    ))
+
+  test("are told apart by endpoint and limit, and every other refusal has its own line", () =>
+    withRefusals((refuse, audit) =>
+      Effect.gen(function* () {
+        const other = new TooManyRequests({ limit: "sign_in", retryAfterSeconds: 1 })
+        for (let n = 0; n < 3; n++) {
+          yield* refuse(call("/a"), tooMany)
+          yield* refuse(call("/b"), tooMany)
+          yield* refuse(call("/a"), other)
+          yield* refuse(call("/a"), new InvalidToken({ reason: "unknown" }))
+        }
+        expect(countsOf(audit)).toEqual([1, 1, 1])
+        expect(audit).toHaveLength(6)
+        yield* TestClock.adjust("1 second")
+        expect(audit.slice(6).map(({ event }) => event)).toEqual([
+          { _tag: "Refused", endpoint: "/a", refusal: "TooManyRequests", reason: "account", count: 2 },
+          { _tag: "Refused", endpoint: "/b", refusal: "TooManyRequests", reason: "account", count: 2 },
+          { _tag: "Refused", endpoint: "/a", refusal: "TooManyRequests", reason: "sign_in", count: 2 }
+        ])
+      })
+    ))
+
+  test("are written when the server ends, and none is counted twice", () =>
+    withRefusals((refuse, audit, end) =>
+      Effect.gen(function* () {
+        for (const id of ["one", "two", "three"]) yield* refuse(call("/a", id), tooMany)
+        yield* end
+        expect(countsOf(audit)).toEqual([1, 2])
+        expect(audit.map(({ requestId }) => requestId)).toEqual(["one", "three"])
+        yield* TestClock.adjust("1 minute")
+        expect(countsOf(audit)).toEqual([1, 2])
+      })
+    ))
+
+  test("of many kinds take bounded room, and each is still counted", () =>
+    withRefusals((refuse, audit) =>
+      Effect.gen(function* () {
+        for (let n = 0; n < 2 * kindsGathered + 5; n++) {
+          yield* refuse(call(`/${n}`), tooMany)
+          yield* refuse(call(`/${n}`), tooMany)
+        }
+        // What was gathered before there was no room left is written by now.
+        expect(countsOf(audit).reduce((sum, count) => sum + count, 0)).toBe(2 * (2 * kindsGathered + 5) - 5)
+        yield* TestClock.adjust("1 second")
+        expect(countsOf(audit).reduce((sum, count) => sum + count, 0)).toBe(2 * (2 * kindsGathered + 5))
+      })
+    ))
+})

@@ -1,0 +1,250 @@
+import { expect, test } from "bun:test"
+import { makeDice } from "../../../core/testing/Dice.ts"
+import { readTraceparent } from "../../../runtimes/observe/otlp/tracing.ts"
+import * as peer from "../../../runtimes/serve/peer.ts"
+import * as request from "../../../runtimes/serve/request.ts"
+import type { Shot } from "../../attacks/Mutation.ts"
+import { arrange, requestOf } from "../../attacks/shots.ts"
+import { wholeServer } from "../../attacks/wholeServer.ts"
+import { patience, runs, seed } from "../runs.ts"
+
+/** What readers stop at, skip, unescape or nest. */
+const pumps = [
+  ...[
+    " ",
+    "\t",
+    ";",
+    "; ",
+    "=",
+    ",",
+    ", ",
+    "&",
+    "%",
+    "%20",
+    "%2",
+    "+",
+    "/",
+    "/.",
+    "/%2e",
+    ".",
+    ":",
+    "@",
+    "?",
+    "#",
+    "\\"
+  ],
+  ...[
+    '"',
+    "'",
+    "<",
+    "{",
+    "[",
+    '{"a":',
+    "[[",
+    "a",
+    "a.",
+    "A-",
+    "0",
+    "1:",
+    "=a;",
+    "a=",
+    "\u00e9",
+    "\u0301",
+    "\u2028",
+    "x y"
+  ]
+] as const
+
+/** What stands around the many: a reader that hoped for the start or the end of a text looks again. */
+const ends = ["", "x", "=", "\u0001"] as const
+
+interface Shape {
+  readonly head: string
+  readonly pump: string
+  readonly tail: string
+}
+
+// The largest is within all limits: that of a cookie header is 16 KiB.
+const small = 3750
+const large = 4 * small
+
+type Place = (text: string) => Shot
+
+const withHeader = (shot: Shot, name: string, value: string): Shot => ({
+  ...shot,
+  headers: { ...shot.headers, [name]: value }
+})
+
+const isForm = ({ headers }: Shot) => headers["content-type"]?.startsWith("application/x-www-form-urlencoded") === true
+const isJson = ({ headers }: Shot) => headers["content-type"] === "application/json"
+
+/** `a=b&c=d` with another value, or another pair, in turn. */
+const pairsOf = (text: string): ReadonlyArray<(value: string) => string> => {
+  const pairs = text === "" ? [] : text.split("&")
+  return [
+    ...pairs.map((pair, index) => (value: string) => {
+      const name = pair.split("=", 1)[0] ?? ""
+      return pairs.with(index, `${name}=${value}`).join("&")
+    }),
+    (value) => [...pairs, value].join("&"),
+    (value) => [...pairs, `${value}=1`].join("&")
+  ]
+}
+
+const jsonPlaces = (shot: Shot): ReadonlyArray<Place> => {
+  const fields: Readonly<Record<string, unknown>> = JSON.parse(shot.body)
+  return Object.entries(fields).map(([name, before]) => (text) => ({
+    ...shot,
+    body: JSON.stringify({ ...fields, [name]: Array.isArray(before) ? [text] : text })
+  }))
+}
+
+/** Everywhere in a request that is right where a stranger can put a text, headers that the server asks for among them. */
+const placesOf = (shot: Shot, asked: ReadonlySet<string>): ReadonlyArray<readonly [name: string, place: Place]> => {
+  const [path = "", query = ""] = shot.target.split("?", 2)
+  const { cookie = "" } = shot.headers
+  return [
+    ["path", (text) => ({ ...shot, target: `${path}${text.replaceAll("?", "/")}` })],
+    ...pairsOf(query).map(
+      (write) => ["query", (text: string) => ({ ...shot, target: `${path}?${write(text)}` })] as const
+    ),
+    ...[...asked].map((name) => [`header ${name}`, (text: string) => withHeader(shot, name, text)] as const),
+    ["cookie", (text) => withHeader(shot, "cookie", `${cookie}; ${text}; a=b`)],
+    ["authorization", (text) => withHeader(shot, "authorization", `Bearer ${text}`)],
+    ["authorization", (text) => withHeader(shot, "authorization", `Basic ${text}`)],
+    ...(shot.method === "GET" ? [] : [["body", (text: string) => ({ ...shot, body: text })] as const]),
+    ...(isForm(shot)
+      ? pairsOf(shot.body).map((write) => ["form", (text: string) => ({ ...shot, body: write(text) })] as const)
+      : []),
+    ...(isJson(shot) ? jsonPlaces(shot).map((place) => ["json", place] as const) : [])
+  ]
+}
+
+const processorMillis = async (work: () => Promise<unknown>): Promise<number> => {
+  const before = process.cpuUsage()
+  await work()
+  const { system, user } = process.cpuUsage(before)
+  return (user + system) / 1000
+}
+
+const least = async (times: number, work: () => Promise<unknown>): Promise<number> => {
+  let found = Number.POSITIVE_INFINITY
+  for (let time = 0; time < times; time++) found = Math.min(found, await processorMillis(work))
+  return found
+}
+
+/** Below it a growth is the machine's noise; what grows by the square is far beyond it in a text this long. */
+const noise = 10
+
+/** Four times as much text is to take about four times as long, and not sixteen. Asked again before it is believed. */
+const isSteep = async (send: (text: string) => Promise<unknown>, { head, pump, tail }: Shape): Promise<boolean> => {
+  const textOf = (length: number) => head + pump.repeat(length / pump.length) + tail
+  const [short, long] = [textOf(small), textOf(large)]
+  for (let time = 0; time < 4; time++) {
+    const cost = await processorMillis(() => send(long))
+    if (cost < noise || cost < 8 * (await least(2, () => send(short)))) return false
+  }
+  return true
+}
+
+test(
+  "no reader takes the square of what it is given",
+  async () => {
+    const server = wholeServer("linear")
+    const { accounts, tessera } = await server.runtime.runPromise(server.services)
+    const asked = new Set<string>()
+    const send = (shot: Shot) => {
+      const request = requestOf(shot)
+      const headers = {
+        get: (name: string) => {
+          asked.add(name)
+          return request.headers.get(name)
+        }
+      }
+      return server.runtime.runPromise(tessera.handle({ ...request, headers }))
+    }
+    const shots = [...(await server.runtime.runPromise(arrange(tessera, accounts)))].flatMap(([, of]) => of)
+    for (const shot of shots) await send(shot)
+
+    const targets = shots.map(({ target }) => target.split("?", 1)[0] ?? "")
+    const untried = tessera.routes.filter(({ match, path }) =>
+      targets.every((target) => (match === "exact" ? target !== path : !target.startsWith(path)))
+    )
+    expect(untried.map(({ path }) => path)).toEqual([])
+
+    const dice = makeDice(seed)
+    const steep: Array<string> = []
+    const each = Math.ceil(runs / 50)
+    for (const shot of shots) {
+      for (const [name, place] of placesOf(shot, asked)) {
+        for (let draw = 0; draw < each; draw++) {
+          const shape = { head: dice.pick(ends), pump: dice.pick(pumps), tail: dice.pick(ends) }
+          if (await isSteep((text) => send(place(text)), shape)) {
+            steep.push(
+              `${shot.method} ${shot.target.slice(0, 60)} ${name} of ${JSON.stringify(shape)}, TESSERA_SEED=${seed}`
+            )
+          }
+        }
+      }
+    }
+    await server.runtime.dispose()
+    expect(steep).toEqual([])
+    expect([...asked]).toContain("cookie")
+  },
+  patience
+)
+
+type Reader = (text: string) => unknown
+
+const none = "none"
+
+/** What the runtimes read before the core does, by the names of their modules: a new name is a reader, or says `none`. */
+const runtimeReaders = [
+  {
+    module: request,
+    readers: {
+      webHeaders: none,
+      nodeHeaders: none,
+      readTarget: (text: string) => request.readTarget(`/${text}`),
+      unreadTarget: request.unreadTarget,
+      isWinding: request.isWinding,
+      targetOf: (text: string) => request.targetOf(`http://host/${text}`),
+      pathOf: (text: string) => request.pathOf(`http://host/${text}`),
+      bodyLimit: none,
+      tooLarge: none,
+      unreadable: none,
+      readBefore: none
+    }
+  },
+  {
+    module: { readTraceparent },
+    readers: { readTraceparent }
+  },
+  {
+    module: peer,
+    readers: {
+      noProxies: none,
+      trustedProxiesExpected: none,
+      parseTrustedProxies: peer.parseTrustedProxies,
+      peerOf: (text: string) => peer.peerOf("192.0.2.1", text, { has: () => true })
+    }
+  }
+] as const satisfies ReadonlyArray<{ module: object; readers: Readonly<Record<string, Reader | typeof none>> }>
+
+test("nor does a reader of the runtimes, each of which is here", async () => {
+  for (const { module, readers } of runtimeReaders) {
+    expect(Object.keys(readers).toSorted()).toEqual(Object.keys(module).toSorted())
+    for (const [name, read] of Object.entries<Reader | typeof none>(readers)) {
+      if (read === none) continue
+      for (const pump of pumps) {
+        for (const head of ends) {
+          for (const tail of ends) {
+            const shape = { head, pump, tail }
+            const steep = await isSteep(async (text) => read(text), shape)
+            expect({ name, shape, steep }).toEqual({ name, shape, steep: false })
+          }
+        }
+      }
+    }
+  }
+})

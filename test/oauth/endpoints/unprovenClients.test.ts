@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test"
+import { Clock, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { ClientId } from "../../../core/rules/Id.ts"
+import { sweepAll } from "../../../runtimes/server/housekeeping.ts"
+import {
+  companies,
+  jsonHeaders,
+  jsonOf,
+  redirectUri,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  tokenRequest
+} from "../../given/flow.ts"
+import { inWorld, type World } from "../../given/World.ts"
+
+const metadata = { grant_types: ["authorization_code", "client_credentials"] }
+
+const actAlone = (world: World, client: TestClient) => tokenRequest(world, client, { grant_type: "client_credentials" })
+
+const stored = (world: World, { id }: TestClient) =>
+  world.services.clients.findStored(world.workspace.id, ClientId.make(id))
+
+const records = Effect.fnUntraced(function* (world: World, client: TestClient, grant: string) {
+  const { id: workspace } = world.workspace
+  const kept = [
+    yield* world.storage.get({ workspace, kind: "client", id: client.id }),
+    yield* world.storage.get({ workspace, kind: "grant", id: grant })
+  ]
+  return kept.map(({ _tag }) => _tag)
+})
+
+describe("a client that nobody let in", () => {
+  test("has another 30 days by each token that it gets without a person, and goes when there is none", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, metadata)
+        for (let month = 0; month < 3; month++) {
+          expect((yield* actAlone(world, client)).status).toBe(200)
+          expect((yield* stored(world, client))?.provenAt).toBeNull()
+          yield* TestClock.adjust("29 days")
+          yield* sweepAll(world.storage)
+        }
+        const own = String((yield* stored(world, client))?.workspaceGrant)
+        expect(yield* records(world, client, own)).toEqual(["Some", "Some"])
+        yield* TestClock.adjust("1 day")
+        yield* sweepAll(world.storage)
+        expect((yield* actAlone(world, client)).status).toBe(401)
+        yield* TestClock.adjust("2 days")
+        yield* sweepAll(world.storage)
+        expect(yield* records(world, client, own)).toEqual(["None", "None"])
+      })
+    ))
+
+  test("writes that it was used once a day, and not with each token", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, metadata)
+        yield* actAlone(world, client)
+        world.calls.replace.length = 0
+        for (let hour = 0; hour < 72; hour++) {
+          yield* TestClock.adjust("1 hour")
+          expect((yield* actAlone(world, client)).status).toBe(200)
+        }
+        expect(world.calls.replace.filter((kind) => kind === "client")).toHaveLength(3)
+        expect(world.calls.replace.filter((kind) => kind === "grant")).toHaveLength(3)
+      })
+    ))
+
+  test("is kept for good once a person lets it in", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, metadata)
+        yield* actAlone(world, client)
+        yield* signInToApp(world, client)
+        expect(yield* stored(world, client)).toMatchObject({ provenAt: expect.any(Number), expiresAt: null })
+        yield* TestClock.adjust("400 days")
+        yield* sweepAll(world.storage)
+        const token = jsonOf(yield* actAlone(world, client)).access_token
+        expect((yield* companies(world, String(token))).status).toBe(200)
+      })
+    ))
+
+  test("that an older release took for proven by its own tokens stays", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, metadata)
+        const now = yield* Clock.currentTimeMillis
+        yield* world.services.clients.change(world.workspace.id, ClientId.make(client.id), (kept) => ({
+          ...kept,
+          provenAt: kept.createdAt,
+          expiresAt: null
+        }))
+        yield* TestClock.adjust("400 days")
+        yield* sweepAll(world.storage)
+        expect((yield* actAlone(world, client)).status).toBe(200)
+        expect(yield* stored(world, client)).toMatchObject({ provenAt: now, expiresAt: null })
+      })
+    ))
+})
+
+test("a registration of more than 8 KiB is refused, the first and every later one (RFC 7591, RFC 7592)", () =>
+  inWorld((world) =>
+    Effect.gen(function* () {
+      const contacts = Array.from({ length: 5 }, () => "x".repeat(2000))
+      const body = { redirect_uris: [redirectUri], contacts }
+      const answer = yield* world.send("POST", "/oauth/register", { headers: jsonHeaders, body: JSON.stringify(body) })
+      expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_client_metadata"])
+      expect(world.calls.insert).toEqual([])
+
+      const client = yield* registerClient(world)
+      const later = yield* world.send("PUT", new URL(client.registrationUri).pathname, {
+        headers: { ...jsonHeaders, authorization: `Bearer ${client.registrationToken}` },
+        body: JSON.stringify({ ...body, client_id: client.id })
+      })
+      expect([later.status, jsonOf(later).error]).toEqual([400, "invalid_client_metadata"])
+      expect(world.calls.replace).toEqual([])
+    })
+  ))
