@@ -1,5 +1,12 @@
 import { Effect, Option } from "effect"
-import { type Conflict, type Json, Storage, StorageUnavailable, type StoredRecord } from "../../ports/Storage.ts"
+import {
+  type Conflict,
+  type Json,
+  type Kind,
+  Storage,
+  StorageUnavailable,
+  type StoredRecord
+} from "../../ports/Storage.ts"
 import { type Dice, makeDice } from "../Dice.ts"
 import type { Fault } from "../script/Command.ts"
 
@@ -68,14 +75,25 @@ export const troubledStorage = (below: Storage["Service"], kill: Effect.Effect<n
       )
     })
 
+  /** A server opens its workspaces when it starts, which is no step of the protocol: that goes well. */
+  const isOpening = ({ kind }: { readonly kind: Kind }): boolean => kind === "workspace"
+
   return {
+    // A store may do its work as soon as it is called, so it is called only when its turn has come.
     storage: Storage.of({
-      get: (key) => givingWay(Effect.map(below.get(key), Option.map(asIfFromAfar))),
-      insert: (record) => givingWay(writing(below.insert(record))),
-      replace: (expected, record) => givingWay(writing(below.replace(expected, record))),
+      get: (key) => {
+        const read = Effect.suspend(() => below.get(key))
+        return isOpening(key) ? read : givingWay(Effect.map(read, Option.map(asIfFromAfar)))
+      },
+      insert: (record) => {
+        const write = Effect.suspend(() => below.insert(record))
+        return isOpening(record) ? write : givingWay(writing(write))
+      },
+      replace: (expected, record) => givingWay(writing(Effect.suspend(() => below.replace(expected, record)))),
       // A removal knows no conflict.
-      remove: (key) => givingWay(Effect.catchTag(writing(below.remove(key)), "Conflict", Effect.die)),
-      list: (listing) => givingWay(below.list(listing)),
+      remove: (key) =>
+        givingWay(Effect.catchTag(writing(Effect.suspend(() => below.remove(key))), "Conflict", Effect.die)),
+      list: (listing) => givingWay(Effect.suspend(() => below.list(listing))),
       sweep: below.sweep
     }),
     trouble: (next) => {
