@@ -39,9 +39,9 @@ const ascii = new TextDecoder()
 
 export const textLength = (bytes: number): number => Math.ceil((bytes * 4) / 3)
 
-/** Writes the text of `bytes` into `text`, as the codes of its characters, and says where it ends. */
-export const writeBase64Url = (bytes: Uint8Array, text: Uint8Array, start: number): number => {
-  const whole = bytes.length - (bytes.length % 3)
+/** Writes the text of the first `length` bytes into `text`, as the codes of its characters, and says where it ends. */
+export const writeBase64Url = (bytes: Uint8Array, text: Uint8Array, start: number, length = bytes.length): number => {
+  const whole = length - (length % 3)
   let at = start
   for (let i = 0; i < whole; i += 3) {
     const group = ((bytes[i] ?? 0) << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0)
@@ -50,17 +50,19 @@ export const writeBase64Url = (bytes: Uint8Array, text: Uint8Array, start: numbe
     text[at++] = codes[(group >> 6) & 63] ?? 0
     text[at++] = codes[group & 63] ?? 0
   }
-  if (whole === bytes.length) return at
-  const rest = ((bytes[whole] ?? 0) << 16) | ((bytes[whole + 1] ?? 0) << 8)
-  text[at++] = codes[rest >> 18] ?? 0
-  text[at++] = codes[(rest >> 12) & 63] ?? 0
-  if (bytes.length - whole === 2) text[at++] = codes[(rest >> 6) & 63] ?? 0
+  if (whole === length) return at
+  const first = bytes[whole] ?? 0
+  const second = length - whole === 2 ? (bytes[whole + 1] ?? 0) : 0
+  text[at++] = codes[first >> 2] ?? 0
+  text[at++] = codes[((first << 4) | (second >> 4)) & 63] ?? 0
+  if (length - whole === 2) text[at++] = codes[(second << 2) & 63] ?? 0
   return at
 }
 
-export const base64Url = (bytes: Uint8Array): string => {
-  const text = new Uint8Array(textLength(bytes.length))
-  writeBase64Url(bytes, text, 0)
+/** Of the first `length` bytes: a part of an array is an object that costs more than this. */
+export const base64Url = (bytes: Uint8Array, length = bytes.length): string => {
+  const text = new Uint8Array(textLength(length))
+  writeBase64Url(bytes, text, 0, length)
   return ascii.decode(text)
 }
 

@@ -335,14 +335,10 @@ export const makeGrants = ({
         ? decided()
         : Effect.flatMapEager(takeOfGrant(workspace.id, by, grant, row.allowance), decided)
     }
-    const ofGrant = takeOfGrant(workspace.id, by, grant, row.allowance)
-    if (from !== "token")
-      return Effect.flatMapEager(
-        Effect.flatMapEager(unproven(), () => ofGrant),
-        decided
-      )
+    const ofGrant = () => takeOfGrant(workspace.id, by, grant, row.allowance)
+    if (from !== "token") return Effect.flatMapEager(Effect.flatMapEager(unproven(), ofGrant), decided)
     // The seal holds, so a share of its own is taken; whose the grant is shows only now.
-    return Effect.catchEager(Effect.flatMapEager(ofGrant, decided), (fault) =>
+    return Effect.catchEager(Effect.flatMapEager(ofGrant(), decided), (fault) =>
       isAnothers(fault) ? Effect.flatMapEager(unproven(), () => Effect.fail(fault)) : Effect.fail(fault)
     )
   }

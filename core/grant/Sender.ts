@@ -37,7 +37,7 @@ export const markSender =
     if (key === undefined) return null
     const { network, userAgent } = senderOf()
     const mark = (what: "network" | "agent", text: string): string =>
-      base64Url(sealer.mac(key, place, "sender", utf8.encode(`${grant} ${what} ${text}`)).subarray(0, markLength))
+      base64Url(sealer.mac(key, place, "sender", utf8.encode(`${grant} ${what} ${text}`)), markLength)
     return {
       network: network === undefined ? null : mark("network", network),
       userAgent: mark("agent", userAgent)

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { writeAll } from "../engine/lists.ts"
 import { makeRecords, type RecordKind } from "../engine/Records.ts"
@@ -96,6 +96,7 @@ export const isLimitFactor = (factor: unknown): factor is number =>
 const sharedBy = Effect.fnUntraced(function* (factor: number) {
   const records = makeRecords(yield* Storage, limitKind)
   const entropy = yield* Entropy
+  const clock = yield* Clock.Clock
   const buckets = new LruMap<string, Bucket>(bucketsKept)
 
   const bucketOf = (key: LimitKey): Bucket => {
@@ -115,10 +116,8 @@ const sharedBy = Effect.fnUntraced(function* (factor: number) {
     return made
   }
 
-  const take = (key: LimitKey, cost = 1): Effect.Effect<void, TooManyRequests> =>
-    Effect.clockWith((clock) => taken(instantOf(clock), key, cost))
-
-  const taken = (now: Instant, key: LimitKey, cost: number): Effect.Effect<void, TooManyRequests> => {
+  const take = (key: LimitKey, cost = 1): Effect.Effect<void, TooManyRequests> => {
+    const now = instantOf(clock)
     const bucket = bucketOf(key)
     seen(bucket, now)
     const { burst, refill, name } = bucket.allowance

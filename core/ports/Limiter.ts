@@ -44,7 +44,10 @@ export interface LimitKey {
 export class Limiter extends Context.Service<
   Limiter,
   {
-    /** Takes `cost` (one, where none is said) from the share, or fails with how long to wait. */
+    /**
+     * Takes `cost` (one, where none is said) from the share, or fails with how long to wait. It may take as soon as it is
+     * called, so that an answer that waits for nothing needs no fiber.
+     */
     readonly take: (key: LimitKey, cost?: number) => Effect.Effect<void, TooManyRequests>
   }
 >()("tessera/core/ports/Limiter") {
