@@ -4,6 +4,7 @@ import { makeClientRoom } from "./engine/ClientRoom.ts"
 import { makeClients } from "./engine/Clients.ts"
 import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
 import { makeGrants } from "./engine/Grants.ts"
+import { makeOnce } from "./engine/Once.ts"
 import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
 import { clientKind, grantKind, makeRecords } from "./engine/Records.ts"
 import { makeUsage, usageKind } from "./engine/Usage.ts"
@@ -133,7 +134,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const clientKeys = Option.getOrElse(yield* Effect.serviceOption(ClientKeys), () => ClientKeys.none)
   const documents = Option.getOrElse(yield* Effect.serviceOption(Documents), () => Documents.none)
   const policy = options.policy
-  const rows = composeRows(options)
+  const rows = composeRows(options, signatures)
   const usage = makeUsage(makeRecords(storage, usageKind), entropy)
   const clock = yield* Clock.Clock
   const clients = makeClients(makeRecords(storage, clientKind), entropy, policy, clock)
@@ -173,7 +174,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     presentations: rows.presentations,
     signatures,
     clientKeys,
-    documents
+    documents,
+    once: makeOnce(storage)
   }
   const services: Services = {
     ...described,
@@ -293,8 +295,14 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 })
 
 /** The tables that the server is composed of. Throws where one cannot be: rows that share a name, or none for its tokens. */
-const composeRows = (options: Pick<TesseraOptions, "clientAuths" | "presentations">) => {
-  const auths = rowsByName("clientAuths", options.clientAuths ?? clientAuths, ({ name }) => name)
+const composeRows = (
+  options: Pick<TesseraOptions, "clientAuths" | "presentations">,
+  signatures: Signatures["Service"]
+) => {
+  const usable = (options.clientAuths ?? clientAuths).filter(
+    ({ signs }) => signs !== true || signatures !== Signatures.none
+  )
+  const auths = rowsByName("clientAuths", usable, ({ name }) => name)
   const shown = rowsByName("presentations", options.presentations ?? presentations, ({ name }) => name)
   const rows = { clientAuths: Result.getOrThrow(auths), presentations: [...Result.getOrThrow(shown).values()] }
   tokenTypeOf(rows.presentations, null)

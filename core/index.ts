@@ -54,7 +54,7 @@ export { type Allowance, Limiter, type LimitKey } from "./ports/Limiter.ts"
 export { type OwnPages, Pages } from "./ports/Pages.ts"
 export { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 export { type Profile, ResourceOwner, type SignedIn } from "./ports/ResourceOwner.ts"
-export { type Algorithm, type PublicKey, SignatureFault, Signatures, type Verified } from "./ports/Signatures.ts"
+export { SignatureFault, Signatures, type Verified } from "./ports/Signatures.ts"
 export {
   Conflict,
   type Json,
@@ -141,6 +141,7 @@ export {
 
 export { ClientId, GrantId, UserId } from "./rules/Id.ts"
 export { Instant, later } from "./rules/Instant.ts"
+export { Algorithm, PublicKey } from "./rules/Jwk.ts"
 export { CodeChallenge, CodeVerifier, provesPossession, readChallenge, readVerifier } from "./rules/Pkce.ts"
 export { Policy, standardPolicy } from "./rules/Policy.ts"
 export { checkRedirectUri, matchRedirectUri, RedirectTarget, RedirectUri } from "./rules/RedirectUri.ts"

@@ -6,7 +6,7 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { makeRecords, type RecordKind } from "./Records.ts"
 
 /** What something is good once for. A value that was taken for one purpose is free for every other. */
-const Purpose = Schema.Literals(["set-up"])
+const Purpose = Schema.Literals(["set-up", "client-assertion"])
 export type Purpose = typeof Purpose.Type
 
 /** Something that was taken. It is only ever inserted, so that of two that take it the store tells one. */

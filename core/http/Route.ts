@@ -2,6 +2,7 @@ import { type Effect, Schema } from "effect"
 import type { ClientRoom } from "../engine/ClientRoom.ts"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
+import type { Once } from "../engine/Once.ts"
 import type { Records } from "../engine/Records.ts"
 import type { Usage } from "../engine/Usage.ts"
 import type { Grant } from "../grant/Grant.ts"
@@ -70,6 +71,7 @@ export interface Services {
   readonly signatures: Signatures["Service"]
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
+  readonly once: Once
 }
 
 /** One way to call an endpoint: what is shown, and for a token, what it has to reach. */

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import type { ClientId } from "../rules/Id.ts"
+import type { PublicKey } from "../rules/Jwk.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import type { PublicKey } from "./Signatures.ts"
 
 /**
  * The public keys that a client signs with: registered with it (`jwks`), or at an address that it registered

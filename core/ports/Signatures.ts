@@ -1,20 +1,12 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import type { Json } from "./Storage.ts"
+import type { Members } from "../codec/Jws.ts"
+import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
 
 /**
  * Signing and verifying compact JWS (RFC 7515). The core decides about claims, times and audiences; an adapter does the
  * arithmetic. A server whose rows sign nothing has no adapter: composing one is not asked of its host. A row of client
  * authentications or presentations finds the port as `ports.signatures`, beside the request that it judges.
  */
-
-/** RFC 7518 §3.1, 8037, 9864: no symmetric algorithm, so no public key's bytes can be a secret, and never `none`. */
-export const algorithms = ["EdDSA", "Ed25519", "ES256", "PS256", "RS256"] as const
-export type Algorithm = (typeof algorithms)[number]
-
-/** A public key as RFC 7517 writes it. */
-export type PublicKey = Readonly<Record<string, Json>>
-
-type Members = Readonly<Record<string, Json>>
 
 export class SignatureFault extends Schema.TaggedError<SignatureFault>()("SignatureFault", {
   /** `algorithm`: not one of those allowed, or not the key's. `no_key`: none of the keys fits. */
@@ -31,7 +23,10 @@ export interface Verified {
 export class Signatures extends Context.Service<
   Signatures,
   {
-    /** The header's own `jwk`, `jku` and `x5u` count for nothing, and an unknown `crit` is `malformed`. */
+    /**
+     * Holds where one of the keys made it, by one of these algorithms, as far as the key allows that one. The header's own
+     * `jwk`, `jku` and `x5u` count for nothing, and a `crit` is `malformed`.
+     */
     readonly verify: (
       jws: string,
       keys: ReadonlyArray<PublicKey>,

@@ -1,4 +1,5 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, ManagedRuntime, References, Result } from "effect"
+import { layer as signatures } from "../../adapters/jose/Signatures.ts"
 import { type Endpoint, endpointName } from "../../core/http/Route.ts"
 import { safeReturnUrl } from "../../core/http/returnUrl.ts"
 import { LimitSharing, limitsOf } from "../../core/limits/SharedLimiter.ts"
@@ -140,6 +141,7 @@ const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpo
     Layer.provide([
       Entropy.layer,
       Keys.layer(read.ring),
+      signatures,
       hostOwner(options.owner),
       auditLayer(options.audit),
       registrationLayer(read.registration),

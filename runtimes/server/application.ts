@@ -1,6 +1,7 @@
 import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import "../serve/platformHashing.ts"
 import { Effect, Layer } from "effect"
+import { layer as signatures } from "../../adapters/jose/Signatures.ts"
 import { layer as passwordHasher } from "../../adapters/password/Password.ts"
 import type { Store } from "../../adapters/StoreKind.ts"
 import { CacheSize } from "../../core/engine/caches.ts"
@@ -84,6 +85,7 @@ export const application = (settings: Settings, ring: KeyRing, onlookers: Onlook
       Layer.succeed(CacheSize, cacheSizeOver(settings.database)),
       Entropy.layer,
       Keys.layer(ring),
+      signatures,
       onlookers.audit,
       registrationPolicy(settings.registration),
       Pages.layer(),

@@ -20,7 +20,12 @@ const open = client()
 const confidential = (over: Partial<Client> = {}): Client =>
   client({ credential: { _tag: "Secret", digest: digestOf("s3cret"), method: "client_secret_basic" }, ...over })
 
-const ports = { signatures: Signatures.none, clientKeys: ClientKeys.none, documents: Documents.none }
+const ports = {
+  signatures: Signatures.none,
+  clientKeys: ClientKeys.none,
+  documents: Documents.none,
+  once: { take: () => Effect.succeed(true) }
+}
 
 const request = (body: Readonly<Record<string, string>>, authorization = ""): AuthRequest => {
   const headers = new Map([["content-type", formType]])
@@ -31,7 +36,7 @@ const request = (body: Readonly<Record<string, string>>, authorization = ""): Au
     headers: { get: (name: string) => headers.get(name) ?? null },
     body: new URLSearchParams(body).toString()
   }
-  const call = { request: sent, workspace: theWorkspace, endpoint: "/oauth/token", now: t0 }
+  const call = { request: sent, workspace: theWorkspace, endpoint: "/oauth/token", now: t0, requestId: "r" }
   return { call, sent: Result.getOrThrow(sentForm(sent)), authorization, named: open.id }
 }
 

@@ -289,7 +289,7 @@ describe("a registration's body", () => {
   })
 
   test("is read member by member; null, the empty text and members that nobody knows say nothing", () => {
-    expect(read({ client_name: null, client_uri: "", jwks: {}, software_id: "x" })).toEqual(
+    expect(read({ client_name: null, client_uri: "", default_max_age: 1, software_id: "x" })).toEqual(
       Result.succeed({ software_id: "x" })
     )
   })
@@ -330,9 +330,11 @@ describe("a registration's body", () => {
     expect(
       [...tables.clientAuths.keys()].every((method) => Result.isSuccess(read({ token_endpoint_auth_method: method })))
     ).toBe(true)
-    for (const method of ["private_key_jwt", "client_secret_jwt", 1]) {
+    for (const method of ["tls_client_auth", "client_secret_jwt", 1]) {
       expect(read({ token_endpoint_auth_method: method })).toEqual(
-        fault("The token_endpoint_auth_method has to be one of these: client_secret_basic, client_secret_post, none.")
+        fault(
+          "The token_endpoint_auth_method has to be one of these: client_secret_basic, client_secret_post, private_key_jwt, none."
+        )
       )
     }
   })

@@ -1,5 +1,6 @@
-import { Effect, Layer, Logger, Option, Redacted, References } from "effect"
+import { Context, Effect, Layer, Logger, Option, Redacted, References } from "effect"
 import { TestClock } from "effect/testing"
+import { layer as joseSignatures } from "../../adapters/jose/Signatures.ts"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Endpoint } from "../../core/http/Route.ts"
@@ -26,6 +27,11 @@ import { drawFrom } from "../../core/testing/Draw.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../core/token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { type Away, type Calls, countingStorage } from "./countingStorage.ts"
+
+/** Signatures as the server and `createTessera` have them. */
+export const realSignatures: Signatures["Service"] = Effect.runSync(
+  Effect.scoped(Effect.map(Layer.build(joseSignatures), (built) => Context.get(built, Signatures)))
+)
 
 /** In the future, so that code that reads the wall clock fails its test. */
 export const t0 = Date.UTC(2031, 0, 1)

@@ -3,7 +3,8 @@ import { asItCame } from "../../core/http/form.ts"
 import { clientAuth, type ProofFault, type Shown } from "../../core/oauth/clients/ClientAuth.ts"
 import { bearer } from "../../core/oauth/presented/bearer.ts"
 import type { Presentation } from "../../core/oauth/presented/Presentation.ts"
-import { type PublicKey, SignatureFault, type Signatures } from "../../core/ports/Signatures.ts"
+import { SignatureFault, type Signatures } from "../../core/ports/Signatures.ts"
+import type { PublicKey } from "../../core/rules/Jwk.ts"
 import { InvalidClient, InvalidClientMetadata, InvalidToken, PortUnavailable } from "../../core/rules/Refusal.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import type { ClientMethod } from "../../core/testing/script/ClientMethod.ts"
@@ -17,7 +18,7 @@ export const toySignatures: Signatures["Service"] = {
   verify: (jws, keys) =>
     Effect.flatMap(Effect.yieldNow, () => {
       const [claims = ""] = jws.split(".")
-      const key = keys.find(({ x }) => typeof x === "string" && toySignature(x, claims) === jws)
+      const key = keys.find((key) => key.kty === "OKP" && toySignature(key.x, claims) === jws)
       return key === undefined ? fault("forged") : Effect.succeed({ header: {}, claims: { sub: claims }, key })
     }),
   sign: () => fault("failed")
@@ -58,7 +59,8 @@ export const toyNote = clientAuth<ShownNote, typeof StoredKey.Type>({
       : Result.fail(new InvalidClientMetadata({ message: "A client of the method toy_note needs a toy_key." })),
   told: ({ toy_key }) => ({ toy_key }),
   prove: ({ id, note }, stored, _, { signatures }) => {
-    const keys: ReadonlyArray<PublicKey> = stored === undefined ? [] : [{ x: stored.toy_key }]
+    const keys: ReadonlyArray<PublicKey> =
+      stored === undefined ? [] : [{ kty: "OKP", crv: "Ed25519", x: stored.toy_key }]
     return signatures.verify(note, keys, ["EdDSA"]).pipe(
       Effect.catch(judge),
       Effect.flatMap(({ claims }) =>

@@ -75,6 +75,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
 
 /** The packages that one place alone may import, by that place. */
 export const drivers: Readonly<Record<string, ReadonlyArray<string>>> = {
+  "adapters/jose": ["jose"],
   "adapters/postgres": ["postgres"],
   "adapters/redis": ["ioredis"],
   "adapters/sqlite": ["bun:sqlite", "node:sqlite"],

@@ -77,7 +77,7 @@ describe("what readers are compiled from", () => {
               // A registration's Schema is a struct.
               .map((json) => (json as Schema.Struct<Schema.Struct.Fields>).fields)[0] ?? {}
           )
-        const read = Object.keys(registrationFields(tables))
+        const read = Object.keys(registrationFields(world.services))
         expect(members("registerClient")).toEqual(read)
         expect(members("updateClient")).toEqual([...read, "client_id", "client_secret"])
       })

@@ -12,7 +12,7 @@ import type { ClientId } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { InvalidClient, InvalidClientMetadata, InvalidRequest, PortUnavailable } from "../../rules/Refusal.ts"
 import type { Credential } from "../../rules/Secret.ts"
-import type { Workspace } from "../../workspace/Workspace.ts"
+import type { Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
 
 /** A request to an endpoint that clients authenticate at. */
 export interface AuthRequest {
@@ -22,6 +22,7 @@ export interface AuthRequest {
     /** The endpoint's path below the issuer. */
     readonly endpoint: string
     readonly now: Instant
+    readonly requestId: string
   }
   readonly sent: Sent
   /** The Authorization header; empty where there is none. */
@@ -35,6 +36,17 @@ export interface AuthPorts {
   readonly signatures: Signatures["Service"]
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
+  /** For what is good once, such as a client's assertion. */
+  readonly once: {
+    /** Whether `by` is the first of all processes to show the value; `expiresAt`: nobody has to remember it from then on. */
+    readonly take: (
+      workspace: WorkspaceId,
+      purpose: "client-assertion",
+      value: string,
+      by: string,
+      expiresAt: Instant
+    ) => Effect.Effect<boolean, StorageUnavailable>
+  }
 }
 
 /** What a request shows of one method; at the least, whose it says that it is. */
@@ -55,6 +67,8 @@ export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential>
   readonly name: string
   /** `false`: a request only names its client, which counts where it shows nothing of a method that proves. */
   readonly proves: boolean
+  /** It verifies what clients sign: a server without an adapter for `Signatures` goes without the row. */
+  readonly signs?: true
   /** The scheme of the Authorization header that it owns. */
   readonly scheme?: string
   /** The parameters of the body that it owns, beside `client_id`. */
@@ -102,7 +116,7 @@ export interface Claim {
 export interface ClientAuth
   extends Pick<
     ClientAuthRow<Shown, StoredCredential>,
-    "name" | "proves" | "scheme" | "fields" | "members" | "metadata"
+    "name" | "proves" | "signs" | "scheme" | "fields" | "members" | "metadata"
   > {
   readonly claim: (request: AuthRequest) => Read<Claim> | undefined
   /** `kept`: the client's credential so far. */
@@ -166,11 +180,12 @@ export const clientAuth = <S extends Shown, Stored extends StoredCredential>(
   row: ClientAuthRow<S, Stored>
 ): ClientAuth => {
   const read = readerOf(row.stored)
-  const { fields, members, metadata, name, proves, scheme, told } = row
+  const { fields, members, metadata, name, proves, scheme, signs, told } = row
   return {
     name,
     proves,
     fields,
+    ...(signs === undefined ? {} : { signs }),
     ...(scheme === undefined ? {} : { scheme }),
     ...(members === undefined ? {} : { members }),
     ...(metadata === undefined ? {} : { metadata }),

@@ -1,0 +1,37 @@
+import { Option, Schema } from "effect"
+import { readBase64Url } from "./Base64Url.ts"
+
+export type Members = Readonly<Record<string, unknown>>
+
+/** A compact JWS (RFC 7515 §3.1) as it was sent: nobody has looked at its signature yet. */
+export interface UnverifiedJws {
+  readonly header: Members
+  readonly claims: Members
+}
+
+/** Longer than any that a client makes, and short enough to read before anybody has proven anything. */
+export const longestJws = 8 * 1024
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const readMembers = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
+
+const membersOf = (part: string): Option.Option<Members> => {
+  const bytes = readBase64Url(part)
+  if (bytes === undefined) return Option.none()
+  try {
+    return readMembers(JSON.parse(utf8.decode(bytes)))
+  } catch {
+    return Option.none()
+  }
+}
+
+/** Tells whose key is to be asked for, and nothing more. An array is no object of claims, and no text has two forms. */
+export const readJws = (text: string): Option.Option<UnverifiedJws> => {
+  if (text.length > longestJws) return Option.none()
+  const [first, second, signature, ...more] = text.split(".")
+  if (first === undefined || second === undefined || !signature || more.length > 0) return Option.none()
+  // Readers elsewhere pass over padding and line ends.
+  if (readBase64Url(signature) === undefined) return Option.none()
+  return Option.flatMap(membersOf(first), (header) => Option.map(membersOf(second), (claims) => ({ header, claims })))
+}

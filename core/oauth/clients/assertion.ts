@@ -1,0 +1,74 @@
+import { Result } from "effect"
+import type { Members } from "../../codec/Jws.ts"
+import type { ClientId } from "../../rules/Id.ts"
+import { type Instant, later } from "../../rules/Instant.ts"
+
+/** RFC 7523 §2.2. */
+export const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+const second = 1000
+
+/** How far the clock of a client may be off (FAPI 2.0 §5.3.2.1: at least 8 s are taken, 60 s are not). */
+const leeway = 10 * second
+
+/** From here to its end. The server remembers each for as long. */
+const longestLife = 5 * 60 * second
+
+const longestJti = 256
+
+export interface Expected {
+  readonly client: ClientId
+  /** Those that may stand as the audience, each alone. */
+  readonly audiences: ReadonlyArray<string>
+  readonly now: Instant
+}
+
+/** An assertion that is good, once. */
+export interface GoodAssertion {
+  readonly jti: string
+  /** From then on it is refused for its age, so that nobody has to remember it. */
+  readonly until: Instant
+}
+
+export type AssertionFault =
+  | "assertion_type"
+  | "assertion_subject"
+  | "assertion_audience"
+  | "assertion_expired"
+  | "assertion_too_long_lived"
+  | "assertion_from_the_future"
+  | "assertion_without_id"
+
+/** RFC 7519 §2: seconds, with a fraction or without. */
+const instantIn = (claims: Members, name: string): number | undefined => {
+  const value = claims[name]
+  return typeof value === "number" && Number.isFinite(value) ? value * second : undefined
+}
+
+const isThere = (claims: Members, name: string): boolean => claims[name] !== undefined
+
+/** draft-ietf-oauth-rfc7523bis §4: it may have a type of its own. A JWT of any other type is made for something else. */
+const types: ReadonlyArray<unknown> = [undefined, "JWT", "jwt", "client-authentication+jwt"]
+
+/** RFC 7523 §3, with the audience of its 2025 revision: what an assertion has to say whose signature holds. */
+export const checkAssertion = (
+  header: Members,
+  claims: Members,
+  { audiences, client, now }: Expected
+): Result.Result<GoodAssertion, AssertionFault> => {
+  if (!types.includes(header.typ)) return Result.fail("assertion_type")
+  if (claims.iss !== client || claims.sub !== client) return Result.fail("assertion_subject")
+  // An array would let another server that stands in it use the assertion here.
+  if (typeof claims.aud !== "string" || !audiences.includes(claims.aud)) return Result.fail("assertion_audience")
+  const expiresAt = instantIn(claims, "exp")
+  if (expiresAt === undefined || expiresAt + leeway <= now) return Result.fail("assertion_expired")
+  if (expiresAt > now + longestLife + leeway) return Result.fail("assertion_too_long_lived")
+  for (const name of ["iat", "nbf"]) {
+    const at = instantIn(claims, name)
+    if (isThere(claims, name) && (at === undefined || at > now + leeway))
+      return Result.fail("assertion_from_the_future")
+  }
+  const { jti } = claims
+  if (typeof jti !== "string" || jti === "" || jti.length > longestJti) return Result.fail("assertion_without_id")
+  return Result.succeed({ jti, until: later(now, Math.ceil(expiresAt - now) + leeway) })
+}

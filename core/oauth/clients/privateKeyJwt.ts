@@ -1,0 +1,203 @@
+import { Effect, Option, Result, Schema } from "effect"
+import { type Members, readJws } from "../../codec/Jws.ts"
+import { asItCame } from "../../http/form.ts"
+import type { KeySource } from "../../ports/ClientKeys.ts"
+import { readClientId } from "../../rules/Id.ts"
+import { type Algorithm, algorithms, isAlgorithm, PublicKey, readJwkSet, sameAlgorithm } from "../../rules/Jwk.ts"
+import { InvalidClient, InvalidClientMetadata, PortUnavailable } from "../../rules/Refusal.ts"
+import { endpointUrl } from "../../workspace/Workspace.ts"
+import { type AssertionFault, assertionType, checkAssertion } from "./assertion.ts"
+import { type AuthPorts, type AuthRequest, clientAuth, type ProofFault, type Shown } from "./ClientAuth.ts"
+
+const name = "private_key_jwt"
+
+/** What the record keeps of a client that signs: public keys, or where they are. */
+const StoredKeys = Schema.Struct({
+  _tag: Schema.Literal("Keys"),
+  method: Schema.Literal(name),
+  keys: Schema.Union([
+    Schema.Struct({ _tag: Schema.Literal("Registered"), keys: Schema.Array(PublicKey) }),
+    Schema.Struct({ _tag: Schema.Literal("Fetched"), jwksUri: Schema.String })
+  ]),
+  /** The one that it registered for, where it did. */
+  algorithm: Schema.optionalKey(Schema.Literals(algorithms))
+})
+type StoredKeys = typeof StoredKeys.Type
+
+/** What the body shows: an assertion that nobody has verified, and whose it says that it is. */
+interface ShownAssertion extends Shown {
+  readonly assertion: string
+  readonly algorithm: Algorithm
+  readonly kid: string | undefined
+}
+
+type Reason = InvalidClient["reason"]
+
+const refusal = (reason: Reason) => new InvalidClient({ reason, triedHeader: false })
+
+const unreadable = Result.fail(refusal("unreadable"))
+
+const kidOf = (header: Members): string | undefined => (typeof header.kid === "string" ? header.kid : undefined)
+
+/** RFC 7521 §4.2: the client's own id beside the assertion is the same one. */
+const readShown = ({ named, sent }: AuthRequest): Result.Result<ShownAssertion, InvalidClient> | undefined => {
+  const assertion = asItCame(sent, "client_assertion")
+  const type = asItCame(sent, "client_assertion_type")
+  if (assertion === undefined && type === undefined) return undefined
+  if (assertion === undefined || type !== assertionType) return unreadable
+  const jws = readJws(assertion)
+  if (Option.isNone(jws)) return unreadable
+  const { claims, header } = jws.value
+  if (!isAlgorithm(header.alg)) return Result.fail(refusal("assertion_algorithm"))
+  const { sub } = claims
+  const id = typeof sub === "string" ? readClientId(sub) : Option.none()
+  if (Option.isNone(id)) return Result.fail(refusal("unknown"))
+  if (asItCame(sent, "client_id") !== undefined && named !== id.value) return Result.fail(refusal("assertion_subject"))
+  return Result.succeed({ id: id.value, assertion, algorithm: header.alg, kid: kidOf(header) })
+}
+
+const Registration = {
+  jwks: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown).annotate({ description: "RFC 7517 §5." })),
+  jwks_uri: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(2048), Schema.isPattern(/^https:\/\/[\x21-\x7e]+$/)).annotate({
+      description: "Where its keys are, instead of jwks."
+    })
+  ),
+  token_endpoint_auth_signing_alg: Schema.optionalKey(Schema.Literals(algorithms))
+}
+
+type Registration = Schema.Struct<typeof Registration>["Type"]
+
+const fault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
+
+/** RFC 7591 §2: keys or their address, never both. What would tell a secret is named, so that it can be replaced. */
+const readSource = ({ jwks, jwks_uri }: Registration): Result.Result<StoredKeys["keys"], InvalidClientMetadata> => {
+  if (jwks !== undefined && jwks_uri !== undefined) return fault("A client registers jwks or jwks_uri, not both.")
+  if (jwks_uri !== undefined) {
+    const url = URL.canParse(jwks_uri) ? new URL(jwks_uri) : undefined
+    return url === undefined || url.username !== "" || url.password !== "" || jwks_uri.includes("#")
+      ? fault("The jwks_uri has to be an https address without credentials and fragment.")
+      : Result.succeed({ _tag: "Fetched", jwksUri: jwks_uri })
+  }
+  if (jwks === undefined) return fault(`The method ${name} takes jwks, or a jwks_uri.`)
+  const keys = readJwkSet(jwks)
+  if (Result.isFailure(keys)) {
+    return keys.failure === "private_key"
+      ? fault("The jwks holds a private key, which is a secret no more: register the public part of another.")
+      : fault("The jwks has to be a set of at most 20 keys.")
+  }
+  return keys.success.length === 0
+    ? fault(`No key of the jwks is one for these algorithms: ${algorithms.join(", ")}.`)
+    : Result.succeed({ _tag: "Registered", keys: keys.success })
+}
+
+const forFault: Readonly<Record<AssertionFault, InvalidClient>> = {
+  assertion_type: refusal("assertion_type"),
+  assertion_subject: refusal("assertion_subject"),
+  assertion_audience: refusal("assertion_audience"),
+  assertion_expired: refusal("assertion_expired"),
+  assertion_too_long_lived: refusal("assertion_too_long_lived"),
+  assertion_from_the_future: refusal("assertion_from_the_future"),
+  assertion_without_id: refusal("assertion_without_id")
+}
+
+/** The registered keys are at hand; others are asked for where the client said that they are. */
+const keysOf = (
+  source: KeySource,
+  { id, kid }: ShownAssertion,
+  { call }: AuthRequest,
+  { clientKeys }: AuthPorts
+): Effect.Effect<ReadonlyArray<PublicKey>, ProofFault> =>
+  source._tag === "Registered"
+    ? Effect.succeed(source.keys)
+    : Effect.catchTag(
+        clientKeys.find({ workspace: call.workspace.id, client: id }, source, kid),
+        "KeysFault",
+        (fault) =>
+          Effect.fail(
+            // Keys that cannot be had say nothing about the client; keys that are none are its own mistake.
+            fault.reason === "malformed"
+              ? refusal("assertion_key_unknown")
+              : new PortUnavailable({ port: "client_keys", reason: fault.reason })
+          )
+      )
+
+const verified = (
+  shown: ShownAssertion,
+  keys: ReadonlyArray<PublicKey>,
+  { signatures }: AuthPorts
+): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ProofFault> =>
+  Effect.catchTag(signatures.verify(shown.assertion, keys, [shown.algorithm]), "SignatureFault", ({ reason }) =>
+    Effect.fail(
+      reason === "no_adapter" || reason === "failed"
+        ? new PortUnavailable({ port: "signatures", reason })
+        : refusal(
+            reason === "no_key"
+              ? "assertion_key_unknown"
+              : reason === "algorithm"
+                ? "assertion_algorithm"
+                : "bad_assertion"
+          )
+    )
+  )
+
+/**
+ * RFC 7523: a client that signs. Its id is no secret, so one that is not there is refused at once: a verification costs
+ * more than all the rest of a request. What was signed is remembered only once it has held, or strangers would write.
+ */
+const prove = Effect.fnUntraced(function* (
+  shown: ShownAssertion,
+  stored: StoredKeys | undefined,
+  request: AuthRequest,
+  ports: AuthPorts
+): Effect.fn.Return<void, ProofFault> {
+  if (stored === undefined) return yield* refusal("wrong_method")
+  const { algorithm, keys: source } = stored
+  if (algorithm !== undefined && !sameAlgorithm(algorithm, shown.algorithm)) {
+    return yield* refusal("assertion_algorithm")
+  }
+  const keys = yield* keysOf(source, shown, request, ports)
+  const { claims, header } = yield* verified(shown, keys, ports)
+  const { endpoint, now, requestId, workspace } = request.call
+  const audiences = [workspace.issuer, endpointUrl(workspace, endpoint)]
+  const good = checkAssertion(header, claims, { client: shown.id, audiences, now })
+  if (Result.isFailure(good)) return yield* forFault[good.failure]
+  const { jti, until } = good.success
+  const isFirst = yield* ports.once.take(workspace.id, "client-assertion", `${shown.id} ${jti}`, requestId, until)
+  if (!isFirst) return yield* refusal("assertion_replayed")
+})
+
+/** OpenID Connect Core §9, RFC 7523: a JWT that the client signs with a key of its own. No secret is anywhere but there. */
+export const privateKeyJwt = clientAuth<ShownAssertion, StoredKeys>({
+  name,
+  proves: true,
+  signs: true,
+  fields: {
+    client_assertion: Schema.optionalKey(
+      Schema.String.annotate({ description: "A JWT that the client signed (RFC 7523 §2.2), good once." })
+    ),
+    client_assertion_type: Schema.optionalKey(
+      Schema.String.annotate({ description: `With client_assertion: ${assertionType}.` })
+    )
+  },
+  shown: readShown,
+  stored: StoredKeys,
+  members: Registration,
+  register: (request) => {
+    // Its members were read with the rest of the registration.
+    const registration = request as Registration
+    const { token_endpoint_auth_signing_alg: algorithm } = registration
+    return Result.map(readSource(registration), (keys) => ({
+      _tag: "Keys",
+      method: name,
+      keys,
+      ...(algorithm === undefined ? {} : { algorithm })
+    }))
+  },
+  told: ({ algorithm, keys }) => ({
+    ...(keys._tag === "Registered" ? { jwks: { keys: keys.keys } } : { jwks_uri: keys.jwksUri }),
+    ...(algorithm === undefined ? {} : { token_endpoint_auth_signing_alg: algorithm })
+  }),
+  prove,
+  metadata: { auth_signing_alg_values_supported: algorithms }
+})

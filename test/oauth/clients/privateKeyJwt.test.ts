@@ -1,0 +1,471 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { CompactSign, type CryptoKey, exportJWK, generateKeyPair, type JWK } from "jose"
+import { assertionType } from "../../../core/oauth/clients/assertion.ts"
+import { clientAuths } from "../../../core/oauth/clients/table.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
+
+const { issuer } = theWorkspace
+const now = t0 / 1000
+const form = { "content-type": "application/x-www-form-urlencoded" }
+
+interface Signer {
+  readonly sign: CryptoKey
+  readonly jwk: JWK
+  readonly alg: string
+}
+
+const signer = async (alg: string, kid?: string): Promise<Signer> => {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+  const jwk = await exportJWK(publicKey)
+  return { sign: privateKey, alg, jwk: kid === undefined ? jwk : { ...jwk, kid } }
+}
+
+const es256 = await signer("ES256", "one")
+const another = await signer("ES256", "two")
+const eddsa = await signer("EdDSA")
+const rsa = await signer("PS256")
+
+const signed = (by: Signer, claims: unknown, header: object = {}) =>
+  new CompactSign(new TextEncoder().encode(typeof claims === "string" ? claims : JSON.stringify(claims)))
+    .setProtectedHeader({ alg: by.alg, ...(by.jwk.kid === undefined ? {} : { kid: by.jwk.kid }), ...header })
+    .sign(by.sign)
+
+const register = (world: World, metadata: Record<string, unknown>) =>
+  Effect.map(
+    world.send("POST", "/oauth/register", {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        redirect_uris: ["https://app.example.org/callback"],
+        grant_types: ["authorization_code", "refresh_token", "client_credentials"],
+        token_endpoint_auth_method: "private_key_jwt",
+        ...metadata
+      })
+    }),
+    (response) => ({ status: response.status, body: JSON.parse(response.body) as Record<string, unknown> })
+  )
+
+const registered = (world: World, metadata: Record<string, unknown>) =>
+  Effect.map(register(world, metadata), ({ body }) => String(body.client_id))
+
+const ask = (world: World, assertion: string, more: Record<string, string> = {}, path = "/oauth/token") =>
+  Effect.map(
+    world.send("POST", path, {
+      headers: form,
+      body: new URLSearchParams({
+        grant_type: "client_credentials",
+        client_assertion_type: assertionType,
+        client_assertion: assertion,
+        ...more
+      }).toString()
+    }),
+    ({ body, status }) => ({ status, error: (JSON.parse(body) as { error?: string }).error })
+  )
+
+let drawn = 0
+const claimsOf = (client: string, over: Record<string, unknown> = {}) => {
+  drawn += 1
+  return { iss: client, sub: client, aud: issuer, jti: `jti-${drawn}`, iat: now, exp: now + 60, ...over }
+}
+
+const signing = { signatures: realSignatures }
+const granted = { status: 200, error: undefined }
+const refused = { status: 401, error: "invalid_client" }
+
+describe("a client that signs (RFC 7523)", () => {
+  const keys: ReadonlyArray<readonly [string, Signer]> = [
+    ["ES256", es256],
+    ["EdDSA", eddsa],
+    ["PS256", rsa]
+  ]
+  test.each(keys)("is itself by %s, once for each assertion", (_, by) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [by.jwk] } })
+          const assertion = yield* Effect.promise(() => signed(by, claimsOf(client)))
+          expect(yield* ask(world, assertion)).toEqual(granted)
+          expect(yield* ask(world, assertion)).toEqual(refused)
+          expect(yield* ask(yield* world.elsewhere, assertion)).toEqual(refused)
+        }),
+      signing
+    )
+  )
+
+  test("is itself at every endpoint that clients authenticate at, by the issuer or that endpoint as the audience", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          for (const [path, status] of [
+            ["/oauth/token", 200],
+            ["/oauth/introspect", 200],
+            ["/oauth/revoke", 200]
+          ] as const) {
+            for (const aud of [issuer, `${issuer}${path}`]) {
+              const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, { aud })))
+              const answer = yield* world.send("POST", path, {
+                headers: form,
+                body: new URLSearchParams({
+                  grant_type: "client_credentials",
+                  token: "tsr_rt_x",
+                  client_assertion_type: assertionType,
+                  client_assertion: assertion
+                }).toString()
+              })
+              expect([path, aud, answer.status]).toEqual([path, aud, status])
+            }
+          }
+        }),
+      signing
+    ))
+
+  test("of two requests with one assertion, at two processes at once, one gets tokens", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const servers = [world, yield* world.elsewhere, yield* world.elsewhere, yield* world.elsewhere]
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          const answers = yield* Effect.forEach(servers, (one) => ask(one, assertion), { concurrency: "unbounded" })
+          expect(answers.filter(({ status }) => status === 200).length).toBe(1)
+        }),
+      signing
+    ))
+
+  test("is kept with public members only, told what it registered, and has no secret", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const jwk = { ...es256.jwk, alg: "ES256", use: "sig", x5u: "https://evil.example" }
+          const { body, status } = yield* register(world, {
+            jwks: { keys: [jwk] },
+            token_endpoint_auth_signing_alg: "ES256"
+          })
+          const { x5u: _, ...kept } = jwk
+          expect(status).toBe(201)
+          expect(body).toMatchObject({
+            token_endpoint_auth_method: "private_key_jwt",
+            token_endpoint_auth_signing_alg: "ES256",
+            jwks: { keys: [kept] }
+          })
+          expect(Object.keys(Object((body.jwks as { keys: ReadonlyArray<object> }).keys[0])).sort()).toEqual(
+            Object.keys(kept).sort()
+          )
+          expect(body).not.toHaveProperty("client_secret")
+        }),
+      signing
+    ))
+
+  test("is told of in the metadata where a server can verify, and nowhere else", () =>
+    Effect.gen(function* () {
+      const methods = (world: World) =>
+        Effect.map(
+          world.send("GET", "/.well-known/oauth-authorization-server"),
+          ({ body }) => JSON.parse(body) as Record<string, ReadonlyArray<string>>
+        )
+      const lists = [
+        "token_endpoint_auth_signing_alg_values_supported",
+        "revocation_endpoint_auth_signing_alg_values_supported",
+        "introspection_endpoint_auth_signing_alg_values_supported"
+      ]
+      const able = yield* Effect.promise(() => inWorld(methods, signing))
+      for (const list of lists) expect(able[list]).toEqual(["EdDSA", "Ed25519", "ES256", "PS256", "RS256"])
+      expect(able.token_endpoint_auth_methods_supported).toContain("private_key_jwt")
+      const unable = yield* Effect.promise(() => inWorld(methods))
+      for (const list of lists) expect(unable[list]).toBeUndefined()
+      expect(unable.token_endpoint_auth_methods_supported).not.toContain("private_key_jwt")
+    }).pipe(Effect.runPromise))
+
+  test("ends with the key that it takes out of its registration", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { body } = yield* register(world, { jwks: { keys: [es256.jwk, another.jwk] } })
+          const client = String(body.client_id)
+          const put = yield* world.send("PUT", `/oauth/register/${client}`, {
+            headers: { "content-type": "application/json", authorization: `Bearer ${body.registration_access_token}` },
+            body: JSON.stringify({ ...body, registration_access_token: undefined, jwks: { keys: [another.jwk] } })
+          })
+          expect(put.status).toBe(200)
+          const old = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          const young = yield* Effect.promise(() => signed(another, claimsOf(client)))
+          expect([yield* ask(world, old), yield* ask(world, young)]).toEqual([refused, granted])
+        }),
+      signing
+    ))
+})
+
+describe("times at their edges: ten seconds of leeway, five minutes of life", () => {
+  const times: ReadonlyArray<readonly [Record<string, unknown>, boolean]> = [
+    [{ exp: now - 9 }, true],
+    [{ exp: now - 10 }, false],
+    [{ exp: now - 300 }, false],
+    [{ exp: now + 310 }, true],
+    [{ exp: now + 311 }, false],
+    [{ exp: now + 31_536_000 }, false],
+    [{ exp: 1e300 }, false],
+    [{ exp: -1 }, false],
+    [{ exp: now + 0.5 }, true],
+    [{ exp: `${now + 60}` }, false],
+    [{ exp: null }, false],
+    [{ exp: undefined }, false],
+    [{ iat: now + 8 }, true],
+    [{ iat: now + 10 }, true],
+    [{ iat: now + 11 }, false],
+    [{ iat: now + 60 }, false],
+    [{ iat: undefined }, true],
+    [{ iat: "now" }, false],
+    [{ nbf: now }, true],
+    [{ nbf: now + 10 }, true],
+    [{ nbf: now + 11 }, false],
+    [{ nbf: "later" }, false]
+  ]
+  test.each(times)("%j: %p", (over, isTaken) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client, over)))
+          expect(yield* ask(world, assertion)).toEqual(isTaken ? granted : refused)
+        }),
+      signing
+    )
+  )
+})
+
+const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url")
+
+/** HMAC with a public key's bytes as the secret, which a verifier that asks the header alone would take. */
+const byHmac = async (secret: string, claims: unknown, header: object) => {
+  const text = `${part(header)}.${part(claims)}`
+  const usages = ["sign"] as const
+  const key = await crypto.subtle.importKey(
+    "raw",
+    Buffer.from(secret),
+    { name: "HMAC", hash: "SHA-256" },
+    false,
+    usages
+  )
+  return `${text}.${Buffer.from(await crypto.subtle.sign("HMAC", key, Buffer.from(text))).toString("base64url")}`
+}
+
+type Forge = (client: string, other: string) => string | Promise<string>
+
+/** What nobody gets in by, each refused as `invalid_client`, and each without a word of why. */
+const hostile: Readonly<Record<string, Forge>> = {
+  "no signature": (client) => `${part({ alg: "ES256", kid: "one" })}.${part(claimsOf(client))}.`,
+  "the algorithm none": (client) => `${part({ alg: "none" })}.${part(claimsOf(client))}.`,
+  "the algorithm none, with a signature": (client) => `${part({ alg: "none" })}.${part(claimsOf(client))}.AAAA`,
+  "the algorithm None": (client) => `${part({ alg: "None" })}.${part(claimsOf(client))}.AAAA`,
+  "HMAC by the public key's JSON": (client) =>
+    byHmac(JSON.stringify(es256.jwk), claimsOf(client), { alg: "HS256", kid: "one" }),
+  "HMAC by the public key's coordinate": (client) => byHmac(String(es256.jwk.x), claimsOf(client), { alg: "HS256" }),
+  "HMAC called ES256": (client) => byHmac(JSON.stringify(es256.jwk), claimsOf(client), { alg: "ES256", kid: "one" }),
+  "no algorithm": (client) => `${part({ kid: "one" })}.${part(claimsOf(client))}.AAAA`,
+  "an algorithm that is a list": (client) => `${part({ alg: ["ES256"] })}.${part(claimsOf(client))}.AAAA`,
+  "an algorithm that is not here": (client) => `${part({ alg: "ES384" })}.${part(claimsOf(client))}.AAAA`,
+  "a key of one's own": async (client) => signed(another, claimsOf(client), { kid: "one" }),
+  "a key of one's own, named": async (client) => signed(another, claimsOf(client)),
+  "a key of one's own, embedded": async (client) => signed(another, claimsOf(client), { kid: "one", jwk: another.jwk }),
+  "a key of one's own, by address": async (client) =>
+    signed(another, claimsOf(client), { kid: "one", jku: "https://evil.example/jwks", x5u: "https://evil.example/x" }),
+  "a key of another kind": async (client) => signed(eddsa, claimsOf(client), { kid: "one" }),
+  "a key's name that leads elsewhere": async (client) => signed(es256, claimsOf(client), { kid: "../../one" }),
+  "a key's name with a quote": async (client) => signed(es256, claimsOf(client), { kid: "one' OR '1'='1" }),
+  "a key's name of a prototype": async (client) => signed(es256, claimsOf(client), { kid: "__proto__" }),
+  "an extension that must be understood": (client) =>
+    `${part({ alg: "ES256", kid: "one", crit: ["x"], x: 1 })}.${part(claimsOf(client))}.AAAA`,
+  "an empty list of extensions": (client) =>
+    `${part({ alg: "ES256", kid: "one", crit: [] })}.${part(claimsOf(client))}.AAAA`,
+  "a payload that is not encoded": (client) =>
+    `${part({ alg: "ES256", kid: "one", b64: false, crit: ["b64"] })}.${part(claimsOf(client))}.AAAA`,
+  "claims that were changed": async (client, other) => {
+    const [header, , signature] = (await signed(es256, claimsOf(client))).split(".")
+    return `${header}.${part(claimsOf(other))}.${signature}`
+  },
+  "a header that was changed": async (client) => {
+    const [, claims, signature] = (await signed(es256, claimsOf(client))).split(".")
+    return `${part({ alg: "ES256", kid: "one", x: 1 })}.${claims}.${signature}`
+  },
+  "a signature cut short": async (client) => (await signed(es256, claimsOf(client))).slice(0, -2),
+  "a signature of zeros": (client) =>
+    `${part({ alg: "ES256", kid: "one" })}.${part(claimsOf(client))}.${Buffer.alloc(64).toString("base64url")}`,
+  "a signature with padding": async (client) => `${await signed(es256, claimsOf(client))}==`,
+  "a signature with a line's end": async (client) => `${await signed(es256, claimsOf(client))}\n`,
+  "four parts": async (client) => `${await signed(es256, claimsOf(client))}.AAAA`,
+  "five parts": () => "a.b.c.d.e",
+  "two parts": (client) => `${part({ alg: "ES256" })}.${part(claimsOf(client))}`,
+  "nothing but dots": () => "..",
+  "no JWT": () => "assertion",
+  "a longer one than any": async (client) => signed(es256, claimsOf(client, { more: "x".repeat(9000) })),
+  "claims that are a list": async () => signed(es256, []),
+  "claims that are a text": async () => signed(es256, '"text"'),
+  "claims that are null": async () => signed(es256, "null"),
+  "claims that are no JSON": async () => signed(es256, "{"),
+  "claims that are no UTF-8": () => `${part({ alg: "ES256" })}.${Buffer.from([0xff, 0xfe]).toString("base64url")}.AAAA`,
+  "no issuer": async (client) => signed(es256, claimsOf(client, { iss: undefined })),
+  "another issuer": async (client, other) => signed(es256, claimsOf(client, { iss: other })),
+  "no subject": async (client) => signed(es256, claimsOf(client, { sub: undefined })),
+  "another client as the subject": async (client, other) => signed(es256, claimsOf(client, { sub: other })),
+  "another client in all": async (_, other) => signed(es256, claimsOf(other)),
+  "a subject that is a list": async (client) => signed(es256, claimsOf(client, { sub: [client] })),
+  "a client that is not there": async () => signed(es256, claimsOf("AAAAAAAAAAAAAAAAAAAAAA")),
+  "no audience": async (client) => signed(es256, claimsOf(client, { aud: undefined })),
+  "another server": async (client) => signed(es256, claimsOf(client, { aud: "https://evil.example" })),
+  "a list with this server": async (client) => signed(es256, claimsOf(client, { aud: [issuer] })),
+  "a list with this server and another": async (client) =>
+    signed(es256, claimsOf(client, { aud: [issuer, "https://evil.example"] })),
+  "the issuer with a slash": async (client) => signed(es256, claimsOf(client, { aud: `${issuer}/` })),
+  "the issuer in other letters": async (client) => signed(es256, claimsOf(client, { aud: issuer.toUpperCase() })),
+  "the issuer's beginning": async (client) => signed(es256, claimsOf(client, { aud: issuer.slice(0, -1) })),
+  "the issuer and more": async (client) => signed(es256, claimsOf(client, { aud: `${issuer}.evil.example` })),
+  "another endpoint of this server": async (client) =>
+    signed(es256, claimsOf(client, { aud: `${issuer}/oauth/revoke` })),
+  "the client itself as the audience": async (client) => signed(es256, claimsOf(client, { aud: client })),
+  "no jti": async (client) => signed(es256, claimsOf(client, { jti: undefined })),
+  "an empty jti": async (client) => signed(es256, claimsOf(client, { jti: "" })),
+  "a number as the jti": async (client) => signed(es256, claimsOf(client, { jti: 1 })),
+  "a jti without an end": async (client) => signed(es256, claimsOf(client, { jti: "x".repeat(257) })),
+  "a proof of possession": async (client) => signed(es256, claimsOf(client), { typ: "dpop+jwt" }),
+  "an access token": async (client) => signed(es256, claimsOf(client), { typ: "at+jwt" }),
+  "an ID token's sibling": async (client) => signed(es256, claimsOf(client), { typ: "oauth-id-jag+jwt" }),
+  "two subjects, the last another's": async (client, other) =>
+    signed(
+      es256,
+      `{"sub":"${client}","iss":"${client}","aud":"${issuer}","jti":"d","exp":${now + 60},"sub":"${other}"}`
+    )
+}
+
+describe("a hostile assertion", () => {
+  test.each(Object.entries(hostile))("with %s is no proof", (_, forge) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const other = yield* registered(world, { jwks: { keys: [another.jwk] } })
+          const assertion = yield* Effect.promise(async () => forge(client, other))
+          expect(yield* ask(world, assertion)).toEqual(refused)
+          // And nothing of it was kept.
+          expect(world.calls.insert.filter((kind) => kind === "once")).toEqual([])
+        }),
+      signing
+    )
+  )
+
+  const beside: ReadonlyArray<readonly [string, Record<string, string>, { status: number; error: string }]> = [
+    ["a secret", { client_secret: "secret" }, { status: 400, error: "invalid_request" }],
+    ["no type", { client_assertion_type: "" }, refused],
+    ["another type", { client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:saml2-bearer" }, refused],
+    ["another client's id", { client_id: "AAAAAAAAAAAAAAAAAAAAAA" }, refused],
+    ["a client's id that is none", { client_id: "x" }, refused]
+  ]
+  test.each(beside)("beside %s is refused", (_, more, expected) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world, { jwks: { keys: [es256.jwk] } })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          expect(yield* ask(world, assertion, more)).toEqual(expected)
+        }),
+      signing
+    )
+  )
+
+  test("gets nobody in who registered a secret, or nothing", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          for (const method of ["client_secret_basic", "client_secret_post"]) {
+            const client = yield* registered(world, { token_endpoint_auth_method: method, jwks: { keys: [es256.jwk] } })
+            const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+            expect(yield* ask(world, assertion)).toEqual(refused)
+          }
+        }),
+      signing
+    ))
+
+  test("by another algorithm than the client or its key is for", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const byRs256 = { ...rsa, alg: "RS256" }
+          const key = yield* Effect.promise(async () => {
+            const data = await crypto.subtle.exportKey("pkcs8", rsa.sign)
+            const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" }
+            return crypto.subtle.importKey("pkcs8", data, algorithm, false, ["sign"])
+          })
+          const registrations = [
+            { jwks: { keys: [rsa.jwk] }, token_endpoint_auth_signing_alg: "PS256" },
+            { jwks: { keys: [{ ...rsa.jwk, alg: "PS256" }] } },
+            { jwks: { keys: [{ ...rsa.jwk, use: "enc" }] } },
+            { jwks: { keys: [{ ...rsa.jwk, key_ops: ["encrypt"] }] } }
+          ]
+          for (const registration of registrations) {
+            const client = yield* registered(world, registration)
+            const assertion = yield* Effect.promise(() => signed({ ...byRs256, sign: key }, claimsOf(client)))
+            expect([registration, yield* ask(world, assertion)]).toEqual([registration, refused])
+          }
+          const client = yield* registered(world, { jwks: { keys: [rsa.jwk] } })
+          const assertion = yield* Effect.promise(() => signed({ ...byRs256, sign: key }, claimsOf(client)))
+          expect(yield* ask(world, assertion)).toEqual(granted)
+        }),
+      signing
+    ))
+})
+
+describe("a registration of keys", () => {
+  const wrong: Readonly<Record<string, Record<string, unknown>>> = {
+    "no keys": {},
+    "keys and their address": { jwks: { keys: [es256.jwk] }, jwks_uri: "https://app.example.org/jwks" },
+    "an empty set": { jwks: { keys: [] } },
+    "no set": { jwks: { key: es256.jwk } },
+    "a set of texts": { jwks: { keys: ["key"] } },
+    "a private key": { jwks: { keys: [{ ...es256.jwk, d: "AAAA" }] } },
+    "a private key beside a good one": { jwks: { keys: [es256.jwk, { ...another.jwk, d: "" }] } },
+    "a shared secret": { jwks: { keys: [{ kty: "oct", k: "AAAA" }] } },
+    "a curve that is not here": { jwks: { keys: [{ ...es256.jwk, crv: "P-521" }] } },
+    "a short coordinate": { jwks: { keys: [{ ...es256.jwk, x: "AAAA" }] } },
+    "a short RSA key": { jwks: { keys: [{ kty: "RSA", e: "AQAB", n: "A".repeat(171) }] } },
+    "an RSA key without an end": { jwks: { keys: [{ kty: "RSA", e: "AQAB", n: "A".repeat(699) }] } },
+    "an exponent as long as the key": { jwks: { keys: [{ ...rsa.jwk, e: rsa.jwk.n }] } },
+    "too many keys": { jwks: { keys: Array(21).fill(es256.jwk) } },
+    "more keys than a client may take": { jwks: { keys: Array(20).fill(rsa.jwk) } },
+    "an address without TLS": { jwks_uri: "http://app.example.org/jwks" },
+    "an address with a password": { jwks_uri: "https://a:b@app.example.org/jwks" },
+    "an address with a fragment": { jwks_uri: "https://app.example.org/jwks#x" },
+    "an address that is none": { jwks_uri: "https://" },
+    "an algorithm that is a secret's": {
+      jwks: { keys: [es256.jwk] },
+      token_endpoint_auth_signing_alg: "HS256"
+    },
+    "the algorithm none": { jwks: { keys: [es256.jwk] }, token_endpoint_auth_signing_alg: "none" },
+    "a secret as the key of a signature": { token_endpoint_auth_method: "client_secret_jwt" }
+  }
+  test.each(Object.entries(wrong))("with %s is refused", (_, metadata) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { body, status } = yield* register(world, metadata)
+          expect([status, body.error]).toEqual([400, "invalid_client_metadata"])
+        }),
+      signing
+    )
+  )
+
+  test("passes over keys that are for something else", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const other = { kty: "EC", crv: "P-384", x: "AAAA", y: "AAAA" }
+          const client = yield* registered(world, { jwks: { keys: [other, es256.jwk] } })
+          const assertion = yield* Effect.promise(() => signed(es256, claimsOf(client)))
+          expect(yield* ask(world, assertion)).toEqual(granted)
+        }),
+      signing
+    ))
+
+  test("is one of the table of methods only once", () => {
+    expect(clientAuths.filter(({ name }) => name === "private_key_jwt").length).toBe(1)
+  })
+})
