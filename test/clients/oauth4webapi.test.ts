@@ -35,7 +35,14 @@ const asking = async (as: oauth.AuthorizationServer, client: oauth.Client, verif
   return url
 }
 
-describe.each(["none", "client_secret_post", "client_secret_basic"] as const)("a client of method %s", (method) => {
+const pair = await oauth.generateKeyPair("ES256")
+const { kty = "", crv = "", x = "", y = "" } = await crypto.subtle.exportKey("jwk", pair.publicKey)
+const jwks = { keys: [{ kty, crv, x, y, kid: "one" }] }
+const methods = ["none", "client_secret_post", "client_secret_basic", "private_key_jwt"] as const
+
+const keysOf = (method: string): Partial<oauth.Client> => (method === "private_key_jwt" ? { jwks } : {})
+
+describe.each(methods)("a client of method %s", (method) => {
   const authOf = (client: oauth.Client): oauth.ClientAuth => {
     switch (method) {
       case "none":
@@ -44,12 +51,18 @@ describe.each(["none", "client_secret_post", "client_secret_basic"] as const)("a
         return oauth.ClientSecretPost(secretOf(client))
       case "client_secret_basic":
         return oauth.ClientSecretBasic(secretOf(client))
+      case "private_key_jwt":
+        return oauth.PrivateKeyJwt({ key: pair.privateKey, kid: "one" })
     }
   }
 
   test("goes all the way: discovery, registration, code with PKCE, refresh, introspection, revocation", async () => {
     const as = await discover()
-    const client = await register(as, { token_endpoint_auth_method: method, client_name: "oauth4webapi" })
+    const client = await register(as, {
+      ...keysOf(method),
+      token_endpoint_auth_method: method,
+      client_name: "oauth4webapi"
+    })
     const auth = authOf(client)
     const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()]
     const back = await new Visitor(server().url).decide(await asking(as, client, verifier, state))
@@ -110,7 +123,7 @@ describe.each(["none", "client_secret_post", "client_secret_basic"] as const)("a
 
   test("is told of a refusal in a way that it understands", async () => {
     const as = await discover()
-    const client = await register(as, { token_endpoint_auth_method: method })
+    const client = await register(as, { ...keysOf(method), token_endpoint_auth_method: method })
     const state = oauth.generateRandomState()
     const denied = await new Visitor(server().url).decide(
       await asking(as, client, oauth.generateRandomCodeVerifier(), state),

@@ -6,56 +6,72 @@ import { companiesStatus, Visitor } from "../given/serverVisitor.ts"
 const server = serverOfFile()
 const redirectUri = "https://app.example.org/callback"
 
-/** The method that it uses afterwards it takes from the answer. */
-const registered = (method: "none" | "client_secret_post" | "client_secret_basic") =>
+const pair = await client.randomDPoPKeyPair("EdDSA")
+const { kty = "", crv = "", x = "" } = await crypto.subtle.exportKey("jwk", pair.publicKey)
+const jwks = { keys: [{ kty, crv, x }] }
+
+const methods = ["none", "client_secret_post", "client_secret_basic", "private_key_jwt"] as const
+type Method = (typeof methods)[number]
+
+/** How it proves itself; by a secret, it takes the method from the answer. */
+const proofBy: Readonly<Record<Method, client.ClientAuth | undefined>> = {
+  none: client.None(),
+  client_secret_post: undefined,
+  client_secret_basic: undefined,
+  private_key_jwt: client.PrivateKeyJwt(pair.privateKey)
+}
+
+const registered = (method: Method) =>
   client.dynamicClientRegistration(
     new URL(server().url),
-    { redirect_uris: [redirectUri], token_endpoint_auth_method: method, client_name: "openid-client" },
-    method === "none" ? client.None() : undefined,
+    {
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: method,
+      client_name: "openid-client",
+      ...(method === "private_key_jwt" ? { jwks } : {})
+    },
+    proofBy[method],
     { algorithm: "oauth2", execute: [client.allowInsecureRequests] }
   )
 
-test.each(["none", "client_secret_post", "client_secret_basic"] as const)(
-  "a complete flow with the method %s",
-  async (method) => {
-    const config = await registered(method)
-    const verifier = client.randomPKCECodeVerifier()
-    const state = client.randomState()
-    const url = client.buildAuthorizationUrl(config, {
-      redirect_uri: redirectUri,
-      scope: "api profile",
-      code_challenge: await client.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: "S256",
-      state
-    })
-    const back = await new Visitor(server().url).decide(url)
-    const tokens = await client.authorizationCodeGrant(config, back, {
-      pkceCodeVerifier: verifier,
-      expectedState: state
-    })
-    const answer = await client.fetchProtectedResource(
-      config,
-      tokens.access_token,
-      new URL(`${server().url}/rest/companies`),
-      "GET"
-    )
-    expect(answer.status).toBe(200)
+test.each(methods)("a complete flow with the method %s", async (method) => {
+  const config = await registered(method)
+  const verifier = client.randomPKCECodeVerifier()
+  const state = client.randomState()
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: redirectUri,
+    scope: "api profile",
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state
+  })
+  const back = await new Visitor(server().url).decide(url)
+  const tokens = await client.authorizationCodeGrant(config, back, {
+    pkceCodeVerifier: verifier,
+    expectedState: state
+  })
+  const answer = await client.fetchProtectedResource(
+    config,
+    tokens.access_token,
+    new URL(`${server().url}/rest/companies`),
+    "GET"
+  )
+  expect(answer.status).toBe(200)
 
-    const narrowed = await client.refreshTokenGrant(config, String(tokens.refresh_token), { scope: "profile" })
-    expect(narrowed.scope).toBe("profile")
-    expect(await companiesStatus(server().url, narrowed.access_token)).toBe(403)
+  const narrowed = await client.refreshTokenGrant(config, String(tokens.refresh_token), { scope: "profile" })
+  expect(narrowed.scope).toBe("profile")
+  expect(await companiesStatus(server().url, narrowed.access_token)).toBe(403)
 
-    // Introspection is for clients that prove themselves.
-    const asked = () => client.tokenIntrospection(config, narrowed.access_token)
-    if (method === "none") await expect(asked()).rejects.toMatchObject({ error: "invalid_client" })
-    else expect(await asked()).toMatchObject({ active: true })
-    await client.tokenRevocation(config, String(narrowed.refresh_token))
-    if (method !== "none") expect(await asked()).toMatchObject({ active: false })
-    await expect(client.refreshTokenGrant(config, String(narrowed.refresh_token))).rejects.toMatchObject({
-      error: "invalid_grant"
-    })
-  }
-)
+  // Introspection is for clients that prove themselves.
+  const asked = () => client.tokenIntrospection(config, narrowed.access_token)
+  if (method === "none") await expect(asked()).rejects.toMatchObject({ error: "invalid_client" })
+  else expect(await asked()).toMatchObject({ active: true })
+  await client.tokenRevocation(config, String(narrowed.refresh_token))
+  if (method !== "none") expect(await asked()).toMatchObject({ active: false })
+  await expect(client.refreshTokenGrant(config, String(narrowed.refresh_token))).rejects.toMatchObject({
+    error: "invalid_grant"
+  })
+})
 
 test("a wrong state, and an answer of another server, are refused by the client before anything is sent", async () => {
   const config = await registered("none")
