@@ -32,9 +32,6 @@ const utf8 = new TextEncoder()
 
 const fault = (reason: SignatureFault["reason"]) => Effect.fail(new SignatureFault({ reason }))
 
-const isOneOf = <A extends string>(list: ReadonlyArray<A>, value: unknown): value is A =>
-  typeof value === "string" && (list as ReadonlyArray<string>).includes(value)
-
 /** By the package `jose`, which does the arithmetic by WebCrypto and depends on nothing. */
 const make = (): Signatures["Service"] => {
   const keyOf = makeImports()
@@ -60,7 +57,7 @@ const make = (): Signatures["Service"] => {
       const { alg, crit, kid } = header
       // RFC 7515 §4.1.11: no extension is understood here. RFC 7797's `b64` has to be in `crit` too.
       if (crit !== undefined || header.b64 !== undefined) return yield* fault("malformed")
-      if (!isAlgorithm(alg) || !isOneOf(allowed, alg)) return yield* fault("algorithm")
+      if (!isAlgorithm(alg) || !allowed.includes(alg)) return yield* fault("algorithm")
       const tried = candidates(keys, typeof kid === "string" ? kid : undefined, alg)
       if (tried.length === 0) return yield* fault("no_key")
       for (const key of tried) {
@@ -74,6 +71,7 @@ const make = (): Signatures["Service"] => {
         try: async () => {
           const { CompactSign, importJWK } = await jose()
           const signing = new CompactSign(utf8.encode(JSON.stringify(claims)))
+          // Whoever made the key says that it is one, and the package looks at each member.
           return signing.setProtectedHeader({ ...header, alg: algorithm }).sign(await importJWK(key as JWK, algorithm))
         },
         catch: () => new SignatureFault({ reason: "failed" })

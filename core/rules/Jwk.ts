@@ -37,7 +37,7 @@ const modulus = Part.check(Schema.makeFilter(isLong(256, 512), { expected: "2048
 /** A large exponent makes each verification as slow as a signature. */
 const exponent = Part.check(Schema.makeFilter(isLong(1, 4), { expected: "at most 32 bits" }))
 
-/** The public keys that a signature may be made by (RFC 7517, 7518 §6, 8037 §2). */
+/** The public keys that a signature may be made by (RFC 7517, RFC 7518 §6, RFC 8037 §2). */
 export const PublicKey = Schema.Union([
   Schema.Struct({ kty: Schema.Literal("EC"), crv: Schema.Literal("P-256"), x: coordinate, y: coordinate, ...common }),
   Schema.Struct({ kty: Schema.Literal("OKP"), crv: Schema.Literal("Ed25519"), x: coordinate, ...common }),
