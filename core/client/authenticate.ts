@@ -7,6 +7,8 @@ declare const proof: unique symbol
 /** A client that has shown to be itself. Commands take nothing less, so forgetting to ask does not compile. */
 export interface AuthenticatedClient {
   readonly client: Client
+  /** The mark of the credential that it showed, where it has two. */
+  readonly shown: string | undefined
   readonly [proof]: true
 }
 
@@ -17,7 +19,7 @@ export interface AuthenticatedClient {
 export const authenticate = <E>(
   client: Client | undefined,
   registered: boolean,
-  proved: Result.Result<void, E>,
+  proved: Result.Result<string | undefined, E>,
   triedHeader: boolean
 ): Result.Result<AuthenticatedClient, E | InvalidClient> => {
   if (client === undefined) return Result.fail(new InvalidClient({ reason: "unknown", triedHeader }))
@@ -25,5 +27,5 @@ export const authenticate = <E>(
   if (Result.isFailure(proved)) return Result.fail(proved.failure)
   if (client.disabled) return Result.fail(new InvalidClient({ reason: "disabled", triedHeader }))
   // The one place where the proof is made: everything above has been checked.
-  return Result.succeed({ client } as AuthenticatedClient)
+  return Result.succeed({ client, shown: proved.success } as AuthenticatedClient)
 }

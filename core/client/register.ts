@@ -202,7 +202,7 @@ export const register = (
   const isAvailable = (row: RegistrableGrantType) => !actsForWorkspace(row) || mayRegisterForWorkspace(madeBy, policy)
   return Result.gen(function* () {
     const terms = yield* readTerms(request, policy, isAvailable, madeBy, tables)
-    const secret = credential(clientSecretPrefix, fresh.secret)
+    const secret = drawnSecret(fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
     const client = yield* fits(
       asking(
@@ -235,7 +235,10 @@ export const register = (
 
 /** The secret that was drawn, if it came to be the client's: another update may have got in first. */
 export const issuedSecret = (client: Client, fresh: FreshClient): Option.Option<Redacted.Redacted<string>> =>
-  issuedAs(client, credential(clientSecretPrefix, fresh.secret))
+  issuedAs(client, drawnSecret(fresh.secret))
+
+/** Another secret for a client that has one. */
+export const drawnSecret = (bytes: Uint8Array): Credential => credential(clientSecretPrefix, bytes)
 
 const issuedAs = (client: Client, drawn: Credential): Option.Option<Redacted.Redacted<string>> => {
   const digest = secretDigest(client)
@@ -260,7 +263,7 @@ export const reregister = (
     !actsForWorkspace(row) || (mayRegisterForWorkspace("itself", policy) && (isOpen || mayUse(client, row.name)))
   return Result.gen(function* () {
     const terms = yield* readTerms(request, policy, isAvailable, "itself", tables)
-    const drawn = credential(clientSecretPrefix, fresh.secret)
+    const drawn = drawnSecret(fresh.secret)
     const changed: Client = {
       ...client,
       // What it says of itself from now on no owner has looked at.

@@ -1,8 +1,16 @@
-import { Effect, type Redacted } from "effect"
+import { Effect, type Redacted, Result } from "effect"
 import { type Client, isKnown } from "../client/Client.ts"
+import {
+  type LiveSecret,
+  liveSecrets,
+  type SecretRefused,
+  withNewSecret,
+  withoutOlderSecret
+} from "../client/ClientSecret.ts"
 import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
 import {
   credentialLength,
+  drawnSecret,
   type FreshClient,
   type Registered,
   type RegistrationFault,
@@ -16,7 +24,7 @@ import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
-import { currentInstant, later } from "../rules/Instant.ts"
+import { currentInstant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
@@ -83,6 +91,54 @@ export const setClientEnabled = Effect.fn("administration.setClientEnabled")(fun
   if (client === undefined || !isKnown(client, now)) return "unknown"
   if (!found.switches) return "was_so"
   yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
+  return "done"
+})
+
+/** A secret that was made, as text this once, and all that work from now on. */
+export interface NewSecret {
+  readonly text: Redacted.Redacted<string>
+  readonly live: ReadonlyArray<LiveSecret>
+}
+
+/** Gives a client another secret. The one that it has works for as long as it is kept, so that nothing stops meanwhile. */
+export const makeSecret = Effect.fn("administration.makeSecret")(function* (
+  services: { readonly audit: Audit["Service"]; readonly clients: Clients; readonly entropy: Entropy["Service"] },
+  auditContext: OwnerAuditContext,
+  id: ClientId,
+  keepFor: Millis
+): Effect.fn.Return<NewSecret | "unknown", SecretRefused | StorageUnavailable | Contended> {
+  const now = yield* currentInstant
+  const drawn = drawnSecret(services.entropy.bytes(credentialLength))
+  // Set by the last of possibly several calls of the decision.
+  const made: { outcome: Result.Result<Client, SecretRefused> | undefined } = { outcome: undefined }
+  yield* services.clients.change(auditContext.workspace, id, (stored) => {
+    made.outcome = isKnown(stored, now) ? withNewSecret(stored, drawn, keepFor, now) : undefined
+    return made.outcome === undefined ? stored : Result.getOrElse(made.outcome, () => stored)
+  })
+  if (made.outcome === undefined) return "unknown"
+  const client = yield* Effect.fromResult(made.outcome)
+  const { by } = auditContext
+  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change: "secret_made", by })
+  return { text: drawn.text, live: liveSecrets(client, now) }
+})
+
+/** Ends the older of two secrets before its time. */
+export const dropSecret = Effect.fn("administration.dropSecret")(function* (
+  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
+  auditContext: OwnerAuditContext,
+  id: ClientId
+): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
+  const now = yield* currentInstant
+  const found = { drops: false }
+  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
+    const next = isKnown(stored, now) ? withoutOlderSecret(stored, now) : stored
+    found.drops = next !== stored
+    return next
+  })
+  if (client === undefined || !isKnown(client, now)) return "unknown"
+  if (!found.drops) return "was_so"
+  const { by } = auditContext
+  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change: "secret_dropped", by })
   return "done"
 })
 

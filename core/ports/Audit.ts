@@ -17,7 +17,7 @@ export type AuditEvent =
       readonly _tag: "ClientChanged"
       readonly client: string
       /** `approved` and `refused`: by an owner, as one that acts for the workspace itself. */
-      readonly change: "updated" | "disabled" | "enabled" | "approved" | "refused"
+      readonly change: "updated" | "disabled" | "enabled" | "approved" | "refused" | "secret_made" | "secret_dropped"
       /** Whoever did it, where it was not the client itself. */
       readonly by?: Actor
     }
@@ -36,6 +36,8 @@ export type AuditEvent =
       readonly client: string
       readonly scope: string
       readonly grant: string
+      /** The mark of the secret that the client showed, where it has two: whether the older one is still in use. */
+      readonly secret?: string
     }
   /** A refresh token that was just spent came again, and got the same successor; who sent it, held against the first. */
   | {

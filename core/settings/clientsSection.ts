@@ -1,7 +1,14 @@
-import { Effect, Option } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { type Client, isKnown, isPublic } from "../client/Client.ts"
+import { type LiveSecret, liveSecrets, type SecretRefused } from "../client/ClientSecret.ts"
 import { asksForWorkspace, questionOf, type WorkspaceStanding, workspaceStanding } from "../client/workspaceAccess.ts"
-import { answerWorkspaceAccess, deleteClient, setClientEnabled } from "../engine/administration.ts"
+import {
+  answerWorkspaceAccess,
+  deleteClient,
+  dropSecret,
+  makeSecret,
+  setClientEnabled
+} from "../engine/administration.ts"
 import { collectPage } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
@@ -10,7 +17,7 @@ import { breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import { type ClientId, readClientId } from "../rules/Id.ts"
-import type { Instant } from "../rules/Instant.ts"
+import type { Instant, Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import {
   auditContext,
@@ -36,7 +43,7 @@ import {
   rows,
   withLastUse
 } from "./Rows.ts"
-import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
+import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
 interface ClientRow {
   readonly id: string
@@ -50,6 +57,8 @@ interface ClientRow {
   /** The hosts (or schemes) of its redirect URIs, each once. */
   readonly redirectHosts: ReadonlyArray<string>
   readonly disabled: boolean
+  /** Those that work; none where it proves itself otherwise. */
+  readonly secrets: ReadonlyArray<LiveSecret>
   /** Where it is for an owner to answer whether it acts for the workspace itself. */
   readonly question?: Question
 }
@@ -65,13 +74,15 @@ interface Question {
 
 /**
  * Owners only. The search is a GET of `{base}/settings/clients` with `q`; its forms post there with
- * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse` or `delete`, `id`, and `q` to return to the same list.
+ * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `new-secret`, `drop-secret` or `delete`, `id`, and `q` to return to the same list.
  */
 interface ClientsPage {
   /** The search text; empty for all clients. */
   readonly search: string
   readonly clients: ReadonlyArray<ClientRow>
   readonly paging: Paging
+  /** A new secret: on this answer and never again. */
+  readonly made?: { readonly name: string | undefined; readonly secret: string }
   /** Those that wait for an owner, on the page that has them. Their cursor is `waiting`. */
   readonly waiting?: { readonly clients: ReadonlyArray<ClientRow>; readonly paging: Paging }
 }
@@ -129,6 +140,7 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, search
   const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
   return [
     ...answers(client, path, visitor, search),
+    ...secretActions(client, path, visitor, search),
     client.disabled
       ? actionButton({ label: "Enable", about, path, fields: fields("enable") })
       : confirmed({
@@ -151,6 +163,46 @@ const clientActions = (client: ClientRow, path: string, visitor: Visitor, search
     })
   ]
 }
+
+const keptFor: Millis = 7 * 86_400_000
+
+/** A new secret works at once and the present one for a week more; of two, only the older one can go. */
+const secretActions = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {
+  const [, older] = client.secrets
+  const about = clientName(client.name)
+  const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
+  if (client.secrets.length === 0) return []
+  return older === undefined
+    ? [
+        confirmed({
+          label: "New secret",
+          about,
+          question:
+            "Makes another secret and shows it once. The present one works for 7 more days, or until you drop it.",
+          confirm: "Make a new secret",
+          tone: "plain",
+          path,
+          fields: fields("new-secret")
+        })
+      ]
+    : [
+        confirmed({
+          label: "Drop older secret",
+          about,
+          question: "The older secret stops working at once. The audit log tells whether the client still uses it.",
+          confirm: "Drop the older secret",
+          tone: "danger",
+          path,
+          fields: fields("drop-secret")
+        })
+      ]
+}
+
+const secretList = (secrets: ReadonlyArray<LiveSecret>, now: Instant): Html =>
+  html`${secrets.map(
+    ({ mark, until }, index) =>
+      html`${index > 0 && ", "}<code>${mark}</code>${until !== null && html` (ends ${ago(until, now)})`}`
+  )}`
 
 const hostList = (hosts: ReadonlyArray<string>): Html =>
   hosts.length === 0
@@ -206,6 +258,7 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: st
     ...(client.question === undefined
       ? []
       : [["Without a person", html`${standingWords[client.question.standing]}`] as const]),
+    ...(client.secrets.length < 2 ? [] : [["Secrets", secretList(client.secrets, visitor.now)] as const]),
     ["Registered", ago(client.registeredAt, visitor.now)],
     ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, visitor.now)]
   ],
@@ -225,8 +278,18 @@ export const clientsPage = (place: Place, visitor: Visitor, model: ClientsPage):
   return settingsDocument(place, visitor, {
     section: "clients",
     title: "Registered clients",
+    came: model.made !== undefined ? "done" : undefined,
     lead: html`Every application that is registered with <bdi>${place.name}</bdi>.`,
-    main: html`${model.waiting !== undefined && waitingSection(path, visitor, model.waiting)}
+    main: html`${
+      model.made !== undefined &&
+      shownOnce({
+        title: "Copy the new secret now",
+        label: clientTitle(model.made.name),
+        secret: model.made.secret,
+        advice: html`Only a fingerprint of it is stored, so it cannot be shown again. The present one works for 7 more days.`
+      })
+    }
+${model.waiting !== undefined && waitingSection(path, visitor, model.waiting)}
 ${searchForm(path, model.search)}
 <section aria-labelledby="clients">
 <h2 id="clients">${model.search === "" ? "All clients" : html`Clients that match “<bdi>${model.search}</bdi>”`}</h2>
@@ -248,6 +311,11 @@ const section = {
     "client-approved": { kind: "done", text: "The client is approved: it may use the API without a person." },
     "client-refused": { kind: "done", text: "The client is refused: it has no access without a person." },
     "client-not-asked": { kind: "problem", text: "The client does not ask for access without a person any more." },
+    "secret-dropped": { kind: "done", text: "The older secret has stopped working." },
+    "secret-not-made": {
+      kind: "problem",
+      text: "No secret was made: the client has none, or two of its secrets work already."
+    },
     "client-deleted": { kind: "done", text: "The client is deleted, with everything that people allowed it." },
     "client-gone": {
       kind: "problem",
@@ -278,7 +346,7 @@ const questionFor = ({ grantTypes, policy }: Services, client: Client): { readon
   return { question: { standing, askedAt, network, hosts } }
 }
 
-const rowOf = (services: Services, client: Client) => ({
+const rowOf = (services: Services, client: Client, now: Instant) => ({
   id: client.id,
   row: {
     ...questionFor(services, client),
@@ -288,6 +356,7 @@ const rowOf = (services: Services, client: Client) => ({
     registeredItself: client.madeBy === "itself",
     registeredAt: client.createdAt,
     redirectHosts: returnHosts(client.redirectUris),
+    secrets: liveSecrets(client, now),
     disabled: client.disabled
   }
 })
@@ -301,11 +370,13 @@ const search = Effect.fn("settings.searchClients")(function* (
   // A whole id needs no search.
   const id = after === undefined ? Option.getOrUndefined(readClientId(text)) : undefined
   const exact = id === undefined ? undefined : yield* services.clients.find(call.workspace.id, id)
-  if (exact !== undefined && isKnown(exact, call.now)) return { values: [rowOf(services, exact)], last: undefined }
+  if (exact !== undefined && isKnown(exact, call.now))
+    return { values: [rowOf(services, exact, call.now)], last: undefined }
   return yield* collectPage(
     (page) => services.clients.list(call.workspace.id, page),
     after,
-    (client) => Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(services, client) : undefined)
+    (client) =>
+      Effect.succeed(isKnown(client, call.now) && matches(client, text) ? rowOf(services, client, call.now) : undefined)
   )
 })
 
@@ -320,7 +391,7 @@ const waitingFor = Effect.fn("settings.waitingClients")(function* (
     (page) => services.clients.list(call.workspace.id, page),
     after,
     (client) => {
-      const { row } = rowOf(services, client)
+      const { row } = rowOf(services, client, call.now)
       return Effect.succeed(isKnown(client, call.now) && row.question?.standing === "waiting" ? row : undefined)
     }
   )
@@ -353,7 +424,40 @@ export const clientsHandler = (services: Services, visitors: Visitors): Handler 
     })
   )
 
-const actions = ["disable", "enable", "approve", "refuse", "delete"] as const
+/** Shows a new secret, in the answer to the form that made it and nowhere else, with its client alone. */
+const newSecret = Effect.fn("settings.newSecret")(function* (services: Services, inside: Inside, id: ClientId) {
+  const { call, visitor } = inside
+  const made = yield* makeSecret(services, auditContext(inside), id, keptFor)
+  if (made === "unknown") return backTo(call, section, "client-gone")
+  // It exists and cannot be shown again, so it is shown even where its client cannot be read.
+  const client = yield* Effect.catchTag(
+    services.clients.findStored(call.workspace.id, id),
+    "StorageUnavailable",
+    ({ _tag: fault }) =>
+      Effect.as(
+        Effect.logWarning("a new secret was shown without its client, which could not be read", {
+          workspace: call.workspace.id,
+          client: id,
+          fault
+        }),
+        undefined
+      )
+  )
+  const shown = client === undefined ? [] : [rowOf(services, client, call.now)]
+  return services.pages.show(call.workspace, 200, (place) =>
+    clientsPage(place, visitor, {
+      search: id,
+      clients: shown.map(({ row }) => row),
+      paging: { isContinued: false },
+      made: { name: client?.about.client_name, secret: Redacted.value(made.text) }
+    })
+  )
+})
+
+const notMade = (inside: Inside) => (_: SecretRefused) =>
+  Effect.succeed(backTo(inside.call, section, "secret-not-made"))
+
+const actions = ["disable", "enable", "approve", "refuse", "drop-secret", "delete"] as const
 type Action = (typeof actions)[number]
 
 const change = Effect.fn("settings.changeClient")(function* (
@@ -372,6 +476,10 @@ const change = Effect.fn("settings.changeClient")(function* (
     if (outcome === "unknown") return "client-gone" as const
     return outcome === "not_asked" ? ("client-not-asked" as const) : (`client-${answer}` as const)
   }
+  if (action === "drop-secret") {
+    const outcome = yield* dropSecret(services, auditContext(inside), client)
+    return outcome === "unknown" ? ("client-gone" as const) : ("secret-dropped" as const)
+  }
   const change = action === "disable" ? "disabled" : "enabled"
   const outcome = yield* setClientEnabled(services, auditContext(inside), client, change)
   return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
@@ -383,6 +491,14 @@ export const changeClientsHandler = (services: Services, visitors: Visitors): Ha
     visitors,
     section,
     Effect.fnUntraced(function* (inside, form) {
+      if (form.get("action") === "new-secret") {
+        const id = readClientId(form.get("id"))
+        return yield* withPassword(services, inside, form, () =>
+          Option.isNone(id)
+            ? Effect.succeed(backTo(inside.call, section, "client-gone"))
+            : Effect.catchTag(newSecret(services, inside, id.value), "SecretRefused", notMade(inside))
+        )
+      }
       const action = actions.find((one) => one === form.get("action"))
       if (action === undefined) return yield* new ForgedForm({ reason: "field_missing" })
       const id = readClientId(form.get("id"))

@@ -1,12 +1,15 @@
-import { Effect, Option, Redacted } from "effect"
+import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Client, displayName, isKnown } from "../../core/client/Client.ts"
+import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from "../../core/client/ClientSecret.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import {
   answerWorkspaceAccess,
   deleteClient,
+  dropSecret,
+  makeSecret,
   registerClient,
   setClientEnabled
 } from "../../core/engine/administration.ts"
@@ -17,7 +20,7 @@ import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import type { Policy } from "../../core/rules/Policy.ts"
 import { type Administration, administer } from "./administration.ts"
-import { facts, json, notFound, print, refused, table, timeText } from "./output.ts"
+import { facts, json, misused, notFound, print, refused, table, timeText } from "./output.ts"
 
 const authMethods = clientAuths.map(({ name }) => name)
 
@@ -214,6 +217,92 @@ const withoutEffect = ({ workspaceAccess }: Policy): ReadonlyArray<string> =>
     ? []
     : [`WORKSPACE_ACCESS is ${workspaceAccess} here; only where it is approved does the answer decide.`]
 
+const secretLines = (live: ReadonlyArray<LiveSecret>): ReadonlyArray<string> =>
+  table(
+    ["SECRET", "WORKS"],
+    live.map(({ mark, until }) => [mark, until === null ? "until it is replaced" : `until ${timeText(until)}`])
+  )
+
+const secretsShown = (live: ReadonlyArray<LiveSecret>) =>
+  live.map(({ mark, until }) => ({ secret: mark, until: until === null ? null : new Date(until).toISOString() }))
+
+/** Why a client gets no other secret, in words. */
+const whyNone: Readonly<Record<SecretRefused["reason"], string>> = {
+  no_secret: "This client has no secret: it is public, or it signs.",
+  two: "Two secrets of this client work already: drop the older one first.",
+  kept_too_long: `A secret is kept for ${longestKept / 86_400_000} days at most.`
+}
+
+const newSecret = Command.make(
+  "new",
+  {
+    id,
+    keep: Flag.String("keep").pipe(
+      Flag.withDescription('How long the present secret works beside the new one, such as "7 days"'),
+      Flag.withSchema(Schema.DurationFromString),
+      Flag.withDefault(Duration.zero)
+    ),
+    json
+  },
+  (given) =>
+    administer(({ auditContext, services }) =>
+      Effect.gen(function* () {
+        const clientId = yield* readId(given.id)
+        const made = yield* makeSecret(services, auditContext, clientId, Duration.toMillis(given.keep)).pipe(
+          Effect.catchTag("SecretRefused", ({ reason }) =>
+            Effect.fail(reason === "kept_too_long" ? misused(whyNone[reason]) : refused(whyNone[reason]))
+          )
+        )
+        if (made === "unknown") return yield* unknown
+        const text = Redacted.value(made.text)
+        const shown = { client_id: clientId, client_secret: text, secrets: secretsShown(made.live) }
+        yield* print(given.json, shown, [
+          ...facts([
+            ["client_id", clientId],
+            ["client_secret", text]
+          ]),
+          "",
+          "The secret is shown this once.",
+          "",
+          ...secretLines(made.live)
+        ])
+      })
+    )
+).pipe(
+  Command.withDescription("Make another secret"),
+  Command.withExamples([{ command: 'tessera client secret new CLIENT_ID --keep "7 days"' }])
+)
+
+const listSecrets = Command.make("list", { id, json }, (given) =>
+  administer(({ services, workspace }) =>
+    Effect.gen(function* () {
+      const client = yield* services.clients.findStored(workspace.id, yield* readId(given.id))
+      const now = yield* currentInstant
+      if (client === undefined || !isKnown(client, now)) return yield* unknown
+      const live = liveSecrets(client, now)
+      yield* print(given.json, secretsShown(live), secretLines(live))
+    })
+  )
+).pipe(Command.withDescription("List the secrets that work; the audit stream tells which one a client of two shows"))
+
+const dropOlder = Command.make("drop", { id, json }, (given) =>
+  administer(({ auditContext, services }) =>
+    Effect.gen(function* () {
+      const clientId = yield* readId(given.id)
+      const outcome = yield* dropSecret(services, auditContext, clientId)
+      if (outcome === "unknown") return yield* unknown
+      yield* print(given.json, { client_id: clientId, dropped: outcome === "done" }, [
+        outcome === "done" ? "The older secret has stopped working." : "This client has no older secret."
+      ])
+    })
+  )
+).pipe(Command.withDescription("End the older of two secrets now"))
+
+const secret = Command.make("secret").pipe(
+  Command.withDescription("Change a client's secret without a gap"),
+  Command.withSubcommands([newSecret, listSecrets, dropOlder])
+)
+
 const remove = Command.make("delete", { id, json }, (given) =>
   administer(({ auditContext, services }) =>
     Effect.gen(function* () {
@@ -236,6 +325,7 @@ export const client = Command.make("client").pipe(
     switched("enable", "Accept a client again"),
     answering("approve", "approved", "Let a client that asked for it act for the workspace, without a person"),
     answering("refuse", "refused", "Refuse that to a client, also one that was approved; its tokens of that kind end"),
+    secret,
     remove
   ])
 )

@@ -1,10 +1,13 @@
 import { Effect, Option, Redacted } from "effect"
 import { authMethodOf, type Client, displayName, isKnown } from "../../core/client/Client.ts"
+import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import {
   answerWorkspaceAccess,
   deleteClient,
+  dropSecret,
+  makeSecret,
   registerClient,
   setClientEnabled
 } from "../../core/engine/administration.ts"
@@ -29,6 +32,8 @@ export interface RegisteredClient {
   readonly disabled: boolean
   /** Whether it may act for the workspace itself, or why not; `undefined` where it did not register for that. */
   readonly workspaceAccess: WorkspaceStanding | undefined
+  /** The secrets that work, the newer one first; none where it proves itself otherwise. Never their text. */
+  readonly secrets: ReadonlyArray<{ readonly mark: string; readonly until: Date | undefined }>
   readonly createdAt: Date
   readonly lastUsedAt: Date | undefined
 }
@@ -58,6 +63,13 @@ export interface ClientsApi {
   readonly approve: (id: string) => Promise<boolean>
   /** Refuses that, also to one that was approved: its tokens of that kind end. */
   readonly refuse: (id: string) => Promise<boolean>
+  /**
+   * Another secret, shown this once. The present one works for `keepFor` milliseconds beside it; 0, which is the default,
+   * ends it now. Rejects with `SecretRefused` where two work already. `undefined`: there is no such client.
+   */
+  readonly newSecret: (id: string, options?: { readonly keepFor?: number }) => Promise<string | undefined>
+  /** Ends the older of two secrets now. `false`: there is no such client. */
+  readonly dropSecret: (id: string) => Promise<boolean>
   /** With it goes all that it was granted. `false`: there is no such client. */
   readonly delete: (id: string) => Promise<boolean>
 }
@@ -66,8 +78,9 @@ export const clientsApi = (administration: Administration): ClientsApi => {
   const { auditContext, services, run, workspace } = administration
 
   const told = (client: Client) =>
-    Effect.map(services.usage.lastUse("client", workspace.id, client.id), (lastUse): RegisteredClient => {
-      const at = Option.getOrUndefined(lastUse)
+    Effect.gen(function* () {
+      const now = yield* currentInstant
+      const at = Option.getOrUndefined(yield* services.usage.lastUse("client", workspace.id, client.id))
       return {
         id: client.id,
         name: displayName(client),
@@ -80,9 +93,13 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         workspaceAccess: asksForWorkspace(client, services.grantTypes.values())
           ? workspaceStanding(client, services.policy)
           : undefined,
+        secrets: liveSecrets(client, now).map(({ mark, until }) => ({
+          mark,
+          until: until === null ? undefined : new Date(until)
+        })),
         createdAt: new Date(client.createdAt),
         lastUsedAt: at === undefined ? undefined : new Date(at)
-      }
+      } satisfies RegisteredClient
     })
 
   /** `false`: there is no such client. */
@@ -126,6 +143,16 @@ export const clientsApi = (administration: Administration): ClientsApi => {
     enable: (id) => run(done(id, (client) => setClientEnabled(services, auditContext, client, "enabled"))),
     approve: (id) => run(done(id, (client) => answerWorkspaceAccess(services, auditContext, client, "approved"))),
     refuse: (id) => run(done(id, (client) => answerWorkspaceAccess(services, auditContext, client, "refused"))),
+    newSecret: (id, { keepFor = 0 } = {}) =>
+      run(
+        Effect.gen(function* () {
+          const clientId = readClientId(id)
+          if (Option.isNone(clientId)) return undefined
+          const made = yield* makeSecret(services, auditContext, clientId.value, keepFor)
+          return made === "unknown" ? undefined : Redacted.value(made.text)
+        })
+      ),
+    dropSecret: (id) => run(done(id, (client) => dropSecret(services, auditContext, client))),
     delete: (id) => run(done(id, (client) => deleteClient(services, auditContext, client)))
   }
 }

@@ -43,13 +43,13 @@ export const AuditLine = Schema.Union([
   line("ClientRegistered", { client, ...byMaybe }),
   line("ClientChanged", {
     client,
-    change: Schema.Literals(["updated", "disabled", "enabled", "approved", "refused"]),
+    change: Schema.Literals(["updated", "disabled", "enabled", "approved", "refused", "secret_made", "secret_dropped"]),
     ...byMaybe
   }),
   line("ClientDeleted", { client, ...byMaybe }),
   line("ConsentGiven", { client, grant, scope, actor }),
   line("ConsentDenied", { client, actor }),
-  line("TokensIssued", { client, grant, grantType: Schema.String, scope }),
+  line("TokensIssued", { client, grant, grantType: Schema.String, scope, secret: Schema.optionalKey(Schema.String) }),
   line("RefreshRetried", { client, grant, network: likeness, userAgent: likeness }),
   line("GrantRevoked", { grant, reason, ...byMaybe }),
   line("TokenRevoked", { grant, client }),
@@ -102,7 +102,8 @@ const told = (event: AuditEvent): Told => {
         client: event.client,
         grant: event.grant,
         grantType: event.grantType,
-        scope: event.scope
+        scope: event.scope,
+        ...(event.secret === undefined ? {} : { secret: event.secret })
       }
     case "RefreshRetried":
       return {

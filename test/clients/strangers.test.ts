@@ -304,7 +304,7 @@ describe("what is turned away, and says why", () => {
   test("a method that we do not have, by its name", async () => {
     const { error, error_description } = await refusal({
       redirect_uris: ["https://a.example/cb"],
-      token_endpoint_auth_method: "private_key_jwt"
+      token_endpoint_auth_method: "tls_client_auth"
     })
     expect(error).toBe("invalid_client_metadata")
     expect(error_description).toContain("token_endpoint_auth_method")

@@ -50,6 +50,21 @@ describe("clients", () => {
       expect(JSON.stringify(await clients.list())).not.toContain(made.secret ?? "nothing")
     }))
 
+  test("have another secret beside the present one for as long as it is kept", () =>
+    withHost({}, async ({ clients }) => {
+      const { client, secret } = await clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+      expect(client.secrets).toHaveLength(1)
+      const second = await clients.newSecret(client.id, { keepFor: 86_400_000 })
+      expect(second).toStartWith("tsr_cs_")
+      expect(second).not.toBe(secret)
+      const [newer, older] = (await clients.get(client.id))?.secrets ?? []
+      expect([newer?.until, older?.until]).toEqual([undefined, expect.any(Date)])
+      await expect(clients.newSecret(client.id)).rejects.toMatchObject({ _tag: "SecretRefused", reason: "two" })
+      expect(await clients.dropSecret(client.id)).toBe(true)
+      expect((await clients.get(client.id))?.secrets).toEqual([{ mark: newer?.mark ?? "", until: undefined }])
+      expect([await clients.newSecret("nobody"), await clients.dropSecret("nobody")]).toEqual([undefined, false])
+    }))
+
   test("are shown as they are, whatever was made of what was shown", () =>
     withHost({ storage: layerAtOnce }, async (auth) => {
       const { client } = await letIn(auth, "ada")

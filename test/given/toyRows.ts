@@ -65,7 +65,7 @@ export const toyNote = clientAuth<ShownNote, typeof StoredKey.Type>({
       Effect.catch(judge),
       Effect.flatMap(({ claims }) =>
         claims.sub === id
-          ? Effect.void
+          ? Effect.undefined
           : Effect.fail(new InvalidClient({ reason: "bad_assertion", triedHeader: false }))
       )
     )

@@ -50,7 +50,7 @@ export const client = (over: Partial<Client> = {}): Client => ({
 })
 
 export const proven = (of: Client = client()): AuthenticatedClient =>
-  Result.getOrThrow(authenticate({ ...of, credential: { _tag: "Public" } }, true, Result.void, false))
+  Result.getOrThrow(authenticate({ ...of, credential: { _tag: "Public" } }, true, Result.succeed(undefined), false))
 
 export const me = proven()
 export const stranger = proven(client({ id: ClientId.make(idOf("x")) }))

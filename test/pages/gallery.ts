@@ -338,6 +338,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             registeredAt: before(12 * day),
             lastUsedAt: before(4 * 60_000),
             redirectHosts: [say("claude.ai"), say("claude.com")],
+            secrets: [],
             disabled: false
           },
           {
@@ -347,6 +348,10 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             registeredItself: false,
             registeredAt: before(400 * day),
             redirectHosts: [],
+            secrets: [
+              { mark: say("q1w2e3r4"), until: null },
+              { mark: say("a9s8d7f6"), until: later(now, 6 * day) }
+            ],
             disabled: true
           }
         ],

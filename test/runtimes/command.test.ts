@@ -74,6 +74,10 @@ describe("the command line", () => {
           { args: ["client", "disable", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
           { args: ["client", "approve", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
           { args: ["client", "refuse", "nobody"], status: 3 },
+          { args: ["client", "secret", "new", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
+          { args: ["client", "secret", "list", "nobody"], status: 3 },
+          { args: ["client", "secret", "drop", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
+          { args: ["client", "secret", "new", "AAAAAAAAAAAAAAAAAAAAAA", "--keep", "soon"], status: 2 },
           { args: ["client", "delete", "AAAAAAAAAAAAAAAAAAAAAA"], status: 3 },
           { args: ["key", "revoke", "AAAAAAAA"], status: 3 },
           { args: ["key", "rotate", "AAAAAAAA"], status: 3 },
@@ -186,6 +190,13 @@ describe("the command line", () => {
         const shown = yield* run("client", "show", client_id, "--json")
         expect(read(shown.stdout)).toMatchObject({ client_id, client_name: "Job", made_by: "owner" })
         expect(shown.stdout).not.toContain(client_secret)
+        const renewed = read((yield* run("client", "secret", "new", client_id, "--keep", "7 days", "--json")).stdout)
+        expect(renewed.client_secret).toStartWith("tsr_cs_")
+        expect((yield* run("client", "secret", "new", client_id)).status).toBe(4)
+        const secrets = (yield* run("client", "secret", "list", client_id)).stdout
+        expect(secrets).not.toContain("tsr_cs_")
+        expect(secrets.trimEnd().split("\n")).toHaveLength(3)
+        expect((yield* run("client", "secret", "drop", client_id, "--json")).stdout).toContain('"dropped": true')
         expect((yield* run("client", "delete", client_id)).status).toBe(0)
         expect((yield* run("client", "show", client_id)).status).toBe(3)
       })

@@ -218,6 +218,44 @@ describe("registered clients", () => {
       })
     ))
 
+  test("one with a secret gets another, shown this once; the older one can be dropped", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        const made = yield* post(world, "owner", "clients", { action: "new-secret", id: client.id })
+        expect(made.status).toBe(200)
+        const [secret = ""] = /tsr_cs_[A-Za-z0-9_-]+/.exec(made.body) ?? []
+        const granted = (text: string) =>
+          Effect.map(
+            tokenRequest(world, { ...client, secret: text }, { grant_type: "client_credentials" }),
+            ({ status }) => status
+          )
+        expect([yield* granted(client.secret ?? ""), yield* granted(secret)]).toEqual([200, 200])
+        const page = yield* look(world, "owner", "clients")
+        expect(page.body).not.toContain(secret)
+        expect(page.body).toContain('value="drop-secret"')
+        expect(page.body).not.toContain('value="new-secret"')
+
+        const third = yield* post(world, "owner", "clients", { action: "new-secret", id: client.id })
+        expect(header(third, "location")).toBe("/settings/clients?done=secret-not-made")
+        const dropped = yield* post(world, "owner", "clients", { action: "drop-secret", id: client.id })
+        expect(header(dropped, "location")).toBe("/settings/clients?done=secret-dropped")
+        expect([yield* granted(client.secret ?? ""), yield* granted(secret)]).toEqual([401, 200])
+        const gone = yield* post(world, "owner", "clients", { action: "new-secret", id: "AAAAAAAAAAAAAAAAAAAAAA" })
+        expect(header(gone, "location")).toBe("/settings/clients?done=client-gone")
+      })
+    ))
+
+  test("one without a secret is offered none", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        expect((yield* look(world, "owner", "clients")).body).not.toContain('value="new-secret"')
+        const made = yield* post(world, "owner", "clients", { action: "new-secret", id: client.id })
+        expect(header(made, "location")).toBe("/settings/clients?done=secret-not-made")
+      })
+    ))
+
   test("one that is deleted is gone with everything that people allowed it; a second click is told so", () =>
     inSettings((world) =>
       Effect.gen(function* () {

@@ -110,6 +110,6 @@ export const makeClient = (services: Services, workspace: WorkspaceId, number = 
     // Another process of the same run may have put it there.
     yield* services.clients.add(workspace, made.client).pipe(Effect.catchTag("Conflict", () => Effect.void))
     const secret = yield* Effect.fromOption(made.secret)
-    const by = yield* Effect.fromResult(authenticate(made.client, true, Result.void, false))
+    const by = yield* Effect.fromResult(authenticate(made.client, true, Result.succeed(undefined), false))
     return { client: made.client, by, secret: Redacted.value(secret) } satisfies Registered
   })

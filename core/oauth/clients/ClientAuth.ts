@@ -89,14 +89,15 @@ export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential>
   readonly told?: (stored: Stored) => Members
   /**
    * Succeeds where what was shown holds. `stored` is undefined where no such client may use the method: the same steps
-   * are taken then, and what comes of them is not told. A row that waits for nothing answers with a finished effect.
+   * are taken then, and what comes of them is not told. A row that waits for nothing answers with a finished effect. Where
+   * a client has two credentials, the audit is told the mark of the one that it showed.
    */
   readonly prove: (
     shown: S,
     stored: Stored | undefined,
     request: AuthRequest,
     ports: AuthPorts
-  ) => Effect.Effect<void, ProofFault>
+  ) => Effect.Effect<string | undefined, ProofFault>
   /** RFC 8414 §2: more lists, each without its endpoint's prefix: `auth_signing_alg_values_supported`. */
   readonly metadata?: Readonly<Record<string, ReadonlyArray<string>>>
 }
@@ -171,8 +172,8 @@ class ShownClaim<S extends Shown, Stored extends StoredCredential> implements Cl
 }
 
 const held = {
-  onSuccess: (): Result.Result<void, ProofFault> => Result.void,
-  onFailure: (fault: ProofFault): Result.Result<void, ProofFault> => Result.fail(fault)
+  onSuccess: (mark: string | undefined): Result.Result<string | undefined, ProofFault> => Result.succeed(mark),
+  onFailure: (fault: ProofFault): Result.Result<string | undefined, ProofFault> => Result.fail(fault)
 }
 
 /** Makes a row of the table, which has rows of all kinds, out of one that says what it shows and stores. */

@@ -12,5 +12,5 @@ export const none = clientAuth({
   shown: ({ named }) => (named === undefined ? undefined : Result.succeed({ id: named })),
   stored: StoredPublic,
   register: () => Result.succeed({ _tag: "Public" }),
-  prove: () => Effect.void
+  prove: () => Effect.undefined
 })

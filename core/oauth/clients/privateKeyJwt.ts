@@ -150,7 +150,7 @@ const prove = Effect.fnUntraced(function* (
   stored: StoredKeys | undefined,
   request: AuthRequest,
   ports: AuthPorts
-): Effect.fn.Return<void, ProofFault> {
+): Effect.fn.Return<undefined, ProofFault> {
   if (stored === undefined) return yield* refusal("wrong_method")
   const { algorithm, keys: source } = stored
   if (algorithm !== undefined && !sameAlgorithm(algorithm, shown.algorithm)) {
@@ -165,6 +165,7 @@ const prove = Effect.fnUntraced(function* (
   const { jti, until } = good.success
   const isFirst = yield* ports.once.take(workspace.id, "client-assertion", `${shown.id} ${jti}`, requestId, until)
   if (!isFirst) return yield* refusal("assertion_replayed")
+  return undefined
 })
 
 /** OpenID Connect Core §9, RFC 7523: a JWT that the client signs with a key of its own. No secret is anywhere but there. */

@@ -1,10 +1,11 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
-import { registerSecret, StoredSecret } from "../../client/ClientSecret.ts"
+import { registerSecret, StoredSecret, secretMark, whichSecret } from "../../client/ClientSecret.ts"
 import { asItCame, formDecoded } from "../../http/form.ts"
 import { readClientId } from "../../rules/Id.ts"
+import type { Instant } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest } from "../../rules/Refusal.ts"
-import { type Digest, digestOf, hashOf, isDigestOf } from "../../rules/Secret.ts"
+import { hashOf } from "../../rules/Secret.ts"
 import { clientAuth, type ProofFault, type Shown } from "./ClientAuth.ts"
 import { StoredPublic } from "./none.ts"
 
@@ -14,20 +15,23 @@ interface ShownBasic extends Shown {
   readonly hash: Uint8Array | undefined
 }
 
-/** Compared against where there is no client, so that an unknown id takes the same steps as a wrong secret. */
-const nobody: Digest = digestOf("")
+const holds: Effect.Effect<string | undefined, ProofFault> = Effect.undefined
 
-const holds: Effect.Effect<void, ProofFault> = Effect.void
-
-/** RFC 6749 §2.3.1, whichever way the secret came. */
+/** RFC 6749 §2.3.1, whichever way the secret came. An unknown id takes the same steps as a wrong secret. */
 export const proveSecret = (
   hash: Uint8Array,
   stored: StoredSecret | undefined,
+  now: Instant,
   triedHeader: boolean
-): Effect.Effect<void, ProofFault> =>
-  isDigestOf(hash, stored?.digest ?? nobody)
-    ? holds
-    : Effect.fail(new InvalidClient({ reason: "bad_secret", triedHeader }))
+): Effect.Effect<string | undefined, ProofFault> => {
+  const which = whichSecret(hash, stored, now)
+  if (stored === undefined || which === "wrong") {
+    return Effect.fail(new InvalidClient({ reason: "bad_secret", triedHeader }))
+  }
+  const { digest, older } = stored
+  if (older === undefined) return holds
+  return Effect.succeed(secretMark(which === "older" ? older.digest : digest))
+}
 
 const wrongMethod = Effect.fail(new InvalidClient({ reason: "wrong_method", triedHeader: true }))
 
@@ -87,8 +91,8 @@ export const secretBasic = clientAuth<ShownBasic, StoredSecret | StoredPublic>({
   stored: Schema.Union([StoredSecret, StoredPublic]),
   register: (_, drawn, kept) =>
     Result.succeed(registerSecret("client_secret_basic", drawn, kept?._tag === "Secret" ? kept : undefined)),
-  prove: ({ hash }, stored) => {
+  prove: ({ hash }, stored, { call }) => {
     if (hash === undefined) return stored?._tag === "Public" ? holds : wrongMethod
-    return stored?._tag === "Public" ? wrongMethod : proveSecret(hash, stored, true)
+    return stored?._tag === "Public" ? wrongMethod : proveSecret(hash, stored, call.now, true)
   }
 })

@@ -31,5 +31,5 @@ export const secretPost = clientAuth<ShownPost, StoredSecret>({
   },
   stored: StoredSecret,
   register: (_, drawn, kept) => Result.succeed(registerSecret("client_secret_post", drawn, kept)),
-  prove: ({ hash }, stored) => proveSecret(hash, stored, false)
+  prove: ({ hash }, stored, { call }) => proveSecret(hash, stored, call.now, false)
 })

@@ -1,6 +1,6 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { type Client, ClientInformation, isKnown } from "../../client/Client.ts"
-import { secretDigest } from "../../client/ClientSecret.ts"
+import { isSecret, secretDigest, whichSecret } from "../../client/ClientSecret.ts"
 import { readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, reregister } from "../../client/register.ts"
 import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
@@ -24,7 +24,7 @@ import {
   TokenRequired,
   TooManyRequests
 } from "../../rules/Refusal.ts"
-import { digestOf, sameDigest } from "../../rules/Secret.ts"
+import { digestOf, hashOf, sameDigest } from "../../rules/Secret.ts"
 import { endpointUrl } from "../../workspace/Workspace.ts"
 import { readBearer } from "../presented/bearer.ts"
 
@@ -207,7 +207,7 @@ const updateRegistrationHandler = (services: Services): HandlerOf<ReturnType<typ
   Effect.fnUntraced(function* (call) {
     const { client, token } = yield* ownClient(services, call)
     const request = yield* readBody(services, call)
-    yield* claimsToBe(client, call.request.body)
+    yield* claimsToBe(client, call)
     const fresh = drawClient(services.entropy)
     const isOpen = yield* Effect.isSuccess(services.registration.permit(call.workspace, undefined))
     const asked = { at: call.now, network: networkOfCall(call) }
@@ -226,16 +226,17 @@ const readOwnId = Schema.decodeUnknownOption(updateFields.client_id)
 const readOwnSecret = Schema.decodeUnknownOption(updateFields.client_secret)
 
 /** RFC 7592 §2.2: the body names the client that it is for, and a secret in it has to be the client's own. */
-const claimsToBe = (client: Client, body: string): Effect.Effect<void, InvalidClientMetadata> => {
+const claimsToBe = (client: Client, { now, request: { body } }: Call): Effect.Effect<void, InvalidClientMetadata> => {
   // `readBody` has read it as an object before.
   const members = JSON.parse(body) as { readonly [name: string]: unknown }
   const fault = (message: string) => Effect.fail(new InvalidClientMetadata({ message }))
   if (!Option.contains(readOwnId(members.client_id), client.id))
     return fault("The member client_id is not this client's.")
   if (members.client_secret === undefined || members.client_secret === null) return Effect.void
-  const digest = secretDigest(client) ?? ""
   const secret = readOwnSecret(members.client_secret)
-  return Option.isSome(secret) && sameDigest(digestOf(secret.value), digest)
+  const { credential } = client
+  const held = isSecret(credential) ? credential : undefined
+  return Option.isSome(secret) && whichSecret(hashOf(secret.value), held, now) !== "wrong"
     ? Effect.void
     : fault("The member client_secret is not this client's.")
 }

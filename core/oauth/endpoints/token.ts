@@ -175,7 +175,8 @@ const issue = (
       services.audit.record({ at: call.now, workspace: call.workspace.id, requestId: call.requestId, event })
     // A sink may take an event at once, so this one is made first.
     const retried = retry === undefined ? undefined : record({ _tag: "RefreshRetried", ...of, ...retry })
-    const told = record({ _tag: "TokensIssued", grantType: row.name, scope: formatScopes(scope), ...of })
+    const issued = { _tag: "TokensIssued", grantType: row.name, scope: formatScopes(scope), ...of } as const
+    const told = record(by.shown === undefined ? issued : { ...issued, secret: by.shown })
     const all = retried === undefined ? told : Effect.andThen(retried, told)
     return Effect.mapEager(all, () => tokenAnswer(services, tokens))
   })

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Option, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { dropSecret, makeSecret } from "../../../core/engine/administration.ts"
+import { readClientId } from "../../../core/rules/Id.ts"
+import { byOwner } from "../../given/auditContext.ts"
+import { form, formHeaders, jsonHeaders, jsonOf, registerClient } from "../../given/flow.ts"
+import { inWorld, type World } from "../../given/World.ts"
+
+const day = 86_400_000
+const methods = ["client_secret_basic", "client_secret_post"] as const
+
+const ask = (world: World, id: string, secret: string, method: (typeof methods)[number]) =>
+  world.send("POST", "/oauth/token", {
+    headers:
+      method === "client_secret_basic"
+        ? { ...formHeaders, authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}` }
+        : formHeaders,
+    body: form({
+      grant_type: "client_credentials",
+      ...(method === "client_secret_basic" ? {} : { client_id: id, client_secret: secret })
+    })
+  })
+
+const registered = Effect.fnUntraced(function* (world: World) {
+  const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+  return { id: yield* Effect.fromOption(readClientId(client.id)), first: client.secret ?? "" }
+})
+
+const renewed = Effect.fnUntraced(function* (world: World, id: Parameters<typeof makeSecret>[2], keepFor: number) {
+  const made = yield* makeSecret(world.services, byOwner(world), id, keepFor)
+  return made === "unknown" ? "" : Redacted.value(made.text)
+})
+
+const told = (world: World) =>
+  world.audit.flatMap(({ event }) => (event._tag === "TokensIssued" ? [Option.fromUndefinedOr(event.secret)] : []))
+
+describe.each(methods)("two live secrets by %s", (method) => {
+  test("both are good, the audit says which was shown, and one after the other ends", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { first, id } = yield* registered(world)
+        const status = (secret: string) => Effect.map(ask(world, id, secret, method), (answer) => answer.status)
+        expect(yield* status(first)).toBe(200)
+        const second = yield* renewed(world, id, 7 * day)
+        expect([yield* status(first), yield* status(second), yield* status(`${second}x`)]).toEqual([200, 200, 401])
+        const [alone, older, newer] = told(world)
+        expect(alone).toEqual(Option.none())
+        expect(Option.isSome(older ?? Option.none()) && Option.isSome(newer ?? Option.none())).toBe(true)
+        expect(older).not.toEqual(newer)
+        expect(JSON.stringify(world.audit)).not.toContain(second)
+        yield* TestClock.adjust(7 * day)
+        expect([yield* status(first), yield* status(second)]).toEqual([401, 200])
+      })
+    ))
+
+  test("the older one can be dropped before its time, and of two owners at once one makes a secret", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { first, id } = yield* registered(world)
+        const elsewhere = yield* world.elsewhere
+        const made = yield* Effect.forEach([world, elsewhere], (one) => Effect.result(renewed(one, id, day)), {
+          concurrency: "unbounded"
+        })
+        expect(made.map(({ _tag }) => _tag).toSorted()).toEqual(["Failure", "Success"])
+        expect(yield* dropSecret(world.services, byOwner(world), id)).toBe("done")
+        expect(yield* dropSecret(world.services, byOwner(world), id)).toBe("was_so")
+        expect((yield* ask(world, id, first, method)).status).toBe(401)
+        const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
+        expect(changes).toEqual(["secret_made", "secret_dropped"])
+      })
+    ))
+})
+
+describe("an update by RFC 7592", () => {
+  test("rotates nothing: both secrets go on, and either proves whose the body is", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const response = yield* world.send("POST", "/oauth/register", {
+          headers: jsonHeaders,
+          body: JSON.stringify({ redirect_uris: [], grant_types: ["client_credentials"] })
+        })
+        const before = jsonOf(response)
+        const id = yield* Effect.fromOption(readClientId(before.client_id))
+        const first = String(before.client_secret)
+        const second = yield* renewed(world, id, day)
+        for (const secret of [first, second]) {
+          const put = yield* world.send("PUT", `/oauth/register/${id}`, {
+            headers: { ...jsonHeaders, authorization: `Bearer ${before.registration_access_token}` },
+            body: JSON.stringify({ ...before, client_secret: secret, client_name: "Renamed" })
+          })
+          expect(put.status).toBe(200)
+          expect(jsonOf(put)).not.toHaveProperty("client_secret")
+          expect((yield* ask(world, id, secret, "client_secret_basic")).status).toBe(200)
+        }
+        const other = yield* world.send("PUT", `/oauth/register/${id}`, {
+          headers: { ...jsonHeaders, authorization: `Bearer ${before.registration_access_token}` },
+          body: JSON.stringify({ ...before, client_secret: `${first}x` })
+        })
+        expect(other.status).toBe(400)
+      })
+    ))
+})
