@@ -99,7 +99,8 @@ export const inProcess = Effect.fnUntraced(function* (
   let death = Deferred.makeUnsafe<HttpResponse>()
   const kill = Effect.andThen(
     Effect.sync(() => Deferred.doneUnsafe(death, Effect.succeed(killed))),
-    Effect.never
+    // Death waits for no clean-up.
+    Effect.interruptible(Effect.never)
   )
   const troubled = troubledStorage(yield* Storage, kill)
 
