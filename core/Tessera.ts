@@ -6,7 +6,7 @@ import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
 import { makeGrants } from "./engine/Grants.ts"
 import { makeOnce } from "./engine/Once.ts"
 import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
-import { clientKind, grantKind, makeRecords } from "./engine/Records.ts"
+import { grantKind, makeRecords } from "./engine/Records.ts"
 import { makeUsage, usageKind } from "./engine/Usage.ts"
 import {
   allowedMethods,
@@ -137,7 +137,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const rows = composeRows(options, signatures)
   const usage = makeUsage(makeRecords(storage, usageKind), entropy)
   const clock = yield* Clock.Clock
-  const clients = makeClients(makeRecords(storage, clientKind), entropy, policy, clock)
+  const clients = makeClients(storage, entropy, policy, clock)
   const mostKept = cacheSizes[yield* CacheSize]
   const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
   const grants = makeGrants({

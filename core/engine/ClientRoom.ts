@@ -1,6 +1,6 @@
 import { type Clock, Effect, Schema, Semaphore } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
-import { type Client, isKnown, isOnTrial } from "../client/Client.ts"
+import { isKnown, isOnTrial } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -153,12 +153,7 @@ export const makeClientRoom = (
 
   /** As if its time were over: decided on what is stored, so that one that a person lets in meanwhile stays. */
   const letGo = Effect.fnUntraced(function* (workspace: WorkspaceId, { id, workspaceGrant }: Surplus, now: Instant) {
-    const forgotten = (client: Client): Client =>
-      isOnTrial(client) && isKnown(client, now) ? { ...client, expiresAt: now } : client
-    const left = yield* clients.change(workspace, id, forgotten)
-    if (left !== undefined && isKnown(left, now)) return
-    // Nothing brings back what is forgotten, so it can go without being looked at again.
-    yield* clients.remove(workspace, id)
+    if ((yield* clients.letGo(workspace, id, now)) === "stays") return
     yield* cleanUpOrWarn(
       workspace,
       grants.removeGrant(workspace, workspaceGrant),

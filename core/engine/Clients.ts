@@ -1,32 +1,41 @@
-import { type Clock, Effect, Option } from "effect"
-import { type Client, proven, used } from "../client/Client.ts"
+import { type Clock, Effect, Exit, Option } from "effect"
+import { type Client, isKnown, isOnTrial, proven, used } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Conflict, Slice, StorageUnavailable } from "../ports/Storage.ts"
+import type { Conflict, Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId } from "../rules/Id.ts"
 import { type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { makeClientChanges } from "./ClientChanges.ts"
 import { TtlCache } from "./caches.ts"
-import { clientOwner, type Listed, type Records } from "./Records.ts"
-import { transact } from "./transact.ts"
+import { clientKind, clientOwner, type Listed, makeRecords } from "./Records.ts"
+import { cleanUpOrWarn, transact } from "./transact.ts"
 
 /** Clients are read with every request and change seldom, so they are kept in memory for a moment. */
 export interface Clients {
   /** As it was a moment ago, where it is at hand; asks nobody. */
   readonly cached: (workspace: WorkspaceId, id: ClientId, now: Instant) => Client | undefined
-  /** May be as old as the policy's `clientStaleness`, where another process changed it; never where this one did. */
+  /**
+   * Where another process changed it, and nothing was read `withChanges` since, it may be as old as the policy's
+   * `clientStaleness`; never over a store that answers at once.
+   */
   readonly find: (
     workspace: WorkspaceId,
     id: ClientId,
     /** Of whoever has asked the clock already. */
     now?: Instant
   ) => Effect.Effect<Client | undefined, StorageUnavailable>
+  /** Reads, and learns in the same turn which clients other processes changed: none of those is `cached` afterwards. */
+  readonly withChanges: <A, E>(
+    workspace: WorkspaceId,
+    read: Effect.Effect<A, E>
+  ) => Effect.Effect<A, E | StorageUnavailable>
   /** As it is stored now, whatever is at hand. */
   readonly findStored: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<Client | undefined, StorageUnavailable>
   readonly add: (workspace: WorkspaceId, client: Client) => Effect.Effect<void, Conflict | StorageUnavailable>
-  /** Changes what is stored now; `undefined` where there is no such client. */
+  /** Changes what is stored now, for every process at once; `undefined` where there is no such client. */
   readonly change: (
     workspace: WorkspaceId,
     id: ClientId,
@@ -43,7 +52,14 @@ export interface Clients {
     client: Client,
     now: Instant
   ) => Effect.Effect<void, StorageUnavailable | Contended>
+  /** For every process at once. */
   readonly remove: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<void, StorageUnavailable>
+  /** Removes one on trial as if its time were over, which nobody is told; not one that a person lets in meanwhile. */
+  readonly letGo: (
+    workspace: WorkspaceId,
+    id: ClientId,
+    now: Instant
+  ) => Effect.Effect<"gone" | "stays", StorageUnavailable | Contended>
   readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Client>, StorageUnavailable>
 }
 
@@ -53,14 +69,25 @@ const longest = 4096
 
 const isShort = (client: Client): boolean => JSON.stringify(client).length <= longest
 
+/** Certainly nothing was written. */
+const changedNothing = (exit: Exit.Exit<unknown, StorageUnavailable | Contended>): boolean => {
+  const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
+  return fault?._tag === "Contended" || (fault?._tag === "StorageUnavailable" && fault.outcome === "not_done")
+}
+
 export const makeClients = (
-  records: Records<Client>,
+  storage: Storage["Service"],
   entropy: Entropy["Service"],
   policy: Policy,
   clock: Clock.Clock
 ): Clients => {
+  const records = makeRecords(storage, clientKind)
   const recent = new TtlCache<Client>(cachedClients, policy.clientStaleness)
   const forget = (workspace: WorkspaceId, id: ClientId) => Effect.sync(() => recent.forget(workspace, id))
+  const changes = makeClientChanges(storage, entropy, (workspace, clients) => {
+    if (clients === "all") recent.forgetAll(workspace)
+    else for (const id of clients) recent.forget(workspace, id)
+  })
 
   /**
    * Counted from when it was asked for: whoever came before the answer did, and looks after it, is not to take it for one
@@ -78,7 +105,7 @@ export const makeClients = (
       })
     })
 
-  const change: Clients["change"] = (workspace, id, change) =>
+  const rewrite: Clients["change"] = (workspace, id, change) =>
     transact(records, entropy, workspace, id, (client) => {
       if (client === undefined) return answer(undefined)
       const next = change(client)
@@ -89,23 +116,62 @@ export const makeClients = (
   const mark = (workspace: WorkspaceId, client: Client, marked: (client: Client) => Option.Option<Client>) =>
     Option.isNone(marked(client))
       ? Effect.void
-      : Effect.asVoid(change(workspace, client.id, (stored) => Option.getOrElse(marked(stored), () => stored)))
+      : Effect.asVoid(rewrite(workspace, client.id, (stored) => Option.getOrElse(marked(stored), () => stored)))
 
   const cached: Clients["cached"] = (workspace, id, now) => recent.get(workspace, id, now)
 
+  /** The change is kept by then, so what cannot be told is left to the time that clients are kept in memory. */
+  const tellOthers = (workspace: WorkspaceId, id: ClientId) =>
+    cleanUpOrWarn(
+      workspace,
+      changes.tell(workspace, id),
+      "other processes could not be told of a changed client, and may take it as it was for a moment",
+      { client: id }
+    )
+
+  const removeStored = (workspace: WorkspaceId, id: ClientId) =>
+    Effect.ensuring(records.remove(workspace, id), forget(workspace, id))
+
   return {
     cached,
-    find: (workspace, id, now = instantOf(clock)) => {
-      const client = cached(workspace, id, now)
-      return client === undefined ? read(workspace, id, now) : Effect.succeed(client)
-    },
+    find: (workspace, id, now = instantOf(clock)) =>
+      Effect.flatMapEager(changes.learnAtOnce(workspace), () => {
+        const client = cached(workspace, id, now)
+        return client === undefined ? read(workspace, id, now) : Effect.succeed(client)
+      }),
+    withChanges: changes.learnWith,
     findStored: (workspace, id) =>
       Effect.tap(read(workspace, id), (client) => (client === undefined ? forget(workspace, id) : Effect.void)),
     add: (workspace, client) => records.insert(workspace, client, "add"),
-    change,
+    change: (workspace, id, change) =>
+      Effect.suspend(() => {
+        let writes = false
+        const watched = (client: Client): Client => {
+          const next = change(client)
+          if (next !== client) writes = true
+          return next
+        }
+        return Effect.onExit(rewrite(workspace, id, watched), (exit) =>
+          writes && !changedNothing(exit) ? tellOthers(workspace, id) : Effect.void
+        )
+      }),
     markProven: (workspace, client, now) => mark(workspace, client, (known) => proven(known, now)),
     markUsed: (workspace, client, now) => mark(workspace, client, (known) => used(known, now, policy)),
-    remove: (workspace, id) => Effect.ensuring(records.remove(workspace, id), forget(workspace, id)),
+    remove: (workspace, id) =>
+      Effect.onExit(removeStored(workspace, id), (exit) =>
+        changedNothing(exit) ? Effect.void : tellOthers(workspace, id)
+      ),
+    letGo: (workspace, id, now) =>
+      rewrite(workspace, id, (client) =>
+        isOnTrial(client) && isKnown(client, now) ? { ...client, expiresAt: now } : client
+      ).pipe(
+        Effect.flatMap((left) =>
+          left !== undefined && isKnown(left, now)
+            ? Effect.succeed("stays" as const)
+            : // Nothing brings back what is forgotten, so it can go without being looked at again.
+              Effect.as(removeStored(workspace, id), "gone" as const)
+        )
+      ),
     list: (workspace, slice) => records.list(workspace, clientOwner, slice)
   }
 }

@@ -210,21 +210,24 @@ export const makeGrants = ({
     return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), hashOf(text), now))
   })
 
-  /** What `judge` makes of a token's grant and that grant's client. */
+  /** What `judge` makes of a token's grant and that grant's client, as both are stored now. */
   const judged = <A, E>(
     workspace: WorkspaceId,
     id: GrantId,
     now: Instant,
     judge: (grant: Grant | undefined, client: Client | undefined) => Result.Result<A, E>
   ): Effect.Effect<A, E | StorageUnavailable> =>
-    Effect.flatMapEager(records.get(workspace, id), (kept): Effect.Effect<A, E | StorageUnavailable> => {
-      const grant = kept?.value
-      const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
-      const client = clientId === null ? undefined : clients.cached(workspace, clientId, now)
-      return clientId === null || client !== undefined
-        ? settled(judge(grant, client))
-        : Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
-    })
+    Effect.flatMapEager(
+      clients.withChanges(workspace, records.get(workspace, id)),
+      (kept): Effect.Effect<A, E | StorageUnavailable> => {
+        const grant = kept?.value
+        const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
+        const client = clientId === null ? undefined : clients.cached(workspace, clientId, now)
+        return clientId === null || client !== undefined
+          ? settled(judge(grant, client))
+          : Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
+      }
+    )
 
   const checkAccessText = (
     workspace: OpenWorkspace,

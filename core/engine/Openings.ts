@@ -7,6 +7,7 @@ import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import { note } from "./AuditContext.ts"
+import { beginClientChanges } from "./ClientChanges.ts"
 import { clientKind, clientOwner, makeRecords, type RecordKind } from "./Records.ts"
 import { transact } from "./transact.ts"
 
@@ -121,6 +122,7 @@ export const makeOpenings = (
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
     const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayMove))
     const { from, record } = yield* Effect.fromResult(outcome)
+    if (kept === undefined) yield* beginClientChanges(storage, id)
     if (from !== undefined) {
       yield* note(audit, { workspace: id, requestId: by }, { _tag: "WorkspaceMoved", from, to: issuer, by })
     }

@@ -63,6 +63,11 @@ export class TtlCache<A> {
     this.forgettings++
     if (this.entries.get(id)?.workspace === workspace) this.entries.delete(id)
   }
+
+  forgetAll(workspace: WorkspaceId): void {
+    this.forgettings++
+    for (const [id, entry] of this.entries) if (entry.workspace === workspace) this.entries.delete(id)
+  }
 }
 
 /** A record as the core reads it. */

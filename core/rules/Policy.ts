@@ -19,7 +19,10 @@ export const Policy = Schema.Struct({
   unusedClientTtl: Millis,
   /** How many clients a workspace keeps that registered themselves and that no person ever let in. */
   maxUnprovenClients: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
-  /** How long another process may go on with a client, or a client's own grant, that was changed or deleted here. */
+  /**
+   * How long another process may go on giving out tokens to a client that was changed or deleted here, or from a client's
+   * own grant. They are worth nothing: every check of a token reads what was changed.
+   */
   clientStaleness: Millis,
   /** Asked of confidential clients too, where it is only recommended. */
   requirePkce: Schema.Boolean,

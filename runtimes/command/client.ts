@@ -182,9 +182,8 @@ const switched = (name: "disable" | "enable", description: string) =>
       Effect.gen(function* () {
         const clientId = yield* readId(given.id)
         if ((yield* setClientEnabled(services, auditContext, clientId, `${name}d`)) === "unknown") return yield* unknown
-        const seconds = services.policy.clientStaleness / 1000
         yield* print(given.json, { client_id: clientId, disabled: name === "disable" }, [
-          `${clientId} is ${name}d; a server that runs knows within ${seconds} seconds.`
+          `${clientId} is ${name}d, for every server that runs.`
         ])
       })
     )
@@ -205,7 +204,7 @@ const answering = (name: "approve" | "refuse", change: "approved" | "refused", d
         if (client === undefined) return yield* unknown
         const standing = workspaceStanding(client, services.policy)
         yield* print(given.json, { client_id: clientId, workspace_access: standing }, [
-          `${clientId} is ${change}; a server that runs knows within ${services.policy.clientStaleness / 1000} seconds.`,
+          `${clientId} is ${change}, for every server that runs.`,
           ...withoutEffect(services.policy)
         ])
       })

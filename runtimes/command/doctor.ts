@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path"
 import { Cause, Clock, Context, Effect, Layer, Logger, Option, Result, Schema } from "effect"
 import { Command } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
+import { clientChangesOwner } from "../../core/engine/ClientChanges.ts"
 import { issuerOf, OtherIssuer } from "../../core/engine/Openings.ts"
 import { decodeBody, grantKind } from "../../core/engine/Records.ts"
 import type { Active } from "../../core/grant/Grant.ts"
@@ -158,8 +159,8 @@ const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ policy, workspace 
   let after: string | undefined
   do {
     const page = yield* scan("grant", after, pageSize)
-    for (const { body, workspace: of } of page.records) {
-      if (of !== workspace.id) continue
+    for (const { body, owner, workspace: of } of page.records) {
+      if (of !== workspace.id || owner === clientChangesOwner) continue
       const unread = (why: string) => new StorageUnavailable({ outcome: "not_done", message: `a grant record ${why}` })
       const { value } = yield* Effect.fromResult(Result.mapError(read(body), unread))
       if (value._tag === "Active" && (value.retriedElsewhereAt ?? 0) > since) found.push(value)

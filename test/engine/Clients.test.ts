@@ -1,9 +1,11 @@
-import { expect, test } from "bun:test"
-import { Clock, Effect, Fiber } from "effect"
+import { describe, expect, test } from "bun:test"
+import { Clock, Context, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
+import * as AtOnce from "../../adapters/memory/MemoryStorage.ts"
 import type { Client } from "../../core/client/Client.ts"
-import { makeClients } from "../../core/engine/Clients.ts"
-import type { Records } from "../../core/engine/Records.ts"
+import { type Clients, makeClients } from "../../core/engine/Clients.ts"
+import { clientKind, encodeBody } from "../../core/engine/Records.ts"
+import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { Instant, instantOf, later } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
@@ -18,18 +20,24 @@ const home = WorkspaceId.make("home")
 const slowly = (kept: Client, millis: number) => {
   let asked = 0
   const none = Effect.die(new Error("nobody writes here"))
-  const records: Records<Client> = {
-    get: () =>
+  const body = encodeBody(clientKind, kept, "by somebody")
+  const storage = Storage.of({
+    get: (key) =>
       Effect.suspend(() => {
+        if (key.kind !== "client") return Effect.succeedNone
         asked++
-        return Effect.as(Effect.sleep(millis), { value: kept, version: 1, command: "" })
+        return Effect.as(
+          Effect.sleep(millis),
+          Option.some({ ...key, owner: "workspace", version: 1, expiresAt: null, body })
+        )
       }),
     insert: () => none,
     replace: () => none,
     remove: () => none,
-    list: () => none
-  }
-  return { records, asked: () => asked }
+    list: () => none,
+    sweep: () => none
+  })
+  return { storage, asked: () => asked }
 }
 
 const entropy = { bytes: (length: number) => new Uint8Array(length) }
@@ -39,12 +47,12 @@ test("a client that took a while to read is at hand for who asked while it was r
     yield* TestClock.setTime(t0)
     const one = client()
     const store = slowly(one, 5)
-    const clients = makeClients(store.records, entropy, standardPolicy, yield* Clock.Clock)
+    const clients = makeClients(store.storage, entropy, standardPolicy, yield* Clock.Clock)
     const reading = yield* Effect.forkChild(clients.find(home, one.id))
     yield* TestClock.adjust(5)
-    expect(yield* Fiber.join(reading)).toBe(one)
+    expect(yield* Fiber.join(reading)).toEqual(one)
     // Its own grant was looked up meanwhile, and it asks with the moment in which it came.
-    for (const after of [0, 3, 5]) expect(clients.cached(home, one.id, later(start, after))).toBe(one)
+    for (const after of [0, 3, 5]) expect(clients.cached(home, one.id, later(start, after))).toEqual(one)
     expect(clients.cached(home, one.id, later(start, -1))).toBeUndefined()
     expect(store.asked()).toBe(1)
   }).pipe(Effect.provide(TestClock.layer()), Effect.runPromise))
@@ -54,7 +62,7 @@ test("a crowd that comes again and again costs a store that takes its time one r
     yield* TestClock.setTime(t0)
     const one = client()
     const store = slowly(one, 5)
-    const clients = makeClients(store.records, entropy, standardPolicy, yield* Clock.Clock)
+    const clients = makeClients(store.storage, entropy, standardPolicy, yield* Clock.Clock)
     const clock = yield* Clock.Clock
     // As a check does: it asks for the grant first, and for its client with the moment in which it came.
     const check = Effect.gen(function* () {
@@ -80,10 +88,133 @@ test("a client that tells a lot of itself is read every time, so that no strange
       })
     const asksFor = Effect.fnUntraced(function* (one: Client) {
       const store = slowly(one, 0)
-      const clients = makeClients(store.records, entropy, standardPolicy, yield* Clock.Clock)
-      for (const _ of [1, 2, 3]) expect(yield* clients.find(home, one.id)).toBe(one)
+      const clients = makeClients(store.storage, entropy, standardPolicy, yield* Clock.Clock)
+      for (const _ of [1, 2, 3]) expect(yield* clients.find(home, one.id)).toEqual(one)
       return store.asked()
     })
     expect(yield* asksFor(told(20))).toBe(1)
     expect(yield* asksFor(told(200))).toBe(3)
   }).pipe(Effect.runPromise))
+
+type Store = Storage["Service"]
+
+/** As a store over a network: called is not yet answered. */
+const overNetwork = (storage: Store): Store => ({ ...storage, get: (key) => Effect.suspend(() => storage.get(key)) })
+
+const trial: Client = client({ expiresAt: later(start, standardPolicy.unusedClientTtl) })
+const refused = (client: Client): Client => ({ ...client, disabled: true })
+
+const told = (storage: Store) =>
+  Effect.map(storage.get({ workspace: home, kind: "grant", id: "clients of home" }), (found) =>
+    Option.match(found, { onNone: () => [], onSome: ({ body }) => (body as unknown as { clients: unknown }).clients })
+  )
+
+/** Two processes over one store, both of which have the client at hand. */
+const inTwoProcesses = (
+  body: (here: Clients, there: Clients, storage: Store) => Effect.Effect<unknown, unknown>,
+  over: (storage: Store) => Store = (storage) => storage,
+  one: Client = client()
+) =>
+  Effect.gen(function* () {
+    yield* TestClock.setTime(t0)
+    const storage = Context.get(yield* Layer.build(Layer.fresh(AtOnce.layerAtOnce)), Storage)
+    const clock = yield* Clock.Clock
+    const process = () => makeClients(over(storage), entropy, standardPolicy, clock)
+    const [here, there] = [process(), process()]
+    yield* here.add(home, one)
+    yield* Effect.forEach([here, there], (clients) => clients.withChanges(home, clients.find(home, one.id)))
+    yield* body(here, there, storage)
+  }).pipe(Effect.scoped, Effect.provide(TestClock.layer()), Effect.runPromise)
+
+describe("what one process does to a client", () => {
+  const acts = {
+    "a change": (clients: Clients) => Effect.asVoid(clients.change(home, trial.id, refused)),
+    "its removal": (clients: Clients) => clients.remove(home, trial.id)
+  }
+  for (const [name, act] of Object.entries(acts)) {
+    test(`${name} is known to another with its next check, and with any look where the store answers at once`, () =>
+      inTwoProcesses((here, there) =>
+        Effect.gen(function* () {
+          yield* act(here)
+          expect((yield* there.find(home, trial.id))?.disabled).not.toBe(false)
+        })
+      ))
+
+    test(`${name} is known to another over a network with its next check, and until then for a moment not`, () =>
+      inTwoProcesses(
+        (here, there) =>
+          Effect.gen(function* () {
+            yield* act(here)
+            expect((yield* there.find(home, trial.id))?.disabled).toBe(false)
+            expect(yield* there.withChanges(home, Effect.succeed("a grant"))).toBe("a grant")
+            expect(there.cached(home, trial.id, start)).toBeUndefined()
+            expect((yield* there.find(home, trial.id))?.disabled).not.toBe(false)
+            yield* act(there)
+            yield* TestClock.adjust(standardPolicy.clientStaleness)
+            expect((yield* here.find(home, trial.id))?.disabled).not.toBe(false)
+          }),
+        overNetwork
+      ))
+
+    test(`${name} that the store certainly did not do is told nobody, and one that it may have done is`, () =>
+      Promise.all(
+        (["not_done", "unknown"] as const).map((outcome) =>
+          inTwoProcesses(
+            (here, _, storage) =>
+              Effect.gen(function* () {
+                yield* Effect.flip(act(here))
+                expect(yield* told(storage)).toEqual(outcome === "unknown" ? [trial.id] : [])
+              }),
+            (storage) => {
+              const fails = Effect.fail(new StorageUnavailable({ outcome, message: "the test said so" }))
+              return {
+                ...storage,
+                replace: (expected, record) =>
+                  record.kind === "client"
+                    ? Effect.andThen(
+                        storage.replace(expected, { ...record, body: { ...Object(record.body), _by: "other" } }),
+                        fails
+                      )
+                    : storage.replace(expected, record),
+                remove: () => fails
+              }
+            }
+          )
+        )
+      ))
+
+    test(`${name} stands where it cannot be told, and other processes know of it after a moment`, () =>
+      inTwoProcesses(
+        (here, there) =>
+          Effect.gen(function* () {
+            yield* act(here)
+            yield* TestClock.adjust(standardPolicy.clientStaleness)
+            expect((yield* there.find(home, trial.id))?.disabled).not.toBe(false)
+          }),
+        (storage) => ({
+          ...storage,
+          insert: (record) =>
+            record.kind === "grant"
+              ? Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "the test said so" }))
+              : storage.insert(record)
+        })
+      ))
+  }
+
+  test("nobody is told of a client that came, was used, was let in, was let go, or stayed as it was", () =>
+    inTwoProcesses(
+      (here, _, storage) =>
+        Effect.gen(function* () {
+          const now = later(start, standardPolicy.unusedClientTtl / 2)
+          yield* here.markUsed(home, trial, now)
+          yield* here.change(home, trial.id, (stored) => stored)
+          expect(yield* here.letGo(home, trial.id, now)).toBe("gone")
+          yield* here.add(home, trial)
+          yield* here.markProven(home, trial, now)
+          expect(yield* here.letGo(home, trial.id, now)).toBe("stays")
+          expect(yield* told(storage)).toEqual([])
+        }),
+      undefined,
+      trial
+    ))
+})

@@ -97,7 +97,7 @@ describe("a workspace", () => {
         const reads = calls.get.length
         expect(yield* open(production)).toEqual({ ...production, sealedBefore: false })
         expect(calls.get).toHaveLength(reads)
-        expect(calls.insert).toEqual(["workspace"])
+        expect(calls.insert).toEqual(["workspace", "grant"])
         yield* Effect.flip(open(staging))
         expect(known(production)).toEqual({ ...production, sealedBefore: false })
       })

@@ -38,3 +38,18 @@ test("and not where something was forgotten while it was read", () => {
   recent.remember(home, "it", "read before", t0, before)
   expect(recent.get(home, "it", t0)).toBeUndefined()
 })
+
+test("a whole workspace is forgotten, also what is being read, and no other", () => {
+  const recent = new TtlCache<string>(10, 5000)
+  const before = recent.forgotten
+  for (const id of ["a", "b"]) recent.remember(home, id, "read", t0, before)
+  recent.remember(elsewhere, "c", "read", t0, before)
+  recent.forgetAll(home)
+  expect([recent.get(home, "a", t0), recent.get(home, "b", t0), recent.get(elsewhere, "c", t0)]).toEqual([
+    undefined,
+    undefined,
+    "read"
+  ])
+  recent.remember(home, "a", "read before", t0, before)
+  expect(recent.get(home, "a", t0)).toBeUndefined()
+})

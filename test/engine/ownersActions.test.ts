@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Clock, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import {
+  answerWorkspaceAccess,
   createKey,
   deleteClient,
   endGrant,
@@ -11,11 +12,22 @@ import {
   setClientEnabled
 } from "../../core/engine/administration.ts"
 import { makeClients } from "../../core/engine/Clients.ts"
-import { clientKind, makeRecords } from "../../core/engine/Records.ts"
-import { readClientId, UserId } from "../../core/rules/Id.ts"
+import { ClientId, readClientId, UserId } from "../../core/rules/Id.ts"
 import { later } from "../../core/rules/Instant.ts"
 import { byOwner, passing } from "../given/auditContext.ts"
-import { companies, jsonOf, registerClient, signInToApp, text, tokenRequest } from "../given/flow.ts"
+import {
+  bearing,
+  companies,
+  jsonHeaders,
+  jsonOf,
+  redirectUri,
+  refresh,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  text,
+  tokenRequest
+} from "../given/flow.ts"
 import { inWorld, type World } from "../given/World.ts"
 import { scopes } from "../grant/given.ts"
 
@@ -29,6 +41,8 @@ const told = (world: World) =>
 
 const clientOf = (world: World) =>
   Effect.flatMap(registerClient(world), ({ id }) => Effect.fromOption(readClientId(id)))
+
+const serving = { grant_types: ["authorization_code", "refresh_token", "client_credentials"] }
 
 const terms = { name: "Export", lasts: undefined }
 
@@ -55,7 +69,7 @@ describe("what was done once is noted once", () => {
           setClientEnabled(world.services, byOwner(world), id, change)
         )
         expect(outcomes).toEqual(["was_so", "done", "was_so", "done"])
-        expect(world.calls.replace).toEqual(["client", "client"])
+        expect(world.calls.replace).toEqual(["client", "grant", "client", "grant"])
         expect(told(world)).toEqual([
           { _tag: "ClientChanged", client: id, change: "disabled", by: "command line" },
           { _tag: "ClientChanged", client: id, change: "enabled", by: "command line" }
@@ -67,9 +81,8 @@ describe("what was done once is noted once", () => {
     inWorld((world) =>
       Effect.gen(function* () {
         const id = yield* clientOf(world)
-        const records = makeRecords(world.storage, clientKind)
         const { entropy, policy } = world.services
-        const elsewhere = makeClients(records, entropy, policy, yield* Clock.Clock)
+        const elsewhere = makeClients(world.storage, entropy, policy, yield* Clock.Clock)
         yield* elsewhere.find(world.workspace.id, id)
         expect(yield* deleteClient(world.services, byOwner(world), id)).toBe("deleted")
         expect(yield* deleteClient({ ...world.services, clients: elsewhere }, byOwner(world), id)).toBe("unknown")
@@ -91,6 +104,84 @@ describe("what was done once is noted once", () => {
         ])
         // It is no key, whoever takes it for one.
         expect(yield* revokeKey(world.services, byOwner(world), id)).toBe("unknown")
+      })
+    ))
+})
+
+describe("what an owner, or a client itself, does to a client is so at once in every process", () => {
+  const put = (world: World, client: TestClient, metadata: Readonly<Record<string, unknown>>) =>
+    world.send("PUT", new URL(client.registrationUri).pathname, {
+      headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+      body: JSON.stringify({ client_id: client.id, redirect_uris: [redirectUri], ...metadata })
+    })
+  const acts: Readonly<Record<string, (world: World, client: TestClient) => Effect.Effect<unknown, unknown>>> = {
+    "deleted by an owner": (world, { id }) => deleteClient(world.services, byOwner(world), ClientId.make(id)),
+    "deleted by itself": (world, client) =>
+      world.send("DELETE", new URL(client.registrationUri).pathname, { headers: bearing(client.registrationToken) }),
+    disabled: (world, { id }) => setClientEnabled(world.services, byOwner(world), ClientId.make(id), "disabled")
+  }
+  for (const [name, act] of Object.entries(acts)) {
+    test(`one that was ${name}`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, serving)
+          const other = yield* registerClient(world, serving)
+          const tokens = yield* signInToApp(world, client)
+          const tokensOfOther = yield* signInToApp(world, other)
+          const there = yield* world.elsewhere
+          const asksAlone = tokenRequest(there, client, { grant_type: "client_credentials" })
+          yield* asksAlone
+          const machine = text(jsonOf(yield* asksAlone).access_token)
+          for (const token of [tokens.access, machine]) expect((yield* companies(there, token)).status).toBe(200)
+
+          yield* act(world, client)
+          // Over a store that does not answer at once, the token endpoint learns of it with the next check.
+          const late = yield* asksAlone
+          expect(late.status).toBe(200)
+          for (const token of [tokens.access, machine, text(jsonOf(late).access_token)]) {
+            expect((yield* companies(there, token)).status).toBe(401)
+          }
+          expect((yield* asksAlone).status).toBe(401)
+          expect((yield* refresh(there, client, tokens.refresh)).status).toBe(401)
+          expect((yield* companies(there, tokensOfOther.access)).status).toBe(200)
+        })
+      ))
+  }
+
+  test("one that may no longer act for the workspace, and then may again", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, serving)
+          const there = yield* world.elsewhere
+          const answer = (change: "approved" | "refused") =>
+            answerWorkspaceAccess(world.services, byOwner(world), ClientId.make(client.id), change)
+          yield* answer("approved")
+          const asked = yield* tokenRequest(there, client, { grant_type: "client_credentials" })
+          const token = text(jsonOf(asked).access_token)
+          for (const [change, status] of [
+            ["refused", 401],
+            ["approved", 200],
+            ["refused", 401]
+          ] as const) {
+            yield* answer(change)
+            expect((yield* companies(there, token)).status).toBe(status)
+          }
+        }),
+      { policy: { workspaceAccess: "approved" } }
+    ))
+
+  test("one that changed how it proves itself", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const tokens = yield* signInToApp(world, client)
+        const there = yield* world.elsewhere
+        expect((yield* companies(there, tokens.access)).status).toBe(200)
+        const changed = yield* put(world, client, { token_endpoint_auth_method: "none" })
+        expect(changed.status).toBe(200)
+        yield* companies(there, tokens.access)
+        expect((yield* refresh(there, client, tokens.refresh)).status).toBe(401)
       })
     ))
 })

@@ -87,20 +87,25 @@ describe("what a request costs the store, once the client is at hand", () => {
       })
     ))
 
-  test("bearer check, of a person's token, a machine's and an API key: one read", () =>
+  test("bearer check, of a person's token and a machine's: the grant and the changes of clients; an API key: one read", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const { tokens, machine } = yield* warmApp(world)
         const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
-        for (const token of [tokens.access, machine, world.reveal(key.text)]) {
+        const ofClient = ["grant", "grant"]
+        for (const [token, get] of [
+          [tokens.access, ofClient],
+          [machine, ofClient],
+          [world.reveal(key.text), ["grant"]]
+        ] as const) {
           const { calls, result } = yield* callsOf(world, companies(world, token))
           expect(result.status).toBe(200)
-          expect(calls).toEqual({ ...nothing, get: ["grant"] })
+          expect(calls).toEqual({ ...nothing, get: [...get] })
         }
       })
     ))
 
-  test("introspection of one's own token: one read", () =>
+  test("introspection of one's own token: the grant and the changes of clients", () =>
     inWorld((world) =>
       Effect.gen(function* () {
         const { client, tokens } = yield* warmApp(world)
@@ -110,7 +115,7 @@ describe("what a request costs the store, once the client is at hand", () => {
           world.send("POST", "/oauth/introspect", { headers: formHeaders, body })
         )
         expect(jsonOf(result).active).toBe(true)
-        expect(calls).toEqual({ ...nothing, get: ["grant"] })
+        expect(calls).toEqual({ ...nothing, get: ["grant", "grant"] })
       })
     ))
 

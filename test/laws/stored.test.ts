@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { clientChangesKind } from "../../core/engine/ClientChanges.ts"
 import { censusKind } from "../../core/engine/ClientRoom.ts"
 import { makeOnce, onceKind } from "../../core/engine/Once.ts"
 import { workspaceKind } from "../../core/engine/Openings.ts"
@@ -80,8 +81,9 @@ const readOf = <A>(kind: RecordKind<A>): Read => {
   return (body) => Result.map(decode(body), ({ value }) => value as Json)
 }
 
-/** The one form that stands beside another in its kind. */
+/** The forms that stand beside another in its kind. */
 const census = "limit: census"
+const clientChanges = "grant: changes of clients"
 
 const readers = new Map<
   string,
@@ -99,6 +101,7 @@ const holdsFor = <A>(
 
 holdsFor(clientKind, client)
 holdsFor(grantKind(standardPolicy))
+holdsFor(clientChangesKind, ofSchema(clientChangesKind.schema), clientChanges)
 holdsFor(usageKind)
 holdsFor(limitKind)
 holdsFor(censusKind, ofSchema(censusKind.schema), census)
@@ -118,7 +121,7 @@ holdsFor(
 )
 
 test("every kind of record is looked at here", () => {
-  expect([...readers.keys()].sort()).toEqual([...kinds, census].sort())
+  expect([...readers.keys()].sort()).toEqual([...kinds, census, clientChanges].sort())
 })
 
 /** Bodies as each version of each kind's form was really written. A release that changes a form adds to them. */

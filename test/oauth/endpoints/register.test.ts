@@ -5,7 +5,6 @@ import { readRegistration } from "../../../core/client/RegistrationRequest.ts"
 import type { AuditContext } from "../../../core/engine/AuditContext.ts"
 import { registerClient as registerByCore } from "../../../core/engine/administration.ts"
 import { makeClients } from "../../../core/engine/Clients.ts"
-import { clientKind, makeRecords } from "../../../core/engine/Records.ts"
 import { Limiter } from "../../../core/ports/Limiter.ts"
 import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
 import { ClientId } from "../../../core/rules/Id.ts"
@@ -546,12 +545,7 @@ describe("what is said is so", () => {
         yield* world.services.clients.find(world.workspace.id, id)
         // Another process over the same store gives the client a secret; here it is still known without one.
         const clock = yield* Clock.Clock
-        const elsewhere = makeClients(
-          makeRecords(world.storage, clientKind),
-          world.services.entropy,
-          standardPolicy,
-          clock
-        )
+        const elsewhere = makeClients(world.storage, world.services.entropy, standardPolicy, clock)
         const theirs = digestOf("a secret that the other process showed")
         yield* elsewhere.change(world.workspace.id, id, (found) => ({
           ...found,
