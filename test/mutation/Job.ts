@@ -22,5 +22,4 @@ export type Said =
   | { readonly _tag: "Tried"; readonly mutant: string; readonly verdict: Verdict }
   | { readonly _tag: "Done" }
 
-export const jobVariable = "TESSERA_MUTATION_JOB"
 export const mark = "mutation> "

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { type Job, jobVariable, mark, type Said } from "./Job.ts"
+import { type Job, mark, type Said } from "./Job.ts"
 import { root } from "./targets.ts"
 
 /** A process that has not said a word for this long is in a loop that it will not leave. */
@@ -11,8 +11,8 @@ export const startTrial = async (job: Job, heard: (said: Said) => void): Promise
     [process.execPath, "test", "--preload", "./test/mutation/preload.ts", "./test/mutation/trial.ts"],
     {
       cwd: root,
-      env: { ...process.env, [jobVariable]: JSON.stringify(job) },
-      stdin: "ignore",
+      // Longer than a variable of the environment may be.
+      stdin: new Blob([JSON.stringify(job)]),
       stdout: "pipe",
       stderr: "pipe"
     }

@@ -1,5 +1,5 @@
 import { test } from "bun:test"
-import { type Job, jobVariable, mark, type Said } from "./Job.ts"
+import { type Job, mark, type Said } from "./Job.ts"
 import { tryFromStart } from "./tryFromStart.ts"
 import { trySwitched } from "./trySwitched.ts"
 
@@ -14,7 +14,7 @@ test(
   "a trial",
   async () => {
     // Written by the process that started this one.
-    const job = JSON.parse(process.env[jobVariable] ?? "") as Job
+    const job = JSON.parse(await Bun.stdin.text()) as Job
     await (job._tag === "Switched" ? trySwitched(job.mutants, job.hits, say) : tryFromStart(job.mutant, job.files, say))
     say({ _tag: "Done" })
     process.exit(0)
