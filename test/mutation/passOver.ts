@@ -21,6 +21,14 @@ const isWords = (node: Node): boolean =>
   (node.type === "TemplateLiteral" &&
     node.expressions.every((hole) => !["CallExpression", "ConditionalExpression"].includes(hole.type)))
 
+/** An object that holds nothing but such words. */
+const isOnlyWords = (node: Node): boolean =>
+  node.type === "ObjectExpression" &&
+  node.properties.length > 0 &&
+  node.properties.every(
+    (member) => member.type === "ObjectProperty" && wordy.has(nameOf(member.key) ?? "") && isWords(member.value)
+  )
+
 const isForPeople = (path: Path): boolean => {
   const parent = path.parent
   if (parent.type === "ObjectProperty") {
@@ -50,6 +58,7 @@ export const passOver = {
   shouldIgnore: (place: object): string | undefined => {
     // The instrumenter hands out Babel's paths and calls them nothing, so that its interface needs no Babel.
     const path = place as Path
+    if (isOnlyWords(path.node)) return "words for people"
     if (!isWords(path.node)) return undefined
     if (isForPeople(path)) return "words for people"
     return isNameOfType(path) ? "the name of a type" : undefined

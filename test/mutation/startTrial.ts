@@ -11,6 +11,8 @@ export const startTrial = async (job: Job, heard: (said: Said) => void): Promise
     [process.execPath, "test", "--preload", "./test/mutation/preload.ts", "./test/mutation/trial.ts"],
     {
       cwd: root,
+      // As this process changed it.
+      env: { ...process.env },
       // Longer than a variable of the environment may be.
       stdin: new Blob([JSON.stringify(job)]),
       stdout: "pipe",
