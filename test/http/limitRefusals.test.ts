@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Exit, Layer, References, Scope } from "effect"
+import { Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { kindsGathered, makeRefusals } from "../../core/http/Refusals.ts"
 import type { Call } from "../../core/http/Route.ts"
@@ -35,13 +35,13 @@ const call = (endpoint: string, requestId = "r"): Call => ({
 
 const tooMany = new TooManyRequests({ limit: "account", retryAfterSeconds: 1 })
 
+type Refuse = Effect.Success<ReturnType<typeof makeRefusals>>
+
+const twice = (refuse: Refuse) => Effect.forEach([1, 2], () => refuse(call("/a"), tooMany), { discard: true })
+
 /** Refusals in a scope that the test ends. */
 const withRefusals = (
-  body: (
-    refuse: Effect.Success<ReturnType<typeof makeRefusals>>,
-    audit: ReadonlyArray<AuditEntry>,
-    end: Effect.Effect<void>
-  ) => Effect.Effect<void>
+  body: (refuse: Refuse, audit: ReadonlyArray<AuditEntry>, end: Effect.Effect<void>) => Effect.Effect<void>
 ) =>
   Effect.gen(function* () {
     const audit: Array<AuditEntry> = []
@@ -113,6 +113,55 @@ describe("refusals by a limit", () => {
         expect(countsOf(audit)).toEqual([1, 2])
       })
     ))
+
+  test("have one line a second each, though they began at other moments", () =>
+    withRefusals((refuse, audit) =>
+      Effect.gen(function* () {
+        yield* refuse(call("/a"), tooMany)
+        yield* TestClock.adjust("500 millis")
+        yield* refuse(call("/b"), tooMany)
+        yield* refuse(call("/a"), tooMany)
+        yield* TestClock.adjust("500 millis")
+        expect(countsOf(audit)).toEqual([1, 1, 1])
+        yield* refuse(call("/a"), tooMany)
+        yield* TestClock.adjust("500 millis")
+        expect(countsOf(audit)).toEqual([1, 1, 1])
+        yield* TestClock.adjust("500 millis")
+        expect(countsOf(audit)).toEqual([1, 1, 1, 1])
+      })
+    ))
+
+  test("are gathered without a scope too, and with one no longer than it lasts", () =>
+    withRefusals((refuse, audit, end) =>
+      Effect.gen(function* () {
+        const anywhere: Array<AuditEntry> = []
+        const elsewhere = yield* makeRefusals({ record: (entry) => Effect.sync(() => void anywhere.push(entry)) })
+        yield* Effect.forEach([refuse, elsewhere], twice)
+        yield* end
+        expect([countsOf(audit), countsOf(anywhere)]).toEqual([[1, 1], [1]])
+        yield* Effect.forEach([refuse, elsewhere], twice)
+        const ended = countsOf(audit)
+        yield* TestClock.adjust("1 second")
+        expect([countsOf(audit), countsOf(anywhere)]).toEqual([ended, [1, 3]])
+      })
+    ))
+
+  test("are told in the log as any other refusal is", () => {
+    const log: Array<unknown> = []
+    return Effect.gen(function* () {
+      const refuse = yield* makeRefusals({ record: () => Effect.void })
+      yield* refuse(call("/a"), new InvalidToken({ reason: "unknown" }))
+      yield* twice(refuse)
+      yield* TestClock.adjust("1 second")
+      expect(new Set(log).size).toBe(1)
+      expect(log).toHaveLength(3)
+    }).pipe(
+      Effect.provide(TestClock.layer()),
+      Effect.provide(Logger.layer([Logger.make(({ message }) => void log.push([message].flat()[0]))])),
+      Effect.provideService(References.MinimumLogLevel, "All"),
+      Effect.runPromise
+    )
+  })
 
   test("of many kinds take bounded room, and each is still counted", () =>
     withRefusals((refuse, audit) =>

@@ -2,7 +2,13 @@ import { describe, expect, test } from "bun:test"
 import { Clock, Context, Effect, Fiber, Latch, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Memory from "../../adapters/memory/Memory.ts"
-import { LimitSharing, limitKind, limitsOf, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
+import {
+  isLimitFactor,
+  LimitSharing,
+  limitKind,
+  limitsOf,
+  layer as sharedLimits
+} from "../../core/limits/SharedLimiter.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { allowances, Limiter, type LimitKey } from "../../core/ports/Limiter.ts"
 import { type NewRecord, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
@@ -46,6 +52,19 @@ const run = <A, E>(body: Effect.Effect<A, E, Storage | Entropy | Scope.Scope>): 
       Effect.provide(TestClock.layer())
     )
   )
+
+test.each([
+  { factor: 0.1, fits: true },
+  { factor: 0.099, fits: false },
+  { factor: 4, fits: true },
+  { factor: 1000, fits: true },
+  { factor: 1000.1, fits: false },
+  { factor: Number.NaN, fits: false },
+  { factor: "4", fits: false },
+  { factor: undefined, fits: false }
+])("a factor of limits: $factor", ({ factor, fits }) => {
+  expect(isLimitFactor(factor)).toBe(fits)
+})
 
 describe("a share", () => {
   for (const factor of [0.1, 0.3, 1, 4, 1000]) {
@@ -250,6 +269,17 @@ describe("a share", () => {
         yield* takeAll(one, 1)
         expect(yield* share(one)).toBe(1)
         expect(yield* share(one)).toBe(0)
+        expect(yield* share(yield* Layer.build(limitsOf(false)))).toBe(0)
+      })
+    ))
+
+  test("is worth telling from a quarter of it on", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, takeAll, share } = yield* twoProcesses
+        const even = { ...key, allowance: { ...key.allowance, burst: 8 } }
+        yield* takeAll(one, 2, even)
+        expect(yield* share(one)).toBe(1)
       })
     ))
 })

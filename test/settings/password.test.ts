@@ -49,6 +49,8 @@ const changes = (house: House) =>
       : []
   )
 
+const titleOf = ({ body }: { readonly body: string }) => /<title>([^<]*)<\/title>/.exec(body)?.[1]
+
 /** Every form that gives access, or takes a person's away. */
 const guarded: Record<string, (house: Lived) => readonly [string, Readonly<Record<string, string>>]> = {
   "makes a key": () => [keys, newKey],
@@ -70,14 +72,22 @@ describe("a session's cookie alone", () => {
           expect([asked.status, pageName(asked), noticeOn(asked)]).toEqual([403, "confirm-password", undefined])
           expect(changes(house)).toEqual(noted)
           expect(asked.body).toContain(`<form method="post" action="${at}">`)
+          // For what fills passwords in, and against a page that opened this one.
+          expect(asked.body).toMatch(/<input[^>]* type="password"[^>]* autocomplete="current-password"[^>]* autofocus/)
+          expect(header(asked, "cross-origin-opener-policy")).toBe("same-origin")
           const { csrf = "", ...kept } = hiddenFields(asked.body)
           expect(kept).toEqual(fields)
 
           const wrong = yield* before.owner.send("POST", at, { ...kept, csrf, confirm_password: "not it" })
           expect([wrong.status, pageName(wrong), noticeOn(wrong)]).toEqual([403, "confirm-password", "problem"])
           expect(hiddenFields(wrong.body)).toEqual({ ...fields, csrf })
+          expect(titleOf(wrong)).not.toBe(titleOf(asked))
           expect(changes(house)).toEqual(noted)
-          expect(house.audit.at(-1)?.event).toMatchObject({ _tag: "AccountRefused", reason: "wrong_password" })
+          expect(house.audit.at(-1)?.event).toMatchObject({
+            _tag: "AccountRefused",
+            change: "confirmed",
+            reason: "wrong_password"
+          })
 
           const done = yield* before.owner.send("POST", at, { ...kept, csrf, confirm_password: password })
           expect(done.status).toBeLessThan(400)
