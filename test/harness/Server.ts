@@ -85,6 +85,9 @@ export const startServer = Effect.fnUntraced(function* (
 
   const stopped = pollUntil(Effect.sync(stopAll), stopLimit)
 
+  const insist = (areStopped: boolean) =>
+    areStopped ? Effect.void : Effect.die(new Error(`${program.name} does not stop`))
+
   const gone = (pids: ReadonlyArray<number>) =>
     pollUntil(
       Effect.sync(() => !pids.some(isAlive) && (child === undefined || hasEnded(child))),
@@ -94,11 +97,12 @@ export const startServer = Effect.fnUntraced(function* (
   const kill = Effect.uninterruptible(
     Effect.gen(function* () {
       // A stopped process cannot start another while they are counted.
-      yield* stopped
+      const wereStopped = yield* stopped
       const pids = family()
       for (const pid of pids) signal(pid, "SIGKILL")
       yield* gone(pids)
       child = undefined
+      yield* insist(wereStopped)
     })
   )
 
@@ -138,7 +142,7 @@ export const startServer = Effect.fnUntraced(function* (
     start,
     stop: endBy(program.stopSignal),
     kill,
-    freeze: Effect.asVoid(stopped),
+    freeze: Effect.flatMap(stopped, insist),
     thaw: Effect.sync(() => {
       for (const pid of family()) signal(pid, "SIGCONT")
     }),

@@ -6,6 +6,8 @@ interface Process {
   readonly parent: number
   readonly zombie: boolean
   readonly stopped: boolean
+  /** In a call of the system that no signal interrupts. */
+  readonly held: boolean
 }
 
 /** `/proc/PID/stat` is `pid (name) state parent …`. The name may hold brackets, so read from the last one. */
@@ -13,7 +15,13 @@ const fromStat = (pid: string): Process | undefined => {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8")
     const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
-    return { pid: Number(pid), parent: Number(parent), zombie: state === "Z", stopped: state === "T" }
+    return {
+      pid: Number(pid),
+      parent: Number(parent),
+      zombie: state === "Z",
+      stopped: state === "T",
+      held: state === "D"
+    }
   } catch {
     // The process ended between the listing and the reading.
     return undefined
@@ -23,7 +31,7 @@ const fromStat = (pid: string): Process | undefined => {
 const fromPs = (line: string): Process => {
   const [pid, parent, state] = line.trim().split(/\s+/)
   const is = (letter: string) => state?.startsWith(letter) === true
-  return { pid: Number(pid), parent: Number(parent), zombie: is("Z"), stopped: is("T") }
+  return { pid: Number(pid), parent: Number(parent), zombie: is("Z"), stopped: is("T"), held: is("D") || is("U") }
 }
 
 /** Debian's smallest images have no `ps`, and macOS has no `/proc`. */
@@ -48,11 +56,15 @@ export const familyOf = (pid: number): ReadonlyArray<number> => [
   ...new Set([pid, ...growFamily(pid, all()).map((one) => one.pid)])
 ]
 
-/** Those that are neither stopped (SIGSTOP) nor ended. */
-export const runningIn = (pid: number): ReadonlyArray<number> =>
-  growFamily(pid, all())
-    .filter(({ stopped, zombie }) => !stopped && !zombie)
-    .map((one) => one.pid)
+/**
+ * Those that are neither stopped (SIGSTOP) nor ended. A shell waits in `vfork` until its child has begun its program:
+ * for a child that is stopped before that, so long that the shell is as good as stopped.
+ */
+export const runningIn = (pid: number): ReadonlyArray<number> => {
+  const family = growFamily(pid, all())
+  const waits = ({ held, pid }: Process) => held && family.some((one) => one.parent === pid && one.stopped)
+  return family.filter((one) => !one.stopped && !one.zombie && !waits(one)).map((one) => one.pid)
+}
 
 export const isAlive = (pid: number): boolean => {
   if (existsSync("/proc/self/stat")) return fromStat(String(pid))?.zombie === false
