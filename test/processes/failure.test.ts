@@ -340,7 +340,7 @@ describe("a store that is away when a server starts", () => {
     ["a Redis Cluster", "redis+cluster://:hunter2@127.0.0.1:1,127.0.0.1:2"]
   ] as const
   for (const [name, databaseUrl] of nowhere) {
-    test(`${name}: it says why it waits, and gives up with the reason and status 1`, () =>
+    test.concurrent(`${name}: it says why it waits, and gives up with the reason and status 1`, () =>
       Effect.gen(function* () {
         const environment = environmentOver({ databaseUrl, environment: {} })
         const { status, stderr, stdout } = yield* tessera(["serve"], {
@@ -366,7 +366,7 @@ describe("a store that is away when a server starts", () => {
     ["Redis", redisVictim]
   ]
   for (const [name, open] of late) {
-    test(`${name}: it waits for one that comes late`, () =>
+    test.concurrent(`${name}: it waits for one that comes late`, () =>
       Effect.gen(function* () {
         const victim = yield* open
         yield* victim.server.kill
