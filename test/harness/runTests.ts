@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { availableParallelism, constants, tmpdir } from "node:os"
 import { join } from "node:path"
-import { Cause, Effect, Exit, Fiber } from "effect"
+import { Cause, Effect, Exit, Fiber, Schema } from "effect"
 import { type Counts, readCounts } from "./Counts.ts"
 import { failuresIn } from "./failuresIn.ts"
 import { type Environment, startServices } from "./startServices.ts"
@@ -16,8 +16,8 @@ const ignored = ["artifacts/**", "data/**", "dist/**", "reports/**"]
 /** Milliseconds. Starting servers on a busy machine takes longer than `bun test`'s five seconds. */
 const limitPerTest = 180_000
 
-/** Half of a run is waiting for servers and browsers. More than two would run out of their connections. */
-const filesAtOnce = Math.min(2, availableParallelism())
+/** Half of a file's time is waiting for servers and browsers, so one more than there are processors; each takes memory. */
+const filesAtOnce = Math.min(3, availableParallelism() + 1)
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
@@ -97,6 +97,12 @@ const [first, ...rest] = process.argv.slice(2)
 const withServices = first !== "--without-services"
 const args = withServices ? process.argv.slice(2) : rest
 
+/** The first tier: what it found, where nothing more needs to run. */
+class FirstTierFailed extends Schema.TaggedError<FirstTierFailed>()("FirstTierFailed", {
+  status: Schema.Number,
+  output: Schema.String
+}) {}
+
 const isSound = ({ status }: Ended, counts: Counts) => status === 0 && counts.fail + counts.skip === 0
 
 const program = Effect.gen(function* () {
@@ -110,16 +116,24 @@ const program = Effect.gen(function* () {
   if (args.length > 0) return judge(yield* run(args, withServices ? yield* startServices : {}))
 
   const { alone, others } = tiers()
-  const quick = yield* run(alone, {})
-  const counts = readCounts(quick.output)
-  if (!withServices || counts === undefined || !isSound(quick, counts)) return judge(quick)
+  if (!withServices) return judge(yield* run(alone, {}))
+  const firstTier = Effect.gen(function* () {
+    const ended = yield* run(alone, {})
+    const counts = readCounts(ended.output)
+    return counts !== undefined && isSound(ended, counts) ? counts : yield* new FirstTierFailed(ended)
+  })
+  // Installing and starting are mostly waiting. Whichever fails ends the other.
+  const [counts, services] = yield* Effect.all([firstTier, startServices], { concurrency: "unbounded" })
   say(`${counts.pass} passed without services; now the rest`)
   const timings = join(yield* throwawayFolder("timings"), "timings.json")
   writeFileSync(timings, JSON.stringify(expected(others)))
-  const rest = yield* run([`--timings=${timings}`, "--update-timings", ...others], yield* startServices)
+  const rest = yield* run([`--timings=${timings}`, "--update-timings", ...others], services)
   say(`\nWhat took longest:\n${slowestOf(readTimings(timings)).join("\n")}\n`)
   return judge(rest, counts)
-}).pipe(Effect.scoped)
+}).pipe(
+  Effect.scoped,
+  Effect.catchTag("FirstTierFailed", (ended) => Effect.sync(() => judge(ended)))
+)
 
 const fiber = Effect.runFork(program)
 

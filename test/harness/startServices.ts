@@ -15,13 +15,16 @@ const fromEnvironment = <E, R>(variable: string, start: Effect.Effect<{ readonly
   return given ? Effect.succeed({ url: given }) : start
 }
 
+/** Files that run at once share its connections. */
+const settings = { max_connections: "200" }
+
 /** Finds or starts the tests' services; those that it started end with the scope. */
 export const startServices: Effect.Effect<Environment, NotInstalled | ServerFailed, Scope.Scope> = Effect.gen(
   function* () {
     const { postgresBin, redis, chromium } = yield* equip
     const [postgres, single, cluster, executable, node20, node22, node24] = yield* Effect.all(
       [
-        fromEnvironment("TEST_POSTGRES_URL", startPostgres(postgresBin ? { bin: postgresBin } : {})),
+        fromEnvironment("TEST_POSTGRES_URL", startPostgres({ settings, ...(postgresBin ? { bin: postgresBin } : {}) })),
         fromEnvironment("TEST_REDIS_URL", startRedis(redis)),
         fromEnvironment("TEST_REDIS_CLUSTER_URL", startRedisCluster(redis)),
         fromEnvironment("TESSERA_EXECUTABLE", buildExecutable),
