@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Client, displayName, isKnown } from "../../core/client/Client.ts"
@@ -20,7 +21,7 @@ import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import type { Policy } from "../../core/rules/Policy.ts"
 import { type Administration, administer } from "./administration.ts"
-import { facts, json, misused, notFound, print, refused, table, timeText } from "./output.ts"
+import { type CommandFailed, facts, json, misused, notFound, print, refused, table, timeText } from "./output.ts"
 
 const authMethods = clientAuths.map(({ name }) => name)
 
@@ -114,6 +115,13 @@ const show = Command.make("show", { id, json }, (given) =>
   )
 ).pipe(Command.withDescription("Show one client"))
 
+/** What is in it is for the registration to judge. */
+const readKeys = (file: string): Effect.Effect<unknown, CommandFailed> =>
+  Effect.try({
+    try: () => JSON.parse(readFileSync(file, "utf8")) as unknown,
+    catch: () => misused(`The file ${file} cannot be read, or is no JSON.`)
+  })
+
 const create = Command.make(
   "create",
   {
@@ -134,12 +142,23 @@ const create = Command.make(
       Flag.withDescription("The most that it may be granted, separated by spaces"),
       Flag.optional
     ),
+    jwks: Flag.String("jwks").pipe(
+      Flag.withDescription("A file with the public keys that it signs with, for --auth-method private_key_jwt"),
+      Flag.optional
+    ),
+    jwksUri: Flag.String("jwks-uri").pipe(
+      Flag.withDescription("The https address where these keys are, instead of --jwks"),
+      Flag.optional
+    ),
     json
   },
   (given) =>
     administer(({ auditContext, services }) =>
       Effect.gen(function* () {
+        const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readKeys(given.jwks.value) }
         const request = {
+          ...jwks,
+          ...(Option.isNone(given.jwksUri) ? {} : { jwks_uri: given.jwksUri.value }),
           client_name: given.name,
           redirect_uris: given.redirectUri,
           token_endpoint_auth_method: given.authMethod,
@@ -172,7 +191,11 @@ const create = Command.make(
   Command.withDescription("Register a client"),
   Command.withExamples([
     { command: 'tessera client create --name "Nightly job" --grant-type client_credentials' },
-    { command: "tessera client create --name App --redirect-uri https://app.example/callback --auth-method none" }
+    { command: "tessera client create --name App --redirect-uri https://app.example/callback --auth-method none" },
+    {
+      command:
+        "tessera client create --name Billing --grant-type client_credentials --auth-method private_key_jwt --jwks keys.json"
+    }
   ])
 )
 

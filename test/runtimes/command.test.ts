@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { generateKeyPairSync } from "node:crypto"
 import { chmodSync, chownSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Clock, Effect, type Scope } from "effect"
@@ -178,6 +179,16 @@ describe("the command line", () => {
           "--auth-method",
           "none"
         )
+        const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
+        writeFileSync(join(cwd, "public.json"), JSON.stringify({ keys: [publicKey.export({ format: "jwk" })] }))
+        writeFileSync(join(cwd, "private.json"), JSON.stringify({ keys: [privateKey.export({ format: "jwk" })] }))
+        const signs = ["client", "create", "--name", "Signer", "--grant-type", "client_credentials"]
+        const signing = (...more: ReadonlyArray<string>) => run(...signs, "--auth-method", "private_key_jwt", ...more)
+        const signer = read((yield* signing("--jwks", "public.json", "--json")).stdout)
+        expect(signer).toMatchObject({ token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [{ kty: "EC" }] } })
+        for (const more of [[], ["--jwks", "private.json"], ["--jwks", "missing.json"]]) {
+          expect([more, (yield* signing(...more)).status]).toEqual([more, 2])
+        }
         const list = yield* run("client", "list")
         expect(list.stdout).toContain("App")
         expect(list.stdout).toContain(client_id)
