@@ -48,9 +48,9 @@ test(
           const inserted = (id: string) =>
             untilItAnswers(store.insert(recordOf(id))).pipe(Effect.catchTag("Conflict", () => Effect.void))
           yield* inserted("after")
-          expect(Option.isSome(yield* store.get(recordOf("before")))).toBe(true)
-
           // The client is told when we are, and then connects anew, even where it has gone to the new master already.
+          expect(Option.isSome(yield* untilItAnswers(store.get(recordOf("before"))))).toBe(true)
+
           // What meets that fails and says so, which `keepReplacing` checks; afterwards nothing fails any more.
           let failures = 0
           for (let round = 1; round === 1 || failures > 0; round++) {
