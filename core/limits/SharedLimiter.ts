@@ -58,16 +58,20 @@ const worthTelling = 0.25
 const clocksDiffer = 60_000
 
 /** The same moment by a clock that shows `now`, where it showed more before: it was set back since. */
-const setBack = (moment: number, before: number, now: number): number => moment - Math.max(0, before - now)
+export const setBack = (moment: number, before: number, now: number): number => moment - Math.max(0, before - now)
 
 const seen = (bucket: Bucket, now: Instant): void => {
   bucket.fullAt = setBack(bucket.fullAt, bucket.seenAt, now)
   bucket.seenAt = now
 }
 
+/** A moment that another process told when its clock showed `toldAt`, by this clock. */
+export const byThisClock = (moment: number, toldAt: Instant, now: Instant): number =>
+  toldAt - now > clocksDiffer ? setBack(moment, toldAt, now) : moment
+
 /** When it will be full again, by this clock, for all that other processes told. */
 const heard = ({ fullAt, toldAt }: SharedBucket, now: Instant): number =>
-  toldAt !== undefined && toldAt - now > clocksDiffer ? setBack(fullAt, toldAt, now) : fullAt
+  toldAt === undefined ? fullAt : byThisClock(fullAt, toldAt, now)
 
 /** Tells the other processes what was taken here, and hears what was taken there. To be run every second or so. */
 export class LimitSharing extends Context.Service<

@@ -25,7 +25,7 @@ import { readSessionCookie } from "./Cookie.ts"
 import { type Links, makeLinks } from "./Links.ts"
 import { fitPassword, makePasswords, type Password, type Passwords } from "./Passwords.ts"
 import { makeSessions, type Session, type Sessions } from "./Sessions.ts"
-import { SignInThrottle } from "./SignInThrottle.ts"
+import { type Sharing, SignInThrottle } from "./SignInThrottle.ts"
 import { makeSignIn, type SignIn, throttled } from "./signIn.ts"
 
 type Storing = StorageUnavailable | Contended
@@ -65,6 +65,8 @@ export class Accounts extends Context.Service<
     readonly once: Once
     readonly passwords: Passwords
     readonly signIn: SignIn
+    /** Tells the other processes over the store of failed sign-ins, and hears of theirs. */
+    readonly shareFailures: Sharing
     /** The session of a request; none if its account was removed or changed its password. */
     readonly here: (
       workspace: Workspace,
@@ -164,6 +166,10 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     once: makeOnce(storage),
     passwords,
     signIn: makeSignIn(book, passwords, sessions, throttle),
+    shareFailures: Option.match(throttle, {
+      onNone: () => Effect.succeed(0),
+      onSome: (counters) => counters.sharing(storage, entropy)
+    }),
     here,
     open: Effect.fn("people.open")(function* (workspace, draft, id = book.newId(), claim = Effect.void) {
       const email = yield* readEmail(draft.email)
@@ -177,7 +183,8 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     }),
     confirm: (workspace, account, password, device, now) => {
       const attempt = {
-        login: `${workspace} ${loginIdOf(account.email)}`,
+        workspace,
+        login: loginIdOf(account.email),
         network: undefined,
         device
       }

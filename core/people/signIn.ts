@@ -33,10 +33,11 @@ export const throttled = <A, E>(
       Effect.sync(() => {
         const turnedAway = cause.reasons.some((reason) => Cause.isFailReason(reason) && isOverloaded(reason.error))
         if (turnedAway) counters.turnAway(attempt, now)
-        else counters.abandon(attempt, now)
+        else counters.abandon(attempt)
       })
     )
     if (wasRight(outcome)) counters.succeed(attempt, now)
+    else counters.fail(attempt, now)
     return outcome
   })
 }
@@ -113,7 +114,8 @@ export const makeSignIn = (
   return Effect.fn("people.signIn")(function* (workspace, credentials, now) {
     const login = loginOf(credentials.email)
     const attempt: Attempt = {
-      login: `${workspace} ${login}`,
+      workspace,
+      login,
       network: credentials.network,
       device: Option.getOrUndefined(credentials.deviceOf(login))
     }

@@ -38,18 +38,20 @@ interface ChoresOptions {
 /** How long closing waits for the store to take what was noted. */
 const patience = "5 seconds"
 
-/** What the server does when nobody asks. A host's people are its own, so there are no removals to finish. */
+/** What the server does when nobody asks. A host's people are its own: no removals to finish, no sign-ins to count. */
 export const choresOf = ({ late, limits, services, workspace }: ChoresOptions) => {
   const { storage, usage } = services
   const finishRemovals = Effect.void
+  const shareFailures = Effect.void
   const clearRoom = services.clientRoom.clear(workspace)
   return {
     /** Begins when the storage is open: chores are no reason to open it. Keeps no process alive, by the real clock. */
     always: (given: Clock.Clock | undefined) =>
       Effect.clockWith((clock) =>
-        Effect.andThen(late.opened, housekeeping({ clearRoom, finishRemovals, limits, storage, usage })).pipe(
-          Effect.provideService(Clock.Clock, given ?? unrefClock(clock))
-        )
+        Effect.andThen(
+          late.opened,
+          housekeeping({ clearRoom, finishRemovals, limits, shareFailures, storage, usage })
+        ).pipe(Effect.provideService(Clock.Clock, given ?? unrefClock(clock)))
       ),
     once: sweepAll(storage).pipe(
       Effect.andThen(clearRoom),

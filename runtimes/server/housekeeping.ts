@@ -32,6 +32,8 @@ export interface House {
   readonly storage: Storage["Service"]
   readonly usage: Usage
   readonly limits: LimitSharing["Service"]
+  /** Tells other processes of failed sign-ins. */
+  readonly shareFailures: Effect.Effect<unknown, unknown>
   /** Lets go of clients that nobody let in, where there are too many. */
   readonly clearRoom: Effect.Effect<unknown, unknown>
   /** Sees those out who were removed while a process died. */
@@ -39,14 +41,17 @@ export interface House {
 }
 
 /** What a server does when nobody asks. Never ends by itself. */
-export const housekeeping = ({ clearRoom, finishRemovals, limits, storage, usage }: House): Effect.Effect<never> =>
-  Effect.all(
+export const housekeeping = (house: House): Effect.Effect<never> => {
+  const { clearRoom, finishRemovals, limits, shareFailures, storage, usage } = house
+  return Effect.all(
     [
       every(aboutEvery("1 minute"), "sweeping", sweepAll(storage)),
       every(aboutEvery("1 minute"), "making room for clients", clearRoom),
       every(aboutEvery("1 minute"), "noting last uses", usage.flush),
       every(aboutEvery("5 minutes"), "finishing removals", finishRemovals),
-      every(aboutEvery("1 second"), "sharing rate limits", limits.share)
+      every(aboutEvery("1 second"), "sharing rate limits", limits.share),
+      every(aboutEvery("1 second"), "sharing failed sign-ins", shareFailures)
     ],
     { concurrency: "unbounded" }
   ).pipe(Effect.andThen(Effect.never))
+}

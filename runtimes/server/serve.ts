@@ -128,6 +128,7 @@ const running = Effect.fnUntraced(function* (
     storage: Context.get(context, Storage),
     usage: services.usage,
     limits: Context.get(context, LimitSharing),
+    shareFailures: accounts.shareFailures,
     clearRoom: services.clientRoom.clear(settings.workspace.id),
     finishRemovals: finishRemovals(
       accounts,

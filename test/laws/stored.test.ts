@@ -17,6 +17,8 @@ import { LimitSharing, limitKind, layer as sharedLimits } from "../../core/limit
 import { accountKind, loginIdOf, loginKind, normaliseEmail } from "../../core/people/Account.ts"
 import { linkKind } from "../../core/people/Links.ts"
 import { sessionKind } from "../../core/people/Sessions.ts"
+import { failuresKind } from "../../core/people/SignInFailures.ts"
+import { type Attempt, SignInThrottle } from "../../core/people/SignInThrottle.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { allowances, Limiter } from "../../core/ports/Limiter.ts"
 import { type Json, kinds, type NewRecord, Storage } from "../../core/ports/Storage.ts"
@@ -84,6 +86,7 @@ const readOf = <A>(kind: RecordKind<A>): Read => {
 /** The forms that stand beside another in its kind. */
 const census = "limit: census"
 const clientChanges = "grant: changes of clients"
+const failures = "limit: failures"
 
 const readers = new Map<
   string,
@@ -105,6 +108,7 @@ holdsFor(clientChangesKind, ofSchema(clientChangesKind.schema), clientChanges)
 holdsFor(usageKind)
 holdsFor(limitKind)
 holdsFor(censusKind, ofSchema(censusKind.schema), census)
+holdsFor(failuresKind, ofSchema(failuresKind.schema), failures)
 holdsFor(accountKind)
 holdsFor(loginKind)
 holdsFor(linkKind)
@@ -121,7 +125,7 @@ holdsFor(
 )
 
 test("every kind of record is looked at here", () => {
-  expect([...readers.keys()].sort()).toEqual([...kinds, census, clientChanges].sort())
+  expect([...readers.keys()].sort()).toEqual([...kinds, census, clientChanges, failures].sort())
 })
 
 /** Bodies as each version of each kind's form was really written. A release that changes a form adds to them. */
@@ -190,6 +194,17 @@ describe("a record lies where every release looks for it", () => {
       const { account } = allowances
       yield* Context.get(shared, Limiter).take({ allowance: account, workspace: home, of: "ada" }, account.burst)
       yield* Context.get(shared, LimitSharing).share
+      const throttle = new SignInThrottle()
+      const wrong = (attempt: Omit<Attempt, "workspace">, ending: "fail" | "turnAway" = "fail") => {
+        throttle.begin({ workspace: home, ...attempt }, now)
+        throttle[ending]({ workspace: home, ...attempt }, now)
+      }
+      // A record of each table, and of the share that first tries of a region have once the login's is spent.
+      wrong({ login: "ada", network: "192.0.2.1", device: "her own" })
+      for (let n = 0; n < 50; n++) wrong({ login: `${n}`, network: "192.0.2.1", device: undefined }, "turnAway")
+      for (let n = 0; n < 60; n++) wrong({ login: "ada", network: undefined, device: undefined })
+      for (const n of [1, 2]) wrong({ login: "ada", network: `2001:db8:1:${n}::/64`, device: undefined })
+      yield* throttle.sharing(storage, entropy)
       const login = loginIdOf(Option.getOrThrow(normaliseEmail("Ada@Example.com")))
       expect(taken).toEqual([...derived])
       expect(String(login)).toBe("tfyF5VdV-eDQMKEKtEKbaylEhV-aDWAHf-gyvsvEHXI")

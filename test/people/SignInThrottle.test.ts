@@ -14,8 +14,9 @@ const t = Instant.make(1_000_000_000)
 const second = 1000
 const minute = 60 * second
 
-const from = (network: string, login = "ada"): Attempt => ({ login, network, device: undefined })
-const known: Attempt = { login: "ada", network: "1", device: "her own" }
+const workspace = WorkspaceId.make("home")
+const from = (network: string, login = "ada"): Attempt => ({ workspace, login, network, device: undefined })
+const known: Attempt = { workspace, login: "ada", network: "1", device: "her own" }
 
 /** How many of so many attempts at one moment got through. */
 const passed = (throttle: SignInThrottle, attempts: ReadonlyArray<Attempt>, at = t) =>
@@ -250,7 +251,7 @@ describe("an attempt that came to no answer", () => {
     for (const attempt of [from("1"), known, { ...from("1"), network: undefined }]) {
       for (let tries = 0; tries < 1000; tries++) {
         expect(Option.isNone(throttle.begin(attempt, t))).toBe(true)
-        throttle.abandon(attempt, t)
+        throttle.abandon(attempt)
       }
     }
   })
@@ -269,7 +270,8 @@ describe("one's own sign-in among guesses at other accounts", () => {
           expect(passed(throttle, guesses(0, before))).toBe(before)
           for (let round = 0; round < rounds; round++) {
             expect(passed(throttle, [from("1", "my own")])).toBe(1)
-            throttle[ending](from("1", "my own"), t)
+            if (ending === "succeed") throttle.succeed(from("1", "my own"), t)
+            else throttle.abandon(from("1", "my own"))
           }
           expect([before, rounds, passed(throttle, guesses(1000, most + 50))]).toEqual([before, rounds, most - before])
         }
@@ -284,7 +286,7 @@ describe("an attempt that came to no answer among others that failed", () => {
       const throttle = new SignInThrottle()
       expect(passed(throttle, [attempt, attempt, attempt, attempt])).toBe(4)
       expect(passed(throttle, [attempt])).toBe(1)
-      throttle.abandon(attempt, t)
+      throttle.abandon(attempt)
       expect(passed(throttle, [attempt, attempt])).toBe(1)
     }
   })
@@ -333,7 +335,7 @@ describe("a clock that was set back", () => {
 describe("where the runtime knows no peer", () => {
   test("the account's share is what there is, and a known browser is free of it", () => {
     const throttle = new SignInThrottle()
-    const nowhere: Attempt = { login: "ada", network: undefined, device: undefined }
+    const nowhere: Attempt = { workspace, login: "ada", network: undefined, device: undefined }
     expect(
       passed(
         throttle,
@@ -496,9 +498,7 @@ const now = Instant.make(t0)
 
 /** How many guesses at one login get through from these addresses, one from each. */
 const guesses = (throttle: SignInThrottle, addresses: ReadonlyArray<string>) =>
-  addresses.filter((address) =>
-    Option.isNone(throttle.begin({ login: "home victim", network: networkOf(address), device: undefined }, now))
-  ).length
+  addresses.filter((address) => Option.isNone(throttle.begin(from(networkOf(address), "victim"), now))).length
 
 const customer = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, subnet) => `${prefix}:${subnet.toString(16)}::1`)

@@ -1,0 +1,395 @@
+import { describe, expect, test } from "bun:test"
+import { Clock, Effect, Layer, Option, Schedule } from "effect"
+import { TestClock } from "effect/testing"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import { failuresKind } from "../../core/people/SignInFailures.ts"
+import { type Attempt, SignInThrottle } from "../../core/people/SignInThrottle.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
+import { type NewRecord, Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+
+const home = WorkspaceId.make("home")
+const at = (network: string, login = "ada"): Attempt => ({ workspace: home, login, network, device: undefined })
+const here = at("192.0.2.1")
+const known: Attempt = { ...here, device: "her own" }
+
+const times = <A>(count: number, item: (index: number) => A) => Array.from({ length: count }, (_, index) => item(index))
+
+/** A process over the store, with what a sign-in does to its counters. */
+const processOver = (storage: Storage["Service"]) =>
+  Effect.map(Entropy, (entropy) => {
+    const throttle = new SignInThrottle()
+    const begin = (attempt: Attempt) => Effect.map(currentInstant, (now) => throttle.begin(attempt, now))
+    return {
+      throttle,
+      share: throttle.sharing(storage, entropy),
+      /** Whether the wrong password was looked at. */
+      guess: (attempt: Attempt) =>
+        Effect.gen(function* () {
+          const refused = yield* begin(attempt)
+          if (Option.isNone(refused)) throttle.fail(attempt, yield* currentInstant)
+          return Option.isNone(refused)
+        }),
+      /** How long an attempt would have to wait; one that may come is taken back. */
+      wait: (attempt: Attempt) =>
+        Effect.map(begin(attempt), (refused) => {
+          if (Option.isNone(refused)) throttle.abandon(attempt)
+          return Option.match(refused, { onNone: () => 0, onSome: ({ retryAfterSeconds }) => retryAfterSeconds })
+        }),
+      signIn: (attempt: Attempt) =>
+        Effect.gen(function* () {
+          const refused = yield* begin(attempt)
+          if (Option.isNone(refused)) throttle.succeed(attempt, yield* currentInstant)
+          return Option.isNone(refused)
+        })
+    }
+  })
+type Process = Effect.Success<ReturnType<typeof processOver>>
+
+const processes = (count: number) =>
+  Effect.flatMap(Storage, (storage) => Effect.all(times(count, () => processOver(storage))))
+
+const two = Effect.map(processes(2), ([one, other]) => {
+  if (one === undefined || other === undefined) throw new Error("there are two")
+  return { one, other }
+})
+
+const shareAll = (all: ReadonlyArray<Process>) => Effect.forEach(all, ({ share }) => share, { discard: true })
+
+const guessAll = (of: Process, attempts: ReadonlyArray<Attempt>) =>
+  Effect.map(Effect.forEach(attempts, of.guess), (passed) => passed.filter(Boolean).length)
+
+const told = Effect.gen(function* () {
+  const store = yield* Storage
+  const listing = { workspace: home, kind: "limit", owner: "sign-ins", after: undefined, limit: 1000 } as const
+  return (yield* store.list(listing)).records
+})
+
+const run = <A, E>(body: Effect.Effect<A, E, Storage | Entropy>): Promise<A> =>
+  Effect.runPromise(
+    TestClock.setTime(1_900_000_000_000).pipe(
+      Effect.andThen(body),
+      Effect.provide(Layer.merge(Memory.layer, Entropy.layer)),
+      Effect.provide(TestClock.layer())
+    )
+  )
+
+const second = 1000
+const hour = 3600 * second
+
+/** How many guesses get through in this time, if each process is tried every so often, one after the other. */
+const throughIn = Effect.fnUntraced(function* (count: number, millis: number, every: number, attempt: Attempt) {
+  const all = yield* processes(count)
+  let passed = 0
+  for (let since = 0; since < millis; since += every) {
+    for (const one of all) if (yield* one.guess(attempt)) passed++
+    yield* shareAll(all)
+    yield* TestClock.adjust(every)
+  }
+  return passed
+})
+
+describe("guessing over several processes", () => {
+  for (const attempt of [here, known]) {
+    const where = attempt.device === undefined ? "a network" : "a known browser"
+
+    test(`from ${where} is as steep as over one, once they have told each other`, () =>
+      run(
+        Effect.gen(function* () {
+          const { one, other } = yield* two
+          expect(yield* guessAll(one, [attempt, attempt, attempt])).toBe(3)
+          expect(yield* guessAll(other, [attempt, attempt, attempt])).toBe(3)
+          yield* shareAll([one, other])
+          expect(yield* other.wait(attempt)).toBe(2)
+        })
+      ))
+
+    test(`from ${where} comes to no more over four of them, but for a few of each before it has heard`, async () => {
+      const overOne = await run(throughIn(1, 2 * hour, 5 * second, attempt))
+      const overFour = await run(throughIn(4, 2 * hour, 5 * second, attempt))
+      expect(overFour).toBeLessThanOrEqual(overOne + 4)
+    })
+  }
+
+  test("at one login from many networks spends one share", () =>
+    run(
+      Effect.gen(function* () {
+        const all = yield* processes(4)
+        for (const [index, one] of all.entries()) {
+          expect(
+            yield* guessAll(
+              one,
+              times(15, (n) => at(`192.0.2.${20 * index + n}`))
+            )
+          ).toBe(15)
+        }
+        yield* shareAll(all)
+        // The last to tell has heard of all.
+        const again = at("192.0.2.60")
+        expect(yield* all[3]?.wait(again) ?? Effect.succeed(0)).toBe(60)
+      })
+    ))
+
+  test("shuts a login for no longer than over one", () =>
+    run(
+      Effect.gen(function* () {
+        const all = yield* processes(4)
+        for (const [index, one] of all.entries()) {
+          yield* guessAll(
+            one,
+            times(60, (n) => at(`10.0.${index}.${n}`))
+          )
+        }
+        yield* shareAll(all)
+        expect(yield* Effect.forEach(all, (one, index) => one.wait(at(`10.0.${index}.0`)))).toEqual([60, 60, 60, 60])
+        yield* TestClock.adjust("1 minute")
+        expect(yield* Effect.forEach(all, (one, index) => one.wait(at(`10.0.${index}.0`)))).toEqual([0, 0, 0, 0])
+      })
+    ))
+
+  test("at ever other logins spends one share of the network", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, other } = yield* two
+        expect(
+          yield* guessAll(
+            one,
+            times(100, (n) => at("192.0.2.1", `login ${n}`))
+          )
+        ).toBe(100)
+        expect(
+          yield* guessAll(
+            other,
+            times(100, (n) => at("192.0.2.1", `other ${n}`))
+          )
+        ).toBe(100)
+        yield* shareAll([one, other])
+        expect(yield* other.wait(at("192.0.2.1", "bob"))).toBe(6)
+      })
+    ))
+
+  test("has one share of first tries for a region", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, other } = yield* two
+        for (const process of [one, other]) {
+          yield* guessAll(
+            process,
+            times(60, (n) => at(`192.0.2.${n % 20}`))
+          )
+          yield* guessAll(
+            process,
+            times(4, (n) => at(`2001:db8:1:${process === one ? n : 10 + n}::/64`))
+          )
+        }
+        yield* shareAll([one, other])
+        expect(yield* other.guess(at("2001:db8:1:ff::/64"))).toBe(false)
+        expect(yield* other.guess(at("2001:db8:2:ff::/64"))).toBe(true)
+      })
+    ))
+
+  test("in one workspace slows nobody down in another", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, other } = yield* two
+        yield* guessAll(
+          one,
+          times(9, () => here)
+        )
+        yield* shareAll([one])
+        const elsewhere = { ...here, workspace: WorkspaceId.make("elsewhere") }
+        yield* guessAll(other, [elsewhere])
+        yield* shareAll([other])
+        expect(yield* other.wait(elsewhere)).toBe(0)
+      })
+    ))
+})
+
+describe("a success in one process", () => {
+  test("ends the wait in another, once somebody has waited there", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, other } = yield* two
+        yield* guessAll(
+          one,
+          times(5, () => here)
+        )
+        yield* shareAll([one])
+        expect(yield* other.signIn(here)).toBe(true)
+        yield* shareAll([other])
+        expect(yield* one.wait(here)).toBe(1)
+        yield* shareAll([one])
+        expect(yield* one.wait(here)).toBe(0)
+        // All of it: the next free failures are as many as ever.
+        expect(
+          yield* guessAll(
+            one,
+            times(9, () => here)
+          )
+        ).toBe(5)
+      })
+    ))
+
+  test("clears what is told later too, and gives nothing back of the login's share", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, other } = yield* two
+        yield* guessAll(
+          one,
+          times(60, (n) => at(`192.0.2.${n % 20}`))
+        )
+        yield* shareAll([one])
+        expect(yield* other.signIn(at("192.0.2.1"))).toBe(true)
+        expect(yield* other.signIn(known)).toBe(true)
+        yield* shareAll([other])
+        const logins = (yield* told).filter(({ id }) => id.startsWith("sign_in_login:"))
+        expect(logins.map(({ body }) => (body as { count: number }).count)).toEqual([60])
+        const pair = (yield* told).find(({ id }) => id === `sign_in_pair:${digestOf("ada 192.0.2.1")}`)
+        expect(pair).toMatchObject({ body: { count: 0 } })
+      })
+    ))
+
+  test("among those that are being told is not undone by them", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        let meanwhile: Effect.Effect<unknown, unknown> = Effect.void
+        const insert = (record: NewRecord) =>
+          Effect.tap(below.insert(record), () => Effect.ignore(Effect.suspend(() => meanwhile)))
+        const one = yield* processOver({ ...below, insert })
+        yield* guessAll(
+          one,
+          times(4, () => here)
+        )
+        meanwhile = one.signIn(here)
+        yield* one.share
+        expect(
+          yield* guessAll(
+            one,
+            times(4, () => here)
+          )
+        ).toBe(4)
+        meanwhile = Effect.void
+        yield* one.share
+        const other = yield* processOver(below)
+        yield* guessAll(other, [here])
+        yield* other.share
+        expect(yield* other.wait(here)).toBe(1)
+      })
+    ))
+
+  test("that nothing went before costs the store no write, nor does an attempt that is under way", () =>
+    run(
+      Effect.gen(function* () {
+        const { one } = yield* two
+        expect(yield* one.signIn(here)).toBe(true)
+        one.throttle.begin(known, yield* currentInstant)
+        yield* one.share
+        expect(yield* told).toEqual([])
+        one.throttle.abandon(known)
+        yield* one.share
+        expect(yield* told).toEqual([])
+      })
+    ))
+})
+
+describe("what processes tell of failures", () => {
+  test("names nobody and no place", () =>
+    run(
+      Effect.gen(function* () {
+        const { one } = yield* two
+        yield* guessAll(
+          one,
+          times(60, (n) => at(`192.0.2.${n % 20}`))
+        )
+        yield* guessAll(
+          one,
+          times(60, (n) => at("192.0.2.99", `login ${n}`))
+        )
+        yield* guessAll(one, [known])
+        yield* one.share
+        const records = yield* told
+        expect(new Set(records.map(({ id }) => id.split(":")[0]))).toEqual(
+          new Set(["sign_in_device", "sign_in_login", "sign_in_network", "sign_in_pair"])
+        )
+        const text = JSON.stringify(records)
+        for (const secret of ["ada", "192.0.2", "her own", "login "]) expect(text).not.toContain(secret)
+      })
+    ))
+
+  test("is kept for an hour where nobody has to wait yet, and for a day where somebody has", () =>
+    run(
+      Effect.gen(function* () {
+        const { one } = yield* two
+        const now = yield* Clock.currentTimeMillis
+        yield* guessAll(one, [here])
+        yield* one.share
+        expect((yield* told).map(({ expiresAt }) => expiresAt)).toEqual([now + hour])
+        yield* guessAll(
+          one,
+          times(4, () => here)
+        )
+        yield* one.share
+        expect((yield* told).map(({ expiresAt }) => expiresAt)).toEqual([now + 24 * hour])
+      })
+    ))
+
+  test("is told once the store is back, and once only", () =>
+    run(
+      Effect.gen(function* () {
+        const below = yield* Storage
+        let isAway = true
+        const away = new StorageUnavailable({ outcome: "not_done", message: "away" })
+        const insert = (record: NewRecord) => (isAway ? Effect.fail(away) : below.insert(record))
+        const one = yield* processOver({ ...below, insert })
+        yield* guessAll(
+          one,
+          times(3, () => here)
+        )
+        expect(yield* Effect.flip(one.share)).toBe(away)
+        isAway = false
+        yield* one.share
+        expect(yield* one.share).toBe(0)
+        expect((yield* told).map(({ body }) => (body as { count: number }).count)).toEqual([3])
+      })
+    ))
+
+  test("is told past one record that cannot be had", () =>
+    run(
+      Effect.gen(function* () {
+        const storage = yield* Storage
+        const one = yield* processOver(storage)
+        yield* storage.insert({
+          workspace: home,
+          kind: failuresKind.kind,
+          id: `sign_in_pair:${digestOf("ada 192.0.2.1")}`,
+          owner: "sign-ins",
+          expiresAt: null,
+          // As a later release might write it.
+          body: { _v: 99, _by: "later" }
+        })
+        yield* one.guess(here)
+        for (let n = 0; n < 200; n++) yield* one.guess(at(`192.0.2.${n}`, `login ${n}`))
+        yield* one.share.pipe(Effect.ignore, Effect.repeat(Schedule.recurs(3)))
+        expect((yield* told).filter(({ id }) => id.startsWith("sign_in_pair:")).length).toBe(201)
+      })
+    ))
+
+  test("is heard by a clock that was set back as when it happened", () =>
+    run(
+      Effect.gen(function* () {
+        const { one, other } = yield* two
+        yield* guessAll(
+          one,
+          times(4, () => here)
+        )
+        yield* one.share
+        yield* Effect.flatMap(Clock.currentTimeMillis, (now) => TestClock.setTime(now - hour))
+        yield* guessAll(other, [here])
+        yield* other.share
+        expect(yield* other.wait(here)).toBe(1)
+      })
+    ))
+})
