@@ -24,7 +24,9 @@ export const buildExecutable = Effect.gen(function* () {
   const folder = yield* throwawayFolder("executable")
   letThrough(folder)
   const file = join(folder, "tessera")
-  const { status, stderr, stdout } = yield* runProgram(node(), [buildScript(), "--outfile", file], { cwd: root })
+  const build = runProgram(node(), [buildScript(), "--outfile", file], { cwd: root })
+  // Its compiler is a process of its own, and would write into a folder that is gone.
+  const { status, stderr, stdout } = yield* Effect.uninterruptible(build)
   if (status !== 0) return yield* new ServerFailed({ message: `npm run build:binary failed: ${stdout}${stderr}` })
   return { url: file }
 })
