@@ -72,16 +72,15 @@ export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
   const permits = Semaphore.makeUnsafe(atOnce)
   const known = emptyQueue()
   const strangers = emptyQueue()
-  /** No more rows than there is room for in the queue of strangers. */
-  const ofOne = new Map<string, number>()
+  /** No more rows than there is room for in the queue of strangers, and none for those of whom nobody knows the network. */
+  const ofOne = new Map<string | undefined, number>()
 
   const bounded = <A>(work: Effect.Effect<A>, who: Waiting): Effect.Effect<A, Overloaded> =>
     Effect.suspend(() => {
-      const queue = who === "known" ? known : strangers
+      const [queue, network] = who === "known" ? [known] : [strangers, who.network]
       if (queue.inside >= atOnceOfOnes + waitingMost) return new Overloaded()
-      const network = who === "known" ? undefined : who.network
       const one = network === undefined ? undefined : (regionOf(network) ?? network)
-      const inside = one === undefined ? 0 : (ofOne.get(one) ?? 0)
+      const inside = ofOne.get(one) ?? 0
       if (inside >= strangersOfOne) return new Overloaded()
       queue.inside++
       if (one !== undefined) ofOne.set(one, inside + 1)
@@ -90,7 +89,6 @@ export const makePasswords = (hasher: PasswordHasher["Service"]): Passwords => {
         queue.permits.withPermits(1)(permits.withPermits(1)(work)),
         Effect.sync(() => {
           queue.inside--
-          if (one === undefined) return
           const left = (ofOne.get(one) ?? 1) - 1
           if (left === 0) ofOne.delete(one)
           else ofOne.set(one, left)

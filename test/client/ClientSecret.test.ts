@@ -7,6 +7,7 @@ import {
   longestKept,
   registerSecret,
   type ShownSecret,
+  secretDigest,
   secretMark,
   whichSecret,
   withNewSecret,
@@ -103,4 +104,17 @@ describe("two live secrets", () => {
     }
     expect(secretMark(digestOf(""))).toHaveLength(8)
   })
+})
+
+const kept = digestOf("a secret")
+
+test.each([
+  { credential: { _tag: "Secret", digest: kept }, known: kept },
+  { credential: { _tag: "Secret" }, known: undefined },
+  { credential: { _tag: "Secret", digest: 7 }, known: undefined },
+  // Of another row of client authentications, whatever it calls what it keeps.
+  { credential: { _tag: "Signed", digest: kept }, known: undefined },
+  { credential: { _tag: "Public" }, known: undefined }
+])("the digest of the secret in $credential", ({ credential, known }) => {
+  expect(secretDigest(client({ credential }))).toBe(known)
 })

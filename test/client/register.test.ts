@@ -35,6 +35,19 @@ const ask = (request: RegistrationRequest) => register(tables, request, policy, 
 const made = (request: RegistrationRequest) => Result.getOrThrow(ask(request))
 const textOf = (secret: Option.Option<Redacted.Redacted<string>>) => Option.map(secret, Redacted.value)
 
+test.each([
+  { client_uri: "https://app.example/", taken: true },
+  { client_uri: "HTTP://app.example/a?b=c", taken: true },
+  { client_uri: "about:https://app.example/", taken: false },
+  { client_uri: " https://app.example/", taken: false },
+  { client_uri: "https://app.example/ and more", taken: false },
+  { client_uri: "https://", taken: false },
+  { client_uri: "ftp://app.example/", taken: false }
+])("an address that a client tells of itself: $client_uri", ({ client_uri, taken }) => {
+  const read = readRegistration(tables, JSON.stringify({ redirect_uris: [uri], client_uri }))
+  expect(Result.isSuccess(read)).toBe(taken)
+})
+
 describe("a registration (RFC 7591)", () => {
   test("becomes a client of which only digests are kept", () => {
     const { client: registered, secret, registrationToken } = made({ redirect_uris: [uri], client_name: "An app" })
