@@ -43,7 +43,7 @@ export const makeRefusals = Effect.fnUntraced(function* (audit: Audit["Service"]
     const due = [...gathered]
     gathered.clear()
     for (const [kind, { call, count, fault }] of due) if (count > 0) gathered.set(kind, { call, fault, count: 0 })
-    return Effect.forEach(due, ([, each]) => write(each), { discard: true })
+    return Effect.forEach(due, ([, each]) => write(each))
   })
 
   const tick: Effect.Effect<void> = Effect.suspend(() => {

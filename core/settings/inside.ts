@@ -56,9 +56,9 @@ type Answer = Effect.Effect<HttpResponse, Refusal | StorageUnavailable>
 
 /** Only for GET: the answer to a form reports that form, and not the one before. */
 const noticeOf = ({ notices }: Section, { request }: Call): Notice | undefined => {
-  if (request.method === "POST" || request.query === "") return undefined
-  const code = readParameters(request.query).parameters.get("done") ?? ""
-  return Object.hasOwn(notices, code) ? notices[code] : lateFormNotice(request.query)
+  if (request.method === "POST") return undefined
+  const done = readParameters(request.query).parameters.get("done")
+  return done !== undefined && Object.hasOwn(notices, done) ? notices[done] : lateFormNotice(request.query)
 }
 
 /** Takes one request from the account's share of the limiter. */

@@ -131,6 +131,21 @@ describe("refusals by a limit", () => {
       })
     ))
 
+  test("that begin together are written together, and begin anew only after a second without any", () =>
+    withRefusals((refuse, audit) =>
+      Effect.gen(function* () {
+        yield* twice(refuse)
+        yield* refuse(call("/b"), tooMany)
+        yield* TestClock.adjust("1 second")
+        expect(countsOf(audit)).toEqual([1, 1, 1])
+        yield* refuse(call("/a"), tooMany)
+        expect(countsOf(audit)).toEqual([1, 1, 1])
+        yield* TestClock.adjust("2 seconds")
+        yield* refuse(call("/a"), tooMany)
+        expect(countsOf(audit)).toEqual([1, 1, 1, 1, 1])
+      })
+    ))
+
   test("are gathered without a scope too, and with one no longer than it lasts", () =>
     withRefusals((refuse, audit, end) =>
       Effect.gen(function* () {
