@@ -8,8 +8,9 @@ import * as Memory from "../../adapters/memory/Memory.ts"
 import * as Sqlite from "../../adapters/sqlite/Sqlite.ts"
 import { readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { registerClient as addClient } from "../../core/engine/administration.ts"
-import type { Storage } from "../../core/ports/Storage.ts"
+import { type Listing, Storage } from "../../core/ports/Storage.ts"
 import { ClientId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { byOwner } from "../given/auditContext.ts"
 import {
   companies,
@@ -22,7 +23,7 @@ import {
   type TestClient,
   tokenRequest
 } from "../given/flow.ts"
-import { inWorld, type World } from "../given/World.ts"
+import { inWorld, t0, type World } from "../given/World.ts"
 
 const inFolder = async (body: (store: Layer.Layer<Storage>) => Promise<unknown>) => {
   const folder = mkdtempSync(join(tmpdir(), "tessera-room-"))
@@ -201,3 +202,38 @@ test("what is not too much is not counted, and what is full is not asked again w
       }),
     { policy: { maxUnprovenClients: ceiling } }
   ))
+
+test("one that a person lets in while the clients are counted stays, with its own grant; the log says how many went", () => {
+  let meanwhile: Effect.Effect<unknown, unknown> = Effect.void
+  const watched = Layer.effect(
+    Storage,
+    Effect.map(Storage, (below) => ({
+      ...below,
+      list: (listing: Listing) => Effect.tap(below.list(listing), () => Effect.ignore(Effect.suspend(() => meanwhile)))
+    }))
+  )
+  return inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const [chosen, ...rest] = yield* fill(world, ceiling + 1)
+        if (chosen === undefined) throw new Error("none was made")
+        yield* actAlone(world, chosen)
+        const before = yield* Effect.fromNullishOr(yield* stored(world, chosen))
+        const { clients } = world.services
+        meanwhile = Effect.suspend(() => {
+          meanwhile = Effect.void
+          return clients.markProven(world.workspace.id, before, Instant.make(t0))
+        })
+        yield* clear(world)
+        const grant = { workspace: world.workspace.id, kind: "grant", id: before.workspaceGrant } as const
+        expect((yield* world.storage.get(grant))._tag).toBe("Some")
+        expect((yield* stored(world, chosen))?.provenAt).toBe(Instant.make(t0))
+        expect(yield* there(world, rest)).toEqual(rest.map(() => true))
+        const written = world.log.length
+        yield* fill(world, 1)
+        expect(yield* clear(world)).toBe(1)
+        expect(world.log.slice(written).some((line) => line.includes('"clients":1'))).toBe(true)
+      }),
+    { store: Layer.provide(watched, Memory.layer), policy: { maxUnprovenClients: ceiling } }
+  )
+})

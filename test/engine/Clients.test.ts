@@ -6,6 +6,7 @@ import type { Client } from "../../core/client/Client.ts"
 import { type Clients, makeClients } from "../../core/engine/Clients.ts"
 import { clientKind, encodeBody } from "../../core/engine/Records.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { ClientId } from "../../core/rules/Id.ts"
 import { Instant, instantOf, later } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import { RedirectUri } from "../../core/rules/RedirectUri.ts"
@@ -200,6 +201,50 @@ describe("what one process does to a client", () => {
         })
       ))
   }
+
+  test("leaves every other client at hand", () =>
+    inTwoProcesses(
+      (here, there) =>
+        Effect.gen(function* () {
+          const other = client({ id: ClientId.make("o".repeat(22)) })
+          yield* here.add(home, other)
+          yield* there.withChanges(home, there.find(home, other.id))
+          yield* here.change(home, trial.id, refused)
+          yield* there.withChanges(home, Effect.void)
+          const atHand = [trial.id, other.id].map((id) => there.cached(home, id, start)?.id)
+          expect(atHand).toEqual([undefined, other.id])
+        }),
+      overNetwork
+    ))
+
+  test("is not hidden by the copy at hand from who reads what is stored", () =>
+    inTwoProcesses(
+      (here, there) =>
+        Effect.gen(function* () {
+          expect(yield* there.findStored(home, trial.id)).toBeDefined()
+          expect(there.cached(home, trial.id, start)).toBeDefined()
+          yield* here.change(home, trial.id, refused)
+          expect((yield* there.findStored(home, trial.id))?.disabled).toBe(true)
+          expect(there.cached(home, trial.id, start)?.disabled).toBe(true)
+          yield* here.remove(home, trial.id)
+          expect(yield* there.findStored(home, trial.id)).toBeUndefined()
+          expect(there.cached(home, trial.id, start)).toBeUndefined()
+          expect(yield* there.letGo(home, trial.id, start)).toBe("gone")
+        }),
+      overNetwork
+    ))
+
+  test("stands when another notes the client as proven, by the copy at hand", () =>
+    inTwoProcesses(
+      (here, there) =>
+        Effect.gen(function* () {
+          yield* here.markProven(home, trial, start)
+          yield* there.markProven(home, trial, later(start, 1))
+          expect((yield* here.findStored(home, trial.id))?.provenAt).toBe(start)
+        }),
+      overNetwork,
+      trial
+    ))
 
   test("nobody is told of a client that came, was used, was let in, was let go, or stayed as it was", () =>
     inTwoProcesses(
