@@ -26,6 +26,7 @@ import {
   endpointName,
   type Handler,
   makeRoute,
+  pageAt,
   type Route,
   routeTable,
   type Services
@@ -199,13 +200,15 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     const resolved = workspaces.resolve(request)
     if (resolved === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
     const known = openings.known(resolved)
-    const workspace = known ?? resolved
-    const path = pathBelow(workspace, request.path)
-    const route = path === undefined ? undefined : find(path)
+    const whole = known ?? resolved
+    const below = pathBelow(whole, request.path)
+    const first = below === undefined ? undefined : find(below)
+    const led = below === undefined ? undefined : first?.leadsTo?.(whole, below)
+    const route = first?.leadsTo === undefined ? first : led && pageAt(find, led)
     const call: Call = {
       request,
-      workspace,
-      path: path ?? request.path,
+      workspace: led?.workspace ?? whole,
+      path: led?.path ?? below ?? request.path,
       endpoint: route?.path ?? "none",
       now: instantOf(clock),
       requestId
@@ -221,7 +224,9 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     }
     const attempted =
       known === undefined && route.storeless !== true
-        ? Effect.flatMap(opened(resolved), (workspace) => attempt(endpoint, { ...call, workspace }))
+        ? Effect.flatMap(opened(resolved), (workspace) =>
+            attempt(endpoint, { ...call, workspace: { ...call.workspace, ...workspace } })
+          )
         : attempt(endpoint, call)
     return Effect.flatMapEager(Effect.exit(attempted), (exit) =>
       Exit.isSuccess(exit)

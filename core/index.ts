@@ -7,6 +7,7 @@ export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 export type {
   Call,
   Contract,
+  Destination,
   Endpoint,
   EndpointMetadata,
   ErrorForm,

@@ -169,6 +169,12 @@ export interface EndpointMetadata {
 
 export type MetadataMembers = Readonly<Record<string, MetadataMember>>
 
+/** Where a request goes on to: a workspace, and a path below it. */
+export interface Destination {
+  readonly workspace: OpenWorkspace
+  readonly path: string
+}
+
 /** A row of the table of endpoints: contract, handler and route of one path. */
 export interface Endpoint {
   readonly path: string
@@ -181,6 +187,8 @@ export interface Endpoint {
   /** Answers without the store, so that its workspace need not have been opened. */
   readonly storeless?: boolean
   readonly metadata?: EndpointMetadata
+  /** Below this path are other endpoints: the workspace and the path by which they know a request, if one answers it. */
+  readonly leadsTo?: (workspace: OpenWorkspace, path: string) => Destination | undefined
   /** Whether this server has the endpoint at all; without it, always. */
   readonly present?: (services: Omit<Services, "endpoints">) => boolean
   /** Whether the documents speak of it; without it, always. A closed registration only says that it is closed. */
@@ -197,7 +205,7 @@ export const pageEndpoint = (path: string, methods: Endpoint["methods"]): Endpoi
 })
 
 /** An endpoint at work: its handlers made, once, from the services of the server. */
-export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cors" | "storeless"> {
+export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cors" | "storeless" | "leadsTo"> {
   readonly methods: { readonly [method in Method]?: Handler }
 }
 
@@ -205,7 +213,7 @@ export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cor
 export const endpointName = ({ match, path }: Endpoint): string => (match === "below" ? `${path}/*` : path)
 
 export const makeRoute = (
-  { cors, errors, match, methods, path, storeless = false }: Endpoint,
+  { cors, errors, leadsTo, match, methods, path, storeless = false }: Endpoint,
   services: Services
 ): Route => ({
   path,
@@ -213,10 +221,11 @@ export const makeRoute = (
   errors,
   cors,
   storeless,
+  ...(leadsTo === undefined ? {} : { leadsTo }),
   methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(services)]))
 })
 
-type FindRoute = (path: string) => Route | undefined
+export type FindRoute = (path: string) => Route | undefined
 
 /** Finds the route of a path, the first of two: the exact ones by one look-up, the few others in the table's order. */
 export const routeTable = (routes: ReadonlyArray<Route>): FindRoute => {
@@ -232,6 +241,12 @@ export const routeTable = (routes: ReadonlyArray<Route>): FindRoute => {
       const rest = path.slice(route.path.length + 1)
       return route.match === "suffix" || (rest !== "" && !rest.includes("/"))
     })
+}
+
+/** The route of where a request was led to. Only pages are: all else has one address. */
+export const pageAt = (find: FindRoute, { path }: Destination): Route | undefined => {
+  const route = find(path)
+  return route?.errors === "page" && route.leadsTo === undefined ? route : undefined
 }
 
 /** The endpoints that this server's documents speak of. */

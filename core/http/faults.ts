@@ -8,7 +8,8 @@ import { rateLimitedPage } from "../pages/ErrorPage.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { ForgedForm, Refusal, TooManyRequests, UnauthorizedClient } from "../rules/Refusal.ts"
-import { basePath, consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
+import { pagesPath } from "../workspace/SessionPath.ts"
+import { consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
 import { empty, json, noStore, secretJson } from "./answer.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 import type { Call, ErrorForm } from "./Route.ts"
@@ -180,11 +181,11 @@ const unreadable = (fault: Refusal): Errors.CommonError => {
 
 /** The page of a form is at the path of the form. The consent page opens from its authorization request. */
 const startAgainAt = (fault: ForgedForm, call: Call): string | undefined =>
-  fault.startAgainAt ?? (call.path === consentPath ? undefined : basePath(call.workspace.issuer) + call.path)
+  fault.startAgainAt ?? (call.path === consentPath ? undefined : pagesPath(call.workspace) + call.path)
 
 /** The error page of a refusal. */
 const errorOf = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, call: Call): Errors.CommonError => {
-  const base = basePath(call.workspace.issuer)
+  const base = pagesPath(call.workspace)
   switch (fault._tag) {
     case "UntrustedRequest":
       return Errors.untrustedRequest(fault)

@@ -16,8 +16,9 @@ const unsendable = /[^\x21\x22\x24-\x7e]+/g
 export const addressOf = (path: string, query: string): string =>
   wellFormed(query === "" ? path : `${path}?${query}`).replace(unsendable, encodeURIComponent)
 
-/** The address of this request, to return to after sign-in. */
-export const returnUrlOf = ({ request: { path, query } }: Call): string => addressOf(path, query)
+/** The address of this request, to return to after sign-in: that begins a session, with a path of its own. */
+export const returnUrlOf = ({ path, request: { query }, workspace }: Call): string =>
+  addressOf(basePath(workspace.issuer) + path, query)
 
 /** 12 KiB: Node and Bun take 16 KiB up to the body, and the cookies have to fit in as well. */
 const longest = 12 * 1024
@@ -30,7 +31,9 @@ const code = "signed-out"
 
 /** The return URL of a page or form. A form is not sent again after sign-in, so its page has to say so. */
 export const returnUrlOfPage = (call: Call): string =>
-  call.request.method === "POST" ? addressOf(call.request.path, `done=${code}`) : returnUrlOf(call)
+  call.request.method === "POST"
+    ? returnUrlOf({ ...call, request: { ...call.request, query: `done=${code}` } })
+    : returnUrlOf(call)
 
 /** The notice about such a form, for the sign-in page and the page after it. */
 export const lateFormNotice = (query: string): Notice | undefined =>

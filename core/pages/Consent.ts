@@ -124,6 +124,7 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
     title: `${model.problem === undefined ? "" : "Problem: "}Allow ${name}?`,
     formsEnd: "anywhere",
     opener: "kept",
+    session: "kept",
     body: card(
       place,
       html`<h1>Allow <bdi class="name">${name}</bdi> to use your account?</h1>

@@ -80,7 +80,7 @@ const holesOf = (strings: TemplateStringsArray): ReadonlyArray<HoleKind> => {
   return kinds
 }
 
-/** Not exported, so that only `html`, `attributes` and `stylesheetTag` make HTML. */
+/** Not exported, so that only the functions of this file make HTML. */
 class Content {
   readonly #text: string
   constructor(text: string) {
@@ -191,6 +191,15 @@ export const attributes = (
 export const stylesheetTag = (css: string): Html => {
   if (css.includes("<")) throw new TypeError("A stylesheet holds no <")
   return new Content(`<style>${css}</style>`)
+}
+
+/** A script element with its `data-` attributes. Its text cannot be escaped, so text that could end it is refused. */
+export const scriptTag = (script: string, data: { readonly [name: string]: string | undefined }): Html => {
+  if (script.includes("<")) throw new TypeError("A script holds no <")
+  const given = Object.entries(data).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return new Content(
+    `<script${given.map(([name, value]) => ` data-${name}="${escapeText(value)}"`).join("")}>${script}</script>`
+  )
 }
 
 /** The text of a page. */

@@ -2,9 +2,11 @@ import { Base64 } from "effect/encoding"
 import type { HeaderPairs } from "../http/Http.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
-import { basePath, type Workspace } from "../workspace/Workspace.ts"
+import { pagesPath } from "../workspace/SessionPath.ts"
+import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import { type Html, html, stylesheetTag } from "./Html.ts"
 import { lightPalette } from "./Palette.ts"
+import { sessionScript } from "./sessionScript.ts"
 import { stylesheetOf } from "./stylesheet.ts"
 import { defaultTheme, type Theme } from "./Theme.ts"
 
@@ -12,16 +14,19 @@ import { defaultTheme, type Theme } from "./Theme.ts"
 export interface Place {
   /** The workspace's name in sentences. */
   readonly name: string
-  /** The beginning of every path: empty, or `/` and more. */
+  /** The beginning of every page's path: empty, or `/` and more. */
   readonly base: string
   readonly issuer: string
+  /** The end of `base`, if it is a session's own path. */
+  readonly sessionPath?: string
   readonly theme: Theme
 }
 
-export const placeOf = (workspace: Workspace, theme: Theme = defaultTheme): Place => ({
+export const placeOf = (workspace: OpenWorkspace, theme: Theme = defaultTheme): Place => ({
   name: sanitizeName(theme.name ?? workspace.name, 80) ?? "this server",
-  base: basePath(workspace.issuer),
+  base: pagesPath(workspace),
   issuer: workspace.issuer,
+  ...(workspace.sessionPath === undefined ? {} : { sessionPath: workspace.sessionPath }),
   theme
 })
 
@@ -39,6 +44,11 @@ export interface Document {
   readonly formsEnd: "here" | "anywhere"
   /** `kept` where an application may open the page in a pop-up that reports back to it. */
   readonly opener: "kept" | "cut"
+  /**
+   * Where sessions have a path of their own: `kept` where the browser is to remember this session's; otherwise the address
+   * without one that it goes on to, below the path that it remembers, unless that is `left`: nobody is signed in there.
+   */
+  readonly session?: "kept" | { readonly sought: string; readonly left?: string | undefined }
   /** Headers of this page only, such as `Retry-After`. */
   readonly headers?: HeaderPairs
 }
@@ -100,6 +110,7 @@ export const shell = (place: Place, document: Document): Html =>
 <meta name="format-detection" content="telephone=no, email=no, address=no, date=no">
 <link rel="icon" href="${iconOf(place.theme)}">
 ${stylesheetTag(stylesheetOf(place.theme).css)}
+${sessionScript(place, document.session)?.tag}
 </head>
 <body data-page="${document.name}">
 ${document.body}

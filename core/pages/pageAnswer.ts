@@ -1,22 +1,27 @@
 import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
 import { render } from "./Html.ts"
 import { type Document, type Place, shell } from "./Layout.ts"
+import { sessionScript } from "./sessionScript.ts"
 import { stylesheetOf } from "./stylesheet.ts"
-import type { Logo, Theme } from "./Theme.ts"
+import type { Logo } from "./Theme.ts"
 
 /** A source of the policy: the one address, not its whole host. */
 const imageSource = (logo: Logo | undefined): ReadonlyArray<string> =>
   logo === undefined ? [] : logo.startsWith("/") ? ["'self'"] : logo.startsWith("data:") ? [] : [logo]
 
-const policy = (document: Document, theme: Theme): string =>
-  [
+const policy = (document: Document, place: Place): string => {
+  const { theme } = place
+  const script = sessionScript(place, document.session)
+  return [
     "default-src 'none'",
+    ...(script === undefined ? [] : [`script-src ${script.source}`]),
     `style-src ${stylesheetOf(theme).source}`,
     `img-src ${[...new Set(["data:", ...[theme.logo, theme.dark?.logo].flatMap(imageSource)])].join(" ")}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
     ...(document.formsEnd === "here" ? ["form-action 'self'"] : [])
   ].join("; ")
+}
 
 /** A page as an answer, with the headers that keep a browser from storing, framing or sniffing it. */
 export const page = (
@@ -31,7 +36,7 @@ export const page = (
   status,
   headers: [
     ["content-type", "text/html; charset=utf-8"],
-    ["content-security-policy", policy(document, options.place.theme)],
+    ["content-security-policy", policy(document, options.place)],
     ["x-frame-options", "DENY"],
     ["referrer-policy", "no-referrer"],
     ["cache-control", "no-store"],

@@ -18,8 +18,8 @@ export const Session = Schema.Struct({
   account: UserId,
   epoch: Schema.Int,
   createdAt: Instant,
-  /** When the password was last given in this session; `null` where that counts no more. */
-  confirmedAt: Schema.NullOr(Instant),
+  /** When the password was last given in this session. */
+  confirmedAt: Instant,
   expiresAt: Instant
 })
 export type Session = typeof Session.Type
@@ -52,7 +52,7 @@ export interface Sessions {
     secret: SessionSecret,
     now: Instant
   ) => Effect.Effect<Option.Option<Session>, StorageUnavailable>
-  /** Notes when the password was given again, or that it counts no more; `false` where the session has ended. */
+  /** Notes when the password was given again; `false` where the session has ended. */
   readonly confirm: (
     workspace: WorkspaceId,
     id: Session["id"],

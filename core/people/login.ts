@@ -1,5 +1,6 @@
 import { Effect, Option, Redacted } from "effect"
 import { takeOfAddress } from "../http/addressLimit.ts"
+import { seeOther } from "../http/answer.ts"
 import { noteOf, refused } from "../http/audit.ts"
 import { readForm, readParameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
@@ -13,6 +14,7 @@ import { allowances, networkOf } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { readClientId } from "../rules/Id.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { rootOf } from "../workspace/SessionPath.ts"
 import { authorizeAt } from "../workspace/Workspace.ts"
 import { emailLength, passwordBytes } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
@@ -32,6 +34,8 @@ interface LoginPage {
   readonly notice?: Notice
   /** The email of the current session, which offers to continue without a new sign-in. */
   readonly signedInAs?: string
+  /** Whether a session that the browser remembers may be sought, and the session's path where it was not found. */
+  readonly seeks?: { readonly left: string | undefined }
   /** The registered name of the client whose authorization request led here. */
   readonly forClient?: string
 }
@@ -48,6 +52,7 @@ export const loginPage = (place: Place, model: LoginPage): Document => ({
   // After sign-in, the authorization endpoint may redirect to the client at once.
   formsEnd: "anywhere",
   opener: "kept",
+  ...(model.seeks === undefined ? {} : { session: { sought: model.returnUrl, left: model.seeks.left } }),
   body: card(
     place,
     html`<h1>Sign in</h1>
@@ -58,7 +63,7 @@ ${
 }
 ${model.notice !== undefined && notice(model.notice)}
 ${model.problem !== undefined && problemLine(model.problem)}
-${model.signedInAs !== undefined && goOn(model.signedInAs, model.returnUrl)}
+${model.signedInAs !== undefined && goOn(model.signedInAs, place.base + model.returnUrl.slice(rootOf(place).length))}
 <form method="post" action="${place.base}/login">
 ${hidden({ csrf: model.csrf, return_to: model.returnUrl })}
 ${field({ label: "Email", name: "email", type: "email", autocomplete: "username", value: model.email, autofocus: model.email === undefined, maxlength: emailLength })}
@@ -103,13 +108,17 @@ const draw = Effect.fnUntraced(function* (
 /** Also for a signed-in person: "Not you?" on the consent page leads here. */
 export const loginPageHandler = (services: Services, accounts: Accounts["Service"]): Handler =>
   Effect.fn("people.loginPage")(function* (call) {
-    const returnUrl = safeReturnUrl(call.workspace, readParameters(call.request.query).parameters.get("return_to"))
+    const { parameters } = readParameters(call.request.query)
+    const returnUrl = safeReturnUrl(call.workspace, parameters.get("return_to"))
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isSome(here)) {
       return yield* draw(services, call, 200, { returnUrl, signedInAs: here.value.account.email })
     }
+    // Only an address without a session's path seeks another one.
+    if (call.workspace.sessionPath !== undefined) return seeOther(services.owner.signInAt(call.workspace, returnUrl))
     const notice = lateFormNotice(partsOf(returnUrl).query)
-    return yield* draw(services, call, 200, { returnUrl, ...(notice === undefined ? {} : { notice }) })
+    const seeks = { left: parameters.get("left") }
+    return yield* draw(services, call, 200, { returnUrl, seeks, ...(notice === undefined ? {} : { notice }) })
   })
 
 const outdated = "This page was open for too long, or your browser does not keep cookies. Please sign in again."
@@ -118,7 +127,7 @@ const overtaken = "This form is out of date because you signed in in another tab
 /** The same words for both, so that the page does not tell which emails have an account. */
 const wrong = "The email or the password is not right."
 
-/** A form that was not drawn for this browser: nothing is tried, and the person may send it again. */
+/** A form that was not drawn for this browser: nothing is tried, and the person may send it again, or goes on signed in. */
 const forgedLogin = Effect.fnUntraced(function* (
   services: Services,
   accounts: Accounts["Service"],
@@ -127,8 +136,9 @@ const forgedLogin = Effect.fnUntraced(function* (
 ) {
   yield* refused(services.audit, call, new ForgedForm({ reason: "csrf" }))
   const here = yield* accounts.here(call.workspace, call.request)
+  const seeks = call.workspace.sessionPath === undefined ? { seeks: { left: undefined } } : {}
   const told = Option.isNone(here)
-    ? { problem: outdated }
+    ? { problem: outdated, ...seeks }
     : { problem: overtaken, signedInAs: here.value.account.email }
   return yield* draw(services, call, 403, { ...model, ...told })
 })

@@ -8,7 +8,7 @@ import type { Call, Handler, Services } from "../http/Route.ts"
 import { hidden } from "../pages/Field.ts"
 import { html } from "../pages/Html.ts"
 import { card, type Document, type Place } from "../pages/Layout.ts"
-import { basePath } from "../workspace/Workspace.ts"
+import { pagesPath, rootOf } from "../workspace/SessionPath.ts"
 import type { Accounts } from "./Accounts.ts"
 import { clearSessionCookie, readSessionCookie } from "./Cookie.ts"
 
@@ -35,11 +35,12 @@ ${hidden({ csrf: model.csrf })}
   )
 })
 
-export const signedOutPage = (place: Place): Document => ({
+export const signedOutPage = (place: Place, session?: Document["session"]): Document => ({
   name: "signed-out",
   title: "Signed out",
   formsEnd: "here",
   opener: "kept",
+  ...(session === undefined ? {} : { session }),
   body: card(
     place,
     html`<h1>You are signed out</h1>
@@ -54,7 +55,14 @@ export const signedOutPage = (place: Place): Document => ({
  */
 const signedOut = (services: Services, call: Call): HttpResponse => {
   const brought = Option.isSome(readSessionCookie(call.workspace, call.request))
-  return services.pages.show(call.workspace, 200, signedOutPage, brought ? [clearSessionCookie(call.workspace)] : [])
+  const headers = brought ? [clearSessionCookie(call.workspace)] : []
+  const asked = call.request.method !== "POST"
+  return services.pages.show(
+    call.workspace,
+    200,
+    (place) => signedOutPage(place, asked ? { sought: `${rootOf(place)}/logout`, left: place.sessionPath } : undefined),
+    headers
+  )
 }
 
 /** GET only asks: an image on another site could be a link to this page. */
@@ -73,7 +81,7 @@ export const logoutFormHandler = (services: Services, accounts: Accounts["Servic
     const form = yield* Effect.fromResult(readForm(call.request))
     const secret = readSessionCookie(call.workspace, call.request)
     // A form of another site has no cookie even if there is a session; the redirect's request has it.
-    if (Option.isNone(secret)) return seeOther(`${basePath(call.workspace.issuer)}/logout`)
+    if (Option.isNone(secret)) return seeOther(`${pagesPath(call.workspace)}/logout`)
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isNone(here)) return signedOut(services, call)
     const { session, account } = here.value

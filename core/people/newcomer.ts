@@ -10,6 +10,7 @@ import { linkSpent } from "../pages/CommonErrors.ts"
 import { allowances, networkOf } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { pagesPath } from "../workspace/SessionPath.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { AccountRefusal, type Active, loginIdOf, normaliseEmail } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
@@ -34,7 +35,7 @@ interface Typed {
 }
 
 const spent = (services: Services, call: Call): HttpResponse =>
-  commonErrorPage(services.pages, call, linkSpent(`${basePath(call.workspace.issuer)}/login`))
+  commonErrorPage(services.pages, call, linkSpent(`${pagesPath(call.workspace)}/login`))
 
 /** A link of this kind whose account can still be opened. Reading it does not use it up: mail scanners open links. */
 const arrive = Effect.fn("people.openLink")(function* (

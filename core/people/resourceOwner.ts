@@ -1,5 +1,6 @@
 import { Effect, Layer, Option } from "effect"
 import { type Profile, ResourceOwner, type SignedIn } from "../ports/ResourceOwner.ts"
+import { pagesPath } from "../workspace/SessionPath.ts"
 import { basePath } from "../workspace/Workspace.ts"
 import { isActive } from "./Account.ts"
 import { Accounts, type Here } from "./Accounts.ts"
@@ -11,8 +12,12 @@ export const signedInAs = ({ session, account }: Here): SignedIn => ({
   session: session.id,
   label: account.email,
   role: account.role,
-  ...(session.confirmedAt === null ? {} : { confirmedAt: session.confirmedAt })
+  confirmedAt: session.confirmedAt
 })
+
+/** `left`: the session's path where nobody is signed in, so that the browser goes back there no more. */
+const loginAt = (base: string, returnTo: string, left?: string): string =>
+  `${base}/login?return_to=${encodeURIComponent(returnTo)}${left === undefined ? "" : `&left=${encodeURIComponent(left)}`}`
 
 // Holds: a session of these accounts is named by its record's id.
 const recordOf = ({ session }: SignedIn) => session as Session["id"]
@@ -22,7 +27,8 @@ export const resourceOwnerLayer = Layer.effect(
   ResourceOwner,
   Effect.map(Accounts, (accounts) => ({
     current: (workspace, request) => Effect.map(accounts.here(workspace, request), Option.map(signedInAs)),
-    signInAt: (workspace, returnTo) => `${basePath(workspace.issuer)}/login?return_to=${encodeURIComponent(returnTo)}`,
+    signInAt: (workspace, returnTo) => loginAt(basePath(workspace.issuer), returnTo, workspace.sessionPath),
+    switchAt: (workspace, returnTo) => loginAt(pagesPath(workspace), returnTo),
     confirm: Effect.fn("people.confirm")(function* ({ id: workspace }, signedIn, password, now) {
       const { session, user } = signedIn
       const account = Option.filter(yield* accounts.book.find(workspace, user), isActive)
@@ -30,7 +36,6 @@ export const resourceOwnerLayer = Layer.effect(
       const fits = yield* accounts.confirm(workspace, account.value, password, `session ${session}`, now)
       return fits && (yield* accounts.sessions.confirm(workspace, recordOf(signedIn), now))
     }),
-    unconfirm: ({ id }, signedIn) => Effect.asVoid(accounts.sessions.confirm(id, recordOf(signedIn), null)),
     profile: (workspace, user) =>
       Effect.map(accounts.book.find(workspace.id, user), (found) =>
         Option.map(

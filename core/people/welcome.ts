@@ -8,7 +8,7 @@ import type { Digest } from "../rules/Secret.ts"
 import type { Active } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
 import { forgetForm } from "./browserForm.ts"
-import { readSessionCookie, setSessionCookie } from "./Cookie.ts"
+import { enterAt, readSessionCookie } from "./Cookie.ts"
 import { rememberDevice } from "./Device.ts"
 import type { SessionSecret } from "./Sessions.ts"
 
@@ -55,8 +55,7 @@ export const welcome = Effect.fn("people.welcome")(function* (
       { signedIn: signedIn.account.id }
     )
   }
-  return seeOther(returnUrl, [
-    setSessionCookie(call.workspace, signedIn.secret, accounts.policy.sessionTtl),
+  return enterAt(call.workspace, signedIn.secret, accounts.policy.sessionTtl, returnUrl, [
     rememberDevice(services.keys.current(), services.entropy, call.workspace, signedIn.login, call.now),
     forgetForm(call.workspace)
   ])

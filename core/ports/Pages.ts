@@ -6,23 +6,23 @@ import { type ErrorPage, errorPage } from "../pages/ErrorPage.ts"
 import { type Document, type Place, placeOf } from "../pages/Layout.ts"
 import { ownPage, page } from "../pages/pageAnswer.ts"
 import type { Theme } from "../pages/Theme.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
+import type { OpenWorkspace } from "../workspace/Workspace.ts"
 
 /** What the protocol has to show to a person. A host may draw these itself; the models say all that belongs on them. */
 export class Pages extends Context.Service<
   Pages,
   {
-    readonly consent: (workspace: Workspace, model: ConsentPage) => HttpResponse
+    readonly consent: (workspace: OpenWorkspace, model: ConsentPage) => HttpResponse
     /**
      * Where the host's own consent page is, if it is elsewhere: a path of the issuer's origin, or a URL. It is opened
      * with the authorization request as `request`, asks for the model and posts the answer (`http/consentElsewhere.ts`).
      */
     readonly consentAt?: string
-    readonly consentAnswered: (workspace: Workspace, model: ConsentAnsweredPage) => HttpResponse
-    readonly error: (workspace: Workspace, status: number, model: ErrorPage) => HttpResponse
+    readonly consentAnswered: (workspace: OpenWorkspace, model: ConsentAnsweredPage) => HttpResponse
+    readonly error: (workspace: OpenWorkspace, status: number, model: ErrorPage) => HttpResponse
     /** Any other page of ours, in the workspace's place and colours. */
     readonly show: (
-      workspace: Workspace,
+      workspace: OpenWorkspace,
       status: number,
       draw: (place: Place) => Document,
       headers?: HeaderPairs

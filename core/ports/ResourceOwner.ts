@@ -3,7 +3,7 @@ import type { HttpRequest } from "../http/Http.ts"
 import type { UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
+import type { OpenWorkspace, Workspace } from "../workspace/Workspace.ts"
 import type { StorageUnavailable } from "./Storage.ts"
 
 /** Somebody at a browser, as the host's session knows them. */
@@ -33,16 +33,16 @@ export class ResourceOwner extends Context.Service<
   ResourceOwner,
   {
     readonly current: (
-      workspace: Workspace,
+      workspace: OpenWorkspace,
       request: HttpRequest
     ) => Effect.Effect<Option.Option<SignedIn>, StorageUnavailable>
     /** Where to send the browser to sign in, so that it comes back to `returnTo`: a path of the issuer's origin. */
-    readonly signInAt: (workspace: Workspace, returnTo: string) => string
+    readonly signInAt: (workspace: OpenWorkspace, returnTo: string) => string
     /**
      * Where somebody goes who wants to be somebody else, and comes back from in the same way. Needed where `signInAt`
      * sends whoever is signed in straight back; without it, `signInAt`.
      */
-    readonly switchAt?: (workspace: Workspace, returnTo: string) => string
+    readonly switchAt?: (workspace: OpenWorkspace, returnTo: string) => string
     /**
      * Whether this is the person's password; if so, `confirmedAt` is now from the next request on. With it, forms of the
      * settings that make keys, or let somebody in, ask for the password after a while; without it, they never do.
@@ -53,11 +53,6 @@ export class ResourceOwner extends Context.Service<
       password: Redacted.Redacted<string>,
       now: Instant
     ) => Effect.Effect<boolean, TooManyRequests | Overloaded | Contended | StorageUnavailable>
-    /** `confirmedAt` is gone from the next request on: the session's cookie is about to be seen by somebody else. */
-    readonly unconfirm?: (
-      workspace: Workspace,
-      signedIn: SignedIn
-    ) => Effect.Effect<void, Contended | StorageUnavailable>
     /** Nobody, once the person has left the workspace. */
     readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
   }

@@ -61,6 +61,7 @@ export const settingsDocument = (
   title: `${before[of.came ?? visitor.notice?.kind ?? "nothing"]}${of.title}`,
   formsEnd: "here",
   opener: "cut",
+  session: "kept",
   body: html`<a class="skip" href="#content">Skip to the content</a>
 <header class="bar"><div class="bar-inner">
 ${brandLink(place)}

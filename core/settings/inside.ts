@@ -15,7 +15,8 @@ import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { hasPassed, later, type Millis } from "../rules/Instant.ts"
 import { OwnersOnly, type Refusal } from "../rules/Refusal.ts"
-import { basePath, type Workspace } from "../workspace/Workspace.ts"
+import { inSession, pagesPath } from "../workspace/SessionPath.ts"
+import { basePath, type OpenWorkspace } from "../workspace/Workspace.ts"
 import { type PasswordPage, passwordField, passwordPage } from "./PasswordPage.ts"
 import { isOwnersOnly, type SectionName } from "./SettingsLayout.ts"
 
@@ -28,7 +29,10 @@ export interface SettingsOptions {
 
 /** The source of visitors: the `ResourceOwner` port, or the built-in accounts, which know more of each. */
 export interface Visitors<V extends SignedIn = SignedIn> {
-  readonly current: (workspace: Workspace, request: HttpRequest) => Effect.Effect<Option.Option<V>, StorageUnavailable>
+  readonly current: (
+    workspace: OpenWorkspace,
+    request: HttpRequest
+  ) => Effect.Effect<Option.Option<V>, StorageUnavailable>
   readonly accountsElsewhere: boolean
 }
 
@@ -120,9 +124,9 @@ const askPassword = (services: Services, { call, signedIn, visitor }: Inside, fo
   const { csrf: _csrf, [passwordField]: _password, ...typed } = Object.fromEntries(form)
   const model: PasswordPage = {
     account: signedIn.label,
-    action: returnUrlOf(call),
+    action: inSession(call.workspace, returnUrlOf(call)),
     fields: { ...typed, csrf: visitor.csrf },
-    cancel: call.request.path,
+    cancel: pagesPath(call.workspace) + call.path,
     ...(problem === undefined ? {} : { problem })
   }
   return services.pages.show(call.workspace, 403, (place) => passwordPage(place, model))
@@ -159,13 +163,13 @@ export const doneUrl = <Code extends string>(call: Call, section: Section<Code>,
   return `${basePath(call.workspace.issuer)}/settings/${section.name}?${query}`
 }
 
-/** Redirects to it. */
+/** Redirects to it, in this session. */
 export const backTo = <Code extends string>(
   call: Call,
   section: Section<Code>,
   done: Code,
   search?: string
-): HttpResponse => seeOther(doneUrl(call, section, done, search))
+): HttpResponse => seeOther(inSession(call.workspace, doneUrl(call, section, done, search)))
 
 /** The visitor as the one who acts, for the audit stream. */
 export const auditContext = ({ call, signedIn }: Inside): OwnerAuditContext => auditContextBy(call, signedIn.user)

@@ -1,5 +1,4 @@
 import { Effect, Redacted } from "effect"
-import { seeOther } from "../http/answer.ts"
 import { noteOf } from "../http/audit.ts"
 import type { Parameters } from "../http/form.ts"
 import type { HttpResponse } from "../http/Http.ts"
@@ -10,7 +9,7 @@ import { type Document, type Place, problemLine, type Visitor } from "../pages/L
 import { AccountRefusal, passwordBytes, personNameLength } from "../people/Account.ts"
 import type { Accounts } from "../people/Accounts.ts"
 import { problemOf } from "../people/accountProblems.ts"
-import { setSessionCookie } from "../people/Cookie.ts"
+import { enterAt } from "../people/Cookie.ts"
 import { signedInAnew } from "../people/welcome.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import {
@@ -161,7 +160,7 @@ const changePassword = Effect.fn("settings.changePassword")(function* (
   yield* noteOf(services, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
   const next = doneUrl(call, section, "password")
   return yield* signedInAnew(services, accounts, call, changed, next, (secret) =>
-    Effect.succeed(seeOther(next, [setSessionCookie(call.workspace, secret, accounts.policy.sessionTtl)]))
+    Effect.succeed(enterAt(call.workspace, secret, accounts.policy.sessionTtl, next))
   )
 })
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { seeOther } from "../http/answer.ts"
 import { type Endpoint, type Handler, page, pageEndpoint, type Services } from "../http/Route.ts"
-import { basePath } from "../workspace/Workspace.ts"
+import { pagesPath } from "../workspace/SessionPath.ts"
 import { appsHandler, changeAppsHandler } from "./appsSection.ts"
 import { changeClientsHandler, clientsHandler } from "./clientsSection.ts"
 import { homeHandler } from "./home.ts"
@@ -9,7 +9,7 @@ import type { SettingsOptions, Visitors } from "./inside.ts"
 import { changeKeysHandler, keysHandler } from "./keysSection.ts"
 
 /** The section that owners and members both have. */
-const firstSection: Handler = ({ workspace }) => Effect.succeed(seeOther(`${basePath(workspace.issuer)}/settings/apps`))
+const firstSection: Handler = ({ workspace }) => Effect.succeed(seeOther(`${pagesPath(workspace)}/settings/apps`))
 
 /** The home page and the settings that need only a `ResourceOwner`. */
 export const settingsEndpoints = (options: SettingsOptions = {}): ReadonlyArray<Endpoint> => {

@@ -38,6 +38,8 @@ export type Workspace = typeof Workspace.Type
 export interface OpenWorkspace extends Workspace {
   /** Whether an earlier release may have sealed something here (see `Place` in `token/KeyRing.ts`). */
   readonly sealedBefore?: boolean
+  /** Of a request that came in below a session's own path: that path, which its pages are below too. */
+  readonly sessionPath?: string
 }
 
 export const parseIssuer = (text: string): Result.Result<Issuer, Schema.SchemaError> =>

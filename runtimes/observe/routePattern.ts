@@ -1,5 +1,5 @@
 import type { HttpRequest } from "../../core/http/Http.ts"
-import { type Route, routeTable } from "../../core/http/Route.ts"
+import { pageAt, type Route, routeTable } from "../../core/http/Route.ts"
 import { pathBelow, type Workspace } from "../../core/workspace/Workspace.ts"
 
 /** A route as metrics and traces name it. What was sent may hold anything, and there may be any number of it. */
@@ -15,7 +15,10 @@ export const routeOf = (routes: ReadonlyArray<Route>, workspace: Workspace): Rou
   const find = routeTable(routes)
   return ({ path }) => {
     const below = pathBelow(workspace, path)
-    return below === undefined ? undefined : find(below)
+    const route = below === undefined ? undefined : find(below)
+    if (below === undefined || route?.leadsTo === undefined) return route
+    const next = route.leadsTo(workspace, below)
+    return next && pageAt(find, next)
   }
 }
 

@@ -1,6 +1,7 @@
 import { Cause, Layer, Logger, References } from "effect"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Serve } from "../../core/serve.ts"
+import { withoutSessionPath } from "../../core/workspace/SessionPath.ts"
 import type { OnEarlyAnswer } from "../serve/limitConcurrency.ts"
 
 const isFields = (value: unknown): value is Record<string, unknown> =>
@@ -81,7 +82,7 @@ export const accessLog = (serve: Serve, write: (access: Access, answer: HttpResp
     return (answer: HttpResponse) => {
       const access = {
         method,
-        path,
+        path: withoutSessionPath(path),
         status: answer.status,
         milliseconds: Math.round((performance.now() - start) * 10) / 10,
         requestId: answer.headers.find(([name]) => name === "x-request-id")?.[1],

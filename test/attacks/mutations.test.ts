@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test"
+import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
@@ -52,6 +53,15 @@ const isJson = (text: string): boolean => {
   }
 }
 
+/** Every script that a page's policy does not admit by its digest. */
+const strangeScripts = (response: HttpResponse): boolean => {
+  const policy = find(response, "content-security-policy") ?? ""
+  const known = response.body.replace(/<script(?: data-[a-z]+="[^"<>]*")*>([^<]*)<\/script>/g, (whole, text: string) =>
+    policy.includes(`script-src 'sha256-${createHash("sha256").update(text).digest("base64")}';`) ? "" : whole
+  )
+  return known.includes("<script")
+}
+
 /** What holds of every answer, whatever was asked. */
 const faultsOf = (response: HttpResponse): ReadonlyArray<string> => {
   const { status, headers, body } = response
@@ -69,7 +79,8 @@ const faultsOf = (response: HttpResponse): ReadonlyArray<string> => {
     ...(type.startsWith("text/html") && !find(response, "content-security-policy")?.includes("frame-ancestors 'none'")
       ? ["page without a policy"]
       : []),
-    ...(type.startsWith("text/html") && /<script|\sat .+\.ts:\d/.test(body) ? ["script or stack in a page"] : []),
+    ...(type.startsWith("text/html") && /\sat .+\.ts:\d/.test(body) ? ["a stack in a page"] : []),
+    ...(type.startsWith("text/html") && strangeScripts(response) ? ["a script in a page"] : []),
     ...(location === undefined || isHonestPlace(location) ? [] : [`location ${location}`])
   ]
 }

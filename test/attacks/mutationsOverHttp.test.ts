@@ -26,6 +26,7 @@ const arranged = async (): Promise<ReadonlyArray<Shot>> => {
   const cookie = [...visitor.cookies].map((pair) => pair.join("=")).join("; ")
   const form = { "content-type": "application/x-www-form-urlencoded" }
   const credentials = `client_id=${client.client_id}&client_secret=${String(client.client_secret)}`
+  const at = visitor.sessionPath
   const get = (target: string): Shot => ({ method: "GET", target, headers: { cookie }, body: "" })
   const post = (target: string, body: string): Shot => ({ method: "POST", target, headers: { ...form, cookie }, body })
   return [
@@ -42,7 +43,7 @@ const arranged = async (): Promise<ReadonlyArray<Shot>> => {
       headers: { authorization: `Bearer ${String(client.registration_access_token)}` }
     },
     get(
-      `/oauth/authorize?response_type=code&client_id=${client.client_id}&redirect_uri=https%3A%2F%2Fapp.example.org%2Fcallback&code_challenge=${challenge}&code_challenge_method=S256&state=x`
+      `${at}/oauth/authorize?response_type=code&client_id=${client.client_id}&redirect_uri=https%3A%2F%2Fapp.example.org%2Fcallback&code_challenge=${challenge}&code_challenge_method=S256&state=x`
     ),
     post("/oauth/token", `${credentials}&grant_type=client_credentials&scope=api`),
     post("/oauth/token", `${credentials}&grant_type=refresh_token&refresh_token=x`),
@@ -50,12 +51,13 @@ const arranged = async (): Promise<ReadonlyArray<Shot>> => {
     post("/oauth/introspect", `${credentials}&token=x`),
     { ...get("/oauth/userinfo"), headers: { authorization: "Bearer x" } },
     { ...get("/rest/companies"), headers: { authorization: "Bearer x" } },
-    post("/consent", "csrf=x&ticket=x&decision=approve"),
+    post(`${at}/consent`, "csrf=x&ticket=x&decision=approve"),
     get("/login?return_to=%2Fsettings"),
-    get("/settings/apps?after=x"),
-    get("/settings/clients?q=x"),
-    post("/settings/keys", "csrf=x&action=create&name=x&expires=30d"),
+    get(`${at}/settings/apps?after=x`),
+    get(`${at}/settings/clients?q=x`),
+    post(`${at}/settings/keys`, "csrf=x&action=create&name=x&expires=30d"),
     get("/"),
+    get(`${at}/`),
     get("/readyz")
   ]
 }

@@ -50,34 +50,47 @@ describe("a session", () => {
     attacker.cookies.set(name, planted)
     expect(await isSignedIn(attacker)).toBe(false)
 
-    // The attacker's own, planted: the victim's sign-in ends it rather than taking it over.
+    // The attacker's own, planted: the victim's sign-in takes it over nowhere, and ends it at the attacker's own path.
     const mine = await signedIn()
     const mineBefore = cookieOf(mine, "session")
-    victim.cookies.set(name, mineBefore)
-    await victim.signIn()
-    expect(cookieOf(victim, "session")).not.toBe(mineBefore)
-    expect(await isSignedIn(mine)).toBe(false)
+    for (const [path, lasts] of [
+      ["", true],
+      [mine.sessionPath, false]
+    ] as const) {
+      victim.sessionPath = path
+      victim.cookies.set(name, mineBefore)
+      await victim.signIn()
+      expect(cookieOf(victim, "session")).not.toBe(mineBefore)
+      expect(victim.sessionPath).not.toBe(mine.sessionPath)
+      expect(await isSignedIn(mine)).toBe(lasts)
+    }
   })
 
   test("ends at sign-out on the server, not only in the browser", async () => {
     const visitor = await signedIn()
-    const kept = new Map(visitor.cookies)
+    const [kept, at] = [new Map(visitor.cookies), visitor.sessionPath]
     const answer = await visitor.submit("/logout", {})
-    expect(answer.status).toBe(200)
+    expect([answer.status, visitor.sessionPath]).toEqual([200, ""])
+    visitor.sessionPath = at
     for (const [name, value] of kept) visitor.cookies.set(name, value)
     expect(await isSignedIn(visitor)).toBe(false)
   })
 
-  test("counts for nothing where a second cookie of its name came along (tossing)", async () => {
+  test("is that of its own path where a second cookie of its name came along (tossing)", async () => {
     const [victim, attacker] = [await signedIn(), await signedIn()]
     const name = cookieName(victim, "session")
     const both = [cookieOf(victim, "session"), cookieOf(attacker, "session")]
     for (const [a, b] of [both, [...both].reverse()]) {
-      const answer = await fetch(`${server().url}/settings/profile`, {
-        headers: { cookie: `${name}=${a}; ${name}=${b}` },
-        redirect: "manual"
-      })
-      expect(answer.status).toBe(303)
+      for (const [at, status] of [
+        [victim.sessionPath, 200],
+        ["", 303]
+      ] as const) {
+        const answer = await fetch(`${server().url}${at}/settings/profile`, {
+          headers: { cookie: `${name}=${a}; ${name}=${b}` },
+          redirect: "manual"
+        })
+        expect(answer.status).toBe(status)
+      }
     }
   })
 

@@ -73,6 +73,7 @@ export const arrange = Effect.fnUntraced(function* (
   const signedIn = yield* send(post("/login", { ...loginFields, ...person }, { cookie: formCookie }))
   const session = (signedIn.headers.find(([, value]) => value.includes("_session"))?.[1] ?? "").split(";", 1)[0] ?? ""
   const as = { cookie: session }
+  const at = /^\/~\/[\w-]+/.exec(header(signedIn, "location") ?? "")?.[0] ?? ""
 
   const registered = jsonOf(
     yield* send({ method: "POST", target: "/oauth/register", headers: jsonHeaders, body: JSON.stringify(metadata) })
@@ -93,8 +94,8 @@ export const arrange = Effect.fnUntraced(function* (
       ...fields
     })}`
 
-  const consentFields = Effect.map(send(get(authorize(), as)), ({ body }) => hiddenFields(body))
-  const approved = yield* send(post("/consent", { ...(yield* consentFields), decision: "approve" }, as))
+  const consentFields = Effect.map(send(get(at + authorize(), as)), ({ body }) => hiddenFields(body))
+  const approved = yield* send(post(`${at}/consent`, { ...(yield* consentFields), decision: "approve" }, as))
   const code = {
     grant_type: "authorization_code",
     code: text(returned(approved).get("code")),
@@ -103,12 +104,12 @@ export const arrange = Effect.fnUntraced(function* (
   }
   const tokens = jsonOf(yield* send(post("/oauth/token", { ...client, ...code })))
   const [access, refresh] = [text(tokens.access_token), text(tokens.refresh_token)]
-  const again = yield* send(post("/consent", { ...(yield* consentFields), decision: "approve" }, as))
+  const again = yield* send(post(`${at}/consent`, { ...(yield* consentFields), decision: "approve" }, as))
   const fresh = { ...code, code: text(returned(again).get("code")) }
   const bearing = { authorization: `Bearer ${access}` }
 
-  const csrf = hiddenFields((yield* send(get("/settings/profile", as))).body).csrf ?? ""
-  const invited = yield* send(post("/settings/members", { csrf, action: "invite", email: "", role: "member" }, as))
+  const csrf = hiddenFields((yield* send(get(`${at}/settings/profile`, as))).body).csrf ?? ""
+  const invited = yield* send(post(`${at}/settings/members`, { csrf, action: "invite", email: "", role: "member" }, as))
   const invite = /invite\?token=([\w-]+)/.exec(invited.body)?.[1] ?? ""
   const inviteForm = yield* send(get(`/invite?token=${invite}`))
   const inviteCookie = { cookie: (header(inviteForm, "set-cookie") ?? "").split(";", 1)[0] ?? "" }
@@ -135,7 +136,7 @@ export const arrange = Effect.fnUntraced(function* (
         }
       ]
     ],
-    ["authorize", [get(authorize(), as), get(authorize()), get(authorize({ scope: "api" }), as)]],
+    ["authorize", [get(at + authorize(), as), get(authorize()), get(at + authorize({ scope: "api" }), as)]],
     [
       "token",
       [
@@ -151,7 +152,10 @@ export const arrange = Effect.fnUntraced(function* (
     ],
     ["userinfo", [get("/oauth/userinfo", bearing), post("/oauth/userinfo", {}, bearing)]],
     ["companies", [get("/rest/companies", bearing)]],
-    ["consent", [post("/consent", { ...(yield* consentFields), decision: "approve" }, as), get("/consent", as)]],
+    [
+      "consent",
+      [post(`${at}/consent`, { ...(yield* consentFields), decision: "approve" }, as), get(`${at}/consent`, as)]
+    ],
     [
       "login",
       [
@@ -159,7 +163,7 @@ export const arrange = Effect.fnUntraced(function* (
         get(`/login?return_to=${encodeURIComponent(authorize())}`)
       ]
     ],
-    ["logout", [get("/logout", as), post("/logout", { csrf: `${csrf}x` }, as)]],
+    ["logout", [get(`${at}/logout`, as), post(`${at}/logout`, { csrf: `${csrf}x` }, as)]],
     [
       "set-up",
       [
@@ -180,39 +184,48 @@ export const arrange = Effect.fnUntraced(function* (
     ],
     [
       "home",
-      [get("/", as), get("/settings", as), get("/healthz"), get("/readyz"), get("/nowhere", { accept: "text/html" })]
+      [
+        get(`${at}/`, as),
+        get(`${at}/settings`, as),
+        get("/healthz"),
+        get("/readyz"),
+        get("/nowhere", { accept: "text/html" })
+      ]
     ],
     [
       "profile",
       [
-        get("/settings/profile?done=profile", as),
-        post("/settings/profile", { csrf, action: "profile", name: "Ada" }, as),
-        post("/settings/profile", { csrf, action: "password", current_password: "x", new_password: "y" }, as)
+        get(`${at}/settings/profile?done=profile`, as),
+        post(`${at}/settings/profile`, { csrf, action: "profile", name: "Ada" }, as),
+        post(`${at}/settings/profile`, { csrf, action: "password", current_password: "x", new_password: "y" }, as)
       ]
     ],
     [
       "members",
       [
-        get("/settings/members?after=x", as),
-        post("/settings/members", { csrf, action: "invite", email: "c@example.com", role: "member" }, as),
-        post("/settings/members", { csrf, action: "remove", id: "x" }, as),
-        post("/settings/members", { csrf, action: "withdraw", id: "x" }, as)
+        get(`${at}/settings/members?after=x`, as),
+        post(`${at}/settings/members`, { csrf, action: "invite", email: "c@example.com", role: "member" }, as),
+        post(`${at}/settings/members`, { csrf, action: "remove", id: "x" }, as),
+        post(`${at}/settings/members`, { csrf, action: "withdraw", id: "x" }, as)
       ]
     ],
-    ["apps", [get("/settings/apps?after=x", as), post("/settings/apps", { csrf, action: "revoke", id: "x" }, as)]],
+    [
+      "apps",
+      [get(`${at}/settings/apps?after=x`, as), post(`${at}/settings/apps`, { csrf, action: "revoke", id: "x" }, as)]
+    ],
     [
       "keys",
       [
-        get("/settings/keys?after=x", as),
-        post("/settings/keys", { csrf, action: "create", name: "k", expires: "30d" }, as),
-        post("/settings/keys", { csrf, action: "rotate", id: "x" }, as)
+        get(`${at}/settings/keys?after=x`, as),
+        post(`${at}/settings/keys`, { csrf, action: "create", name: "k", expires: "30d" }, as),
+        post(`${at}/settings/keys`, { csrf, action: "rotate", id: "x" }, as)
       ]
     ],
     [
       "clients",
       [
-        get("/settings/clients?q=led&after=x", as),
-        post("/settings/clients", { csrf, action: "disable", id: "x", q: "led" }, as)
+        get(`${at}/settings/clients?q=led&after=x`, as),
+        post(`${at}/settings/clients`, { csrf, action: "disable", id: "x", q: "led" }, as)
       ]
     ]
   ])

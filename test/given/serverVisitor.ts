@@ -4,29 +4,38 @@ import { owner } from "./server.ts"
 export type Fields = Readonly<Record<string, string>>
 
 /**
- * A person at a browser without a screen: keeps cookies, reads pages, sends forms, and follows no redirect by itself.
+ * A person at a browser without a screen: keeps cookies, reads pages, sends forms, and follows no redirect by itself. Like
+ * the script of the sign-in page, it goes to the session's own path for what has none.
  */
 export class Visitor {
   readonly cookies = new Map<string, string>()
   readonly url: string
+  sessionPath = ""
 
   constructor(url: string) {
     this.url = url
   }
 
   async get(target: string, headers: Fields = {}): Promise<Response> {
-    return this.#keep(await fetch(new URL(target, this.url), { headers: this.#with(headers), redirect: "manual" }))
+    return this.#keep(await fetch(this.at(target), { headers: this.#with(headers), redirect: "manual" }))
   }
 
   async post(target: string, fields: Fields, headers: Fields = {}): Promise<Response> {
     return this.#keep(
-      await fetch(new URL(target, this.url), {
+      await fetch(this.at(target), {
         method: "POST",
         headers: this.#with({ ...formHeaders, ...headers }),
         body: form(fields),
         redirect: "manual"
       })
     )
+  }
+
+  /** The address of a page, in the session if there is one. */
+  at(target: string): URL {
+    const address = new URL(target, this.url)
+    if (!isInSession(address.pathname)) address.pathname = this.sessionPath + address.pathname
+    return address
   }
 
   /** Opens a page and sends its form. */
@@ -64,12 +73,17 @@ export class Visitor {
     for (const header of response.headers.getSetCookie()) {
       const [pair = "", ...attributes] = header.split("; ")
       const at = pair.indexOf("=")
-      if (attributes.includes("Max-Age=0")) this.cookies.delete(pair.slice(0, at))
+      const path = attributes.find((attribute) => attribute.startsWith("Path="))?.slice("Path=".length) ?? ""
+      const isGone = attributes.includes("Max-Age=0")
+      if (isInSession(path)) this.sessionPath = isGone ? "" : path
+      if (isGone) this.cookies.delete(pair.slice(0, at))
       else this.cookies.set(pair.slice(0, at), pair.slice(at + 1))
     }
     return response
   }
 }
+
+const isInSession = (path: string): boolean => path.startsWith("/~/")
 
 /** Where an answer takes the person back to: at once, or by the link of a page that leaves it to them. */
 export const wayBack = async (response: Response): Promise<URL> => {

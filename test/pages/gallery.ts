@@ -27,7 +27,7 @@ const before = (millis: number): Instant => later(now, -millis)
 export const placeFor = (say: Say, theme: Theme = defaultTheme): Place => ({
   name: say("Northwind"),
   base: "/t/northwind",
-  issuer: "http://127.0.0.1:3000/t/northwind",
+  issuer: "https://auth.northwind.example/t/northwind",
   theme
 })
 

@@ -55,6 +55,7 @@ export interface House {
   readonly send: (method: string, target: string, sent?: Sent) => Effect.Effect<HttpResponse>
   readonly accounts: Accounts["Service"]
   readonly services: Tessera["Service"]["services"]
+  readonly routes: Tessera["Service"]["routes"]
   readonly workspace: Workspace
   readonly storage: Storage["Service"]
   readonly audit: Array<AuditEntry>
@@ -133,6 +134,7 @@ export const inHouse = <A, E>(body: (house: House) => Effect.Effect<A, E>, optio
         }),
       accounts: built,
       services: server.services,
+      routes: server.routes,
       workspace,
       storage: yield* Storage,
       audit,
@@ -164,9 +166,13 @@ export const password = "correct horse battery"
 export const addAccount = (house: House, email = "ada@example.com", role: "owner" | "member" = "owner") =>
   house.accounts.open(house.workspace.id, { email, name: "Ada", role, password: secret(password) })
 
-/** A browser: it keeps cookies as browsers do, and sends them along. */
+const isBelow = (path: string, cookiePath: string): boolean =>
+  cookiePath === "/" || path === cookiePath || path.startsWith(`${cookiePath}/`)
+
+/** A browser: it keeps cookies as browsers do, and sends them along where their path is. */
 export class Browser {
   readonly cookies = new Map<string, string>()
+  readonly #paths = new Map<string, string>()
   readonly house: House
   readonly peer: string
 
@@ -176,7 +182,11 @@ export class Browser {
   }
 
   send(method: string, target: string, fields?: Readonly<Record<string, string>>): Effect.Effect<HttpResponse> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
+    const path = target.split("?", 1)[0] ?? ""
+    const cookie = [...this.cookies]
+      .filter(([name]) => isBelow(path, this.#paths.get(name) ?? "/"))
+      .map(([name, value]) => `${name}=${value}`)
+      .join("; ")
     const sent = {
       peer: this.peer,
       ...(fields === undefined ? {} : { fields }),
@@ -209,8 +219,10 @@ export class Browser {
   #keep(header: string) {
     const [pair = "", ...attributes] = header.split("; ")
     const at = pair.indexOf("=")
-    if (attributes.includes("Max-Age=0")) this.cookies.delete(pair.slice(0, at))
-    else this.cookies.set(pair.slice(0, at), pair.slice(at + 1))
+    const name = pair.slice(0, at)
+    if (attributes.includes("Max-Age=0")) this.cookies.delete(name)
+    else this.cookies.set(name, pair.slice(at + 1))
+    this.#paths.set(name, attributes.find((attribute) => attribute.startsWith("Path="))?.slice(5) ?? "/")
   }
 }
 

@@ -9,7 +9,7 @@ import { authorizeTarget, formHeaders, header, hiddenFields, registerClient } fr
 import { noticeOn, pageName } from "../given/page.ts"
 import { theWorkspace } from "../given/World.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
-import { addAccount, Browser, type House, httpWorkspace, inHouse, nestedWorkspace, password } from "./House.ts"
+import { addAccount, Browser, type House, inHouse, nestedWorkspace, password } from "./House.ts"
 
 const cookiesOf = (response: HttpResponse) =>
   response.headers.filter(([name]) => name === "set-cookie").map(([, value]) => value)
@@ -402,16 +402,37 @@ describe("the session's cookie", () => {
       })
     ))
 
-  test("on a machine's own http has no prefix, and names the port", () =>
+  test.each([
+    ["http://127.0.0.1:3000", /^tessera_session_3000=[\w-]{43}; Path=\/~\/[\w-]{22}; .*; SameSite=Lax$/],
+    ["https://localhost:8443", /^__Secure-tessera_session_8443=[\w-]{43}; Path=\/~\/[\w-]{22}; .*; Secure$/]
+  ])("on a loopback host names the port, and is for the session's own path: %s", (issuer, expected) =>
     inHouse(
       Effect.fnUntraced(function* (house) {
         yield* addAccount(house)
         const answer = yield* new Browser(house).signIn()
-        expect(cookiesOf(answer)[0]).toMatch(
-          /^tessera_session_3000=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax$/
-        )
+        expect(cookiesOf(answer)[0]).toMatch(expected)
       }),
-      { workspace: httpWorkspace }
+      { workspace: { ...theWorkspace, issuer: Issuer.make(issuer) } }
+    )
+  )
+
+  test("counts for nothing where a second one came along, which another site may have planted", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        const own = `__Host-tessera_session=${sessionOf(browser)}`
+        const planted = `__Host-tessera_session=${"A".repeat(43)}`
+        for (const [cookie, status] of [
+          [own, 200],
+          [`${own}; ${planted}`, 303],
+          [`${planted}; ${own}`, 303]
+        ] as const) {
+          const answer = yield* house.send("GET", "/settings/profile", { headers: { cookie } })
+          expect([cookie, answer.status]).toEqual([cookie, status])
+        }
+      })
     ))
 
   test("names the workspace and its path where several share a host", () =>

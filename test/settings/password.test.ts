@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { authorizeTarget, header, hiddenFields, registerClient, returned } from "../given/flow.ts"
+import { header, hiddenFields, registerClient } from "../given/flow.ts"
 import { noticeOn, pageName } from "../given/page.ts"
 import { watchedLimiter } from "../given/watchedLimiter.ts"
-import { addAccount, Browser, type House, httpWorkspace, inHouse, password } from "../people/House.ts"
+import { addAccount, Browser, type House, inHouse, password } from "../people/House.ts"
 import { idsOn, shownOn } from "./given.ts"
 
 const signedIn = Effect.fnUntraced(function* (house: House, email = "ada@example.com") {
@@ -181,43 +181,4 @@ describe("a password that was given", () => {
       { limiter }
     )
   })
-})
-
-describe("a session whose cookie goes out with a redirect", () => {
-  for (const decision of ["approve", "deny"]) {
-    test(`to the issuer's own loopback host has given no password: ${decision}`, () =>
-      inHouse(
-        Effect.fnUntraced(function* (house) {
-          yield* addAccount(house)
-          for (const [redirectUri, seen] of [
-            ["http://127.0.0.1:9999/callback", true],
-            ["http://localhost:9999/callback", false],
-            ["https://app.example.org/callback", false],
-            ["org.example.app:/callback", false]
-          ] as const) {
-            const owner = yield* signedIn(house)
-            const client = yield* registerClient(house, { redirect_uris: [redirectUri] })
-            const consent = yield* owner.get(authorizeTarget(client))
-            const back = yield* owner.send("POST", "/consent", { ...hiddenFields(consent.body), decision })
-            expect(returned(back).has(decision === "approve" ? "code" : "error")).toBe(true)
-            const page = pageName(yield* send(owner, keys, newKey))
-            expect([redirectUri, page]).toEqual([redirectUri, seen ? "confirm-password" : "settings-keys"])
-            expect(pageName(yield* send(owner, keys, { ...newKey, confirm_password: password }))).toBe("settings-keys")
-          }
-        }),
-        { workspace: httpWorkspace }
-      ))
-  }
-
-  test("to a public issuer's host keeps it: another port there is not another program's", () =>
-    inHouse(
-      Effect.fnUntraced(function* (house) {
-        yield* addAccount(house)
-        const owner = yield* signedIn(house)
-        const client = yield* registerClient(house, { redirect_uris: [`${house.workspace.issuer}:8443/callback`] })
-        const consent = yield* owner.get(authorizeTarget(client))
-        yield* owner.send("POST", "/consent", { ...hiddenFields(consent.body), decision: "approve" })
-        expect(pageName(yield* send(owner, keys, newKey))).toBe("settings-keys")
-      })
-    ))
 })

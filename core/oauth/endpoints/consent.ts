@@ -32,7 +32,8 @@ import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
 import { AccessDenied, Contended, ForgedForm, type Refusal } from "../../rules/Refusal.ts"
 import { formatScopes } from "../../rules/Scope.ts"
 import { sameDigest } from "../../rules/Secret.ts"
-import { authorizeAt, consentPath, isLoopbackHost } from "../../workspace/Workspace.ts"
+import { inSession } from "../../workspace/SessionPath.ts"
+import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
 import { consentModel } from "./authorize.ts"
 
 /** What the answer to a consent page came to: data, for the endpoint that tells the person. */
@@ -150,10 +151,6 @@ const denied = Effect.fnUntraced(function* (services: Services, call: Call, step
   return refusedTo(step, new AccessDenied(), call.workspace.issuer)
 })
 
-/** RFC 6265 §8.5: whether a browser sends one's cookies to the other, whatever their ports. */
-const sharesCookies = (issuer: string, target: string): boolean =>
-  new URL(issuer).hostname === new URL(target).hostname && isLoopbackHost(new URL(issuer).hostname)
-
 /** The page once more, with what it was sent. */
 const unacknowledged = (
   services: Services,
@@ -184,7 +181,7 @@ export const consentDecision = Effect.fnUntraced(function* (
   const ticket = openTicket(services.keys.current(), workspace, sealed)
   const startAgainAt = ticket && addressOf(authorizeAt(workspace), queryOf(ticket.request))
   const forged = (reason: ForgedForm["reason"]) =>
-    new ForgedForm({ reason, ...(startAgainAt === undefined ? {} : { startAgainAt }) })
+    new ForgedForm({ reason, ...(startAgainAt && { startAgainAt: inSession(workspace, startAgainAt) }) })
   const here = Option.getOrUndefined(yield* services.owner.current(workspace, call.request))
   if (here === undefined) {
     return startAgainAt === undefined
@@ -204,10 +201,6 @@ export const consentDecision = Effect.fnUntraced(function* (
     yield* refused(services.audit, call, forged("field_missing"))
     return unacknowledged(services, call, { ...waiting, client }, here, form, startAgainAt)
   }
-  // A cookie knows no port: a program on the issuer's own host gets this session's with the redirect.
-  if (services.owner.unconfirm !== undefined && sharesCookies(workspace.issuer, waiting.target)) {
-    yield* services.owner.unconfirm(workspace, here)
-  }
   const step: Answering = { waiting, shown, client, person, policy: services.policy, now: call.now }
   return yield* (decision === "approve" ? approved : denied)(services, call, step).pipe(
     Effect.catchTag("ForgedForm", ({ reason }) => forged(reason))
@@ -225,7 +218,7 @@ const draw = (services: Services, call: Call, decision: ConsentDecision): HttpRe
     case "Unacknowledged":
       return services.pages.consentAt === undefined
         ? { ...services.pages.consent(call.workspace, decision.page), status: 400 }
-        : seeOther(decision.startAgainAt)
+        : seeOther(inSession(call.workspace, decision.startAgainAt))
   }
 }
 

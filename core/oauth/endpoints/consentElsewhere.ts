@@ -10,7 +10,7 @@ import { returnUrlOf } from "../../http/returnUrl.ts"
 import { clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
-import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
+import { authorizeAt, authorizePath, consentPath } from "../../workspace/Workspace.ts"
 import { asked, consentModel } from "./authorize.ts"
 import { type ConsentDecision, consentDecision } from "./consent.ts"
 
@@ -50,7 +50,7 @@ export type ConsentTold =
 const authorizing = (call: Call, query: string): Call => {
   const { headers, peer } = call.request
   const path = authorizeAt(call.workspace)
-  return { ...call, request: { method: "GET", path, query, headers, body: "", peer } }
+  return { ...call, path: authorizePath, request: { method: "GET", path, query, headers, body: "", peer } }
 }
 
 const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {

@@ -156,13 +156,18 @@ const signIn = async ({ person, prefix, send }: Shipped): Promise<Answer> => {
 
 /** What a sign-in sets, each cookie in a line of its own: the session, the device, and the end of the form's. */
 export const signInCookies = (prefix: string) => {
-  const line = (purpose: string, value: string, lasts: string) =>
+  const line = (purpose: string, value: string, lasts: string, path = prefix || "/") =>
     new RegExp(
-      `^tessera_${purpose}_3000${prefix && "_[a-z]+_[\\w-]{8}"}=${value}; Path=${prefix || "/"}; Max-Age=${lasts}; HttpOnly; SameSite=Lax$`
+      `^tessera_${purpose}_3000${prefix && "_[a-z]+_[\\w-]{8}"}=${value}; Path=${path}; Max-Age=${lasts}; HttpOnly; SameSite=Lax$`
     )
+  const session = `${prefix}/~/[\\w-]{22}`
   return {
-    location: `${prefix}/settings`,
-    lines: [line("session", "[\\w-]{43}", "1209600"), line("device", "[\\w.-]+", "34560000"), line("form", "", "0")]
+    location: new RegExp(`^${session}/settings$`),
+    lines: [
+      line("session", "[\\w-]{43}", "1209600", session),
+      line("device", "[\\w.-]+", "34560000"),
+      line("form", "", "0")
+    ]
   }
 }
 

@@ -166,7 +166,8 @@ test(
     const shots = [...(await server.runtime.runPromise(arrange(tessera, accounts)))].flatMap(([, of]) => of)
     for (const shot of shots) await send(shot)
 
-    const targets = shots.map(({ target }) => target.split("?", 1)[0] ?? "")
+    const paths = shots.map(({ target }) => target.split("?", 1)[0] ?? "")
+    const targets = [...paths, ...paths.map((path) => path.replace(/^\/~\/[\w-]+/, ""))]
     const untried = tessera.routes.filter(({ match, path }) =>
       targets.every((target) => (match === "exact" ? target !== path : !target.startsWith(path)))
     )

@@ -1,0 +1,36 @@
+import { Base64 } from "effect/encoding"
+import { hashOf } from "../rules/Secret.ts"
+import { hasSessionPaths, rootOf } from "../workspace/SessionPath.ts"
+import { type Html, scriptTag } from "./Html.ts"
+import type { Document, Place } from "./Layout.ts"
+
+/**
+ * The only script, and only where sessions have a path of their own: the browser remembers the path for this origin,
+ * which has a port where a cookie has none, and goes on below it. Without scripts or storage a person signs in again.
+ */
+const script = `{
+const { base, kept, left, sought } = document.currentScript.dataset
+const name = "tessera session path " + base
+try {
+  const path = localStorage.getItem(name)
+  if (kept !== undefined) localStorage.setItem(name, kept)
+  else if (path === left) localStorage.removeItem(name)
+  else if (/^\\/~\\/[\\w-]{22}$/.test(path)) location.replace(base + path + sought.slice(base.length))
+} catch {}
+}`
+
+const source = `'sha256-${Base64.encode(hashOf(script))}'`
+
+const dataOf = (place: Place, session: NonNullable<Document["session"]>) => {
+  if (session !== "kept") return hasSessionPaths(place) ? session : undefined
+  return place.sessionPath === undefined ? undefined : { kept: place.sessionPath }
+}
+
+/** The script of a page, and its source in the policy; none for most. */
+export const sessionScript = (
+  place: Place,
+  session: Document["session"]
+): { readonly tag: Html; readonly source: string } | undefined => {
+  const data = session && dataOf(place, session)
+  return data && { tag: scriptTag(script, { base: rootOf(place), ...data }), source }
+}
