@@ -48,7 +48,9 @@ input,select{display:block;width:100%;min-height:44px;padding:9px 12px;color:var
 input::placeholder{color:var(--muted);opacity:1}
 input[readonly]{background:var(--sunken)}
 input:focus-visible,select:focus-visible{outline-offset:0;border-color:var(--focus);border-radius:var(--radius)}
-input[aria-invalid=true]{border-color:var(--danger);border-width:2px;padding:8px 11px}
+[aria-invalid=true]{border-color:var(--danger);border-width:2px}
+input[aria-invalid=true]{padding:8px 11px}
+select[aria-invalid=true]{padding:8px 39px 8px 11px}
 .field-problem{margin-top:6px;color:var(--danger);font-size:.875rem;font-weight:500}
 select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg,transparent 50%,currentColor 50%),linear-gradient(-45deg,transparent 50%,currentColor 50%);background-position:right 20px center,right 14px center;background-size:6px 5px;background-repeat:no-repeat}
 
@@ -86,6 +88,8 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .check{grid-column:1/-1;display:grid;grid-template-columns:auto minmax(0,1fr);gap:4px 12px;align-items:center;min-height:44px}
 .check input{width:22px;height:22px;min-height:0;margin:0;padding:0;accent-color:var(--brand)}
 .check .field-problem{grid-column:2;margin:0}
+.choices{display:flex;flex-wrap:wrap;gap:0 28px;grid-column:1/-1;min-width:0}
+.choices .label{padding:0;margin-bottom:0}
 
 .fold{border:1px solid var(--line);border-radius:calc(var(--radius)*1.25)}
 summary{cursor:pointer}
@@ -113,6 +117,8 @@ summary{cursor:pointer}
 .heading h1{font-size:1.625rem}
 .heading .lead{margin-top:6px;max-width:60ch}
 .content section>h2{margin-bottom:12px}
+.content section>h2:has(+.hint){margin-bottom:4px}
+.content section>h2+.hint{margin-bottom:12px}
 .panel{background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.5)}
 .padded{padding:24px}
 .form-actions{display:flex;margin-top:20px}
@@ -155,6 +161,7 @@ summary{cursor:pointer}
 .sections{border-bottom:1px solid var(--line);padding-bottom:12px}.sections ul{display:flex;flex-wrap:wrap;gap:4px;position:static}.sections a{min-height:44px}}
 @media (max-width:600px){.row{grid-template-columns:minmax(0,1fr);padding:16px}.row-head{padding:0}.row-facts{grid-template-columns:minmax(0,1fr);gap:4px}.row-facts>div{display:grid;grid-template-columns:minmax(0,7rem) minmax(0,1fr);gap:12px;align-items:baseline}.row-actions{order:1;margin-top:12px}.row-actions{flex-wrap:wrap;width:100%}.small{min-height:44px;padding:9px 16px}
 .confirm[open]{flex-basis:100%}.confirm-body{position:static;width:auto;margin-top:8px;box-shadow:none}.padded,.once{padding:20px 16px}.inline-form{grid-template-columns:minmax(0,1fr)}.form-actions .button{width:100%}.who-name{display:none}}
+@media (min-width:601px){.row-facts:has(>:nth-child(5)){grid-template-columns:repeat(auto-fill,minmax(7.25rem,1fr))}}
 @media (max-width:480px){.stage{padding-top:24px;gap:16px}.card{padding:24px 20px}}
 @media (prefers-reduced-motion:no-preference){.button,input,select{transition:background-color .12s,border-color .12s}}
 @media (prefers-contrast:more){:root{--line:var(--edge);--edge:var(--text);--muted:var(--text)}}

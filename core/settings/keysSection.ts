@@ -75,7 +75,12 @@ interface ApiKeysPage {
   /** The new key: on this answer and never again. */
   readonly made?: { readonly name: string; readonly key: string; readonly expiresAt?: Instant }
   /** The form as it was sent, with its problem. */
-  readonly form?: Typed & { readonly problem?: string }
+  readonly form?: Typed & { readonly problem?: Problem }
+}
+
+interface Problem {
+  readonly field: "name" | "expires" | "opens"
+  readonly text: string
 }
 
 interface Typed {
@@ -92,6 +97,42 @@ const expiry = (key: ApiKeyRow, now: Instant): Html => {
     : html`${ago(key.expiresAt, now)}`
 }
 
+const choice = (of: {
+  readonly label: string
+  readonly name: Exclude<Problem["field"], "name">
+  readonly chosen: string
+  readonly options: ReadonlyArray<readonly [value: string, words: string]>
+  readonly problem: Problem | undefined
+}): Html => {
+  const problem = of.problem?.field === of.name ? of.problem.text : undefined
+  const problemId = `${of.name}-problem`
+  return html`<div class="field">
+<label for="${of.name}">${of.label}</label>
+<select id="${of.name}" name="${of.name}"${attributes({
+    autofocus: problem !== undefined,
+    "aria-invalid": problem === undefined ? undefined : "true",
+    "aria-describedby": problem === undefined ? undefined : problemId
+  })}>${of.options.map(
+    ([value, words]) => html`<option value="${value}"${attributes({ selected: value === of.chosen })}>${words}</option>`
+  )}</select>
+${problem !== undefined && html`<p class="field-problem" id="${problemId}">${problem}</p>`}
+</div>`
+}
+
+const scopeBoxes = (
+  scopes: ReadonlyArray<string>,
+  ticked: ReadonlyArray<string>
+): Html => html`<fieldset class="choices">
+<legend class="label">Scopes</legend>
+${scopes.map((name) => {
+  const id = scopeField(name)
+  return html`<div class="check">
+<input id="${id}" name="${id}" type="checkbox" value="yes"${attributes({ checked: ticked.includes(name) })}>
+<label for="${id}"><code>${name}</code></label>
+</div>
+`
+})}</fieldset>`
+
 const createForm = (
   path: string,
   csrf: string,
@@ -107,32 +148,26 @@ ${field({
   type: "text",
   autocomplete: "off",
   value: form?.name,
-  problem: form?.problem,
-  autofocus: form?.problem !== undefined,
+  problem: form?.problem?.field === "name" ? form.problem.text : undefined,
+  autofocus: form?.problem?.field === "name",
   hint: "Its purpose, so that you recognise it later: “Nightly export”.",
   maxlength: keyNameLength
 })}
-<div class="field">
-<label for="expires">Expires after</label>
-<select id="expires" name="expires">${keyLifetimes.map(
-  ({ value, words }) =>
-    html`<option value="${value}"${attributes({ selected: value === (form?.expires ?? "90d") })}>${words}</option>`
-)}</select>
-</div>
-<div class="field">
-<label for="opens">Opens</label>
-<select id="opens" name="opens">${Object.entries(keyUses).map(
-  ([value, words]) =>
-    html`<option value="${value}"${attributes({ selected: value === (form?.opens ?? "everything") })}>${words}</option>`
-)}</select>
-</div>
-<fieldset class="field"><legend>Scopes</legend>
-${scopes.map(
-  (name) =>
-    html`<label><input type="checkbox" name="${scopeField(name)}" value="yes"${attributes({
-      checked: form?.ticked.includes(name) === true
-    })}> <code>${name}</code></label>\n`
-)}</fieldset>
+${choice({
+  label: "Expires after",
+  name: "expires",
+  chosen: form?.expires ?? "90d",
+  options: keyLifetimes.map(({ value, words }) => [value, words]),
+  problem: form?.problem
+})}
+${choice({
+  label: "Opens",
+  name: "opens",
+  chosen: form?.opens ?? "everything",
+  options: Object.entries(keyUses),
+  problem: form?.problem
+})}
+${scopes.length > 0 && scopeBoxes(scopes, form?.ticked ?? [])}
 <div class="form-actions"><button class="button primary" type="submit">Create key</button></div>
 </form>
 </section>`
@@ -293,11 +328,14 @@ const drawMade = Effect.fnUntraced(function* (services: Services, inside: Inside
 })
 
 const problems = {
-  no_name: "Enter a name, so that you recognise the key later.",
-  long_name: `Use at most ${keyNameLength} characters.`,
-  lifetime: "Choose when the key expires.",
-  scopes: "Choose what the key opens, and at least one scope where it is to open scopes."
-} as const satisfies Record<BadKeyTerms["reason"], string>
+  no_name: { field: "name", text: "Enter a name, so that you recognise the key later." },
+  long_name: { field: "name", text: `Use at most ${keyNameLength} characters.` },
+  lifetime: { field: "expires", text: "Choose when the key expires." },
+  scopes: {
+    field: "opens",
+    text: "Choose what the key opens, and at least one scope where it is to open scopes."
+  }
+} as const satisfies Record<BadKeyTerms["reason"], Problem>
 
 const create = Effect.fn("settings.createKey")(function* (services: Services, inside: Inside, form: Parameters) {
   const name = form.get("name") ?? ""

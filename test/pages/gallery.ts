@@ -54,6 +54,28 @@ const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): Consent
   now
 })
 
+/** A client that asks for access without a person. */
+const asking = (
+  say: Say,
+  standing: "waiting" | "allowed" | "refused",
+  network: string | null = "2001:db8:85a3::/64"
+) => ({
+  id: say("x7KqP0Xw91aaZk3q7LmN2v"),
+  name: say("Nightly reports of the whole of Northwind"),
+  kind: "confidential" as const,
+  registeredItself: true,
+  registeredAt: before(2 * hour),
+  redirectHosts: [say("reports.example")],
+  secrets: [{ mark: "q1w2e3r4", until: null }],
+  disabled: false,
+  question: {
+    standing,
+    askedAt: before(hour),
+    network: network && say(network),
+    hosts: [say("reports.example"), say("com.example.reports:")]
+  }
+})
+
 const visitor = (say: Say, role: Visitor["role"], notice?: Visitor["notice"]): Visitor => ({
   account: say("ada@northwind.example"),
   role,
@@ -321,7 +343,22 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           expires: "never",
           opens: "scopes",
           ticked: ["profile"],
-          problem: say("Another key has this name.")
+          problem: { field: "name", text: say("Enter a name.") }
+        }
+      })
+    ],
+    [
+      "settings-keys-unticked",
+      apiKeysPage(place, owner, {
+        keys: [],
+        scopes: ["api", "profile", "a.scope.with-a-long-name:read", "orders:write"],
+        paging: { isContinued: false },
+        form: {
+          name: say("Nightly export"),
+          expires: "90d",
+          opens: "scopes",
+          ticked: [],
+          problem: { field: "opens", text: say("Choose at least one scope.") }
         }
       })
     ],
@@ -356,6 +393,18 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           }
         ],
         paging: { isContinued: false, nextCursor: say("c2") }
+      })
+    ],
+    [
+      "settings-clients-waiting",
+      clientsPage(place, owner, {
+        search: "",
+        clients: [asking(say, "allowed"), asking(say, "refused")],
+        paging: { isContinued: false },
+        waiting: {
+          clients: [asking(say, "waiting"), asking(say, "waiting", null)],
+          paging: { isContinued: false, nextCursor: say("c3") }
+        }
       })
     ],
     [

@@ -74,7 +74,7 @@ describe("API keys", () => {
           { opens: "introspection", "scope.api": "yes" }
         ]) {
           const again = yield* choose("Wrong", wrong)
-          expect([again.status, shownOn(again)]).toEqual([400, ""])
+          expect([again.status, shownOn(again), fieldProblems(again)]).toEqual([400, "", ["opens"]])
         }
         expect((yield* opened).sort()).toEqual(chosen)
       })
@@ -242,7 +242,7 @@ describe("API keys", () => {
         for (const [name, expires] of wrong) {
           const answer = yield* post(world, "owner", "keys", { action: "create", name, expires })
           expect(answer.status).toBe(400)
-          expect(fieldProblems(answer)).toEqual(["name"])
+          expect(fieldProblems(answer)).toEqual([expires === "30d" ? "name" : "expires"])
           expect(shownOn(answer)).toBe("")
           expect(answer.body).not.toContain("n".repeat(101))
           if (expires === "30d") expect(answer.body).toContain('value="30d" selected')
