@@ -54,7 +54,7 @@ import { Workspaces } from "./ports/Workspaces.ts"
 import { requestKind } from "./request/AuthorizationRequest.ts"
 import { instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
-import { type Contended, NoSuchRoute, type Refusal } from "./rules/Refusal.ts"
+import { type Contended, NoSuchRoute, type Refusal, WorkspaceDisabled } from "./rules/Refusal.ts"
 import { Keys } from "./token/KeyRing.ts"
 import { type OpenWorkspace, pathBelow, type Workspace } from "./workspace/Workspace.ts"
 
@@ -198,7 +198,20 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const answer = (requestId: string, request: HttpRequest): Effect.Effect<HttpResponse> => {
     if (namesTwoHosts(request)) return Effect.succeed(finish(requestId, request, undefined, twoHosts))
     const resolved = workspaces.resolve(request)
-    if (resolved === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
+    if (resolved !== undefined) return answerAt(resolved, requestId, request)
+    if (workspaces.find === undefined) return Effect.succeed(finish(requestId, request, undefined, nowhere))
+    const answered = Effect.flatMapEager(Effect.exit(workspaces.find(request)), (exit) => {
+      if (Exit.isFailure(exit)) {
+        return Effect.map(unfound(requestId, exit.cause), (response) => finish(requestId, request, undefined, response))
+      }
+      return exit.value === undefined
+        ? Effect.succeed(finish(requestId, request, undefined, nowhere))
+        : answerAt(exit.value, requestId, request)
+    })
+    return Effect.catchDefect(answered, (defect) => answerThrown(requestId, request, defect))
+  }
+
+  const answerAt = (resolved: Workspace, requestId: string, request: HttpRequest): Effect.Effect<HttpResponse> => {
     const known = openings.known(resolved)
     const whole = known ?? resolved
     const below = pathBelow(whole, request.path)
@@ -221,6 +234,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     const endpoint = endpointOf(route, request.method)
     if (endpoint === undefined) {
       return Effect.succeed(finish(requestId, request, route, wrongMethod(services, call, route)))
+    }
+    if (workspace.disabled === true) {
+      const response = answerFault(services, call, route.errors, disabled)
+      return Effect.succeed(finish(requestId, request, route, response))
     }
     const attempted =
       known === undefined && route.storeless !== true
@@ -257,14 +274,27 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       wholeAnswer
     )
 
+  const foundFor = (request: HttpRequest): Effect.Effect<Workspace | undefined, StorageUnavailable> => {
+    const resolved = workspaces.resolve(request)
+    return resolved === undefined && workspaces.find !== undefined ? workspaces.find(request) : Effect.succeed(resolved)
+  }
+
   const guardRequest = Effect.fnUntraced(function* <Kind extends CallerKind>(
     requestId: string,
     request: HttpRequest,
     needs: Needs<Kind>
   ): Effect.fn.Return<Guarded<Kind>> {
     if (namesTwoHosts(request)) return { _tag: "Refused", response: withRequestId(requestId, twoHosts) }
-    const workspace = workspaces.resolve(request)
+    const found = yield* Effect.exit(foundFor(request))
+    if (Exit.isFailure(found)) {
+      return { _tag: "Refused", response: withRequestId(requestId, yield* unfound(requestId, found.cause)) }
+    }
+    const workspace = found.value
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
+    if (workspace.disabled === true) {
+      const response = resourceError(services.presentations, workspace, disabled, needs.resource)
+      return { _tag: "Refused", response: withRequestId(requestId, response) }
+    }
     const now = instantOf(clock)
     const check = (workspace: OpenWorkspace) => guard(services, workspace, request, needs, now)
     const known = openings.known(workspace)
@@ -355,6 +385,21 @@ const endpointOf = (route: Route, method: string): Handler | undefined => {
 const namesTwoHosts = (request: HttpRequest): boolean => request.headers.get("host")?.includes(",") === true
 
 const twoHosts = secretJson(400, { error: "invalid_request", error_description: "The request names two hosts." })
+
+const disabled = new WorkspaceDisabled()
+
+/** Nobody can say which workspace this is for, so it is told in no workspace's form. */
+const unfound = (requestId: string, cause: Cause.Cause<StorageUnavailable>): Effect.Effect<HttpResponse> => {
+  const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (fault !== undefined) {
+    return Effect.as(
+      Effect.logWarning("the workspace of a request could not be looked up", { requestId, message: fault.message }),
+      oauthError(fault)
+    )
+  }
+  if (Cause.hasInterrupts(cause)) return Effect.succeed(shuttingDown)
+  return Effect.as(Effect.logError("a defect", { requestId }, cause), broken)
+}
 
 const nowhere = secretJson(404, { error: "not_found", error_description: "No workspace answers at this host." })
 

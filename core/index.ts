@@ -72,11 +72,12 @@ export {
   type StoredRecord
 } from "./ports/Storage.ts"
 export { Workspaces } from "./ports/Workspaces.ts"
+export { WorkspaceClash, WorkspaceTable } from "./workspace/WorkspaceTable.ts"
 
 // Pages that a host draws itself, or has in its own colours
 
 export { type ConsentPage, clientName, type ReturnAddress, returnAddress } from "./pages/Consent.ts"
-export { readTheme, Theme, type ThemeOptions } from "./pages/Theme.ts"
+export { readTheme, Theme, type ThemeOptions } from "./workspace/Theme.ts"
 
 // The decisions: functions, for whoever proves a policy of their own
 

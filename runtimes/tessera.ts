@@ -2,11 +2,11 @@
 
 export { OtherIssuer } from "../core/engine/Openings.ts"
 export type { ConsentPage } from "../core/pages/Consent.ts"
-export type { ThemeOptions } from "../core/pages/Theme.ts"
 export type { AuditEntry } from "../core/ports/Audit.ts"
 export { StorageUnavailable } from "../core/ports/Storage.ts"
 export { Contended, InvalidClientMetadata, InvalidRedirectUri } from "../core/rules/Refusal.ts"
 export type { Mount } from "../core/serve.ts"
+export type { ThemeOptions } from "../core/workspace/Theme.ts"
 export type { PageOf, Paging } from "./embed/Administration.ts"
 export type { ApiKey, ApiKeysApi, NewApiKey } from "./embed/apiKeys.ts"
 export type { ClientMetadata, ClientsApi, NewClient, RegisteredClient } from "./embed/clients.ts"

@@ -8,7 +8,7 @@ import type { ClientId, GrantId } from "../rules/Id.ts"
 import { currentInstant, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Contended, RegistrationRefused } from "../rules/Refusal.ts"
-import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { type WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
 import { forEachItem } from "./lists.ts"
@@ -47,7 +47,6 @@ const atMost = ({ counted, given }: Census): number =>
 
 /** Where there is no room, the store is asked again after this long. */
 const fullFor = 1000
-const workspacesKept = 10_000
 
 interface Places {
   left: number

@@ -5,7 +5,7 @@ import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId } from "../workspace/Workspace.ts"
+import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import { note } from "./AuditContext.ts"
 import { beginClientChanges } from "./ClientChanges.ts"
 import { clientKind, clientOwner, makeRecords, type RecordKind } from "./Records.ts"
@@ -53,9 +53,6 @@ export interface Openings {
   readonly open: (workspace: Workspace) => Effect.Effect<OpenWorkspace, OtherIssuer | StorageUnavailable | Contended>
 }
 
-/** More workspaces than this at once, and those not used lately are read again. */
-const most = 10_000
-
 /** What the store has from now on, and from whom it was taken over. */
 interface Decided {
   readonly record: Opened
@@ -92,7 +89,9 @@ export const makeOpenings = (
   mayMove: MayMove
 ): Openings => {
   const records = makeRecords(storage, workspaceKind)
-  const opened = new LruMap<WorkspaceId, { readonly from: Workspace; readonly workspace: OpenWorkspace }>(most)
+  const opened = new LruMap<WorkspaceId, { readonly from: Workspace; readonly workspace: OpenWorkspace }>(
+    workspacesKept
+  )
 
   const remember = (from: Workspace, sealedBefore: boolean): OpenWorkspace => {
     const workspace = { ...from, sealedBefore }

@@ -83,7 +83,9 @@ export const toWire = (refusal: Refusal): Wire =>
       row(429, "temporarily_unavailable", "Too many requests. Try again later.", retryAfter(retryAfterSeconds)),
     PortUnavailable: () =>
       row(503, "temporarily_unavailable", "What the server has to ask first is away. Try again.", retryAfter(2)),
-    Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1))
+    Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1)),
+    WorkspaceDisabled: () =>
+      row(503, "temporarily_unavailable", "This workspace is disabled for the time being.", retryAfter(300))
   })
 
 const notThisGrant = "The client may not use this grant type."
@@ -202,6 +204,8 @@ const errorOf = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, 
     case "PortUnavailable":
     case "Overloaded":
       return Errors.unavailable
+    case "WorkspaceDisabled":
+      return Errors.workspaceDisabled
     default:
       return unreadable(fault)
   }

@@ -209,6 +209,15 @@ export const unavailable: CommonError = {
   remedy: "Wait a few seconds and reload this page."
 }
 
+/** The operator has disabled the workspace. Answer with `Retry-After`. */
+export const workspaceDisabled: CommonError = {
+  name: "workspace-disabled",
+  status: 503,
+  title: "This is closed for now",
+  happened: "The operator of this server has disabled it for the time being. Nothing was lost.",
+  remedy: "Come back later, or ask whoever runs it. What you allowed applications stays as it is."
+}
+
 /** A form that was sent after its session had ended. */
 export const formAfterSignOut: Notice = {
   kind: "problem",

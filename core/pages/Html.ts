@@ -1,4 +1,5 @@
 import { leadsToKnownProgram } from "../rules/RedirectUri.ts"
+import { isSafeImage } from "../workspace/Theme.ts"
 
 const entities: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -21,17 +22,6 @@ const harmless = /^(?:$|#|\/(?![/\\])|https?:\/\/|[a-z][a-z0-9+-]*\.[a-z0-9+.-]*
 /** A URL that a link or form may have. */
 const safeUrl = (url: string): string =>
   (harmless.test(url) || leadsToKnownProgram(url)) && !/[\s\p{Cc}]/u.test(url) ? url : "#"
-
-/** No `;`, `,` or quote, which separate sources in a policy or a `srcset`. */
-const path = String.raw`\/(?![/\\])[A-Za-z0-9._~!$&()*+=:@%/-]*`
-const host = String.raw`(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9](?::\d{1,5})?`
-
-const harmlessImage = new RegExp(
-  String.raw`^(?:data:image\/(?:png|svg\+xml|webp|jpeg|gif);base64,[A-Za-z0-9+/=]+|${path}|https:\/\/${host}${path})$`
-)
-
-/** A picture of the host: inline, a path of this server, or one address. A client's logo is never shown. */
-export const isSafeImage = (url: string): boolean => harmlessImage.test(url)
 
 const safeImage = (url: string): string => (isSafeImage(url) ? url : "data:,")
 

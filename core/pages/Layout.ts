@@ -1,14 +1,15 @@
 import { Base64 } from "effect/encoding"
+import { LruMap } from "../cache/LruMap.ts"
 import type { HeaderPairs } from "../http/Http.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
+import { defaultTheme, type Theme } from "../workspace/Theme.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import { type Html, html, stylesheetTag } from "./Html.ts"
 import { lightPalette } from "./Palette.ts"
 import { sessionScript } from "./sessionScript.ts"
 import { stylesheetOf } from "./stylesheet.ts"
-import { defaultTheme, type Theme } from "./Theme.ts"
 
 /** What all pages of one workspace share. */
 export interface Place {
@@ -22,13 +23,17 @@ export interface Place {
   readonly theme: Theme
 }
 
-export const placeOf = (workspace: OpenWorkspace, theme: Theme = defaultTheme): Place => ({
-  name: sanitizeName(theme.name ?? workspace.name, 80) ?? "this server",
-  base: pagesPath(workspace),
-  issuer: workspace.issuer,
-  ...(workspace.sessionPath === undefined ? {} : { sessionPath: workspace.sessionPath }),
-  theme
-})
+/** `shared`: the look of workspaces that have none of their own. */
+export const placeOf = (workspace: OpenWorkspace, shared: Theme = defaultTheme): Place => {
+  const theme = workspace.theme ?? shared
+  return {
+    name: sanitizeName(theme.name ?? workspace.name, 80) ?? "this server",
+    base: pagesPath(workspace),
+    issuer: workspace.issuer,
+    ...(workspace.sessionPath === undefined ? {} : { sessionPath: workspace.sessionPath }),
+    theme
+  }
+}
 
 /** A page before it becomes an answer. */
 export interface Document {
@@ -87,14 +92,21 @@ const drawn = (theme: Theme): string => {
   return `data:image/svg+xml;base64,${Base64.encode(svg)}`
 }
 
-const made = new WeakMap<Theme, string>()
+interface Icon {
+  readonly url: string
+}
+
+const iconsKept = 1024
+const made = new LruMap<Theme, Icon>(iconsKept)
 
 /** The icon of the tab: the logo, or four tiles in the accent colour. Drawn once for each theme. */
 const iconOf = (theme: Theme): string => {
   if (theme.logo !== undefined) return theme.logo
-  const icon = made.get(theme) ?? drawn(theme)
-  made.set(theme, icon)
-  return icon
+  const known = made.get(theme)
+  if (known !== undefined) return known.url
+  const url = drawn(theme)
+  made.set(theme, { url })
+  return url
 }
 
 /** The whole document around a page's body. */

@@ -1,8 +1,11 @@
-import { Colour, contrast, defaultAccent, legibleOn, mix, type Theme } from "./Theme.ts"
+import { Colour, type Theme } from "../workspace/Theme.ts"
+import { contrast, legibleOn, mix } from "./contrast.ts"
 
 const hex = (text: string): Colour => Colour.make(text)
 const white = hex("#ffffff")
 const black = hex("#000000")
+
+export const defaultAccent: Colour = hex("#3a4fc4")
 
 /** Every colour except those of the accent. */
 interface Ground {

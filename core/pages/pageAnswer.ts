@@ -1,9 +1,9 @@
 import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
+import type { Logo } from "../workspace/Theme.ts"
 import { render } from "./Html.ts"
 import { type Document, type Place, shell } from "./Layout.ts"
 import { sessionScript } from "./sessionScript.ts"
 import { stylesheetOf } from "./stylesheet.ts"
-import type { Logo } from "./Theme.ts"
 
 /** A source of the policy: the one address, not its whole host. */
 const imageSource = (logo: Logo | undefined): ReadonlyArray<string> =>

@@ -1,7 +1,8 @@
 import { Base64 } from "effect/encoding"
+import { LruMap } from "../cache/LruMap.ts"
 import { hashOf } from "../rules/Secret.ts"
+import type { Font, Theme } from "../workspace/Theme.ts"
 import { darkPalette, lightPalette, type Palette, schemeOf } from "./Palette.ts"
-import { familiesOf, type Theme } from "./Theme.ts"
 
 /** The style of every page. Colours come from the palette; none is named here. */
 const styles = `
@@ -184,6 +185,21 @@ const variables = (palette: Palette): string =>
 
 const scheme = (palette: Palette): string => `color-scheme:${schemeOf(palette)};${variables(palette)}`
 
+const generic = new Set(
+  "serif sans-serif monospace system-ui ui-serif ui-sans-serif ui-monospace ui-rounded -apple-system".split(" ")
+)
+
+/** For the stylesheet: names in quotes unless they are keywords, then the default fonts. */
+const familiesOf = (font: Font | undefined): string =>
+  [
+    ...(font === undefined ? [] : font.split(",").map((name) => name.trim())).map((name) =>
+      generic.has(name) ? name : `"${name}"`
+    ),
+    standard
+  ].join(",")
+
+const standard = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif'
+
 const make = (theme: Theme): Stylesheet => {
   const [bright, dim] = [lightPalette(theme), darkPalette(theme)]
   const shape = `--radius:${theme.radius ?? 8}px;--font:${familiesOf(theme.font)};`
@@ -196,7 +212,10 @@ const make = (theme: Theme): Stylesheet => {
   return { css, source: `'sha256-${Base64.encode(hashOf(css))}'` }
 }
 
-const made = new WeakMap<Theme, Stylesheet>()
+/** Of as many themes at once: each has 20 KB, and thousands of workspaces may have one of their own. */
+const themesKept = 256
+
+const made = new LruMap<Theme, Stylesheet>(themesKept)
 
 /** Cached by theme, with its hash. */
 export const stylesheetOf = (theme: Theme): Stylesheet => {

@@ -5,7 +5,7 @@ import { type ConsentAnsweredPage, consentAnsweredPage } from "../pages/ConsentA
 import { type ErrorPage, errorPage } from "../pages/ErrorPage.ts"
 import { type Document, type Place, placeOf } from "../pages/Layout.ts"
 import { ownPage, page } from "../pages/pageAnswer.ts"
-import type { Theme } from "../pages/Theme.ts"
+import type { Theme } from "../workspace/Theme.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
 
 /** What the protocol has to show to a person. A host may draw these itself; the models say all that belongs on them. */

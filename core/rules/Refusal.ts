@@ -194,6 +194,9 @@ export class PortUnavailable extends Schema.TaggedError<PortUnavailable>()("Port
 /** The server has more to do than it can; this request was turned away before it was looked at. */
 export class Overloaded extends Schema.TaggedError<Overloaded>()("Overloaded", {}) {}
 
+/** The workspace is disabled for the time being. Nothing of it has ended, so clients come again and keep what they have. */
+export class WorkspaceDisabled extends Schema.TaggedError<WorkspaceDisabled>()("WorkspaceDisabled", {}) {}
+
 /** Every refusal that a step of the protocol can come to. */
 export type Refusal =
   | InvalidRequest
@@ -220,3 +223,4 @@ export type Refusal =
   | TooManyRequests
   | PortUnavailable
   | Overloaded
+  | WorkspaceDisabled

@@ -3,6 +3,7 @@ import { Base64Url } from "effect/encoding"
 import { LruMap } from "../cache/LruMap.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { type Mac, macUnder, sha256Of } from "../codec/Sha256.ts"
+import { workspacesKept } from "../workspace/Workspace.ts"
 
 /** A sealing key is 256 random bits; its id is the start of its own digest. */
 export interface SealKey {
@@ -61,9 +62,6 @@ export type SealPurpose = "token" | "ticket" | "form" | "session" | "sender"
 
 const utf8 = new TextEncoder()
 
-/** More workspaces than this at once, for one key and purpose, and those not used lately have their keys derived again. */
-const derivedKeys = 10_000
-
 /** Whether a sealed message was sealed in this place. */
 export const holdsAt = (sealer: Sealer, key: SealKey, place: Place, purpose: SealPurpose, bytes: Uint8Array): boolean =>
   sealer.under(key, place, purpose).holds(bytes) || sealer.before(key, place, purpose)?.holds(bytes) === true
@@ -87,7 +85,7 @@ interface Derived {
 
 /** The MACs of one key, by workspace. A workspace has one issuer at a time, so no key of two has to be made for a look. */
 const derivedBy = (key: SealKey, textOf: (place: Place) => string): ((place: Place) => Mac) => {
-  const derived = new LruMap<string, Derived>(derivedKeys)
+  const derived = new LruMap<string, Derived>(workspacesKept)
   return (place) => {
     const known = derived.get(place.id)
     if (known !== undefined && known.issuer === place.issuer) return known.mac

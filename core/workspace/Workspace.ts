@@ -1,4 +1,5 @@
 import { type Result, Schema } from "effect"
+import { Theme } from "./Theme.ts"
 
 /** The key that separates one tenant's records from another's. */
 export const WorkspaceId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/)).pipe(
@@ -30,9 +31,19 @@ export const Workspace = Schema.Struct({
   id: WorkspaceId,
   issuer: Issuer,
   /** What people read on the pages. */
-  name: Schema.NonEmptyString
+  name: Schema.NonEmptyString,
+  /** The look of its pages, in place of the server's. */
+  theme: Schema.optionalKey(Theme),
+  /** Answers every request with 503, and ends nothing: it goes on where it was once it is enabled again. */
+  disabled: Schema.optionalKey(Schema.Boolean)
 })
 export type Workspace = typeof Workspace.Type
+
+/**
+ * The size of a cache (`LruMap`) that has an entry for each workspace: with half as many in use in turn, none is ever
+ * missed. A smaller one would miss all of them.
+ */
+export const workspacesKept = 40_000
 
 /** A workspace that was opened: its store has it under this issuer. */
 export interface OpenWorkspace extends Workspace {

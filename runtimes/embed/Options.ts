@@ -2,9 +2,9 @@ import { type Clock, type Duration, type Layer, type Redacted, Schema } from "ef
 import type { HttpResponse } from "../../core/http/Http.ts"
 import type { Endpoint } from "../../core/http/Route.ts"
 import type { ConsentPage } from "../../core/pages/Consent.ts"
-import type { ThemeOptions } from "../../core/pages/Theme.ts"
 import type { AuditEntry } from "../../core/ports/Audit.ts"
 import type { Storage } from "../../core/ports/Storage.ts"
+import type { ThemeOptions } from "../../core/workspace/Theme.ts"
 import type { HostPeople } from "./hostOwner.ts"
 
 /**

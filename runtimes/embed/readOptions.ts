@@ -1,12 +1,12 @@
 import { type Duration, Layer, Option, Redacted, Result, Schema } from "effect"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
-import { readTheme, type Theme } from "../../core/pages/Theme.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { ScopeRegistry } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
+import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
 import {
   type Issuer,
   isLoopbackHost,

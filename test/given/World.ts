@@ -47,6 +47,8 @@ export interface WorldOptions {
   readonly workspaces?: ReadonlyArray<Workspace>
   /** Replaces the workspaces' own resolution, as a host can. */
   readonly resolve?: Workspaces["Service"]["resolve"]
+  /** Asked where `resolve` knows none. */
+  readonly find?: NonNullable<Workspaces["Service"]["find"]>
   readonly registration?: Layer.Layer<RegistrationPolicy>
   /** A host's endpoints, before the protocol's. */
   readonly endpoints?: ReadonlyArray<Endpoint>
@@ -124,7 +126,8 @@ const signedIn = (name: string, session = `session-of-${name}`): SignedIn => ({
   role: name.startsWith("owner") ? "owner" : "member"
 })
 
-const workspacesOf = ({ resolve, workspaces }: WorldOptions): Layer.Layer<Workspaces> => {
+const workspacesOf = ({ find, resolve, workspaces }: WorldOptions): Layer.Layer<Workspaces> => {
+  if (find !== undefined) return Layer.succeed(Workspaces, { resolve: resolve ?? (() => undefined), find })
   if (resolve !== undefined) return Layer.succeed(Workspaces, { resolve })
   return workspaces === undefined ? Workspaces.layerOne(theWorkspace) : Workspaces.layerByHost(workspaces)
 }

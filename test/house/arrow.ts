@@ -17,7 +17,7 @@ const kindsOfRow = [
 ]
 const client = [...token, ...kindsOfRow, "core/client"]
 const grant = [...client, "core/grant"]
-const pages = [...workspace, "core/http/Http.ts", "core/pages"]
+const pages = [...workspace, ...cache, "core/http/Http.ts", "core/pages"]
 const ports = [...grant, ...pages, "core/ports"]
 /** Who lists rows of a table refuses two of one name. */
 const rows = ["core/oauth/rowsByName.ts"]

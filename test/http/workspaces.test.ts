@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Option } from "effect"
 import type { HttpRequest } from "../../core/http/Http.ts"
 import { Pages } from "../../core/ports/Pages.ts"
+import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { readClientId, UserId } from "../../core/rules/Id.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import {
@@ -393,5 +394,149 @@ describe("a workspace whose path is a part of a neighbour's addresses", () => {
           })
         }),
       { workspaces: [neighbour("hostile", "https://id.example.com/mcp"), root] }
+    ))
+})
+
+describe("a workspace that is disabled", () => {
+  const closed = { ...red, disabled: true }
+  const issuerOf = (world: World) =>
+    world.send("GET", "/.well-known/oauth-authorization-server", { host: "red.example" })
+
+  test("answers 503 on every route that is there, and asks the store nothing", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const targets = world.routes.flatMap(({ methods, path, match }) =>
+            Object.keys(methods).map((method) => [method, match === "below" ? `${path}/x` : path] as const)
+          )
+          expect(targets.length).toBeGreaterThan(15)
+          for (const [method, path] of targets) {
+            const response = yield* world.send(method, path, { host: "red.example", as: "alice", body: "a=b" })
+            expect([method, path, response.status]).toEqual([method, path, 503])
+            expect(header(response, "retry-after")).toBe("300")
+            expect([header(response, "location"), header(response, "set-cookie")]).toEqual([undefined, undefined])
+          }
+          expect(Object.values(world.calls).flat()).toEqual([])
+          const guarded = yield* world.guard("/x", { scopes: [] }, { host: "red.example", ...bearing("x") })
+          expect(guarded._tag === "Refused" && guarded.response.status).toBe(503)
+        }),
+      { workspaces: [closed, blue] }
+    ))
+
+  test("tells a browser's script so at the routes of scripts, people on a page, and clients no invalid_client", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const script = { host: "red.example", headers: { ...formHeaders, origin: "https://page.example" } }
+          const asked = yield* world.send("POST", "/oauth/token", {
+            ...script,
+            body: form({ grant_type: "refresh_token" })
+          })
+          expect([asked.status, jsonOf(asked).error]).toEqual([503, "temporarily_unavailable"])
+          expect(header(asked, "access-control-allow-origin")).toBe("*")
+          const page = yield* world.send("GET", "/oauth/authorize", { host: "red.example" })
+          expect(page.body).toContain('data-page="error-workspace-disabled"')
+          const preflight = yield* world.send("OPTIONS", "/oauth/token", script)
+          expect(preflight.status).toBe(204)
+        }),
+      { workspaces: [closed, blue] }
+    ))
+
+  test("is nobody else's trouble", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          expect((yield* issuerOf(world)).status).toBe(503)
+          const other = yield* world.send("GET", "/.well-known/oauth-authorization-server", { host: "blue.example" })
+          expect(jsonOf(other).issuer).toBe(blue.issuer)
+        }),
+      { workspaces: [closed, blue] }
+    ))
+
+  test("goes on where it was once it is enabled again: its clients, tokens and keys", () => {
+    let now: Workspace = red
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* at(world, red).register()
+          const code = yield* at(world, red).code(client)
+          const tokens = jsonOf(yield* at(world, red).redeem(client, code))
+          const access = text(tokens.access_token)
+          const status = () =>
+            Effect.map(
+              at(world, red).send("GET", "/rest/companies", { headers: bearing(access) }),
+              (response) => response.status
+            )
+          expect(yield* status()).toBe(200)
+          now = closed
+          expect(yield* status()).toBe(503)
+          now = red
+          expect(yield* status()).toBe(200)
+          const refreshed = yield* at(world, red).token(client, {
+            grant_type: "refresh_token",
+            refresh_token: text(tokens.refresh_token)
+          })
+          expect(refreshed.status).toBe(200)
+        }),
+      { workspaces: [red], resolve: () => now }
+    )
+  })
+})
+
+describe("workspaces that are kept elsewhere", () => {
+  const elsewhere = (answer: Effect.Effect<Workspace | undefined, StorageUnavailable>) => ({
+    workspaces: [red],
+    find: () => answer
+  })
+  const asked = (world: World) => world.send("GET", "/.well-known/oauth-authorization-server", { host: "red.example" })
+  const guarded = (world: World) => world.guard("/x", { scopes: [] }, { host: "red.example" })
+  const away = new StorageUnavailable({ outcome: "not_done", message: "the table is away" })
+
+  test.each([
+    ["one that is found at once", Effect.succeed(red), 200, 401],
+    ["one that is found later", Effect.andThen(Effect.yieldNow, Effect.succeed(red)), 200, 401],
+    ["none", Effect.succeed(undefined), 404, 404],
+    ["where nobody can say", Effect.fail(away), 503, 503],
+    ["where what looks for it breaks", Effect.die(new Error("no look")), 500, 500],
+    ["where what looks for it is stopped", Effect.interrupt, 503, 503]
+  ] as const)("%s", (_which, answer, status, guardStatus) =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          expect((yield* asked(world)).status).toBe(status)
+          const admitted = yield* guarded(world)
+          expect(admitted._tag === "Refused" && admitted.response.status).toBe(guardStatus)
+        }),
+      elsewhere(answer)
+    )
+  )
+
+  test("are not looked for where one is at hand", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          expect(jsonOf(yield* asked(world)).issuer).toBe(red.issuer)
+        }),
+      { workspaces: [red], resolve: () => red, find: () => Effect.die(new Error("looked")) }
+    ))
+
+  test("a page that throws behind the look is a defect like any other", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const response = yield* world.send("GET", "/nowhere", {
+            host: "red.example",
+            headers: { accept: "text/html" }
+          })
+          expect([response.status, jsonOf(response).error]).toEqual([500, "server_error"])
+        }),
+      {
+        ...elsewhere(Effect.andThen(Effect.yieldNow, Effect.succeed(red))),
+        pages: Pages.layer(undefined, {
+          error: () => {
+            throw new Error("no page")
+          }
+        })
+      }
     ))
 })

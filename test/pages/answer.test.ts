@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { createHash } from "node:crypto"
 import { page } from "../../core/pages/pageAnswer.ts"
-import { Colour, Logo, type Theme } from "../../core/pages/Theme.ts"
+import { Colour, Logo, type Theme } from "../../core/workspace/Theme.ts"
 import { gallery, placeFor } from "./gallery.ts"
 
 const place = placeFor((text) => text)

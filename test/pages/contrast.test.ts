@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
+import { contrast } from "../../core/pages/contrast.ts"
 import { darkPalette, lightPalette, type Palette, schemeOf } from "../../core/pages/Palette.ts"
-import { Colour, contrast, defaultTheme } from "../../core/pages/Theme.ts"
+import { Colour, defaultTheme } from "../../core/workspace/Theme.ts"
 import { seeded } from "./seeded.ts"
 
 type Pair = readonly [front: keyof Palette, back: keyof Palette]

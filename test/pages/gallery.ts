@@ -3,7 +3,6 @@ import { type ConsentPage, consentPage } from "../../core/pages/Consent.ts"
 import { consentAnsweredPage } from "../../core/pages/ConsentAnswered.ts"
 import { errorPage, rateLimitedPage } from "../../core/pages/ErrorPage.ts"
 import type { Document, Place, Visitor } from "../../core/pages/Layout.ts"
-import { defaultTheme, type Theme } from "../../core/pages/Theme.ts"
 import { loginPage } from "../../core/people/login.ts"
 import { signedOutPage } from "../../core/people/logout.ts"
 import { acceptInvitePage, setUpPage } from "../../core/people/NewAccount.ts"
@@ -15,6 +14,7 @@ import { apiKeysPage } from "../../core/settings/keysSection.ts"
 import { membersPage } from "../../core/settings/MembersPage.ts"
 import { passwordPage } from "../../core/settings/PasswordPage.ts"
 import { profilePage } from "../../core/settings/profileSection.ts"
+import { defaultTheme, type Theme } from "../../core/workspace/Theme.ts"
 
 /** Turns every text of a model into another; the gallery of hostile texts is the same gallery. */
 export type Say = (text: string) => string
@@ -247,6 +247,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ["error-not-found", error(Errors.pageNotFound(say("/t/northwind/")))],
     ["error-owners-only", error(Errors.ownersOnly(say("/t/northwind/settings")))],
     ["error-unavailable", error(Errors.unavailable)],
+    ["error-workspace-disabled", error(Errors.workspaceDisabled)],
     [
       "rate-limited",
       rateLimitedPage(place, { retryAfterSeconds: 200, of: say("attempts to sign in"), requestId: say("req_01HX") })

@@ -1,5 +1,5 @@
 import { page } from "../../core/pages/pageAnswer.ts"
-import { defaultTheme, type Theme } from "../../core/pages/Theme.ts"
+import { defaultTheme, type Theme } from "../../core/workspace/Theme.ts"
 import { gallery, placeFor } from "./gallery.ts"
 
 /** The gallery on loopback, each page with its own headers; what is posted goes on to `afterPost`. */

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { page } from "../../core/pages/pageAnswer.ts"
 import { stylesheetOf } from "../../core/pages/stylesheet.ts"
-import { defaultTheme, readTheme, type Theme, type ThemeOptions } from "../../core/pages/Theme.ts"
 import { loginPage } from "../../core/people/login.ts"
+import { Pages } from "../../core/ports/Pages.ts"
+import { defaultTheme, readTheme, type Theme, type ThemeOptions } from "../../core/workspace/Theme.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { placeFor } from "./gallery.ts"
 import { decode, parse } from "./parse.ts"
 import { pick, seeded } from "./seeded.ts"
@@ -197,4 +199,51 @@ describe("whatever somebody writes for a theme", () => {
       expect(accepted).toBeGreaterThan(15)
     })
   }
+})
+
+describe("a workspace with a look of its own", () => {
+  const shared = themed({ accent: "#0b6e4f", radius: 0 })
+  const pages = Effect.runSync(Pages.pipe(Effect.provide(Pages.layer(shared))))
+  const shownFor = (workspace: Workspace) =>
+    pages.show(workspace, 200, (place) => loginPage(place, { csrf: "csrf", returnUrl: "/settings" }))
+  const plain: Workspace = {
+    id: WorkspaceId.make("plain"),
+    issuer: Issuer.make("https://plain.example"),
+    name: "Plain & Co"
+  }
+  const own: Workspace = {
+    ...plain,
+    name: "Own",
+    theme: themed({ name: "Northwind", accent: "#b4451f", logo: "https://cdn.own.example/logo.svg" })
+  }
+
+  test("is drawn in it, and in nothing of the server's", () => {
+    const { body, headers } = shownFor(own)
+    expect(body).toContain("--brand:#b4451f")
+    expect(body).toContain("--radius:8px")
+    expect(body).toContain('src="https://cdn.own.example/logo.svg"')
+    expect(body).toContain("<bdi>Northwind</bdi>")
+    expect(Object.fromEntries(headers)["content-security-policy"]).toContain(
+      "img-src data: https://cdn.own.example/logo.svg;"
+    )
+  })
+
+  test("is alone in it: the others are drawn in the server's", () => {
+    const { body, headers } = shownFor(plain)
+    expect(body).toContain("--brand:#0b6e4f")
+    expect(body).toContain("<bdi>Plain &amp; Co</bdi>")
+    expect(Object.fromEntries(headers)["content-security-policy"]).toContain("img-src data:;")
+  })
+
+  test("has the style sheet that its policy names, however many others are drawn between", () => {
+    for (let number = 0; number < 700; number++) {
+      const accent = `#${(number * 23_456).toString(16).padStart(6, "0")}`
+      const { body, headers } = shownFor({ ...own, theme: themed({ accent }) })
+      const css = /<style>([\s\S]*)<\/style>/.exec(body)?.[1] ?? ""
+      expect(Object.fromEntries(headers)["content-security-policy"]).toContain(
+        `style-src 'sha256-${new Bun.CryptoHasher("sha256").update(css).digest("base64")}'`
+      )
+    }
+    expect(shownFor(own).body).toContain("--brand:#b4451f")
+  })
 })

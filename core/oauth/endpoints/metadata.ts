@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { LruMap } from "../../cache/LruMap.ts"
 import { forAWhile, json } from "../../http/answer.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import {
@@ -83,9 +84,12 @@ const resourceMetadataContract = {
   ...shared
 } as const satisfies Contract
 
+/** Of so many workspaces at once: a document has 3 KB, and is written in less than a request takes. */
+const documentsKept = 2048
+
 /** A document is the same for every request to a workspace, so it is written once. */
 export const remembered = (write: (workspace: Workspace) => HttpResponse): ((workspace: Workspace) => HttpResponse) => {
-  const written = new WeakMap<Workspace, HttpResponse>()
+  const written = new LruMap<Workspace, HttpResponse>(documentsKept)
   return (workspace) => {
     const known = written.get(workspace)
     if (known !== undefined) return known

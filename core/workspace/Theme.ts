@@ -1,56 +1,20 @@
 import { Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
-import { isSafeImage } from "./Html.ts"
 
 /** `#rrggbb`: no other form is written into a stylesheet. */
 export const Colour = Schema.String.check(Schema.isPattern(/^#[0-9a-f]{6}$/i)).pipe(Schema.brand("Colour"))
 export type Colour = typeof Colour.Type
 
-type Channels = readonly [red: number, green: number, blue: number]
+/** No `;`, `,` or quote, which separate sources in a policy or a `srcset`. */
+const path = String.raw`\/(?![/\\])[A-Za-z0-9._~!$&()*+=:@%/-]*`
+const host = String.raw`(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9](?::\d{1,5})?`
 
-const channels = (colour: Colour): Channels => {
-  const bits = Number.parseInt(colour.slice(1), 16)
-  return [(bits >> 16) & 255, (bits >> 8) & 255, bits & 255]
-}
+const harmlessImage = new RegExp(
+  String.raw`^(?:data:image\/(?:png|svg\+xml|webp|jpeg|gif);base64,[A-Za-z0-9+/=]+|${path}|https:\/\/${host}${path})$`
+)
 
-const linear = (channel: number): number => {
-  const share = channel / 255
-  return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
-}
-
-/** WCAG 2.2, relative luminance. */
-const luminance = (colour: Colour): number => {
-  const [red, green, blue] = channels(colour)
-  return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
-}
-
-/** WCAG 2.2, contrast ratio: 1 to 21. */
-export const contrast = (one: Colour, other: Colour): number => {
-  const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a)
-  return ((high ?? 0) + 0.05) / ((low ?? 0) + 0.05)
-}
-
-const mixed = (from: number, to: number, share: number): string =>
-  Math.round(from + (to - from) * share)
-    .toString(16)
-    .padStart(2, "0")
-
-/** `share` 0 is the first colour, 1 the second. */
-export const mix = (from: Colour, to: Colour, share: number): Colour => {
-  const [r, g, b] = channels(from)
-  const [r2, g2, b2] = channels(to)
-  // Holds: the text is a `#` and three pairs of hexadecimal digits.
-  return `#${mixed(r, r2, share)}${mixed(g, g2, share)}${mixed(b, b2, share)}` as Colour
-}
-
-/** The colour, tinted towards `pole` as far as needed to be readable on all of these. */
-export const legibleOn = (colour: Colour, backgrounds: ReadonlyArray<Colour>, pole: Colour, ratio: number): Colour => {
-  for (let percent = 0; percent < 100; percent += 4) {
-    const tint = mix(colour, pole, percent / 100)
-    if (backgrounds.every((background) => contrast(tint, background) >= ratio)) return tint
-  }
-  return pole
-}
+/** A picture of the host: inline, a path of this server, or one address. A client's logo is never shown. */
+export const isSafeImage = (url: string): boolean => harmlessImage.test(url)
 
 /** Font families; the device takes the first that it has: `Inter, Georgia, serif`. */
 const Font = Schema.String.check(
@@ -59,22 +23,7 @@ const Font = Schema.String.check(
     expected: "names of fonts, of letters, digits, spaces and hyphens, with commas between them"
   })
 ).pipe(Schema.brand("Font"))
-type Font = typeof Font.Type
-
-const generic = new Set(
-  "serif sans-serif monospace system-ui ui-serif ui-sans-serif ui-monospace ui-rounded -apple-system".split(" ")
-)
-
-/** For the stylesheet: names in quotes unless they are keywords, then the default fonts. */
-export const familiesOf = (font: Font | undefined): string =>
-  [
-    ...(font === undefined ? [] : font.split(",").map((name) => name.trim())).map((name) =>
-      generic.has(name) ? name : `"${name}"`
-    ),
-    standard
-  ].join(",")
-
-const standard = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,sans-serif'
+export type Font = typeof Font.Type
 
 /** Each page contains a logo that is not a path or URL, so its size is limited. */
 const longestLogo = 48 * 1024
@@ -132,5 +81,3 @@ export const readTheme = (options: ThemeOptions): Result.Result<Theme, string> =
 }
 
 export const defaultTheme: Theme = {}
-
-export const defaultAccent: Colour = Colour.make("#3a4fc4")
