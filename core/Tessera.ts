@@ -235,7 +235,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (endpoint === undefined) {
       return Effect.succeed(finish(requestId, request, route, wrongMethod(services, call, route)))
     }
-    if (workspace.disabled === true) {
+    if (whole.disabled === true) {
       const response = answerFault(services, call, route.errors, disabled)
       return Effect.succeed(finish(requestId, request, route, response))
     }
@@ -291,7 +291,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     }
     const workspace = found.value
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
-    if (workspace.disabled === true) {
+    if (whole.disabled === true) {
       const response = resourceError(services.presentations, workspace, disabled, needs.resource)
       return { _tag: "Refused", response: withRequestId(requestId, response) }
     }

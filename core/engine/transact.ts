@@ -157,7 +157,7 @@ interface GrantDecisions {
   readonly forget: (workspace: WorkspaceId, id: GrantId) => void
 }
 
-const standingGrantsKept = 10_000
+const standingGrantsKept = 20_000
 
 const isStanding = (grant: Grant | undefined): grant is Standing => grant?._tag === "Standing"
 

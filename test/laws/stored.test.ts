@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { clientChangesKind } from "../../core/engine/ClientChanges.ts"
 import { censusKind } from "../../core/engine/ClientRoom.ts"
+import { hostedKind } from "../../core/engine/Hosting.ts"
 import { makeOnce, onceKind } from "../../core/engine/Once.ts"
 import { workspaceKind } from "../../core/engine/Openings.ts"
 import {
@@ -25,10 +26,11 @@ import { type Json, kinds, type NewRecord, Storage } from "../../core/ports/Stor
 import { requestKind } from "../../core/request/AuthorizationRequest.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { client, issuer, workspaceId } from "../../core/testing/Arbitraries.ts"
-import { type Arbitrary, all, map, ofSchema } from "../../core/testing/forAll.ts"
+import { client, issuer, workspace, workspaceId } from "../../core/testing/Arbitraries.ts"
+import { type Arbitrary, all, map, ofSchema, oneOf } from "../../core/testing/forAll.ts"
 import { sameJson } from "../../core/testing/sameJson.ts"
 import { stoppedAt } from "../../core/testing/stoppedClock.ts"
+import { readTheme } from "../../core/workspace/Theme.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import keys from "./keys.json" with { type: "json" }
 import { lawOf } from "./law.ts"
@@ -83,10 +85,11 @@ const readOf = <A>(kind: RecordKind<A>): Read => {
   return (body) => Result.map(decode(body), ({ value }) => value as Json)
 }
 
-/** The forms that stand beside another in its kind. */
+/** The forms that stand beside another in their kind. */
 const census = "limit: census"
 const clientChanges = "grant: changes of clients"
 const failures = "limit: failures"
+const hosted = "workspace: hosted"
 
 const readers = new Map<
   string,
@@ -124,8 +127,43 @@ holdsFor(
   }))
 )
 
+const looks = [
+  undefined,
+  { name: "Acme" },
+  { accent: "#b4451f", logo: "/acme.svg", dark: { text: "#ffffff" }, radius: 0 }
+]
+
+const hostedRecord = oneOf(
+  map(
+    all([workspace, ofSchema(Schema.Literals([0, 1, 2])), ofSchema(Schema.Boolean)]),
+    ([one, look, disabled]): typeof hostedKind.schema.Type => {
+      const theme = looks[look]
+      return {
+        _tag: "Workspace",
+        workspace: {
+          ...one,
+          ...(theme === undefined ? {} : { theme: Result.getOrThrow(readTheme(theme)) }),
+          ...(disabled ? { disabled } : {})
+        }
+      }
+    }
+  ),
+  map(
+    all([ofSchema(Schema.String), workspaceId, ofSchema(Schema.Boolean), ofSchema(Schema.Int)]),
+    ([at, id, isNobody, deepest]): typeof hostedKind.schema.Type => ({
+      _tag: "Address",
+      at,
+      workspace: isNobody ? null : id,
+      deepest,
+      taking: at
+    })
+  )
+)
+
+holdsFor(hostedKind, hostedRecord, hosted)
+
 test("every kind of record is looked at here", () => {
-  expect([...readers.keys()].sort()).toEqual([...kinds, census, clientChanges, failures].sort())
+  expect([...readers.keys()].sort()).toEqual([...kinds, census, clientChanges, failures, hosted].sort())
 })
 
 /** Bodies as each version of each kind's form was really written. A release that changes a form adds to them. */
