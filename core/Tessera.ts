@@ -291,7 +291,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     }
     const workspace = found.value
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
-    if (whole.disabled === true) {
+    if (workspace.disabled === true) {
       const response = resourceError(services.presentations, workspace, disabled, needs.resource)
       return { _tag: "Refused", response: withRequestId(requestId, response) }
     }

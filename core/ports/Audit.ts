@@ -11,6 +11,9 @@ import type { WorkspaceId } from "../workspace/Workspace.ts"
 export type Actor = UserId | "command line" | "host program" | "OWNER_EMAIL"
 
 /** Something that an operator may have to account for. No event holds a secret, or a token, or enough to make one. */
+/** What becomes of a workspace that is hosted. */
+export type WorkspaceChange = "added" | "changed" | "disabled" | "enabled"
+
 export type AuditEvent =
   | { readonly _tag: "ClientRegistered"; readonly client: string; readonly by?: Actor }
   | {
@@ -57,6 +60,7 @@ export type AuditEvent =
   | { readonly _tag: "TokenRevoked"; readonly grant: string; readonly client: string }
   /** From then on another issuer speaks for the workspace, and what the former one sealed opens nothing. */
   | { readonly _tag: "WorkspaceMoved"; readonly from: string; readonly to: string; readonly by: Actor }
+  | { readonly _tag: "WorkspaceChanged"; readonly change: WorkspaceChange; readonly by: Actor }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
   | {
       readonly _tag: "AccountChanged"

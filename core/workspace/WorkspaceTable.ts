@@ -1,4 +1,4 @@
-import { Result, Schema } from "effect"
+import { Equal, Result, Schema } from "effect"
 import { basePath, type Workspace, type WorkspaceId } from "./Workspace.ts"
 
 /** Two workspaces cannot both be there: they share an id, or an address. `message` is for whoever named them. */
@@ -74,6 +74,13 @@ export const pathsWithin = (path: string, deepest: number): ReadonlyArray<string
   return start > 0 && found.length === 0 ? [] : found
 }
 
+/** How many workspaces came, changed and went. */
+export interface TableChanges {
+  readonly added: number
+  readonly changed: number
+  readonly removed: number
+}
+
 interface AtHost {
   /** The one that has the host as a whole, but for what others have below it. */
   root: Workspace | undefined
@@ -129,6 +136,20 @@ export class WorkspaceTable {
     if (found === undefined && address.path === "") this.hosts.set(address.host, workspace)
     else this.share(address.host, found, (at) => place(at, address.path, workspace))
     return Result.succeed(undefined)
+  }
+
+  /** Makes these all that there are. Those that are as they were stay the same values, since caches know them by that. */
+  replaceAll(workspaces: ReadonlyArray<Workspace>): Result.Result<TableChanges, WorkspaceClash> {
+    const checked = WorkspaceTable.of(workspaces)
+    if (Result.isFailure(checked)) return Result.fail(checked.failure)
+    const gone = [...this.byId.keys()].filter((id) => checked.success.get(id) === undefined)
+    const others = workspaces.filter((workspace) => !Equal.equals(this.byId.get(workspace.id), workspace))
+    const added = others.filter(({ id }) => this.byId.get(id) === undefined)
+    // Two may have changed places: none stands in the way of another while they are put.
+    for (const id of gone) this.remove(id)
+    for (const { id } of others) this.remove(id)
+    for (const workspace of others) this.put(workspace)
+    return Result.succeed({ added: added.length, changed: others.length - added.length, removed: gone.length })
   }
 
   remove(id: WorkspaceId): void {

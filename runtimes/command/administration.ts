@@ -1,17 +1,19 @@
 import { type Stats, statSync } from "node:fs"
-import { Effect, References, Schema } from "effect"
+import { Effect, Option, References, Schema } from "effect"
+import { Flag, GlobalFlag } from "effect/cli"
 import { note, type OwnerAuditContext } from "../../core/engine/AuditContext.ts"
 import type { Services } from "../../core/http/Route.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { Tessera } from "../../core/Tessera.ts"
-import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import type { AuditTarget } from "../observe/ObserveSettings.ts"
 import { application } from "../server/application.ts"
 import { auditOf } from "../server/auditLog.ts"
+import { Hosted } from "../server/hosting.ts"
 import { findSealKeys } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
-import { type CommandFailed, explain, misused, type Trouble } from "./output.ts"
+import { type CommandFailed, explain, misused, notFound, type Trouble, unknownWorkspace } from "./output.ts"
 
 /** Whether there is anything at a path can't be said. */
 export class Unseen extends Schema.TaggedError<Unseen>()("Unseen", { message: Schema.String }) {}
@@ -26,9 +28,19 @@ export const lookAt = (path: string): Effect.Effect<Stats | undefined, Unseen> =
       })
   })
 
+/** Which of several workspaces a command is about. */
+export const WorkspaceFlag = GlobalFlag.Setting("workspace")({
+  flag: Flag.String("workspace").pipe(
+    Flag.withDescription("The workspace, by its id, where WORKSPACES has several"),
+    Flag.withSchema(WorkspaceId),
+    Flag.optional
+  )
+})
+
 /** What commands look after: the same store as the server's, whether that runs or not. */
 export interface Administration {
   readonly settings: Settings
+  readonly hosted: Hosted["Service"]
   readonly workspace: Workspace
   readonly services: Services
   readonly accounts: Accounts["Service"]
@@ -38,12 +50,27 @@ export interface Administration {
 
 export const by = "command line"
 
-const open = Effect.fnUntraced(function* (settings: Settings) {
+/** Nobody is to act in a workspace by mistake, so where there are several, one is named. */
+const named = Effect.fnUntraced(function* (
+  { hosting, workspace }: Settings,
+  hosted: Hosted["Service"],
+  asked: Option.Option<WorkspaceId>
+) {
+  if (Option.isSome(asked)) {
+    return (yield* hosted.find(asked.value)) ?? (yield* notFound(unknownWorkspace))
+  }
+  if (hosting._tag === "One") return workspace
+  return yield* misused(
+    `There may be several workspaces here: name one with --workspace, as \`tessera workspace list\` has them. That of BASE_URL is ${workspace.id}.`
+  )
+})
+
+const open = Effect.fnUntraced(function* (settings: Settings, workspace: Workspace) {
   const { services } = yield* Tessera
-  const { workspace } = settings
   const auditContext: OwnerAuditContext = { workspace: workspace.id, by, requestId: by }
   const administration: Administration = {
     settings,
+    hosted: yield* Hosted,
     workspace,
     services,
     accounts: yield* Accounts,
@@ -57,9 +84,17 @@ const open = Effect.fnUntraced(function* (settings: Settings) {
 const besideAnswers = (target: AuditTarget): AuditTarget =>
   target._tag === "Stream" ? { _tag: "Stream", file: 2 } : target
 
-/** Runs a command over the store that the settings name. */
-export const administer = <A>(
-  command: (administration: Administration) => Effect.Effect<A, Trouble>
+/** Runs a command over the store that the settings name, about the workspace that is named. */
+export const administer = <A>(command: (administration: Administration) => Effect.Effect<A, Trouble>) =>
+  Effect.flatMap(WorkspaceFlag, (asked) => administering(command, (settings, hosted) => named(settings, hosted, asked)))
+
+/** The same, for what is about all workspaces, or about that of `BASE_URL`. */
+export const administerAll = <A>(command: (administration: Administration) => Effect.Effect<A, Trouble>) =>
+  administering(command, ({ workspace }) => Effect.succeed(workspace))
+
+const administering = <A>(
+  command: (administration: Administration) => Effect.Effect<A, Trouble>,
+  which: (settings: Settings, hosted: Hosted["Service"]) => Effect.Effect<Workspace, Trouble>
 ): Effect.Effect<A, CommandFailed> =>
   Effect.gen(function* () {
     const settings = yield* readSettings
@@ -68,7 +103,10 @@ export const administer = <A>(
     }
     const keys = yield* findSealKeys(settings)
     const audit = auditOf(besideAnswers(settings.observe.audit))
-    return yield* Effect.flatMap(open(settings), command).pipe(
+    return yield* Hosted.pipe(
+      Effect.flatMap((hosted) => which(settings, hosted)),
+      Effect.flatMap((workspace) => open(settings, workspace)),
+      Effect.flatMap(command),
       Effect.provide(application(settings, keys.ring, { audit }))
     )
   }).pipe(

@@ -20,7 +20,7 @@ import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import type { Policy } from "../../core/rules/Policy.ts"
-import { type Administration, administer } from "./administration.ts"
+import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { type CommandFailed, facts, json, misused, notFound, print, refused, table, timeText } from "./output.ts"
 
 const authMethods = clientAuths.map(({ name }) => name)
@@ -349,5 +349,6 @@ export const client = Command.make("client").pipe(
     answering("refuse", "refused", "Refuse that to a client, also one that was approved; its tokens of that kind end"),
     secret,
     remove
-  ])
+  ]),
+  Command.withGlobalFlags([WorkspaceFlag])
 )

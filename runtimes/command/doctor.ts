@@ -14,10 +14,11 @@ import { basePath, isLoopbackHost } from "../../core/workspace/Workspace.ts"
 import { noProxies } from "../serve/peer.ts"
 import { movesByItself } from "../server/application.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
+import { workspacesOfFile } from "../server/hosting.ts"
 import { sealKeyFileOf, sealKeysIn } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
 import { lookAt, type Unseen } from "./administration.ts"
-import { asked, localOrigin } from "./health.ts"
+import { asked, hostAsked, localOrigin } from "./health.ts"
 import { bad, doubtful, type Finding, failed, good, json, misused, print } from "./output.ts"
 import { bringUpToDate, startBringsUpToDate } from "./upkeep.ts"
 
@@ -150,8 +151,8 @@ const recently = 30 * 24 * 60 * 60 * 1000
 const pageSize = 1000
 const shownMost = 10
 
-/** Every grant of the workspace that a refresh was retried for, of late, from another network than it came from. */
-const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ policy, workspace }: Settings) {
+/** Every grant that a refresh was retried for, of late, from another network than it came from. */
+const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ hosting, policy, workspace }: Settings) {
   const { scan } = yield* StorageScan
   const read = decodeBody(grantKind(policy))
   const since = (yield* Clock.currentTimeMillis) - recently
@@ -160,7 +161,8 @@ const retriedFromTwoNetworks = Effect.fnUntraced(function* ({ policy, workspace 
   do {
     const page = yield* scan("grant", after, pageSize)
     for (const { body, owner, workspace: of } of page.records) {
-      if (of !== workspace.id || owner === clientChangesOwner) continue
+      // Where there are several workspaces, all in this store are this server's.
+      if ((hosting._tag === "One" && of !== workspace.id) || owner === clientChangesOwner) continue
       const unread = (why: string) => new StorageUnavailable({ outcome: "not_done", message: `a grant record ${why}` })
       const { value } = yield* Effect.fromResult(Result.mapError(read(body), unread))
       if (value._tag === "Active" && (value.retriedElsewhereAt ?? 0) > since) found.push(value)
@@ -260,6 +262,23 @@ export const examineClock = (settings: Settings): Effect.Effect<Finding> =>
       : good(what, `it says ${new Date(now).toISOString()}`)
   })
 
+/** Which workspaces there are beside that of `BASE_URL`. */
+export const examineWorkspaces = ({ hosting, workspace }: Settings): Finding => {
+  const what = "workspaces"
+  switch (hosting._tag) {
+    case "One":
+      return good(what, "one, that of BASE_URL")
+    case "Store":
+      return good(what, "that of BASE_URL, and those that `tessera workspace list` names")
+    case "File": {
+      const read = workspacesOfFile(workspace, hosting.path)
+      return Result.isSuccess(read)
+        ? good(what, `that of BASE_URL, and ${read.success.length - 1} of ${hosting.path}`)
+        : bad(what, read.failure.join("; "), "A server does not start like this; one that runs stays as it was.")
+    }
+  }
+}
+
 /** Who gets how far without an owner. */
 export const examineStrangers = (settings: Settings): Finding =>
   hasOpenAccess(settings)
@@ -284,7 +303,10 @@ export const examineAddress = (settings: Settings): Effect.Effect<Finding> =>
     const what = "address"
     const { workspace } = settings
     const here = localOrigin(settings)
-    const response = yield* asked(`${here}/.well-known/oauth-authorization-server${basePath(workspace.issuer)}`)
+    const response = yield* asked(
+      `${here}/.well-known/oauth-authorization-server${basePath(workspace.issuer)}`,
+      hostAsked(settings)
+    )
     if (response === undefined) return good(what, `${workspace.issuer}; no server answers on ${here} at the moment`)
     const issuer = Option.getOrUndefined(readMetadata(response.body))?.issuer
     if (issuer === undefined) {
@@ -331,6 +353,7 @@ export const doctor = Command.make("doctor", { json }, (given) =>
       yield* examineClock(settings),
       yield* examineAddress(settings),
       examineProxies(settings),
+      examineWorkspaces(settings),
       examineStrangers(settings)
     ]
     yield* print(given.json, findings, lines(findings))
@@ -338,6 +361,6 @@ export const doctor = Command.make("doctor", { json }, (given) =>
   })
 ).pipe(
   Command.withDescription(
-    "Look at configuration, seal keys, storage, refreshes, audit file, clock, address, proxies and open access, and say what to do"
+    "Look at configuration, seal keys, storage, refreshes, audit file, clock, address, proxies, workspaces and open access, and say what to do"
   )
 )

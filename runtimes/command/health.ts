@@ -13,6 +13,9 @@ export const localOrigin = ({ host, port }: Settings): string => {
   return `http://${hostInUrl(local)}:${port}`
 }
 
+/** The host of the issuer: a server of several workspaces answers nobody else's. */
+export const hostAsked = ({ workspace }: Settings): string => new URL(workspace.issuer).host
+
 interface Answer {
   readonly status: number
   readonly body: string
@@ -27,12 +30,12 @@ const answerOf = async (response: IncomingMessage): Promise<Answer> => ({
  * What it answers; nothing where nobody does, in three seconds. Not by `fetch`, which on Bun asks the environment's proxy
  * for what is on this machine too.
  */
-export const asked = (url: string): Effect.Effect<Answer | undefined> =>
+export const asked = (url: string, host: string): Effect.Effect<Answer | undefined> =>
   Effect.promise(
     () =>
       new Promise<Answer | undefined>((resolve) => {
         const nobody = () => resolve(undefined)
-        const request = get(url, { agent: false, signal: AbortSignal.timeout(3000) }, (response) => {
+        const request = get(url, { agent: false, headers: { host }, signal: AbortSignal.timeout(3000) }, (response) => {
           answerOf(response).then(resolve, nobody)
         })
         request.on("error", nobody)
@@ -48,7 +51,7 @@ const ask = Effect.fnUntraced(function* (whether: "alive" | "ready") {
   const settings = yield* readSettings
   const path = whether === "ready" ? "/readyz" : "/healthz"
   const url = `${localOrigin(settings)}${basePath(settings.workspace.issuer)}${path}`
-  const answer = yield* asked(url)
+  const answer = yield* asked(url, hostAsked(settings))
   if (answer === undefined) return yield* failed(`Nobody answers on ${url}.`)
   if (answer.status !== 200) return yield* failed(`${url} answers ${answer.status}.`)
   yield* Console.log(whether)

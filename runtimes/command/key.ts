@@ -7,7 +7,7 @@ import type { Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
-import { type Administration, administer } from "./administration.ts"
+import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { json, misused, notFound, print, table, timeText } from "./output.ts"
 
 const keysOf = ({ services, workspace }: Administration) =>
@@ -148,5 +148,6 @@ const revoke = Command.make("revoke", { id, json }, (given) =>
 
 export const key = Command.make("key").pipe(
   Command.withDescription("Look after the workspace's API keys"),
-  Command.withSubcommands([create, list, rotate, revoke])
+  Command.withSubcommands([create, list, rotate, revoke]),
+  Command.withGlobalFlags([WorkspaceFlag])
 )

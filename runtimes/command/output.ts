@@ -2,6 +2,7 @@ import { Console, type Effect, Schema } from "effect"
 import { Flag } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import type { RegistrationFault } from "../../core/client/register.ts"
+import type { HostingRefused } from "../../core/engine/Hosting.ts"
 import type { OtherIssuer } from "../../core/engine/Openings.ts"
 import { type BadKeyTerms, keyNameLength } from "../../core/grant/apiKey.ts"
 import type { AccountRefusal } from "../../core/people/Account.ts"
@@ -57,6 +58,7 @@ export type Trouble =
   | AccountRefusal
   | RegistrationFault
   | BadKeyTerms
+  | HostingRefused
 
 /** What it means to whoever asked. */
 export const explain = (trouble: Trouble): CommandFailed => {
@@ -86,8 +88,17 @@ export const explain = (trouble: Trouble): CommandFailed => {
       return misused(keyProblems[trouble.reason])
     case "AccountRefusal":
       return explainRefusal(trouble)
+    case "HostingRefused":
+      return trouble.reason === "unknown" ? notFound(unknownWorkspace) : refused(hostingProblems[trouble.reason])
   }
 }
+
+export const unknownWorkspace = "There is no such workspace; `tessera workspace list` names all."
+
+const hostingProblems = {
+  id_taken: "Another workspace has this id.",
+  address_taken: "Another workspace has this issuer."
+} as const
 
 const keyProblems = {
   no_name: "Give the key a name that people can read.",

@@ -9,7 +9,7 @@ import { application } from "../server/application.ts"
 import { sweepAll } from "../server/housekeeping.ts"
 import { newSealKey } from "../server/SealKeyFile.ts"
 import { readSettings, type Settings } from "../server/Settings.ts"
-import { administer } from "./administration.ts"
+import { administerAll } from "./administration.ts"
 import { explain, failed, json, print } from "./output.ts"
 
 /** Whether the next start of a server brings this database up to date. */
@@ -53,7 +53,7 @@ export const migrate = Command.make("migrate", { dryRun, json }, (given) =>
 )
 
 export const sweep = Command.make("sweep", { json }, (given) =>
-  administer(({ services }) =>
+  administerAll(({ services }) =>
     Effect.flatMap(sweepAll(services.storage), (removed) =>
       print(given.json, { removed }, [`${removed} expired records removed.`])
     )

@@ -4,7 +4,7 @@ import { collectAll } from "../../core/engine/lists.ts"
 import { type Active, normaliseEmail } from "../../core/people/Account.ts"
 import { hasAccounts } from "../../core/people/firstOwner.ts"
 import { removeAccount, tellRevoked } from "../../core/people/removal.ts"
-import { type Administration, administer, by } from "./administration.ts"
+import { type Administration, administer, by, WorkspaceFlag } from "./administration.ts"
 import { type CommandFailed, json, misused, notFound, print, table } from "./output.ts"
 
 /** What came behind the line that was asked for: the next question's answer. */
@@ -170,5 +170,6 @@ const remove = Command.make("remove", { email, json }, (given) =>
 
 export const user = Command.make("user").pipe(
   Command.withDescription("Look after the people who may sign in"),
-  Command.withSubcommands([add, list, password, remove])
+  Command.withSubcommands([add, list, password, remove]),
+  Command.withGlobalFlags([WorkspaceFlag])
 )

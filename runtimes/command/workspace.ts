@@ -1,43 +1,249 @@
-import { Effect } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Effect, Option, Redacted, Result } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { note } from "../../core/engine/AuditContext.ts"
+import type { Hosting } from "../../core/engine/Hosting.ts"
 import { moveWorkspace } from "../../core/engine/Openings.ts"
-import { Issuer } from "../../core/workspace/Workspace.ts"
-import { administer, by } from "./administration.ts"
-import { json, notFound, print } from "./output.ts"
+import { makeSetUpLink } from "../../core/people/firstOwner.ts"
+import type { AuditEvent } from "../../core/ports/Audit.ts"
+import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { hostingProblem } from "../server/hosting.ts"
+import { type Administration, administerAll, by } from "./administration.ts"
+import { type CommandFailed, facts, json, misused, notFound, print, refused, table } from "./output.ts"
 
 const neverOpened = notFound("No server has opened this workspace yet, so it belongs to no issuer.")
 
-const movedCommand = Command.make(
-  "moved",
+const to = Flag.String("to").pipe(
+  Flag.withDescription("The issuer that it has from now on: BASE_URL of its server"),
+  Flag.withSchema(Issuer)
+)
+
+const whatMovingEnds =
+  "What the former issuer sealed opens nothing any more: people allow their applications anew. API keys stay."
+
+const movedCommand = Command.make("moved", { to, json }, (given) =>
+  administerAll(({ note, services, workspace }) =>
+    Effect.gen(function* () {
+      const from = yield* moveWorkspace(services, workspace.id, given.to)
+      if (from === undefined) return yield* neverOpened
+      if (from === given.to) {
+        return yield* print(given.json, { from, to: given.to }, [`It belongs to ${given.to} already.`])
+      }
+      yield* note({ _tag: "WorkspaceMoved", from, to: given.to, by })
+      yield* print(given.json, { from, to: given.to }, [
+        `It belonged to ${from}, and belongs to ${given.to} now.`,
+        whatMovingEnds,
+        "A server that runs as the former issuer goes on until it is stopped."
+      ])
+    })
+  )
+).pipe(
+  Command.withDescription(
+    "Say that BASE_URL's workspace has moved to another issuer, whose server is refused until then"
+  ),
+  Command.withExamples([{ command: "tessera workspace moved --to https://auth.example.com" }])
+)
+
+/** The workspaces of the store, where that is where they are kept. */
+const hostingOf = ({ hosted, settings }: Administration): Effect.Effect<Hosting, CommandFailed> => {
+  if (hosted.hosting !== undefined) return Effect.succeed(hosted.hosting)
+  return settings.hosting._tag === "File"
+    ? misused(`The workspaces stand in ${settings.hosting.path}: change them there, and servers that run take it over.`)
+    : misused(
+        "This server has one workspace. Set WORKSPACES=store, for it and for this command, to keep more in the storage."
+      )
+}
+
+const noteIn = ({ services }: Administration, workspace: WorkspaceId, event: AuditEvent) =>
+  note(services.audit, { workspace, requestId: by }, event)
+
+const soon = ({ services }: Administration): string =>
+  `A server that runs knows within ${services.policy.clientStaleness / 1000} seconds.`
+
+const described = ({ disabled = false, id, issuer, name, theme }: Workspace) => ({
+  id,
+  issuer,
+  name,
+  disabled,
+  ...(theme === undefined ? {} : { theme })
+})
+
+const list = Command.make("list", { json }, (given) =>
+  administerAll(({ hosted }) =>
+    Effect.gen(function* () {
+      const all: Array<Workspace> = []
+      yield* hosted.each((workspace) => Effect.sync(() => void all.push(workspace)))
+      yield* print(
+        given.json,
+        all.map(described),
+        table(
+          ["ID", "ISSUER", "NAME", "STATE"],
+          all.map(({ disabled, id, issuer, name }) => [id, issuer, name, disabled === true ? "disabled" : "enabled"])
+        )
+      )
+    })
+  )
+).pipe(Command.withDescription("List the workspaces, that of BASE_URL first"))
+
+const id = Argument.String("id").pipe(
+  Argument.withDescription("The workspace's id, of letters, digits, - and _"),
+  Argument.withSchema(WorkspaceId)
+)
+
+const accent = Flag.String("accent").pipe(
+  Flag.withDescription("The colour of buttons and links on its pages, as #b4451f; tinted where it cannot be read"),
+  Flag.optional
+)
+const logo = Flag.String("logo").pipe(
+  Flag.withDescription("The picture beside its name: an https URL, a path of its host, or a data: image"),
+  Flag.optional
+)
+
+/** The look with these in it; none where it is the server's. */
+const themeWith = (
+  before: Theme | undefined,
+  given: { readonly accent: Option.Option<string>; readonly logo: Option.Option<string> }
+): Effect.Effect<Theme | undefined, CommandFailed> => {
+  const own = {
+    ...before,
+    ...Option.match(given.accent, { onNone: () => ({}), onSome: (accent) => ({ accent }) }),
+    ...Option.match(given.logo, { onNone: () => ({}), onSome: (logo) => ({ logo }) })
+  }
+  if (Object.keys(own).length === 0) return Effect.succeed(undefined)
+  const read = readTheme(own)
+  return Result.isSuccess(read) ? Effect.succeed(read.success) : misused(`The look is refused: ${read.failure}`)
+}
+
+const isName = (name: string): boolean => /^(?!\s*$)[^\p{Cc}]{1,64}$/u.test(name)
+
+const badName = misused("Give a name of at most 64 characters, as people read it.")
+
+const add = Command.make(
+  "add",
   {
-    to: Flag.String("to").pipe(
-      Flag.withDescription("The issuer that it has from now on: BASE_URL of its server"),
+    id,
+    issuer: Flag.String("issuer").pipe(
+      Flag.withDescription("Where it is found: https://acme.example.com, or a path of a host that others share"),
       Flag.withSchema(Issuer)
     ),
+    name: Flag.String("name").pipe(Flag.withDescription("What people read on its pages")),
+    accent,
+    logo,
     json
   },
   (given) =>
-    administer(({ note, services, workspace }) =>
+    administerAll((administration) =>
       Effect.gen(function* () {
-        const from = yield* moveWorkspace(services, workspace.id, given.to)
-        if (from === undefined) return yield* neverOpened
-        if (from === given.to) {
-          return yield* print(given.json, { from, to: given.to }, [`It belongs to ${given.to} already.`])
+        const { accounts, workspace: home } = administration
+        const hosting = yield* hostingOf(administration)
+        if (!isName(given.name)) return yield* badName
+        const theme = yield* themeWith(undefined, given)
+        const { id, issuer, name } = given
+        const workspace: Workspace = { id, issuer, name, ...(theme === undefined ? {} : { theme }) }
+        const problem = hostingProblem(home, workspace)
+        if (problem !== undefined) return yield* refused(`It is refused: ${problem}.`)
+        const outcome = yield* hosting.add(workspace)
+        if (outcome === "added") {
+          yield* noteIn(administration, id, { _tag: "WorkspaceChanged", change: "added", by })
         }
-        yield* note({ _tag: "WorkspaceMoved", from, to: given.to, by })
-        yield* print(given.json, { from, to: given.to }, [
-          `It belonged to ${from}, and belongs to ${given.to} now.`,
-          "What the former issuer sealed opens nothing any more: people allow their applications anew. API keys stay.",
-          "A server that runs as the former issuer goes on until it is stopped."
+        const link = Option.map(yield* makeSetUpLink(accounts, workspace), Redacted.value)
+        yield* print(given.json, { ...described(workspace), outcome, set_up_link: Option.getOrNull(link) }, [
+          ...facts([
+            ["workspace", id],
+            ["issuer", issuer]
+          ]),
+          outcome === "added" ? soon(administration) : "It was there already, and is as it was.",
+          ...Option.match(link, {
+            onNone: () => [],
+            onSome: (link) => ["Its first account is made here; the link works once, for a day:", "", `  ${link}`]
+          })
         ])
       })
     )
 ).pipe(
-  Command.withDescription("Say that the workspace has moved to another issuer, whose server is refused until then"),
-  Command.withExamples([{ command: "tessera workspace moved --to https://auth.example.com" }])
+  Command.withDescription("Add a workspace, which servers that run answer for without a restart"),
+  Command.withExamples([
+    { command: 'tessera workspace add acme --issuer https://acme.example.com --name "Acme" --accent "#b4451f"' },
+    { command: "tessera workspace add beta --issuer https://auth.example.com/beta --name Beta" }
+  ])
+)
+
+const change = Command.make(
+  "change",
+  {
+    id,
+    name: Flag.String("name").pipe(Flag.withDescription("What people read on its pages"), Flag.optional),
+    accent,
+    logo,
+    json
+  },
+  (given) =>
+    administerAll((administration) =>
+      Effect.gen(function* () {
+        const hosting = yield* hostingOf(administration)
+        const before = yield* hosting.find(given.id)
+        const name = Option.getOrUndefined(given.name)
+        if (name !== undefined && !isName(name)) return yield* badName
+        const theme = yield* themeWith(before?.theme, given)
+        const changed = yield* hosting.change(given.id, (found) => ({
+          ...found,
+          ...(name === undefined ? {} : { name }),
+          ...(theme === undefined ? {} : { theme })
+        }))
+        yield* noteIn(administration, given.id, { _tag: "WorkspaceChanged", change: "changed", by })
+        yield* print(given.json, described(changed), [`${given.id} is changed. ${soon(administration)}`])
+      })
+    )
+).pipe(Command.withDescription("Change a workspace's name, or the look of its pages"))
+
+const switched = (name: "disable" | "enable", description: string) =>
+  Command.make(name, { id, json }, (given) =>
+    administerAll((administration) =>
+      Effect.gen(function* () {
+        const hosting = yield* hostingOf(administration)
+        const changed = yield* hosting.change(given.id, ({ disabled: _, ...found }) =>
+          name === "disable" ? { ...found, disabled: true } : found
+        )
+        yield* noteIn(administration, given.id, { _tag: "WorkspaceChanged", change: `${name}d`, by })
+        yield* print(given.json, described(changed), [`${given.id} is ${name}d. ${soon(administration)}`])
+      })
+    )
+  ).pipe(Command.withDescription(description))
+
+const move = Command.make("move", { id, to, json }, (given) =>
+  administerAll((administration) =>
+    Effect.gen(function* () {
+      const hosting = yield* hostingOf(administration)
+      const found = yield* hosting.find(given.id)
+      const problem =
+        found === undefined ? undefined : hostingProblem(administration.workspace, { ...found, issuer: given.to })
+      if (problem !== undefined) return yield* refused(`It is refused: ${problem}.`)
+      const from = yield* hosting.move(given.id, given.to)
+      if (from === given.to) {
+        return yield* print(given.json, { from, to: given.to }, [`It belongs to ${given.to} already.`])
+      }
+      yield* noteIn(administration, given.id, { _tag: "WorkspaceMoved", from, to: given.to, by })
+      yield* print(given.json, { from, to: given.to }, [
+        `It belonged to ${from}, and belongs to ${given.to} now.`,
+        whatMovingEnds,
+        soon(administration)
+      ])
+    })
+  )
+).pipe(
+  Command.withDescription("Give a workspace another issuer"),
+  Command.withExamples([{ command: "tessera workspace move acme --to https://login.acme.example" }])
 )
 
 export const workspace = Command.make("workspace").pipe(
-  Command.withDescription("Whose the workspace in this storage is"),
-  Command.withSubcommands([movedCommand])
+  Command.withDescription("Look after the workspaces in this storage, and whose they are"),
+  Command.withSubcommands([
+    list,
+    add,
+    change,
+    switched("disable", "Answer 503 for a workspace, and end nothing of it"),
+    switched("enable", "Answer for a workspace again"),
+    move,
+    movedCommand
+  ])
 )

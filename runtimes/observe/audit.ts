@@ -54,6 +54,7 @@ export const AuditLine = Schema.Union([
   line("GrantRevoked", { grant, reason, ...byMaybe }),
   line("TokenRevoked", { grant, client }),
   line("WorkspaceMoved", { from: Schema.String, to: Schema.String, actor }),
+  line("WorkspaceChanged", { change: Schema.Literals(["added", "changed", "disabled", "enabled"]), actor }),
   line("KeyCreated", { grant, actor }),
   line("KeyRevoked", { grant, actor }),
   line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
@@ -119,6 +120,8 @@ const told = (event: AuditEvent): Told => {
       return { event: event._tag, grant: event.grant, client: event.client }
     case "WorkspaceMoved":
       return { event: event._tag, from: event.from, to: event.to, actor: event.by }
+    case "WorkspaceChanged":
+      return { event: event._tag, change: event.change, actor: event.by }
     case "KeyCreated":
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }

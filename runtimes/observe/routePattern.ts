@@ -11,12 +11,17 @@ export const patternOf = (route: Route | undefined): string => {
 export type RouteOf = (request: HttpRequest) => Route | undefined
 
 /** The route that the core will take for a request. */
-export const routeOf = (routes: ReadonlyArray<Route>, workspace: Workspace): RouteOf => {
+export const routeOf = (
+  routes: ReadonlyArray<Route>,
+  workspaceOf: (request: HttpRequest) => Workspace | undefined
+): RouteOf => {
   const find = routeTable(routes)
-  return ({ path }) => {
-    const below = pathBelow(workspace, path)
-    const route = below === undefined ? undefined : find(below)
-    if (below === undefined || route?.leadsTo === undefined) return route
+  return (request) => {
+    const workspace = workspaceOf(request)
+    const below = workspace === undefined ? undefined : pathBelow(workspace, request.path)
+    if (workspace === undefined || below === undefined) return undefined
+    const route = find(below)
+    if (route?.leadsTo === undefined) return route
     const next = route.leadsTo(workspace, below)
     return next && pageAt(find, next)
   }

@@ -20,6 +20,7 @@ import {
   observeVariables
 } from "../observe/ObserveSettings.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
+import type { HostingSettings } from "./hosting.ts"
 import { hostInUrl } from "./Listen.ts"
 import { databaseVariable, openingOf, storageVariables } from "./StorageSettings.ts"
 import {
@@ -44,7 +45,10 @@ import {
 export interface Settings {
   readonly host: string
   readonly port: number
+  /** That of `BASE_URL`. */
   readonly workspace: Workspace
+  /** Where others beside it come from. */
+  readonly hosting: HostingSettings
   readonly database: Store
   readonly storage: Opening
   /** None: the server looks after its keys itself, where it can. */
@@ -106,6 +110,15 @@ const variables = {
   workspaceName: {
     ...text("WORKSPACE_NAME", "a name of at most 64 characters, as people read it", /^(?!\s*$)[^\p{Cc}]{1,64}$/u),
     fallback: "Tessera"
+  },
+  workspaces: {
+    name: "WORKSPACES",
+    expected: "store, or the path of a file with a slash in it, such as ./workspaces.json",
+    read: (given: string): Option.Option<HostingSettings> => {
+      if (given === "store") return Option.some({ _tag: "Store" })
+      return given.includes("/") ? Option.some({ _tag: "File", path: given }) : Option.none()
+    },
+    fallback: { _tag: "One" } satisfies HostingSettings
   },
   sealKeys: optional<KeyRing>({
     name: "SEAL_KEYS",
@@ -208,13 +221,14 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     name: given.workspaceName
   }
   const access = Option.match(given.workspaceAccess, {
-    onNone: () => accessOfPlace({ host, workspace }),
+    onNone: () => accessOfPlace({ host, hosting: given.workspaces, workspace }),
     onSome: (is) => ({ is, because: "as WORKSPACE_ACCESS says" })
   })
   return {
     host,
     port: given.port,
     workspace,
+    hosting: given.workspaces,
     database: given.database,
     storage: openingOf(given.storageTimeout),
     sealKeys: given.sealKeys,
@@ -262,12 +276,13 @@ export const variableNames: Effect.Effect<ReadonlyArray<string>> = Effect.suspen
 const isLocalIssuer = (issuer: Issuer): boolean => isLoopbackHost(new URL(issuer).hostname)
 
 /** Whether nobody but this machine reaches the server: one that listens beyond it is public, whatever its issuer says. */
-export const isLocal = ({ host, workspace }: Pick<Settings, "host" | "workspace">): boolean =>
-  isLocalIssuer(workspace.issuer) && isLoopbackHost(hostInUrl(host))
+export const isLocal = ({ host, hosting, workspace }: Pick<Settings, "host" | "hosting" | "workspace">): boolean =>
+  hosting._tag === "One" && isLocalIssuer(workspace.issuer) && isLoopbackHost(hostInUrl(host))
 
 /** Who may act for the workspace where `WORKSPACE_ACCESS` does not say it: all that register, but for a public server. */
-const accessOfPlace = (place: Pick<Settings, "host" | "workspace">) => {
+const accessOfPlace = (place: Pick<Settings, "host" | "hosting" | "workspace">) => {
   if (isLocal(place)) return { is: "registered", because: "HOST and BASE_URL are this machine's own" } as const
+  if (place.hosting._tag !== "One") return { is: "approved", because: "WORKSPACES is set" } as const
   const because = isLocalIssuer(place.workspace.issuer) ? "HOST is not loopback" : "BASE_URL is not loopback"
   return { is: "approved", because } as const
 }

@@ -15,13 +15,13 @@ import { Entropy } from "../../core/ports/Entropy.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
-import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { accountSettingsEndpoints } from "../../core/settings/accountSettingsEndpoints.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type KeyRing, Keys } from "../../core/token/KeyRing.ts"
 import { isLoopbackHost } from "../../core/workspace/Workspace.ts"
 import { auditLog } from "./auditLog.ts"
+import { hostedBy } from "./hosting.ts"
 import type { Registration, Settings } from "./Settings.ts"
 import type { WrongSettings } from "./Variable.ts"
 
@@ -79,6 +79,7 @@ export const application = (settings: Settings, ring: KeyRing, onlookers: Onlook
     Layer.provideMerge(limitsOf(settings.rateLimits)),
     Layer.provide(resourceOwnerLayer),
     Layer.provideMerge(Accounts.layer({ throttled: settings.rateLimits !== false })),
+    Layer.provideMerge(hostedBy(settings)),
     Layer.provideMerge(storageOf(settings, onlookers)),
     Layer.provide(passwordHasher),
     Layer.provide([
@@ -88,7 +89,6 @@ export const application = (settings: Settings, ring: KeyRing, onlookers: Onlook
       signatures,
       onlookers.audit,
       registrationPolicy(settings.registration),
-      Pages.layer(),
-      Workspaces.layerOne(settings.workspace)
+      Pages.layer()
     ])
   )

@@ -1,4 +1,5 @@
 import { Option, Redacted } from "effect"
+import type { HostingSettings } from "./hosting.ts"
 import { hostInUrl } from "./Listen.ts"
 import type { SealKeys } from "./SealKeyFile.ts"
 import { isLocal, type Settings } from "./Settings.ts"
@@ -20,6 +21,12 @@ const accessOf = ({ policy, workspace, workspaceAccessBecause }: Settings): stri
   }
   return `${which[policy.workspaceAccess]} (${workspaceAccessBecause})`
 }
+
+/** Where other workspaces than that of `BASE_URL` come from. */
+const besideOf = (hosting: Exclude<HostingSettings, { readonly _tag: "One" }>): string =>
+  hosting._tag === "File"
+    ? `those of ${hosting.path} too`
+    : "those of the storage too (`tessera workspace add` makes one)"
 
 const registering = (issuer: string): string =>
   [
@@ -49,6 +56,7 @@ export const banner = (
   const facts = [
     ["listening on", `http://${hostInUrl(settings.host)}:${port}`],
     ["issuer", settings.workspace.issuer],
+    ...(settings.hosting._tag === "One" ? [] : [["workspaces", besideOf(settings.hosting)]]),
     ["access", accessOf(settings)],
     ["storage", settings.database.described],
     ["seal keys", `${keys.place}${keys.made && settings.database.file !== undefined ? " (just made; back it up)" : ""}`]

@@ -2,6 +2,7 @@ import { Clock, Effect, Schedule } from "effect"
 import type { Usage } from "../../core/engine/Usage.ts"
 import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
 import type { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
 
 const sweepAtOnce = 1000
 
@@ -28,12 +29,35 @@ const every = <A, E>(pause: Schedule.Schedule<unknown>, what: string, task: Effe
 // Jittered, so that many processes over one store do not all come at once.
 const aboutEvery = (pause: "1 second" | "1 minute" | "5 minutes") => Schedule.jittered(Schedule.spaced(pause))
 
+/** Trouble in so many workspaces is trouble of the store's, which is left in peace until the next round. */
+const troubledMost = 10
+
+/** In one workspace after the other: trouble in one keeps no other one waiting, and is told when all are done. */
+export const inEach = <E, F>(
+  hosted: { readonly each: <G>(act: (workspace: Workspace) => Effect.Effect<void, G>) => Effect.Effect<void, F | G> },
+  act: (workspace: Workspace) => Effect.Effect<unknown, E>
+): Effect.Effect<void, E | F> =>
+  Effect.suspend(() => {
+    const faults: Array<E> = []
+    const trying = (workspace: Workspace) =>
+      Effect.catch(Effect.asVoid(act(workspace)), (fault) => {
+        faults.push(fault)
+        return faults.length < troubledMost ? Effect.void : Effect.fail(fault)
+      })
+    return Effect.flatMap(hosted.each(trying), () => {
+      const [first] = faults
+      return first === undefined ? Effect.void : Effect.fail(first)
+    })
+  })
+
 export interface House {
   readonly storage: Storage["Service"]
   readonly usage: Usage
   readonly limits: LimitSharing["Service"]
   /** Tells other processes of failed sign-ins. */
   readonly shareFailures: Effect.Effect<unknown, unknown>
+  /** Takes over which workspaces there are. */
+  readonly follow?: Effect.Effect<never>
   /** Lets go of clients that nobody let in, where there are too many. */
   readonly clearRoom: Effect.Effect<unknown, unknown>
   /** Sees those out who were removed while a process died. */
@@ -41,17 +65,24 @@ export interface House {
 }
 
 /** What a server does when nobody asks. Never ends by itself. */
-export const housekeeping = (house: House): Effect.Effect<never> => {
-  const { clearRoom, finishRemovals, limits, shareFailures, storage, usage } = house
-  return Effect.all(
+export const housekeeping = ({
+  clearRoom,
+  finishRemovals,
+  follow = Effect.never,
+  limits,
+  shareFailures,
+  storage,
+  usage
+}: House): Effect.Effect<never> =>
+  Effect.all(
     [
       every(aboutEvery("1 minute"), "sweeping", sweepAll(storage)),
       every(aboutEvery("1 minute"), "making room for clients", clearRoom),
       every(aboutEvery("1 minute"), "noting last uses", usage.flush),
       every(aboutEvery("5 minutes"), "finishing removals", finishRemovals),
       every(aboutEvery("1 second"), "sharing rate limits", limits.share),
-      every(aboutEvery("1 second"), "sharing failed sign-ins", shareFailures)
+      every(aboutEvery("1 second"), "sharing failed sign-ins", shareFailures),
+      follow
     ],
     { concurrency: "unbounded" }
   ).pipe(Effect.andThen(Effect.never))
-}

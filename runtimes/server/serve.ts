@@ -5,8 +5,10 @@ import { Accounts } from "../../core/people/Accounts.ts"
 import { finishRemovals, tellRevoked } from "../../core/people/removal.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { serveWith } from "../../core/serve.ts"
 import { Tessera } from "../../core/Tessera.ts"
+import type { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import type { OnHangUp } from "../observe/audit.ts"
 import type { Tracing } from "../observe/otlp/tracing.ts"
 import { routeOf } from "../observe/routePattern.ts"
@@ -15,7 +17,8 @@ import { application, type Onlookers } from "./application.ts"
 import { auditOf } from "./auditLog.ts"
 import { banner, hasOpenAccess, openAccessAdvice, openAccessWarning } from "./banner.ts"
 import { firstAccount } from "./firstAccount.ts"
-import { housekeeping } from "./housekeeping.ts"
+import { Hosted } from "./hosting.ts"
+import { housekeeping, inEach } from "./housekeeping.ts"
 import type { Listen } from "./Listen.ts"
 import { accessLog, type LogFormat, logging } from "./logging.ts"
 import { findSealKeys } from "./SealKeyFile.ts"
@@ -87,13 +90,15 @@ const running = Effect.fnUntraced(function* (
   const { open, routes, services } = Context.get(context, Tessera)
   yield* open(settings.workspace)
   const accounts = Context.get(context, Accounts)
-  const auditContext = { workspace: settings.workspace.id, requestId: "server" }
-  const noteHere = (event: AuditEvent) => note(services.audit, auditContext, event)
-  const setUpLink = yield* firstAccount(settings, accounts, noteHere)
+  const noteIn = (workspace: WorkspaceId, event: AuditEvent) =>
+    note(services.audit, { workspace, requestId: "server" }, event)
+  const setUpLink = yield* firstAccount(settings, accounts, (event) => noteIn(settings.workspace.id, event))
+  const hosted = Context.get(context, Hosted)
+  yield* hosted.warm
   // Before the storage is closed, and after the last request: what was used is noted.
   yield* Effect.addFinalizer(() => Effect.ignore(services.usage.flush, { log: "Warn" }))
 
-  const find = routeOf(routes, settings.workspace)
+  const find = routeOf(routes, Context.get(context, Workspaces).resolve)
   const traced = tracing?.serve(runtime, context, find, serveWith(runtime))
   const serving = traced?.serve ?? serveWith(runtime)
   const metered = metering?.serve(find, serving, requestsAtOnce)
@@ -128,12 +133,15 @@ const running = Effect.fnUntraced(function* (
     storage: Context.get(context, Storage),
     usage: services.usage,
     limits: Context.get(context, LimitSharing),
+    follow: hosted.follow,
     shareFailures: accounts.shareFailures,
-    clearRoom: services.clientRoom.clear(settings.workspace.id),
-    finishRemovals: finishRemovals(
-      accounts,
-      tellRevoked(services.grants, (grant, why) => noteHere({ _tag: "GrantRevoked", grant, why })),
-      settings.workspace.id
+    clearRoom: inEach(hosted, ({ id }) => services.clientRoom.clear(id)),
+    finishRemovals: inEach(hosted, ({ id }) =>
+      finishRemovals(
+        accounts,
+        tellRevoked(services.grants, (grant, why) => noteIn(id, { _tag: "GrantRevoked", grant, why })),
+        id
+      )
     )
   })
 })

@@ -356,7 +356,16 @@ describe("the doctor", () => {
       Effect.gen(function* () {
         const { status, stdout } = yield* command(["doctor", "--json"], { cwd, env: yield* ownAddress })
         const findings = readAll(stdout)
-        const looked = ["configuration", "seal keys", "storage", "clock", "address", "proxies", "open access"]
+        const looked = [
+          "configuration",
+          "seal keys",
+          "storage",
+          "clock",
+          "address",
+          "proxies",
+          "workspaces",
+          "open access"
+        ]
         expect(findings.map(({ what }) => what)).toEqual(looked)
         expect(findings.map(({ state }) => state)).toEqual(looked.map(() => "good"))
         expect(status).toBe(0)

@@ -135,6 +135,18 @@ describe("a table of workspaces changes while it is asked", () => {
     expect([idAt(table, "own.example"), idAt(table, "id.example")]).toEqual(["own", "root"])
   })
 
+  test("all of them give way to others, and those that are as they were stay the same values", () => {
+    const table = tableOf(own, root, acme)
+    const swapped = [{ ...own }, { ...root, issuer: acme.issuer }, { ...acme, issuer: root.issuer }, beta]
+    expect(table.replaceAll(swapped)).toEqual(Result.succeed({ added: 1, changed: 2, removed: 0 }))
+    expect(table.find("own.example", "/") === own).toBe(true)
+    expect([idAt(table, "id.example"), idAt(table, "id.example", "/acme/x")]).toEqual(["acme", "root"])
+    expect(table.replaceAll([own])).toEqual(Result.succeed({ added: 0, changed: 0, removed: 3 }))
+    expect([idAt(table, "id.example"), table.size]).toEqual([undefined, 1])
+    expect(Result.isFailure(table.replaceAll([own, { ...root, id: own.id }]))).toBe(true)
+    expect([...table.values()]).toEqual([own])
+  })
+
   test("a list with an id or an address twice makes no table", () => {
     const clash = (...list: ReadonlyArray<Workspace>) => {
       const made = WorkspaceTable.of(list)

@@ -49,6 +49,7 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
       case "AccountChanged":
       case "AccountRefused":
       case "WorkspaceMoved":
+      case "WorkspaceChanged":
         return undefined
     }
   }
