@@ -13,12 +13,35 @@ export interface Mount {
   readonly serve: Serve
   /** What is answered here, without the issuer's own path. */
   readonly routes: ReadonlyArray<Pick<Route, "path" | "match">>
-  /** The issuer's own path, which comes before every route: empty, or `/` and more. */
-  readonly prefix: string
-  /** Whether this path, whole and without its query, is answered here and not by the app. */
-  readonly owns: (path: string) => boolean
+  /** The issuer's own path, which comes before every route: empty, or `/` and more. `undefined`: there are several. */
+  readonly prefix: string | undefined
+  /**
+   * Whether this path, whole and without its query, is answered here and not by the app. `host`: the request's, by which
+   * a server of several workspaces tells them apart.
+   */
+  readonly owns: (path: string, host?: string) => boolean
   /** Runs what there is to log of answers that a platform would not send. Default: on effect's default loggers. */
   readonly log?: (entry: Effect.Effect<void>) => void
+}
+
+/** A server of several workspaces, as a framework mounts it. `at`: whose an address is, `unknown` where nobody can say yet. */
+export const mountOfMany = (
+  serve: Serve,
+  at: (host: string, path: string) => Workspace | "unknown" | undefined,
+  routes: ReadonlyArray<Route>
+): Mount => {
+  const find = routeTable(routes)
+  return {
+    serve,
+    routes,
+    prefix: undefined,
+    owns: (path, host = "") => {
+      const workspace = at(host, path)
+      if (workspace === "unknown") return find(path) !== undefined
+      const below = workspace === undefined ? undefined : pathBelow(workspace, path)
+      return below !== undefined && find(below) !== undefined
+    }
+  }
 }
 
 /** A server of one workspace, as a framework mounts it. */

@@ -29,7 +29,7 @@ const patternsOf = (route: Pick<Route, "path" | "match">, prefix: string): Reado
 export const mount = (auth: Mount, options: MountOptions = {}): Elysia => {
   const { log, prefix, routes, serve } = auth
   const { peer = (_request, socketPeer) => socketPeer } = options
-  const plugin = new Elysia({ name: "tessera", seed: prefix })
+  const plugin = new Elysia({ name: "tessera", seed: prefix ?? "many" })
   let server: Elysia["server"] = null
   plugin.onStart((app) => {
     server = app.server
@@ -38,6 +38,11 @@ export const mount = (auth: Mount, options: MountOptions = {}): Elysia => {
     // Elysia takes a path with a slash at its end for the one without it. That one is the app's, as everywhere else.
     if (!isOurs(auth, request)) throw new NotFoundError()
     return handler(serveNative(serve, request), log)(request, () => peer(request, server?.requestIP(request)?.address))
+  }
+  if (prefix === undefined) {
+    // Of issuers that come and go there are no patterns.
+    plugin.onRequest(({ request }) => (isOurs(auth, request) ? answer(request) : undefined))
+    return plugin
   }
   // An app that is not compiled (`aot: false`) parses every body, but for what is mounted.
   const hook = { parse: "none", config: { mount: answer } } as const

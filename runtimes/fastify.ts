@@ -35,7 +35,7 @@ export const mount =
   (auth: Mount, options: MountOptions = {}): Mounted =>
   (request, reply, done) => {
     const { originalUrl } = request
-    if (!isOurs(auth, originalUrl)) return done()
+    if (!isOurs(auth, originalUrl, request.raw)) return done()
     // What the app's other hooks have put on every answer, such as a policy or an id, is on this one too.
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) reply.raw.setHeader(name, value)

@@ -30,7 +30,7 @@ export const mount =
   (auth: Mount, options: MountOptions = {}): Mounted =>
   async (context, next) => {
     const { originalUrl, req, res } = context
-    if (!isOurs(auth, originalUrl)) {
+    if (!isOurs(auth, originalUrl, req)) {
       await next()
       return
     }

@@ -44,7 +44,7 @@ const wholeUrl = (request: IncomingMessage): string => {
 export const mount =
   (auth: Mount, options: MountOptions = {}): Mounted =>
   (request, response, next) => {
-    if (!isOurs(auth, wholeUrl(request))) return next()
+    if (!isOurs(auth, wholeUrl(request), request)) return next()
     const { body, rawBody }: ParsedRequest = request
     handler(serveNative(auth.serve, request), {
       ...options,

@@ -10,9 +10,21 @@ export type { ThemeOptions } from "../core/workspace/Theme.ts"
 export type { PageOf, Paging } from "./embed/Administration.ts"
 export type { ApiKey, ApiKeysApi, NewApiKey } from "./embed/apiKeys.ts"
 export type { ClientMetadata, ClientsApi, NewClient, RegisteredClient } from "./embed/clients.ts"
-export { createTessera, type EmbeddedTessera } from "./embed/createTessera.ts"
+export {
+  createTessera,
+  type EmbeddedTessera,
+  type HostingTessera,
+  type WorkspaceTessera
+} from "./embed/createTessera.ts"
 export type { GrantsApi, UserGrant } from "./embed/grants.ts"
 export type { HostPeople, HostPerson, HostRequest } from "./embed/hostOwner.ts"
-export type { CreateOptions, Extra, LifetimeOptions, ScopeOption } from "./embed/Options.ts"
+export type {
+  CreateOptions,
+  Extra,
+  HostingOptions,
+  LifetimeOptions,
+  ScopeOption,
+  WorkspaceOption
+} from "./embed/Options.ts"
 export { BadOption } from "./embed/Options.ts"
 export type { Caller } from "./guard/Check.ts"

@@ -36,6 +36,8 @@ export interface FoundWorkspacesOptions {
 }
 
 export interface FoundWorkspaces extends Required<Workspaces["Service"]> {
+  /** What is known of an address; `undefined`: it has to be looked for. */
+  readonly atHand: (request: Pick<HttpRequest, "headers" | "path">) => Pick<FoundAt, "workspace"> | undefined
   /** Those found lately, each once. */
   readonly known: () => ReadonlyArray<Workspace>
   /** As if they had just been looked for. */
@@ -51,6 +53,8 @@ const hostOf = (header: string | null | undefined): string | undefined => {
   const name = host.slice(0, -port)
   return isLoopbackHost(name) === (port === 3) ? name : host
 }
+
+const nowhere: FoundAt = { workspace: undefined, deepest: 0 }
 
 const mayBe = (workspace: Workspace | undefined, address: string): boolean => {
   if (workspace === undefined) return true
@@ -135,7 +139,7 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
     })
 
   /** Walks from the host to the longest path. `undefined`: something on the way is not at hand. */
-  const atHand = (host: string, path: string, now: Instant): FoundAt | undefined => {
+  const knownAt = (host: string, path: string, now: Instant): FoundAt | undefined => {
     const root = fresh(host, now)
     if (root === undefined || root.deepest === 0) return root
     for (const beginning of pathsWithin(path, root.deepest)) {
@@ -161,21 +165,25 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
 
   const nobody = Exit.succeed(undefined)
 
+  const requested: FoundWorkspaces["atHand"] = ({ headers, path }) => {
+    const header = headers.get("host") ?? ""
+    const now = instantOf(clock)
+    // A slash would make an address out of it, of which the path is to be the request's.
+    const known = header.includes("/") ? undefined : knownAt(header, path, now)
+    if (known !== undefined) return known
+    const host = hostOf(header)
+    if (host === undefined) return nowhere
+    return host === header ? undefined : knownAt(host, path, now)
+  }
+
   return {
-    resolve: ({ headers, path }: HttpRequest) => {
-      const host = headers.get("host") ?? ""
-      const now = instantOf(clock)
-      // A slash would make an address out of it, of which the path is to be the request's.
-      const known = host.includes("/") ? undefined : atHand(host, path, now)
-      if (known !== undefined) return known.workspace
-      const written = hostOf(host)
-      return written === undefined || written === host ? undefined : atHand(written, path, now)?.workspace
-    },
+    atHand: requested,
+    resolve: (request) => requested(request)?.workspace,
     find: ({ headers, path }: HttpRequest) => {
       const host = hostOf(headers.get("host"))
       if (host === undefined) return nobody
       const now = instantOf(clock)
-      const known = atHand(host, path, now)
+      const known = knownAt(host, path, now)
       return known === undefined ? walk(host, path, now) : Exit.succeed(known.workspace)
     },
     known: () => [...found].flatMap(([, { workspace }]) => (workspace === undefined ? [] : [workspace])),

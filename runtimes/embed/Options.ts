@@ -122,12 +122,12 @@ export interface CreateOptions {
   readonly theme?: ThemeOptions
 
   /**
-   * Your own consent page. A function draws it from the core's model, as HTML or as a whole answer: a form that posts
+   * Your own consent page. A function draws it from the core's model (and the workspace's id), as HTML or as a whole answer: a form that posts
    * `csrf`, `ticket` and `decision` (`approve` or `deny`) to `/consent`. A path or a URL is where it is: it
    * is opened with `?request=…`, reads `/consent/model` with that same query, and posts to `/consent/answer`.
    * Default: Tessera's own, in your theme.
    */
-  readonly consentPage?: string | ((model: ConsentPage) => string | HttpResponse)
+  readonly consentPage?: string | ((model: ConsentPage, workspace: string) => string | HttpResponse)
 
   /**
    * Told of every grant, refusal, revocation and change, as it happens. It is not waited for, and what it throws is
@@ -157,4 +157,31 @@ export interface CreateOptions {
 
   /** For tests: Effect's `TestClock`, say. Default: the system's clock. */
   readonly clock?: Clock.Clock
+}
+
+/** One of several workspaces. */
+export interface WorkspaceOption {
+  /** What your code calls it: 1 to 64 letters, digits, `-` and `_`. It stands in every record, and never changes. */
+  readonly id: string
+  /** Where it is found: a host of its own, `https://acme.product.example`, or a path of a host that it shares. */
+  readonly issuer: string
+  /** What people read on its pages. Default: the host name of `issuer`. */
+  readonly name?: string
+  /** The look of its pages. Default: the server's `theme`. */
+  readonly theme?: ThemeOptions
+  /** Answers everything with 503, and ends nothing. Default: `false`. */
+  readonly disabled?: boolean
+  /** The issuer that it had before, as in `CreateOptions`. */
+  readonly movedFrom?: string
+}
+
+type Named = WorkspaceOption | null | undefined
+
+export interface HostingOptions extends Omit<CreateOptions, "issuer" | "movedFrom" | "name"> {
+  /**
+   * The workspaces, each with people, applications, tokens and keys of its own: a list, told apart by host and path, or a
+   * function that names the one at a host (`acme.product.example`, in lower case, with a port where there is one). What it
+   * says is remembered for five seconds, and counts only where the issuer has that very host and no path.
+   */
+  readonly workspaces: ReadonlyArray<WorkspaceOption> | { readonly resolve: (host: string) => Named | Promise<Named> }
 }

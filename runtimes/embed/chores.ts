@@ -1,9 +1,9 @@
 import { Clock, Duration, Effect } from "effect"
 import type { Services } from "../../core/http/Route.ts"
 import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
-import type { WorkspaceId } from "../../core/workspace/Workspace.ts"
-import { housekeeping, sweepAll } from "../server/housekeeping.ts"
+import { housekeeping, inEach, sweepAll } from "../server/housekeeping.ts"
 import type { LateStorage } from "./lateStorage.ts"
+import type { HostedWorkspaces } from "./workspaces.ts"
 
 /** Node's and Bun's timers can let the process go; the web's are numbers and hold nothing. */
 const letGo = (timer: unknown): void => {
@@ -32,18 +32,18 @@ interface ChoresOptions {
   readonly services: Services
   readonly late: LateStorage
   readonly limits: LimitSharing["Service"]
-  readonly workspace: WorkspaceId
+  readonly each: HostedWorkspaces["each"]
 }
 
 /** How long closing waits for the store to take what was noted. */
 const patience = "5 seconds"
 
 /** What the server does when nobody asks. A host's people are its own: no removals to finish, no sign-ins to count. */
-export const choresOf = ({ late, limits, services, workspace }: ChoresOptions) => {
+export const choresOf = ({ each, late, limits, services }: ChoresOptions) => {
   const { storage, usage } = services
   const finishRemovals = Effect.void
   const shareFailures = Effect.void
-  const clearRoom = services.clientRoom.clear(workspace)
+  const clearRoom = inEach({ each }, ({ id }) => services.clientRoom.clear(id))
   return {
     /** Begins when the storage is open: chores are no reason to open it. Keeps no process alive, by the real clock. */
     always: (given: Clock.Clock | undefined) =>

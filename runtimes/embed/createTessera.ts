@@ -13,7 +13,6 @@ import { Entropy } from "../../core/ports/Entropy.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
-import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
@@ -21,7 +20,8 @@ import { type Handler, handler } from "../fetch/handler.ts"
 import { type Guard, localGuard } from "../guard/Check.ts"
 import type { Log } from "../serve/defect.ts"
 import "../serve/platformHashing.ts"
-import { type Mount, mountOf, serveWith } from "../../core/serve.ts"
+import { type Mount, mountOf, mountOfMany, serveWith } from "../../core/serve.ts"
+import { basePath, type Workspace } from "../../core/workspace/Workspace.ts"
 import { occasionAt } from "./Administration.ts"
 import { type ApiKeysApi, apiKeysApi } from "./apiKeys.ts"
 import { choresOf } from "./chores.ts"
@@ -30,13 +30,12 @@ import { type GrantsApi, grantsApi } from "./grants.ts"
 import { hostOwner } from "./hostOwner.ts"
 import { type LateStorage, lateStorage } from "./lateStorage.ts"
 import { serveNative } from "./nativeRequest.ts"
-import { badOption, type CreateOptions, type Extra } from "./Options.ts"
-import { type Read, readOptions } from "./readOptions.ts"
+import { badOption, type CreateOptions, type Extra, type HostingOptions, type WorkspaceOption } from "./Options.ts"
+import { isHosting, type Read, readOptions } from "./readOptions.ts"
+import { type HostedWorkspaces, type ReadWorkspace, theOne, workspacesOf } from "./workspaces.ts"
 
-/** An authorization server inside a host's own process. Nothing in it waits for `ready()`. */
-export interface EmbeddedTessera extends Mount, Guard {
-  /** Answers a web `Request`. What is not Tessera's gets 404: ask `owns` first, or use the `mount` of your framework's entry. */
-  readonly handle: (request: Request, peer?: () => string | undefined) => Promise<Response>
+/** What a host looks after in a workspace. */
+export interface WorkspaceTessera {
   /** What people allowed applications. */
   readonly grants: GrantsApi
   /** The applications. */
@@ -54,6 +53,12 @@ export interface EmbeddedTessera extends Mount, Guard {
    * where the storage is that of another issuer.
    */
   readonly ready: () => Promise<void>
+}
+
+/** What a host does with the whole server. */
+interface Running extends Mount, Guard {
+  /** Answers a web `Request`. What is not Tessera's gets 404: ask `owns` first, or use the `mount` of your framework's entry. */
+  readonly handle: (request: Request, peer?: () => string | undefined) => Promise<Response>
   /** One round of the chores, for hosts without timers: removes what has expired, notes what was used. */
   readonly housekeep: () => Promise<void>
   /**
@@ -61,6 +66,26 @@ export interface EmbeddedTessera extends Mount, Guard {
    * again waits for the same end.
    */
   readonly close: () => Promise<void>
+}
+
+/** An authorization server inside a host's own process. Nothing in it waits for `ready()`. */
+export interface EmbeddedTessera extends Running, WorkspaceTessera {
+  readonly prefix: string
+}
+
+/** One of several workspaces. */
+export interface HostingTessera extends Running {
+  /**
+   * A workspace by its id, or, where `resolve` names them, as that does: its applications, grants and keys. Throws
+   * `BadOption` where there is none.
+   */
+  readonly for: (workspace: string | WorkspaceOption) => WorkspaceTessera
+  /** Adds a workspace to the list, or changes the one with its id: from the next request on. Throws `BadOption`. */
+  readonly put: (workspace: WorkspaceOption) => void
+  /** Takes a workspace off the list: nobody answers for it any more. Its records stay. */
+  readonly remove: (id: string) => void
+  /** Opens the storage now, and rejects where that fails. */
+  readonly ready: () => Promise<void>
 }
 
 const registrationLayer = (registration: Read["registration"]) => {
@@ -102,7 +127,7 @@ const homeOf = (wanted: ReadonlyArray<Extra>): ReadonlyArray<Endpoint> =>
     : []
 
 /** The host's own endpoints, the extras that it asked for, and the protocol's. Throws `BadOption` where two share a path. */
-const endpointsFor = (options: CreateOptions): ReadonlyArray<Endpoint> => {
+const endpointsFor = (options: CreateOptions | HostingOptions): ReadonlyArray<Endpoint> => {
   const wanted = options.extras ?? []
   const extra = new Set(Object.values(endpointsOf).flat())
   const all = [
@@ -122,7 +147,12 @@ const logLevel = { all: "Info", problems: "Warn", none: "None" } as const
 class Late extends Context.Service<Late, LateStorage>()("tessera/runtimes/embed/Late") {}
 
 /** The same layers that a host composes who writes Effect. None of them waits for anything. */
-const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpoint>) => {
+const layerOf = (
+  options: CreateOptions | HostingOptions,
+  read: Read,
+  served: ReadonlyArray<Endpoint>,
+  workspaces: HostedWorkspaces
+) => {
   const wanted = options.extras ?? []
   const clock = options.clock === undefined ? Layer.empty : Layer.succeed(Clock.Clock, options.clock)
   const late = Layer.effect(Late, lateStorage(read.storage))
@@ -133,7 +163,7 @@ const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpo
   return Tessera.layer({
     policy: read.policy,
     endpoints: served,
-    mayMove: (from) => from === read.movedFrom
+    mayMove: workspaces.mayMove
   }).pipe(
     Layer.provideMerge(limitsOf(options.rateLimits ?? true)),
     Layer.provideMerge(storage),
@@ -146,7 +176,7 @@ const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpo
       auditLayer(options.audit),
       registrationLayer(read.registration),
       Pages.layer(read.theme, read.ownPages, wanted.includes("settings")),
-      Workspaces.layerOne(read.workspace)
+      workspaces.layer
     ]),
     Layer.provideMerge(clock),
     Layer.provideMerge(Layer.succeed(References.MinimumLogLevel, logLevel[options.log ?? "problems"]))
@@ -157,17 +187,24 @@ const layerOf = (options: CreateOptions, read: Read, served: ReadonlyArray<Endpo
 const closedMeanwhile = () =>
   new StorageUnavailable({ outcome: "unknown", message: "the server was closed while this was under way" })
 
-/**
- * An authorization server for a host that writes promises. Made at once, without waiting; throws `BadOption`, which
- * names the option, and nothing else.
- */
-export const createTessera = (options: CreateOptions): EmbeddedTessera => {
+/** The first segments of the server's own paths, where no workspace may be. */
+const segmentsOf = (served: ReadonlyArray<Endpoint>): ReadonlySet<string> =>
+  new Set(served.map(({ path }) => path.split("/")[1] ?? ""))
+
+const checkedOptions = (options: CreateOptions | HostingOptions): Read => {
   const checked = readOptions(options)
   if (Result.isFailure(checked)) throw checked.failure
-  const read = checked.success
-  const { workspace } = read
+  return checked.success
+}
 
-  const runtime = ManagedRuntime.make(layerOf(options, read, endpointsFor(options)))
+/** The server itself, with what is to be had of it for one workspace. */
+const start = (
+  options: CreateOptions | HostingOptions,
+  read: Read,
+  served: ReadonlyArray<Endpoint>,
+  workspaces: HostedWorkspaces
+) => {
+  const runtime = ManagedRuntime.make(layerOf(options, read, served, workspaces))
   const tessera = runtime.runSync(Tessera)
   const { services, routes } = tessera
   let closing: Promise<void> | undefined
@@ -177,12 +214,9 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
     if (Exit.isSuccess(exit)) return exit.value
     throw Cause.hasInterruptsOnly(exit.cause) ? closedMeanwhile() : Cause.squash(exit.cause)
   }
-  /** What the host does itself is done in no storage of another issuer's either. */
-  const runOpened = <A, E>(effect: Effect.Effect<A, E>) => run(Effect.andThen(tessera.open(workspace), effect))
-  const administration = { services, workspace, auditContext: occasionAt(workspace), run: runOpened }
 
   const late = runtime.runSync(Late)
-  const chores = choresOf({ services, late, limits: runtime.runSync(LimitSharing), workspace: workspace.id })
+  const chores = choresOf({ services, late, limits: runtime.runSync(LimitSharing), each: workspaces.each })
   if (options.housekeeping !== false) runtime.runFork(chores.always(options.clock))
 
   const shutDown = async () => {
@@ -194,23 +228,67 @@ export const createTessera = (options: CreateOptions): EmbeddedTessera => {
   const log: Log = (entry) => void runtime.runFork(entry)
   const answer: Handler = (request, peer) => handler(serveNative(serve, request), log)(request, peer)
 
-  return {
-    ...mountOf(serve, workspace, routes),
+  const of = (workspace: Workspace): WorkspaceTessera => {
+    /** What the host does itself is done in no storage of another issuer's either. */
+    const runOpened = <A, E>(effect: Effect.Effect<A, E>) => run(Effect.andThen(tessera.open(workspace), effect))
+    const administration = { services, workspace, auditContext: occasionAt(workspace), run: runOpened }
+    return {
+      grants: grantsApi(administration),
+      clients: clientsApi(administration),
+      apiKeys: apiKeysApi(administration),
+      issuer: workspace.issuer,
+      returnTo: (asked, otherwise = "/") => safeReturnUrl(workspace, asked ?? undefined, otherwise),
+      ready: async () => {
+        await run(Effect.andThen(late.open, tessera.open(workspace)))
+      }
+    }
+  }
+  const whole = {
     log,
-    handle: async (request, peer) => answer(request, peer),
-    ...localGuard((request, needs) => run(tessera.guard(request, needs))),
-    grants: grantsApi(administration),
-    clients: clientsApi(administration),
-    apiKeys: apiKeysApi(administration),
-    issuer: workspace.issuer,
-    returnTo: (asked, otherwise = "/") => safeReturnUrl(workspace, asked ?? undefined, otherwise),
-    ready: async () => {
-      await run(Effect.andThen(late.open, tessera.open(workspace)))
-    },
+    handle: async (request: Request, peer?: () => string | undefined) => answer(request, peer),
     housekeep: () => run(chores.once),
     close: () => {
       closing ??= shutDown()
       return closing
     }
   }
+  const guardBy = (several: boolean) => localGuard((request, needs) => run(tessera.guard(request, needs)), { several })
+  return { guardBy, late, of, routes, run, serve, whole }
+}
+
+const embedded = (options: CreateOptions, read: Read, one: ReadWorkspace): EmbeddedTessera => {
+  const { workspace } = one
+  const { guardBy, of, routes, serve, whole } = start(options, read, endpointsFor(options), theOne(one))
+  const mount = mountOf(serve, workspace, routes)
+  return { ...mount, prefix: basePath(workspace.issuer), ...whole, ...guardBy(false), ...of(workspace) }
+}
+
+const hosting = (options: HostingOptions, read: Read): HostingTessera => {
+  const served = endpointsFor(options)
+  const clock = options.clock ?? Effect.runSync(Clock.Clock)
+  const workspaces = workspacesOf(options.workspaces, segmentsOf(served), clock)
+  const { guardBy, late, of, routes, run, serve, whole } = start(options, read, served, workspaces)
+  return {
+    ...mountOfMany(serve, workspaces.at, routes),
+    ...whole,
+    ...guardBy(true),
+    for: (which) => of(workspaces.named(which)),
+    put: workspaces.put,
+    remove: workspaces.remove,
+    ready: () => run(Effect.asVoid(late.open))
+  }
+}
+
+/**
+ * An authorization server for a host that writes promises. Made at once, without waiting; throws `BadOption`, which
+ * names the option, and nothing else.
+ */
+export function createTessera(options: CreateOptions): EmbeddedTessera
+/** The same for several workspaces, told apart by host and path. */
+export function createTessera(options: HostingOptions): HostingTessera
+export function createTessera(options: CreateOptions | HostingOptions): EmbeddedTessera | HostingTessera {
+  const read = checkedOptions(options)
+  if (isHosting(options)) return hosting(options, read)
+  // `readOptions` has read the one workspace wherever there are not several.
+  return embedded(options, read, read.one as ReadWorkspace)
 }

@@ -9,6 +9,8 @@ import { nativeOf } from "./nativeRequest.ts"
 
 /** A browser's request, as the host is asked about it. */
 export interface HostRequest {
+  /** The id of the workspace that it is for; where there is one alone, `main`. */
+  readonly workspace: string
   readonly method: string
   readonly path: string
   readonly query: string
@@ -38,18 +40,21 @@ type Now<A> = A | Promise<A>
 export interface HostPeople {
   /** Who is at this browser, by your own session; `undefined` for nobody. */
   readonly signedIn: (request: HostRequest) => Now<HostPerson | null | undefined>
-  /** Your sign-in page, told where to send the browser back to: `/sign-in?return_to=${encodeURIComponent(returnTo)}`. */
-  readonly signInAt: (returnTo: string) => string
+  /**
+   * Your sign-in page, told where to send the browser back to: `/sign-in?return_to=${encodeURIComponent(returnTo)}`.
+   * `workspace`: its id, here and below.
+   */
+  readonly signInAt: (returnTo: string, workspace: string) => string
   /**
    * Where "Not you?" leads, and comes back from in the same way: a page that lets somebody sign in though they are signed
    * in already. Default: `signInAt`.
    */
-  readonly switchAt?: (returnTo: string) => string
+  readonly switchAt?: (returnTo: string, workspace: string) => string
   /**
    * What applications with the scope `profile` learn; `undefined` once the person is gone. They are told what is named
    * here, and nothing else that the object has. Default: that there is somebody with this id.
    */
-  readonly profile?: (user: string) => Now<Omit<Profile, "sub"> | null | undefined>
+  readonly profile?: (user: string, workspace: string) => Now<Omit<Profile, "sub"> | null | undefined>
 }
 
 /** The host could not say: its own trouble goes to its own log, and the browser is asked to come again. */
@@ -103,24 +108,24 @@ const profileOf = (sub: UserId, told: object): Effect.Effect<Profile, StorageUna
 /** The core's port, over what a host answers by values and promises. */
 export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
   Layer.succeed(ResourceOwner, {
-    current: (_workspace, request) => {
+    current: ({ id: workspace }, request) => {
       const { headers, method, path, query } = request
       const native = nativeOf(request)
       return Effect.flatMap(
-        asked("owner.signedIn", () => people.signedIn({ headers, method, path, query, native })),
+        asked("owner.signedIn", () => people.signedIn({ workspace, headers, method, path, query, native })),
         (person) =>
           person === null || person === undefined
             ? Effect.succeed(Option.none())
             : Effect.map(signedIn(person), Option.some)
       )
     },
-    signInAt: (_workspace, returnTo) => people.signInAt(returnTo),
-    switchAt: (_workspace, returnTo) => (people.switchAt ?? people.signInAt)(returnTo),
-    profile: (_workspace, sub) => {
+    signInAt: ({ id }, returnTo) => people.signInAt(returnTo, id),
+    switchAt: ({ id }, returnTo) => (people.switchAt ?? people.signInAt)(returnTo, id),
+    profile: ({ id }, sub) => {
       const { profile } = people
       if (profile === undefined) return Effect.succeedSome<Profile>({ sub })
       const ask = async () => {
-        const told = await profile(sub)
+        const told = await profile(sub, id)
         return told === null || told === undefined ? undefined : claimsOf(told)
       }
       return Effect.flatMap(asked("owner.profile", ask), (told) =>

@@ -21,15 +21,17 @@ import {
   badOption,
   type CreateOptions,
   extras,
+  type HostingOptions,
   type LifetimeOptions,
   logLevels,
   type ScopeOption
 } from "./Options.ts"
+import type { ReadWorkspace } from "./workspaces.ts"
 
 /** The options, checked. */
 export interface Read {
-  readonly workspace: Workspace
-  readonly movedFrom: Issuer | undefined
+  /** The one workspace; `undefined` where there are several. */
+  readonly one: ReadWorkspace | undefined
   readonly ring: KeyRing
   readonly storage: Layer.Layer<Storage, unknown>
   readonly policy: Policy
@@ -38,11 +40,15 @@ export interface Read {
   readonly registration: "open" | "closed" | Redacted.Redacted<string>
 }
 
+type OneOption = Pick<CreateOptions, "issuer" | "movedFrom" | "name">
+type SharedOptions = Omit<CreateOptions, keyof OneOption>
+
 type Checked<A> = Result.Result<A, BadOption>
 
 const bad = (option: string, why: string): Result.Result<never, BadOption> => Result.fail(badOption(option, why))
 
-const names: NamesOf<CreateOptions> = {
+const names: NamesOf<CreateOptions & HostingOptions> = {
+  workspaces: true,
   issuer: true,
   name: true,
   movedFrom: true,
@@ -88,7 +94,7 @@ const knownNames = (given: object, known: object, within = ""): Checked<void> =>
 /** A host has one workspace: stores that several servers share tell them apart by schema, prefix or file. */
 const home = WorkspaceId.make("main")
 
-const workspaceOf = (options: CreateOptions): Checked<Workspace> =>
+const workspaceOf = (options: OneOption): Checked<Workspace> =>
   Result.gen(function* () {
     const issuer = parseIssuer(options.issuer)
     if (Result.isFailure(issuer)) {
@@ -103,7 +109,23 @@ const workspaceOf = (options: CreateOptions): Checked<Workspace> =>
     return { id: home, issuer: issuer.success, name }
   })
 
-const movedFromOf = ({ movedFrom }: CreateOptions): Checked<Issuer | undefined> =>
+const ofOneOnly = ["issuer", "name", "movedFrom"] as const
+
+/** Whether a host has several workspaces. */
+export const isHosting = (options: CreateOptions | HostingOptions): options is HostingOptions =>
+  "workspaces" in options && options.workspaces !== undefined
+
+const oneOf = (options: CreateOptions | HostingOptions): Checked<ReadWorkspace | undefined> =>
+  Result.gen(function* () {
+    if (!isHosting(options)) {
+      return { workspace: yield* workspaceOf(options), movedFrom: yield* movedFromOf(options) }
+    }
+    const odd = ofOneOnly.find((name) => Reflect.get(options, name) !== undefined)
+    if (odd !== undefined) return yield* bad(odd, "is each workspace's own: it stands among `workspaces`")
+    return undefined
+  })
+
+const movedFromOf = ({ movedFrom }: OneOption): Checked<Issuer | undefined> =>
   movedFrom === undefined
     ? Result.succeed(undefined)
     : Result.mapError(parseIssuer(movedFrom), () => badOption("movedFrom", "has to be an issuer, as `issuer` is"))
@@ -181,7 +203,7 @@ const maxUnprovenClientsOf = (
     ? Result.succeed(given)
     : bad("maxUnprovenClients", "has to be a whole number from 1")
 
-const policyOf = (options: CreateOptions): Checked<Policy> =>
+const policyOf = (options: SharedOptions): Checked<Policy> =>
   Result.gen(function* () {
     const { lifetimes = {}, requirePkce = standardPolicy.requirePkce } = options
     if (!isObject(lifetimes)) return yield* bad("lifetimes", "has to be an object")
@@ -227,12 +249,12 @@ const isPlace = (page: string, issuer: string): boolean => {
 }
 
 /** A function's HTML becomes an answer; what it throws is the server's own fault, and answered so. */
-const consentPageOf = (page: CreateOptions["consentPage"], { issuer }: Workspace): Checked<OwnPages> => {
+const consentPageOf = (page: CreateOptions["consentPage"], issuer: string): Checked<OwnPages> => {
   if (page === undefined) return Result.succeed({})
   if (typeof page === "function") {
     return Result.succeed({
-      consent: (_workspace, model) => {
-        const drawn = page(model)
+      consent: ({ id }, model) => {
+        const drawn = page(model, id)
         return typeof drawn === "string"
           ? { status: 200, headers: [["content-type", "text/html; charset=utf-8"]], body: drawn }
           : drawn
@@ -262,7 +284,7 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
 
 const switches = ["requirePkce", "housekeeping"] as const
 
-const restOf = (options: CreateOptions): Checked<void> => {
+const restOf = (options: SharedOptions): Checked<void> => {
   const { audit, clock, extras: wanted = [], endpoints, log = "problems", rateLimits } = options
   if (audit !== undefined && typeof audit !== "function") return bad("audit", "has to be a function")
   if (endpoints !== undefined && !Array.isArray(endpoints)) return bad("endpoints", "has to be a list")
@@ -282,19 +304,18 @@ const restOf = (options: CreateOptions): Checked<void> => {
 }
 
 /** What the types say, and what they cannot say: for callers without them, and for values from an environment. */
-export const readOptions = (options: CreateOptions): Checked<Read> =>
+export const readOptions = (options: CreateOptions | HostingOptions): Checked<Read> =>
   Result.gen(function* () {
     if (!isObject(options)) return yield* bad("options", "have to be an object")
     yield* knownNames(options, names)
-    const workspace = yield* workspaceOf(options)
-    const movedFrom = yield* movedFromOf(options)
+    const one = yield* oneOf(options)
     const ring = yield* ringOf(options.keys)
     const storage = yield* storageOf(options.storage)
     yield* peopleOf(options.owner)
     yield* restOf(options)
     const policy = yield* policyOf(options)
     const theme = yield* themeOf(options.theme)
-    const ownPages = yield* consentPageOf(options.consentPage, workspace)
+    const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")
     const registration = yield* registrationOf(options.registration)
-    return { workspace, movedFrom, ring, storage, policy, theme, ownPages, registration }
+    return { one, ring, storage, policy, theme, ownPages, registration }
   })

@@ -1,13 +1,13 @@
 import type { HttpResponse } from "../../core/http/Http.ts"
 import type { Mount } from "../../core/serve.ts"
 import { serveNative } from "../embed/nativeRequest.ts"
-import { pathOf } from "../serve/request.ts"
+import { pathOf, webHeaders } from "../serve/request.ts"
 import { handler, type PeerOf, toResponse } from "./handler.ts"
 
 /** A path that may be two places is the app's, as on Node. */
-export const isOurs = (auth: Mount, { url }: Request): boolean => {
-  const path = pathOf(url)
-  return path !== undefined && auth.owns(path)
+export const isOurs = (auth: Mount, request: Request): boolean => {
+  const path = pathOf(request.url)
+  return path !== undefined && auth.owns(path, webHeaders(request).get("host") ?? undefined)
 }
 
 /** A request whose body the app has read, as it was before. */

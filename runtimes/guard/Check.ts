@@ -5,6 +5,7 @@ import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import { type CallerKind, faultOfNeeds, type Needs } from "../../core/oauth/presented/guard.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import type { Guarded } from "../../core/Tessera.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { toResponse } from "../fetch/handler.ts"
 import { pathOf, webHeaders } from "../serve/request.ts"
 
@@ -25,6 +26,8 @@ export const refuseBad = (needs: Needs): void => {
 interface Common {
   /** Who issued the token, and so whose API it is for. */
   readonly issuer: string
+  /** The id of the workspace that it is for, where this process has several. */
+  readonly workspace?: string
   /** What the audit stream calls that which the token came from: good for logs, and for nothing else. */
   readonly grant: string
   readonly scope: ReadonlyArray<string>
@@ -68,9 +71,10 @@ export const copyOf = <C extends Caller>(caller: C): C => ({ ...caller, scope: [
  * What a guard tells of the core's principal: of the grant its mark alone, since its id is half of a token, and a list of
  * scopes that is the host's own, since the core keeps the grant's.
  */
-const callerOf = (issuer: string, principal: Principal): Caller => {
+const callerOf = ({ id, issuer }: Workspace, principal: Principal, isOneOfMany: boolean): Caller => {
   const { resource } = principal
-  const common = { issuer, grant: grantMark(principal.grant), scope: [...principal.scope], resource }
+  const of = isOneOfMany ? { issuer, workspace: id } : { issuer }
+  const common = { ...of, grant: grantMark(principal.grant), scope: [...principal.scope], resource }
   switch (principal._tag) {
     case "User":
       return {
@@ -161,14 +165,20 @@ export const guardOf = (given: (call: GuardedCall, needs: Needs) => Promise<Chec
   return { guard, check }
 }
 
-/** A guard over the authorization server of this very process: `Tessera`'s own, as a promise. */
-export const localGuard = (guard: (request: HttpRequest, needs: Needs) => Promise<Guarded>): Guard =>
+/**
+ * A guard over the authorization server of this very process: `Tessera`'s own, as a promise. `several`: whether it tells
+ * the workspace of a caller, because there is more than one.
+ */
+export const localGuard = (
+  guard: (request: HttpRequest, needs: Needs) => Promise<Guarded>,
+  { several = false }: { readonly several?: boolean } = {}
+): Guard =>
   guardOf(async (call, needs) => {
     const { headers, method, path } = call
     try {
       const guarded = await guard({ method, path, query: "", headers, body: "" }, needs)
       return guarded._tag === "Admitted"
-        ? { _tag: "Admitted", principal: callerOf(guarded.workspace.issuer, guarded.principal) }
+        ? { _tag: "Admitted", principal: callerOf(guarded.workspace, guarded.principal, several) }
         : guarded
     } catch {
       // It fails in one way only: the runtime that it ran on is gone. Whoever closed it knows.

@@ -10,10 +10,12 @@ export interface MountOptions {
 }
 
 /** A path that may be two places stays with the app: what it has put before ours, it has put before one of them. */
-export const isOurs = (mount: Mount, url: string): boolean => {
+export const isOurs = (mount: Mount, url: string, { headers }: IncomingMessage): boolean => {
   if (isWinding(url)) return false
   const target = readTarget(url)
-  return target !== undefined && mount.owns(target.path)
+  if (target === undefined) return false
+  const host = headers.host ?? headers[":authority"]
+  return mount.owns(target.path, typeof host === "string" ? host : undefined)
 }
 
 const inForm = (name: string, value: unknown): ReadonlyArray<readonly [string, string]> | undefined => {

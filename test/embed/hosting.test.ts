@@ -1,0 +1,330 @@
+import { describe, expect, test } from "bun:test"
+import {
+  BadOption,
+  createTessera,
+  type HostingOptions,
+  type HostingTessera,
+  type WorkspaceOption
+} from "../../runtimes/tessera.ts"
+import { bearer, letIn, machine, options, testClock } from "./host.ts"
+
+const acme: WorkspaceOption = { id: "acme", issuer: "https://acme.example", name: "Acme", theme: { accent: "#b4451f" } }
+const beta: WorkspaceOption = { id: "beta", issuer: "https://id.example/beta" }
+const root: WorkspaceOption = { id: "root", issuer: "https://id.example" }
+
+const { issuer: _, ...shared } = options()
+
+const hosting = (workspaces: HostingOptions["workspaces"], over: Partial<HostingOptions> = {}) =>
+  createTessera({ ...shared, workspaces, ...over })
+
+const withHosting = async (
+  workspaces: HostingOptions["workspaces"],
+  body: (auth: HostingTessera) => Promise<void>,
+  over: Partial<HostingOptions> = {}
+) => {
+  const auth = hosting(workspaces, over)
+  try {
+    await body(auth)
+  } finally {
+    await auth.close()
+  }
+}
+
+/** One of them, as a host of that one alone would have it. */
+const oneOf = (auth: HostingTessera, which: string | WorkspaceOption) => ({ ...auth, prefix: "", ...auth.for(which) })
+
+const document = "/.well-known/oauth-authorization-server"
+const issuerAt = async (auth: HostingTessera, url: string) => {
+  const response = await auth.handle(new Request(url))
+  if (response.status !== 200) return response.status
+  const { issuer } = (await response.json()) as { readonly issuer: string }
+  return issuer
+}
+
+const refused = (make: () => unknown): string => {
+  try {
+    make()
+  } catch (thrown) {
+    if (thrown instanceof BadOption) return thrown.option
+    throw thrown
+  }
+  return "made"
+}
+
+describe("a host of several workspaces", () => {
+  test("answers for each at its own address, and for nobody else's", () =>
+    withHosting([acme, beta, root], async (auth) => {
+      expect(await issuerAt(auth, `https://acme.example${document}`)).toBe(acme.issuer)
+      expect(await issuerAt(auth, `https://id.example${document}/beta`)).toBe(beta.issuer)
+      expect(await issuerAt(auth, `https://id.example${document}`)).toBe(root.issuer)
+      expect(await issuerAt(auth, `https://other.example${document}`)).toBe(404)
+    }))
+
+  test("owns the paths of each at its own host alone", () =>
+    withHosting([acme, beta], async (auth) => {
+      expect(auth.prefix).toBeUndefined()
+      expect(auth.owns("/oauth/token", "acme.example")).toBe(true)
+      expect(auth.owns("/orders", "acme.example")).toBe(false)
+      expect(auth.owns("/beta/oauth/token", "id.example")).toBe(true)
+      expect(auth.owns(`${document}/beta`, "id.example")).toBe(true)
+      for (const host of ["id.example", "www.example", "", undefined])
+        expect(auth.owns("/oauth/token", host)).toBe(false)
+      expect(auth.owns("/beta/oauth/token", "acme.example")).toBe(false)
+    }))
+
+  test("has clients, grants and keys of each apart, and its guard tells whose a caller is", () =>
+    withHosting([acme, root], async (auth) => {
+      const [here, there] = [oneOf(auth, "acme"), oneOf(auth, "root")]
+      const { client, token } = await machine(here)
+      const access = await token()
+      const admitted = await auth.guard(bearer("https://acme.example/orders", access), { scopes: ["api"] })
+      expect(admitted._tag === "Admitted" && admitted.principal).toMatchObject({
+        workspace: "acme",
+        issuer: acme.issuer
+      })
+      const elsewhere = await auth.guard(bearer("https://id.example/orders", access), { scopes: ["api"] })
+      expect(elsewhere._tag === "Refused" && elsewhere.response.status).toBe(401)
+      const nowhere = await auth.guard(bearer("https://other.example/orders", access), { scopes: ["api"] })
+      expect(nowhere._tag === "Refused" && nowhere.response.status).toBe(404)
+      expect((await here.clients.list()).items.map(({ id }) => id)).toEqual([client.id])
+      expect((await there.clients.list()).items).toEqual([])
+      const key = await here.apiKeys.create({ name: "k" })
+      expect((await there.apiKeys.list()).items).toEqual([])
+      expect(await there.apiKeys.revoke(key.id)).toBe(false)
+      await letIn(here, "ada")
+      expect((await here.grants.list("ada")).items).toHaveLength(1)
+      expect((await there.grants.list("ada")).items).toEqual([])
+    }))
+
+  test("is told the workspace when it is asked for its people", async () => {
+    const asked: Array<string> = []
+    await withHosting(
+      [acme, root],
+      async (auth) => {
+        const at = (host: string) =>
+          auth.handle(new Request(`https://${host}/oauth/authorize?client_id=${"c".repeat(22)}`))
+        await letIn(oneOf(auth, "acme"), "ada", "api profile")
+        await at("id.example")
+        expect(new Set(asked)).toEqual(new Set(["signedIn acme", "signInAt acme"]))
+        await auth.handle(new Request("https://id.example/settings/apps"))
+        expect(asked).toContain("signedIn root")
+        expect(asked).toContain("signInAt root")
+      },
+      {
+        extras: ["settings"],
+        owner: {
+          signedIn: ({ headers, workspace }) => {
+            asked.push(`signedIn ${workspace}`)
+            const name = /session=([a-z]+)/.exec(headers.get("cookie") ?? "")?.[1]
+            return name === undefined ? undefined : { user: name, session: name }
+          },
+          signInAt: (returnTo, workspace) => {
+            asked.push(`signInAt ${workspace}`)
+            return `/sign-in?return_to=${encodeURIComponent(returnTo)}`
+          }
+        }
+      }
+    )
+  })
+
+  test("draws the pages of each in its own look, and of the others in the server's", () =>
+    withHosting(
+      [acme, root],
+      async (auth) => {
+        const page = async (host: string) =>
+          (
+            await auth.handle(new Request(`https://${host}/oauth/authorize`, { headers: { accept: "text/html" } }))
+          ).text()
+        expect(await page("acme.example")).toContain("--brand:#b4451f")
+        expect(await page("id.example")).toContain("--brand:#0b6e4f")
+      },
+      { theme: { accent: "#0b6e4f" } }
+    ))
+
+  test("takes one in, changes one and lets one go, from the next request on", () =>
+    withHosting([root], async (auth) => {
+      expect(await issuerAt(auth, `https://acme.example${document}`)).toBe(404)
+      auth.put(acme)
+      expect(await issuerAt(auth, `https://acme.example${document}`)).toBe(acme.issuer)
+      const { token } = await machine(oneOf(auth, "acme"))
+      const access = await token()
+      const status = async () => {
+        const checked = await auth.guard(bearer("https://acme.example/x", access), { scopes: [] })
+        return checked._tag === "Refused" ? checked.response.status : 200
+      }
+      auth.put({ ...acme, disabled: true })
+      expect(await status()).toBe(503)
+      auth.put(acme)
+      expect(await status()).toBe(200)
+      auth.remove("acme")
+      expect(await status()).toBe(404)
+      auth.put(acme)
+      expect(await status()).toBe(200)
+      expect(refused(() => auth.put({ ...acme, id: "other" }))).toBe("workspaces.put")
+      auth.remove("nobody")
+    }))
+
+  test("lets a workspace move that says where it was, and no other", () =>
+    withHosting([acme], async (auth) => {
+      await auth.for("acme").ready()
+      auth.put({ ...acme, issuer: "https://new.example" })
+      await expect(auth.for("acme").ready()).rejects.toMatchObject({ _tag: "OtherIssuer" })
+      auth.put({ ...acme, issuer: "https://new.example", movedFrom: acme.issuer })
+      await auth.for("acme").ready()
+    }))
+
+  test("does its chores in all of them", () =>
+    withHosting([acme, root], async (auth) => {
+      await machine(oneOf(auth, "acme"))
+      await machine(oneOf(auth, "root"))
+      await auth.housekeep()
+    }))
+
+  test("refuses what cannot be, by the option's name", () => {
+    const bad: ReadonlyArray<readonly [option: string, workspaces: unknown, over?: object]> = [
+      ["workspaces", {}],
+      ["workspaces", "acme"],
+      ["workspaces", { resolve: "acme" }],
+      ["workspaces[0]", [null]],
+      ["workspaces[0].id", [{ ...acme, id: "a b" }]],
+      ["workspaces[0].issuer", [{ ...acme, issuer: "http://acme.example" }]],
+      ["workspaces[0].issuer", [{ ...acme, issuer: "https://acme.example/oauth" }]],
+      ["workspaces[0].issuer", [{ ...acme, issuer: "https://acme.example/.well-known/x" }]],
+      ["workspaces[0].theme", [{ ...acme, theme: { accent: "red" } }]],
+      ["workspaces[0].movedFrom", [{ ...acme, movedFrom: "x" }]],
+      ["workspaces[0]", [{ ...acme, nam: "x" }]],
+      ["workspaces[0]", [{ ...acme, disabled: "no" }]],
+      ["workspaces[1].id", [acme, { ...root, id: "acme" }]],
+      ["workspaces[1]", [acme, { ...acme, id: "other" }]],
+      ["issuer", [acme], { issuer: "https://x.example" }],
+      ["name", [acme], { name: "x" }],
+      ["movedFrom", [acme], { movedFrom: "https://x.example" }]
+    ]
+    for (const [option, workspaces, over = {}] of bad) {
+      expect(refused(() => hosting(workspaces as HostingOptions["workspaces"], over))).toBe(option)
+    }
+    const auth = hosting([acme])
+    expect(refused(() => auth.for("nobody"))).toBe("for")
+    expect(refused(() => auth.for("a b"))).toBe("for")
+  })
+})
+
+describe("a host that resolves workspaces by a function", () => {
+  /** `*.product.example`, as a careless host would do it. */
+  const careless = (host: string): WorkspaceOption | undefined => {
+    const [label = ""] = host.split(".")
+    return host.endsWith("product.example")
+      ? { id: label || "empty", issuer: `https://${label}.product.example` }
+      : undefined
+  }
+
+  test.each([
+    ["at once", careless],
+    ["by a promise", async (host: string) => careless(host)]
+  ])("answers for each %s, and for no other host", (_how, resolve) =>
+    withHosting({ resolve }, async (auth) => {
+      expect(await issuerAt(auth, `https://acme.product.example${document}`)).toBe("https://acme.product.example")
+      expect(await issuerAt(auth, `https://beta.product.example${document}`)).toBe("https://beta.product.example")
+      const strange = ["a.b.product.example", "product.example", "evilproduct.example", "acme.product.example:8443"]
+      for (const host of strange)
+        expect([host, await issuerAt(auth, `https://${host}${document}`)]).toEqual([host, 404])
+      const { token } = await machine(oneOf(auth, { id: "acme", issuer: "https://acme.product.example" }))
+      const access = await token()
+      const guarded = async (host: string) => {
+        const checked = await auth.guard(bearer(`https://${host}/x`, access), { scopes: [] })
+        return checked._tag === "Admitted" ? checked.principal.workspace : checked.response.status
+      }
+      expect([await guarded("acme.product.example"), await guarded("beta.product.example")]).toEqual(["acme", 401])
+    })
+  )
+
+  test("never asks it about what is no host", async () => {
+    const asked: Array<string> = []
+    const noting = (host: string) => {
+      asked.push(host)
+      return careless(host)
+    }
+    await withHosting({ resolve: noting }, async (auth) => {
+      const odd = [
+        ".product.example",
+        "a..product.example",
+        "acme.product.example.",
+        "a b.product.example",
+        "ä.product.example",
+        "acme,beta",
+        "x/y",
+        `${"a".repeat(300)}.product.example`
+      ]
+      for (const host of odd) {
+        const checked = await auth.check(
+          { method: "GET", path: "/x", headers: { get: (name) => (name === "host" ? host : undefined) } },
+          { scopes: [] }
+        )
+        expect([host, checked._tag === "Refused" && [400, 404].includes(checked.response.status)]).toEqual([host, true])
+        expect(auth.owns("/oauth/token", host)).toBe(false)
+      }
+      expect(asked).toEqual([])
+      await issuerAt(auth, `https://ACME.product.example${document}`)
+      expect(new Set(asked)).toEqual(new Set(["acme.product.example"]))
+    })
+  })
+
+  test("remembers what it said for five seconds, whoever was found and nobody", async () => {
+    const { clock, wait } = await testClock()
+    const there = new Set(["acme.product.example"])
+    let asked = 0
+    const resolve = async (host: string) => {
+      asked++
+      return there.has(host) ? careless(host) : undefined
+    }
+    await withHosting(
+      { resolve },
+      async (auth) => {
+        const at = (name: string) => issuerAt(auth, `https://${name}.product.example${document}`)
+        for (let again = 0; again < 5; again++)
+          expect([await at("acme"), await at("beta")]).toEqual(["https://acme.product.example", 404])
+        expect(asked).toBe(2)
+        there.add("beta.product.example")
+        there.delete("acme.product.example")
+        await wait(5000)
+        expect([await at("acme"), await at("beta")]).toEqual([404, "https://beta.product.example"])
+      },
+      { clock, housekeeping: false }
+    )
+  })
+
+  test("is answered with 503 where it throws, rejects or says what cannot be, and found again after", async () => {
+    const answers: Array<() => unknown> = [
+      () => {
+        throw new Error("no")
+      },
+      () => Promise.reject(new Error("no")),
+      () => ({ id: "a b", issuer: "https://acme.product.example" }),
+      () => ({ id: "acme", issuer: "acme" }),
+      () => 7
+    ]
+    for (const answer of answers) {
+      let now = answer
+      await withHosting({ resolve: (() => now()) as (host: string) => WorkspaceOption }, async (auth) => {
+        expect(await issuerAt(auth, `https://acme.product.example${document}`)).toBe(503)
+        now = () => careless("acme.product.example")
+        expect(await issuerAt(auth, `https://acme.product.example${document}`)).toBe("https://acme.product.example")
+      })
+    }
+  })
+
+  test("leaves a host's own addresses to its app, where it says so at once", () =>
+    withHosting({ resolve: careless }, async (auth) => {
+      expect(auth.owns("/oauth/token", "acme.product.example")).toBe(true)
+      expect(auth.owns("/oauth/token", "www.other.example")).toBe(false)
+      expect(auth.owns("/orders", "acme.product.example")).toBe(false)
+    }))
+
+  test("has no list to change", () =>
+    withHosting({ resolve: careless }, async (auth) => {
+      expect(refused(() => auth.put(acme))).toBe("workspaces")
+      expect(refused(() => auth.remove("acme"))).toBe("workspaces")
+      expect(refused(() => auth.for("acme"))).toBe("for")
+      await auth.ready()
+    }))
+})
