@@ -40,3 +40,22 @@ test.each(Object.entries(partings))("%s", async (_what, seed) => {
   const result = await Effect.runPromise(checkModel(stage, { seed, runs: 1 }))
   expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
 })
+
+/** Both kinds of addressing: by the path of one host, side by side and one below the other, and by host and path. */
+const addressings: ReadonlyArray<readonly [issuer: string, issuer: string]> = [
+  ["https://id.example/one", "https://id.example/two"],
+  ["https://id.example", "https://id.example/two"],
+  ["https://id.example/t/one", "https://id.example/t/one/two"],
+  ["https://one.example/a", "https://two.example:8443/a"]
+]
+
+test.each(addressings)(
+  "no workspace reads another's record, at %s and %s",
+  async (one, other) => {
+    const issuers = [one, other] as const
+    const runs = Math.ceil(scripts / addressings.length)
+    const result = await Effect.runPromise(checkModel(stage, { seed, runs, world: { issuers } }))
+    expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+  },
+  patience
+)

@@ -21,12 +21,13 @@ const admitted = ({ state, standing, command }: CheckFacts): ReadonlyArray<Outco
 const hasScope = ({ standing, command }: CheckFacts): boolean =>
   standing._tag === "access" && standing.access.scope.includes(command.at === "companies" ? "api" : "profile")
 
-/** Bound to `/rest/companies`, and shown at userinfo. */
-const isForElsewhere = ({ standing, command, world }: CheckFacts): boolean =>
-  standing._tag === "access" &&
-  command.at === "userinfo" &&
-  standing.access.resource !== null &&
-  !world.issuers.includes(standing.access.resource)
+/** Bound to `/rest/companies` and shown at userinfo, or bound to the workspace that stands below this one. */
+const isForElsewhere = ({ standing, command, world }: CheckFacts): boolean => {
+  if (standing._tag !== "access") return false
+  const { resource } = standing.access
+  if (resource === null || resource === world.issuers[command.workspace]) return false
+  return command.at === "userinfo" || world.issuers.includes(resource)
+}
 
 export const checkRules: ReadonlyArray<Rule<CheckFacts>> = [
   {
