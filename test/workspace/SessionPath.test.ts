@@ -199,7 +199,7 @@ describe("a session on a loopback host", () => {
   test("is the same route to metrics and traces as one without a path", () =>
     onLoopback((house) =>
       Effect.sync(() => {
-        const find = routeOf(house.routes, house.workspace)
+        const find = routeOf(house.routes, () => house.workspace)
         const patternAt = (path: string) => patternOf(find(requestOf("GET", path, {})))
         for (const path of ["/settings/keys", "/oauth/authorize"]) {
           expect([patternAt(path), patternAt(`/~/${segment}${path}`)]).toEqual([path, path])
