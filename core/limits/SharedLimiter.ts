@@ -57,21 +57,23 @@ const worthTelling = 0.25
 /** The clocks of two processes differ by less; a difference that is larger is one that was set back. */
 const clocksDiffer = 60_000
 
+/** How far the clock was set back since it showed `before`. */
+export const setBackBy = (before: number, now: number): number => Math.max(0, before - now)
+
+/** The same, of a clock that showed another process `toldAt`. */
+export const toldBackBy = (toldAt: number, now: number): number => (toldAt - now > clocksDiffer ? toldAt - now : 0)
+
 /** The same moment by a clock that shows `now`, where it showed more before: it was set back since. */
-export const setBack = (moment: number, before: number, now: number): number => moment - Math.max(0, before - now)
+const setBack = (moment: number, before: number, now: number): number => moment - setBackBy(before, now)
 
 const seen = (bucket: Bucket, now: Instant): void => {
   bucket.fullAt = setBack(bucket.fullAt, bucket.seenAt, now)
   bucket.seenAt = now
 }
 
-/** A moment that another process told when its clock showed `toldAt`, by this clock. */
-export const byThisClock = (moment: number, toldAt: Instant, now: Instant): number =>
-  toldAt - now > clocksDiffer ? setBack(moment, toldAt, now) : moment
-
 /** When it will be full again, by this clock, for all that other processes told. */
 const heard = ({ fullAt, toldAt }: SharedBucket, now: Instant): number =>
-  toldAt === undefined ? fullAt : byThisClock(fullAt, toldAt, now)
+  toldAt === undefined ? fullAt : fullAt - toldBackBy(toldAt, now)
 
 /** Tells the other processes what was taken here, and hears what was taken there. To be run every second or so. */
 export class LimitSharing extends Context.Service<

@@ -4,7 +4,7 @@ import { writeAll } from "../engine/lists.ts"
 import type { RecordKind, Records } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
-import { byThisClock, setBack } from "../limits/SharedLimiter.ts"
+import { setBackBy, toldBackBy } from "../limits/SharedLimiter.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { Instant, instantOf, later, type Millis } from "../rules/Instant.ts"
@@ -60,6 +60,8 @@ export const failuresKind: RecordKind<SharedFailures> = {
   // A few failures are kept for an hour: one guess at each of many logins leaves little behind.
   expiresAt: ({ count, last }) => later(last, count > 0 && count < freeFailures ? hour : forgottenAfter)
 }
+
+export const latest = (a: Instant, b: Instant): Instant => (a > b ? a : b)
 
 interface Row {
   readonly workspace: WorkspaceId
@@ -181,7 +183,7 @@ export class FailureTable {
     const id = `${rule.name}:${digestOf(row.of)}`
     return transact(records, entropy, row.workspace, id, (known) => {
       const heard =
-        known === undefined ? undefined : { ...known, last: byThisClock(known.last, known.toldAt, now) as Instant }
+        known === undefined ? undefined : { ...known, last: later(known.last, -toldBackBy(known.toldAt, now)) }
       const anew = cleared || heard === undefined
       // Where nobody has told anything, what this process knows is what there is.
       const others = cleared ? 0 : heard === undefined ? besides : rule.left(heard, now)
@@ -199,7 +201,7 @@ export class FailureTable {
         // A success meanwhile has ended it all.
         if (all !== undefined && !row.cleared) {
           row.count = Math.min(rule.most, all.count + row.underWay + row.untold)
-          row.last = Math.max(row.last, setBack(all.last, now, row.seenAt)) as Instant
+          row.last = latest(row.last, later(all.last, -setBackBy(now, row.seenAt)))
         }
         this.#dropIdle(row)
         return Effect.void
@@ -220,7 +222,7 @@ export class FailureTable {
 
 /** The row as of now: a clock that was set back must not delay every wait until it has caught up. */
 const seen = (row: Row, now: Instant): Row => {
-  if (row.last > now) row.last = setBack(row.last, row.seenAt, now) as Instant
+  if (row.last > now) row.last = later(row.last, -setBackBy(row.seenAt, now))
   row.seenAt = now
   return row
 }

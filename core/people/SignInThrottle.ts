@@ -11,6 +11,7 @@ import {
   failuresKind,
   forgottenAfter,
   freeFailures,
+  latest,
   type Rule,
   shareFailures,
   toTell
@@ -44,7 +45,7 @@ const slope = (name: string): Rule => ({
   most: Number.POSITIVE_INFINITY,
   worthTelling: 1,
   // One that another process should have kept waiting counts from when it would have been let in.
-  joined: (told, last) => Math.max(last, later(told.last, steepness(told.count))) as Instant
+  joined: (told, last) => latest(last, later(told.last, steepness(told.count)))
 })
 
 /** A token bucket of failures: `burst` at once, one more for each `refill`. */
@@ -57,7 +58,7 @@ const share = (name: string, burst: number, refill: Millis, most = Number.POSITI
     wait: (failures, now) => Math.max(0, Math.ceil((left(failures, now) + 1 - burst) * refill)),
     most,
     worthTelling: burst / 4,
-    joined: (_, last, now) => Math.max(last, now) as Instant
+    joined: (_, last, now) => latest(last, now)
   }
 }
 
