@@ -113,7 +113,7 @@ export const layer = (options: RedisOptions): Layer.Layer<Storage | StorageScan,
         entryAt: makeEntries(crypto.randomUUID().replaceAll("-", "").slice(0, 16))
       }
       const several = pipelining && (yield* supportsMultiKey(wire, prefix))
-      const storage = yield* makeStorage(waitForReplica ? waitingForReplica(wire) : wire, keeping, {
+      const storage = yield* makeStorage(waitForReplica ? waitingForReplica(wire, `${prefix}:wait`) : wire, keeping, {
         several,
         ...limits
       })

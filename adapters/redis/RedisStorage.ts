@@ -187,8 +187,12 @@ export const makeStorage = Effect.fnUntraced(function* (wire: Wire, keeping: Kee
   })
 
   return {
-    get: (key) =>
-      Effect.map(gets({ key, record: placeOf(prefix, pathOf(key)).record, cache: caches[key.kind] }), recordIn),
+    get: (key) => {
+      const { record } = placeOf(prefix, pathOf(key))
+      const found = Effect.map(gets({ key, record, cache: caches[key.kind] }), recordIn)
+      const settled = wire.settled(record)
+      return settled === undefined ? found : Effect.andThen(settled, found)
+    },
     insert,
     replace,
     remove,

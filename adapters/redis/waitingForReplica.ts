@@ -17,26 +17,81 @@ const notThere = new StorageUnavailable({
   message: "Redis wrote it, and no replica had it in time: a failover may lose it"
 })
 
-/** A wire whose scripts are done when a replica has what they wrote. Else what came of them is unknown. */
-export const waitingForReplica = (wire: Wire): Wire => ({
-  ...wire,
-  run: (script, keys, args, deadline) =>
+const unconfirmed = new StorageUnavailable({
+  outcome: "not_done",
+  message: "Redis holds a write of this record that no replica has yet"
+})
+
+/** With more records than these whose last write no replica has, all of them wait. */
+const most = 10_000
+/** What is written to ask about the writes before it is worth nothing later. */
+const markMillis = 60_000
+
+/** Of scripts' keys: each record stands before its shard. */
+const recordsOf = (keys: ReadonlyArray<string>): ReadonlyArray<string> => keys.filter((_, at) => at % 2 === 0)
+
+/**
+ * A wire whose scripts are done when a replica has what they wrote. Else what came of them is unknown, and their records
+ * are neither read nor written until a replica has them: whoever read such a write would take it for done.
+ * `mark`: a key of its own.
+ */
+export const waitingForReplica = (wire: Wire, mark: string): Wire => {
+  /** Records by when it turned out that their last write may be on no replica. */
+  const unsure = new Map<string, number>()
+  let turn = 0
+
+  const isUnsure = (record: string): boolean => unsure.has(record) || unsure.size >= most
+  const note = (records: ReadonlyArray<string>): void => {
+    turn++
+    for (const record of records) unsure.set(record, turn)
+  }
+
+  /** Whether a replica has what this wrote. It has all that was written before, too: replicas take writes in order. */
+  const onReplica = <A>(
+    write: Effect.Effect<A, StorageUnavailable>,
+    hasWritten: (answer: A) => boolean,
+    deadline: Deadline
+  ): Effect.Effect<A, StorageUnavailable> =>
     Effect.suspend(() => {
       const losses = wire.losses()
-      return Effect.flatMap(wire.run(script, keys, args, deadline), (answer) =>
-        wrote(answer)
+      const begun = turn
+      return Effect.flatMap(write, (answer) =>
+        hasWritten(answer)
           ? Effect.flatMap(
               Effect.mapError(
                 wire.ask("wait", [1, millisOf(deadline)], deadline),
                 ({ message }) => new StorageUnavailable({ outcome: "unknown", message })
               ),
-              // It is about the writes of the connection that it is asked over, so another one knows nothing of ours.
-              (replicas) =>
-                typeof replicas === "number" && replicas >= 1 && wire.losses() === losses
-                  ? Effect.succeed(answer)
-                  : Effect.fail(notThere)
+              (replicas) => {
+                // It is about the writes of the connection that it is asked over, so another one knows nothing of ours.
+                if (typeof replicas !== "number" || replicas < 1 || wire.losses() !== losses) {
+                  return Effect.fail(notThere)
+                }
+                for (const [record, since] of unsure) if (since <= begun) unsure.delete(record)
+                return Effect.succeed(answer)
+              }
             )
           : Effect.succeed(answer)
       )
     })
-})
+
+  const settled = (deadline: Deadline): Effect.Effect<void, StorageUnavailable> =>
+    Effect.mapError(
+      onReplica(Effect.asVoid(wire.ask("set", [mark, "", "PX", markMillis], deadline)), () => true, deadline),
+      () => unconfirmed
+    )
+
+  return {
+    ...wire,
+    run: (script, keys, args, deadline) =>
+      Effect.suspend(() => {
+        const records = recordsOf(keys)
+        const written = Effect.tapError(
+          onReplica(wire.run(script, keys, args, deadline), wrote, deadline),
+          ({ outcome }) => Effect.sync(() => outcome === "unknown" && note(records))
+        )
+        return records.some(isUnsure) ? Effect.andThen(settled(deadline), written) : written
+      }),
+    settled: (record) => (isUnsure(record) ? settled(wire.deadline()) : undefined)
+  }
+}

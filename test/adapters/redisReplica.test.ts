@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Option, Result } from "effect"
 import { parseRedisUrl } from "../../adapters/redis/RedisUrl.ts"
+import { makeRecords } from "../../core/engine/Records.ts"
+import { transact } from "../../core/engine/transact.ts"
+import { usageKind } from "../../core/engine/Usage.ts"
+import { answerAndKeep } from "../../core/grant/Decision.ts"
+import { Entropy } from "../../core/ports/Entropy.ts"
 import { Conflict, Storage } from "../../core/ports/Storage.ts"
+import { Instant } from "../../core/rules/Instant.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { pollUntil } from "../harness/pollUntil.ts"
 import { startRedis } from "../harness/startRedis.ts"
 import { call, openAdmin, over, recordOf, scoped } from "./redisGiven.ts"
@@ -48,6 +55,49 @@ describe("a Redis whose writes wait for a replica", () => {
             expect(yield* Effect.flip(store.replace(2, recordOf("a", { n: 2 })))).toMatchObject(unknown)
             expect(yield* Effect.flip(store.remove(recordOf("b")))).toMatchObject(unknown)
           }).pipe(over(`${master.url}?wait=1`))
+        })
+      ),
+    limit
+  )
+
+  test(
+    "takes a write for done only once a replica has it, though it is read back before",
+    () =>
+      scoped(
+        Effect.gen(function* () {
+          const master = yield* startRedis({ settings: { "repl-diskless-sync-delay": "0" } })
+          const replica = yield* startRedis()
+          const admin = yield* openAdmin(replica.url)
+          const isLinked = Effect.map(call(admin, "ROLE"), (role) => Array.isArray(role) && role[3] === "connected")
+          const follow = Effect.andThen(call(admin, "REPLICAOF", "127.0.0.1", master.port), pollUntil(isLinked, limit))
+          expect(yield* follow).toBe(true)
+
+          yield* Effect.gen(function* () {
+            const store = yield* Storage
+            const entropy = yield* Entropy
+            const records = makeRecords(store, usageKind)
+            const home = WorkspaceId.make("home")
+            const used = (id: string, at: number) =>
+              transact(records, entropy, home, id, () => answerAndKeep({ id, usedAt: Instant.make(at) }, at))
+            expect(yield* used("a", 1)).toEqual(Result.succeed(1))
+            expect(yield* used("b", 1)).toEqual(Result.succeed(1))
+
+            yield* call(admin, "REPLICAOF", "NO", "ONE")
+            const unavailable = { _tag: "StorageUnavailable" }
+            expect(yield* Effect.flip(used("a", 2))).toMatchObject({ ...unavailable, outcome: "unknown" })
+            expect(yield* Effect.flip(used("c", 2))).toMatchObject({ ...unavailable, outcome: "unknown" })
+            // Nor does another request of this process take it for done, or take it away.
+            const a = { workspace: home, kind: "usage", id: "a" } as const
+            expect(yield* Effect.flip(store.get(a))).toMatchObject({ ...unavailable, outcome: "not_done" })
+            expect(yield* Effect.flip(store.remove(a))).toMatchObject({ ...unavailable, outcome: "not_done" })
+            // Other records are read as ever.
+            expect(Option.isSome(yield* store.get({ ...a, id: "b" }))).toBe(true)
+
+            expect(yield* follow).toBe(true)
+            expect((yield* records.get(home, "a"))?.value.usedAt).toBe(Instant.make(2))
+            expect(yield* used("a", 3)).toEqual(Result.succeed(3))
+            expect((yield* records.get(home, "c"))?.value.usedAt).toBe(Instant.make(2))
+          }).pipe(over(`${master.url}?wait=1`), Effect.provide(Entropy.layer))
         })
       ),
     limit
