@@ -18,11 +18,13 @@ const WebUri = Schema.String.check(
 const names = (most: number) =>
   Schema.Array(Schema.String.check(Schema.isMaxLength(2048), ...plain)).check(Schema.isMaxLength(most))
 
+export const GrantTypes = names(20)
+
 /** RFC 7591 §2: what a client sends to register. Members that are not named here are ignored. */
 export const RegistrationRequest = Schema.Struct({
   redirect_uris: Schema.optionalKey(names(50)),
   token_endpoint_auth_method: Schema.optionalKey(Schema.String),
-  grant_types: Schema.optionalKey(names(20)),
+  grant_types: Schema.optionalKey(GrantTypes),
   response_types: Schema.optionalKey(names(20)),
   scope: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(2048))),
   client_name: Schema.optionalKey(Text),

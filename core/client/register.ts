@@ -84,13 +84,27 @@ const readRedirectUris = (
 
 const metadataFault = (message: string) => Result.fail(new InvalidClientMetadata({ message }))
 
+/** The grant types one of which a client has to name, if it names any. */
+const nameable = (
+  grantTypes: Iterable<RegistrableGrantType>,
+  isAvailable: (row: RegistrableGrantType) => boolean
+): ReadonlyArray<RegistrableGrantType> =>
+  [...grantTypes].filter((row) => row.registers.onlyBrought !== true && isAvailable(row))
+
+const isAvailableTo = (madeBy: ClientMaker, policy: Policy) => (row: RegistrableGrantType) =>
+  !actsForWorkspace(row) || mayRegisterForWorkspace(madeBy, policy)
+
+/** For a client that registers itself. */
+export const nameableGrantTypes = ({ grantTypes }: Pick<Tables, "grantTypes">, policy: Policy): ReadonlyArray<string> =>
+  nameable(grantTypes.values(), isAvailableTo("itself", policy)).map(({ name }) => name)
+
 /** RFC 7591 §2: grant types that the server lacks are left out beside ones that it has. */
 const readGrantTypes = (
   asked: ReadonlyArray<string> | undefined,
   grantTypes: ReadonlyArray<RegistrableGrantType>,
   isAvailable: (row: RegistrableGrantType) => boolean
 ): Result.Result<ReadonlyArray<RegistrableGrantType>, InvalidClientMetadata> => {
-  const alone = grantTypes.filter((row) => row.registers.onlyBrought !== true && isAvailable(row))
+  const alone = nameable(grantTypes, isAvailable)
   const taken = alone.filter((row) => (asked === undefined ? row.registers.byDefault : asked.includes(row.name)))
   if (taken.length === 0) {
     return metadataFault(`The grant_types have to name one of these: ${alone.map(({ name }) => name).join(", ")}.`)
@@ -199,9 +213,8 @@ export const register = (
   madeBy: ClientMaker,
   network: string | null = null
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
-  const isAvailable = (row: RegistrableGrantType) => !actsForWorkspace(row) || mayRegisterForWorkspace(madeBy, policy)
   return Result.gen(function* () {
-    const terms = yield* readTerms(request, policy, isAvailable, madeBy, tables)
+    const terms = yield* readTerms(request, policy, isAvailableTo(madeBy, policy), madeBy, tables)
     const secret = drawnSecret(fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
     const client = yield* fits(

@@ -101,27 +101,55 @@ const converted = (schema: Schema.Top): JsonSchema.MultiDocument<"openapi-3.1"> 
   return made
 }
 
+/** RFC 6749 §3.1: a parameter without a value counts as one that was not sent. So one that has to come has a value. */
+const withValue = ({ name, required, schema }: Member): Member =>
+  required && schema.type === "string" && schema.enum === undefined
+    ? { name, required, schema: { minLength: 1, ...schema } }
+    : { name, required, schema }
+
+const membersIn = (schema: JsonSchema.JsonSchema): ReadonlyArray<Member> => {
+  const { properties, required = [] } = Result.getOrThrow(readObject(schema))
+  return Object.entries(properties).map(([name, schema]) =>
+    withValue({ name, required: required.includes(name), schema })
+  )
+}
+
+/** RFC 6749 §3.2: unknown parameters are ignored, but none comes twice, which would be an array. */
+const formOf = (schema: JsonSchema.JsonSchema): JsonSchema.JsonSchema =>
+  Result.isFailure(readObject(schema))
+    ? schema
+    : {
+        ...schema,
+        properties: Object.fromEntries(membersIn(schema).map(({ name, schema }) => [name, schema])),
+        additionalProperties: { type: "string" }
+      }
+
 /** What is said of more than one place, each once, while a document is written. */
 export interface Components {
   readonly schemas: Record<string, JsonSchema.JsonSchema>
   /** What a schema looks like where it is used. */
   readonly use: (schema: Schema.Top) => JsonSchema.JsonSchema
+  /** The same, of a form. */
+  readonly useForm: (schema: Schema.Top) => JsonSchema.JsonSchema
   readonly headers: Record<string, DocumentedHeader["said"]>
   readonly useHeader: (header: DocumentedHeader) => JsonSchema.JsonSchema
-  /** The members of a schema without a name. */
+  /** The parameters of a query, whose schema has no name. */
   readonly membersOf: (schema: Schema.Top) => ReadonlyArray<Member>
 }
 
 export const makeComponents = (given: Readonly<Record<string, JsonSchema.JsonSchema>>): Components => {
   const schemas: Record<string, JsonSchema.JsonSchema> = { ...given }
-  const use = (schema: Schema.Top) => {
-    const {
-      definitions,
-      schemas: [used]
-    } = converted(schema)
-    Object.assign(schemas, definitions)
-    return used
-  }
+  const useAs =
+    (as: (schema: JsonSchema.JsonSchema) => JsonSchema.JsonSchema) =>
+    (schema: Schema.Top): JsonSchema.JsonSchema => {
+      const {
+        definitions,
+        schemas: [used]
+      } = converted(schema)
+      for (const [name, definition] of Object.entries(definitions)) schemas[name] = as(definition)
+      return as(used)
+    }
+  const use = useAs((schema) => schema)
   const headers: Record<string, DocumentedHeader["said"]> = {}
   return {
     schemas,
@@ -131,9 +159,7 @@ export const makeComponents = (given: Readonly<Record<string, JsonSchema.JsonSch
       return { $ref: `#/components/headers/${key}` }
     },
     use,
-    membersOf: (schema) => {
-      const { properties, required = [] } = Result.getOrThrow(readObject(use(schema)))
-      return Object.entries(properties).map(([name, schema]) => ({ name, required: required.includes(name), schema }))
-    }
+    useForm: useAs(formOf),
+    membersOf: (schema) => membersIn(use(schema))
   }
 }

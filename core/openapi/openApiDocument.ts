@@ -104,7 +104,7 @@ const queryParameters = (components: Components, query: Schema.Top) =>
 
 const requestBody = (components: Components, { form, json }: Contract) => {
   const content = {
-    ...(form === undefined ? {} : { [formType]: { schema: components.use(form) } }),
+    ...(form === undefined ? {} : { [formType]: { schema: components.useForm(form) } }),
     ...(json === undefined ? {} : { "application/json": { schema: components.use(json) } })
   }
   return Object.keys(content).length === 0 ? {} : { requestBody: { required: true, content } }

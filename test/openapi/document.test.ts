@@ -12,6 +12,9 @@ import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import { header, jsonOf } from "../given/flow.ts"
 import { inWorld, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+import { type JsonSchema, readDocument, variantsOf } from "./Document.ts"
+import { bodyOf } from "./drawRequest.ts"
+import { makeJudge } from "./Judge.ts"
 
 const documentOf = (world: World, target = "/openapi.json", host?: string) =>
   Effect.map(world.send("GET", target, host === undefined ? {} : { host }), jsonOf)
@@ -169,6 +172,89 @@ test("an answer that may come without a body promises none to tools that know Op
       expect((yield* world.send("GET", "/rest/companies")).body).toBe("")
     })
   ))
+
+describe("what the OpenAPI document calls valid is not refused as a request:", () => {
+  const operation = (world: World, id: string) =>
+    Effect.map(world.send("GET", "/openapi.json"), ({ body }) => {
+      const document = readDocument(String(body))
+      const found = document.operations.find(({ operationId }) => operationId === id)
+      if (found === undefined) throw new Error(`there is no ${id}`)
+      return { document, found, judge: makeJudge(document) }
+    })
+
+  test("a parameter that has to come has a value", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const { found, judge } = yield* operation(world, "authorize")
+        const required = (found.parameters ?? []).filter((parameter) => parameter.required)
+        expect(required.map(({ name }) => name)).toContain("client_id")
+        for (const { schema } of required) expect(judge.allows(schema, "")).toBe(false)
+        expect((yield* world.send("GET", "/oauth/authorize?response_type=code&client_id=&redirect_uri=")).status).toBe(
+          400
+        )
+      })
+    ))
+
+  for (const [id, path] of [
+    ["introspect", "/oauth/introspect"],
+    ["revoke", "/oauth/revoke"],
+    ["token", "/oauth/token"]
+  ] as const) {
+    test(`a parameter that nobody knows comes once, or is refused: ${id}`, () =>
+      inWorld((world) =>
+        Effect.gen(function* () {
+          const { document, found, judge } = yield* operation(world, id)
+          const schema = bodyOf(found)?.[1].schema ?? {}
+          const required = (variantsOf(document, schema)[0]?.required ?? []) as ReadonlyArray<string>
+          const properties = (variantsOf(document, schema)[0]?.properties ?? {}) as Readonly<Record<string, JsonSchema>>
+          const filled = Object.fromEntries(
+            required.map((name) => [name, (properties[name]?.enum as ReadonlyArray<string>)?.[0] ?? "a value"])
+          )
+          const sent = (more: string) =>
+            Effect.map(
+              world.send("POST", path, {
+                headers: { "content-type": "application/x-www-form-urlencoded" },
+                body: `${new URLSearchParams(filled)}${more}`
+              }),
+              (response) => jsonOf(response).error
+            )
+          expect(judge.allows(schema, { ...filled, x: "1" })).toBe(true)
+          expect(yield* sent("&x=1")).toBe("invalid_client")
+          expect(judge.allows(schema, { ...filled, x: ["1", "2"] })).toBe(false)
+          expect(yield* sent("&x=1&x=2")).toBe("invalid_request")
+          for (const name of required) expect(judge.allows(schema, { ...filled, [name]: "" })).toBe(false)
+        })
+      ))
+  }
+
+  for (const workspaceAccess of ["registered", "owner"] as const) {
+    test(`a registration that names grant types names one that there is, where workspace access is ${workspaceAccess}`, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const { found, judge } = yield* operation(world, "registerClient")
+            const schema = bodyOf(found)?.[1].schema ?? {}
+            const redirect_uris = ["https://app.example.org/callback"]
+            const lists = [
+              [],
+              ["password"],
+              ["refresh_token"],
+              ["authorization_code"],
+              ["client_credentials", "password"]
+            ]
+            for (const grant_types of lists) {
+              const body = { redirect_uris, grant_types }
+              const { status } = yield* world.send("POST", "/oauth/register", {
+                headers: { "content-type": "application/json" },
+                body: JSON.stringify(body)
+              })
+              expect([grant_types, judge.allows(schema, body)]).toEqual([grant_types, status === 201])
+            }
+          }),
+        { policy: { workspaceAccess } }
+      ))
+  }
+})
 
 describe("the OpenAPI document follows the configuration:", () => {
   const read = (name: keyof typeof configurations, target?: string, host?: string) =>

@@ -1,8 +1,8 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
 import { type Client, ClientInformation, isKnown } from "../../client/Client.ts"
 import { isSecret, secretDigest, whichSecret } from "../../client/ClientSecret.ts"
-import { readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
-import { clientInformation, issuedSecret, reregister } from "../../client/register.ts"
+import { GrantTypes, readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
+import { clientInformation, issuedSecret, nameableGrantTypes, reregister } from "../../client/register.ts"
 import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { empty, noStore, secretJson } from "../../http/answer.ts"
@@ -28,8 +28,18 @@ import { digestOf, hashOf, sameDigest } from "../../rules/Secret.ts"
 import { endpointUrl } from "../../workspace/Workspace.ts"
 import { readBearer } from "../presented/bearer.ts"
 
+/** RFC 7591 §2: grant types that the server lacks are left out, but one has to be there. */
+const documentedFields = (services: Services) => {
+  const names = nameableGrantTypes(services, services.policy)
+  const namesOne = Schema.makeFilter((types: ReadonlyArray<string>) => types.some((type) => names.includes(type)), {
+    expected: `one of ${names.join(", ")}`,
+    toJsonSchema: () => ({ contains: { enum: names } })
+  })
+  return { ...registrationFields(services), grant_types: Schema.optionalKey(GrantTypes.check(namesOne)) }
+}
+
 const registerClientSchema = (services: Services) =>
-  Schema.Struct(registrationFields(services)).annotate({
+  Schema.Struct(documentedFields(services)).annotate({
     identifier: "RegisterClient",
     description: "RFC 7591 §2. A member that is null or an empty text counts as one that was not sent."
   })
@@ -41,7 +51,7 @@ const updateFields = {
 
 /** RFC 7592 §2.2: all of it anew, and whom it is about. */
 const updateClientSchema = (services: Services) =>
-  Schema.Struct({ ...registrationFields(services), ...updateFields }).annotate({
+  Schema.Struct({ ...documentedFields(services), ...updateFields }).annotate({
     identifier: "UpdateClient",
     description: "RFC 7592 §2.2. What is left out is taken back."
   })
