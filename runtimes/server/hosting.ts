@@ -50,7 +50,8 @@ export const ownSegments: ReadonlySet<string> = new Set([
   "readyz",
   "rest",
   "set-up",
-  "settings"
+  "settings",
+  "~"
 ])
 
 /** Why a workspace cannot be beside that of `BASE_URL`; `undefined` where it can. */
