@@ -19,7 +19,7 @@ import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
 import { Keys, sealKey } from "../../core/token/KeyRing.ts"
-import { Issuer, WorkspaceId } from "../../core/workspace/Workspace.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 
 export const issuer = "http://127.0.0.1:3000"
 
@@ -41,7 +41,8 @@ const wired = Layer.unwrap(
 )
 
 /** All that the server binary wires up, in this process and in memory, without limits and with its log in hand. */
-export const wholeServer = (seed: string) => {
+/** `workspaces`: where there is more than one. */
+export const wholeServer = (seed: string, workspaces?: ReadonlyArray<Workspace>) => {
   const log: Array<string> = []
   const draw = drawFrom(seed)
   const entropy = Layer.succeed(Entropy, {
@@ -55,7 +56,9 @@ export const wholeServer = (seed: string) => {
     layerOf(noble, cheap),
     RegistrationPolicy.layerOpen,
     Pages.layer(),
-    Workspaces.layerOne({ id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Home" })
+    workspaces === undefined
+      ? Workspaces.layerOne({ id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Home" })
+      : Workspaces.layerByHost(workspaces)
   )
   const logger = Logger.make((entry) => {
     log.push(`${JSON.stringify(entry.message)} ${String(entry.cause)}`)
