@@ -6,6 +6,7 @@ import { peers, peersPostgres } from "./peers.ts"
 import { processes } from "./processes.ts"
 import { audit, floors, sealed, sealedNode } from "./sealed.ts"
 import { stores } from "./stores.ts"
+import { workspaces } from "./workspaces.ts"
 
 export const allParts: ReadonlyArray<Part> = [
   sealed,
@@ -17,6 +18,7 @@ export const allParts: ReadonlyArray<Part> = [
   stores,
   lone,
   growth,
+  workspaces,
   processes,
   memory
 ]

@@ -103,16 +103,12 @@ export const makeFoundWorkspaces = ({ clock, look, staleness }: FoundWorkspacesO
       }),
       // Whoever answered for another address would take over what is sealed and remembered for that one.
       Effect.map((at) => (mayBe(at.workspace, address) ? at : { ...at, workspace: undefined })),
-      Effect.catchIf(
-        () => known !== undefined,
-        (fault) =>
-          Effect.as(
-            Effect.logWarning("a workspace could not be looked up again, and goes on as it was", {
-              message: fault.message
-            }),
-            known as FoundAt
-          )
-      )
+      Effect.catch((fault): Effect.Effect<FoundAt, StorageUnavailable> => {
+        if (known === undefined) return Effect.fail(fault)
+        const { message } = fault
+        const said = Effect.logWarning("a workspace could not be looked up again, and goes on as it was", { message })
+        return Effect.as(said, known)
+      })
     )
 
   const load = (address: string, now: Instant): Effect.Effect<FoundAt, StorageUnavailable> =>

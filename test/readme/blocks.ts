@@ -75,6 +75,7 @@ export const runnerOf = (block: Block): string | undefined => {
       : "embedding.test.ts"
   if (["ini", "caddy", "nginx"].includes(language)) return "deploying.test.ts"
   if (language === "sql") return "sql.test.ts"
+  if (language === "json" || text.includes("tessera workspace add")) return "hosting.test.ts"
   if (language !== "sh") return undefined
   if (text.startsWith("podman ")) return "../binary/container.test.ts"
   if (text.includes("build:binary")) return "../binary/command.test.ts"

@@ -64,6 +64,7 @@ describe("the table of variables", () => {
         "SEAL_KEYS",
         "STORAGE_TIMEOUT",
         "TRUSTED_PROXIES",
+        "WORKSPACES",
         "WORKSPACE_ACCESS"
       ].toSorted()
     )
