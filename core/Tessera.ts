@@ -17,7 +17,7 @@ import {
   wholeAnswer,
   withRequestId
 } from "./http/answer.ts"
-import { answerFault, broken, faultPage, oauthError, resourceError } from "./http/faults.ts"
+import { answerFault, broken, faultPage, oauthError, resourceAt, resourceError } from "./http/faults.ts"
 import type { HttpRequest, HttpResponse } from "./http/Http.ts"
 import { makeRefusals, type Refusals } from "./http/Refusals.ts"
 import {
@@ -152,6 +152,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     clock,
     tokensKept: mostKept
   })
+  const openings = makeOpenings(
+    { audit, entropy, storage, staleness: policy.clientStaleness },
+    options.mayMove ?? neverMoves
+  )
   const given = options.endpoints ?? endpoints
   Result.getOrThrow(rowsByName("endpoints", given, endpointName))
   const described: Omit<Services, "endpoints"> = {
@@ -164,6 +168,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     owner,
     registration,
     pages,
+    openings,
     grantRecords,
     requests: makeRecords(storage, requestKind),
     clients,
@@ -188,7 +193,6 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const find = routeTable(routes)
 
   const newRequestId = requestIds(entropy)
-  const openings = makeOpenings({ audit, entropy, storage }, options.mayMove ?? neverMoves)
   /** For a request: a store that is another's is none that it may have. */
   const opened = (workspace: Workspace) =>
     Effect.catchTag(openings.open(workspace), "OtherIssuer", ({ message }) =>
@@ -236,7 +240,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       return Effect.succeed(finish(requestId, request, route, wrongMethod(services, call, route)))
     }
     if (whole.disabled === true) {
-      const response = answerFault(services, call, route.errors, disabled)
+      const response = answerFault(services, call, route, disabled)
       return Effect.succeed(finish(requestId, request, route, response))
     }
     const attempted =
@@ -292,7 +296,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     const workspace = found.value
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
     if (workspace.disabled === true) {
-      const response = resourceError(services.presentations, workspace, disabled, needs.resource)
+      const response = resourceError(services.presentations, workspace, disabled, {
+        resource: needs.resource ?? resourceAt(workspace, request.path),
+        scopes: needs.scopes
+      })
       return { _tag: "Refused", response: withRequestId(requestId, response) }
     }
     const now = instantOf(clock)
@@ -302,7 +309,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (guarded._tag === "Success") return { _tag: "Admitted", principal: guarded.success, workspace }
     const call: Call = { request, workspace, path: request.path, endpoint: "guard", now, requestId }
     yield* noteRefusal(call, guarded.failure)
-    const response = resourceError(services.presentations, workspace, guarded.failure, needs.resource)
+    const response = resourceError(services.presentations, workspace, guarded.failure, {
+      resource: needs.resource ?? resourceAt(workspace, request.path),
+      scopes: needs.scopes
+    })
     return { _tag: "Refused", response: withRequestId(requestId, response) }
   })
 
@@ -428,7 +438,7 @@ const answerFailure = Effect.fnUntraced(function* (
   const fault = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (fault !== undefined) {
     yield* noteRefusal(call, fault)
-    return answerFault(services, call, route.errors, fault)
+    return answerFault(services, call, route, fault)
   }
   if (Cause.hasInterrupts(cause)) return shuttingDown
   yield* Effect.logError("a defect", { requestId: call.requestId, endpoint: call.endpoint }, cause)

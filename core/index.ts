@@ -148,7 +148,7 @@ export { CodeChallenge, CodeVerifier, provesPossession, readChallenge, readVerif
 export { Policy, standardPolicy } from "./rules/Policy.ts"
 export { checkRedirectUri, matchRedirectUri, RedirectTarget, RedirectUri } from "./rules/RedirectUri.ts"
 export { InvalidGrant, InvalidScope, InvalidTarget, type Refusal, UnauthorizedClient } from "./rules/Refusal.ts"
-export { Resource, readResource } from "./rules/Resource.ts"
+export { Resource, readResources } from "./rules/Resource.ts"
 export {
   allScopes,
   grantScopes,

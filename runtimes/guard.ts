@@ -12,5 +12,10 @@ export type {
   WorkspaceCaller
 } from "./guard/Check.ts"
 export { BadGuardOption, localGuard, principalOf } from "./guard/Check.ts"
-export type { IntrospectionFailure, RemoteGuardOptions } from "./guard/RemoteGuardOptions.ts"
+export type {
+  IntrospectionFailure,
+  MetadataOptions,
+  OwnMetadata,
+  RemoteGuardOptions
+} from "./guard/RemoteGuardOptions.ts"
 export { type RemoteGuard, remoteGuard } from "./guard/remoteGuard.ts"

@@ -23,8 +23,8 @@ import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../ru
 import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Contended, InvalidClient, InvalidGrant, InvalidToken, type TooManyRequests } from "../rules/Refusal.ts"
-import type { Resource } from "../rules/Resource.ts"
-import type { Scopes } from "../rules/Scope.ts"
+import type { Resources } from "../rules/Resource.ts"
+import type { ScopeName, Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
 import {
@@ -37,7 +37,7 @@ import {
   type TokenFault,
   tokens
 } from "../token/Token.ts"
-import type { OpenWorkspace, WorkspaceId } from "../workspace/Workspace.ts"
+import { type OpenWorkspace, policyAt, type WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
 import type { Listed, Records } from "./Records.ts"
@@ -79,7 +79,8 @@ type Unproven = () => Effect.Effect<void, TooManyRequests>
 export interface TokenRequest {
   readonly by: AuthenticatedClient
   readonly form: Parameters<GrantType["grantOf"]>[0]
-  readonly resource: Resource | null
+  readonly resources: Resources | null
+  readonly taken: ReadonlyArray<ScopeName> | null
   readonly binding: Binding | null
   /** Asked only where a refresh token is spent. */
   readonly sender: () => Sender
@@ -238,7 +239,15 @@ export const makeGrants = ({
     const token = tokenCache.open(workspace, text, now)
     if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
     return judged(workspace.id, token.success.grant, now, (grant, client) => {
-      const principal = checkAccess(workspace.id, grant, client, token.success, binding, policy, now)
+      const principal = checkAccess(
+        workspace.id,
+        grant,
+        client,
+        token.success,
+        binding,
+        policyAt(policy, workspace),
+        now
+      )
       if (Result.isSuccess(principal)) usage.saw("grant", workspace.id, principal.success.grant, now)
       return principal
     })
@@ -299,7 +308,7 @@ export const makeGrants = ({
     allowance: Allowance = allowances.grant
   ) => limiter.take({ allowance, workspace, of: `${client.id} ${grantMark(grant)}` })
 
-  const issue: Grants["issue"] = (workspace, row, { binding, by, form, resource, sender, unproven }) => {
+  const issue: Grants["issue"] = (workspace, row, { binding, by, form, resources, sender, taken, unproven }) => {
     const now = instantOf(clock)
     const sealer = keys.current()
     const about = row.grantOf(form, by, openerAt(sealer, workspace, now))
@@ -312,10 +321,11 @@ export const makeGrants = ({
       const step: Step<unknown> = {
         by,
         form: opened,
-        resource,
+        resources,
+        taken,
         binding,
         markSender: markSender(sealer, workspace, grant, sender),
-        policy,
+        policy: policyAt(policy, workspace),
         now,
         fresh: fresh(sealer)
       }
@@ -388,7 +398,15 @@ export const makeGrants = ({
             ? Result.succeed({ kind: "refresh", token, grant: live.success })
             : refused(live)
         }
-        const principal = checkAccess(workspace.id, grant, client, token, token.binding, policy, now)
+        const principal = checkAccess(
+          workspace.id,
+          grant,
+          client,
+          token,
+          token.binding,
+          policyAt(policy, workspace),
+          now
+        )
         return Result.isSuccess(principal)
           ? Result.succeed({ kind: "access", token, principal: principal.success })
           : refused(principal)

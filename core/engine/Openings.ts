@@ -4,8 +4,17 @@ import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { currentInstant, Instant, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import { Issuer, type OpenWorkspace, type Workspace, WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
+import { ResourceRegistry } from "../rules/Resource.ts"
+import {
+  Issuer,
+  type OpenWorkspace,
+  type Workspace,
+  WorkspaceId,
+  withListed,
+  workspacesKept
+} from "../workspace/Workspace.ts"
 import { note } from "./AuditContext.ts"
 import { beginClientChanges } from "./ClientChanges.ts"
 import { clientKind, clientOwner, makeRecords, type RecordKind } from "./Records.ts"
@@ -16,7 +25,9 @@ const Opened = Schema.Struct({
   id: WorkspaceId,
   issuer: Issuer,
   /** There were clients before there was this record, and they may hold what an earlier release sealed. */
-  sealedBefore: Schema.Boolean
+  sealedBefore: Schema.Boolean,
+  /** What an owner listed, beside what is configured. */
+  resources: Schema.optionalKey(ResourceRegistry)
 })
 type Opened = typeof Opened.Type
 
@@ -51,6 +62,13 @@ export const neverMoves: MayMove = () => false
 export interface Openings {
   readonly known: (workspace: Workspace) => OpenWorkspace | undefined
   readonly open: (workspace: Workspace) => Effect.Effect<OpenWorkspace, OtherIssuer | StorageUnavailable | Contended>
+  /** With its resources as any process listed them: read again where that was a while ago. */
+  readonly current: (workspace: OpenWorkspace, now: Instant) => Effect.Effect<OpenWorkspace, StorageUnavailable>
+  /** Changes what owners listed, by compare-and-set; this process knows it at once. */
+  readonly list: <A, E>(
+    workspace: OpenWorkspace,
+    decide: (listed: ResourceRegistry) => Decision<A, E, ResourceRegistry>
+  ) => Effect.Effect<A, E | StorageUnavailable | Contended>
 }
 
 /** What the store has from now on, and from whom it was taken over. */
@@ -75,7 +93,7 @@ const decideOpening =
 
 /** What was sealed before the record was made is the former issuer's, and opens no more either. */
 const moved = (found: Opened, issuer: Issuer): Decision<Decided, never, Opened> => {
-  const record = { id: found.id, issuer, sealedBefore: false }
+  const record = { ...found, issuer, sealedBefore: false }
   return answerAndKeep(record, { record, from: found.issuer })
 }
 
@@ -84,18 +102,43 @@ interface Parts {
   readonly entropy: Entropy["Service"]
 }
 
+const nothing: ResourceRegistry = []
+
+/** What is remembered of an opened workspace. */
+interface Known {
+  readonly from: Workspace
+  readonly workspace: OpenWorkspace
+  readonly record: Pick<Opened, "resources" | "sealedBefore">
+  /** Of the record; `undefined` where this process wrote it. */
+  readonly version: number | undefined
+  /** When its record was read last. */
+  readAt: Instant
+}
+
 export const makeOpenings = (
-  { audit, entropy, storage }: Parts & { readonly audit: Audit["Service"] },
+  {
+    audit,
+    entropy,
+    staleness,
+    storage
+  }: Parts & {
+    readonly audit: Audit["Service"]
+    /** How long this process may go on with resources that another one changed. */
+    readonly staleness: Millis
+  },
   mayMove: MayMove
 ): Openings => {
   const records = makeRecords(storage, workspaceKind)
-  const opened = new LruMap<WorkspaceId, { readonly from: Workspace; readonly workspace: OpenWorkspace }>(
-    workspacesKept
-  )
+  const opened = new LruMap<WorkspaceId, Known>(workspacesKept)
 
-  const remember = (from: Workspace, sealedBefore: boolean): OpenWorkspace => {
-    const workspace = { ...from, sealedBefore }
-    opened.set(from.id, { from, workspace })
+  const remember = (
+    from: Workspace,
+    record: Known["record"],
+    readAt: Instant,
+    version: Known["version"]
+  ): OpenWorkspace => {
+    const workspace = withListed(from, record.sealedBefore, record.resources ?? nothing)
+    opened.set(from.id, { from, workspace, record, readAt, version })
     return workspace
   }
 
@@ -103,8 +146,43 @@ export const makeOpenings = (
     const found = opened.get(workspace.id)
     if (found === undefined || found.from.issuer !== workspace.issuer) return undefined
     // A host may make its workspaces anew for each request, and give them another name.
-    return found.from === workspace ? found.workspace : remember(workspace, found.workspace.sealedBefore === true)
+    return found.from === workspace ? found.workspace : remember(workspace, found.record, found.readAt, found.version)
   }
+
+  const current: Openings["current"] = (workspace, now) => {
+    const found = opened.get(workspace.id)
+    // Not opened by this server: as it was given, it is all that is known.
+    if (found === undefined || found.from.issuer !== workspace.issuer) return Effect.succeed(workspace)
+    if (Math.abs(now - found.readAt) < staleness) return Effect.succeed(found.workspace)
+    const before = found.readAt
+    // Whoever comes meanwhile goes on with what is known.
+    found.readAt = now
+    return records.get(workspace.id, workspace.id).pipe(
+      Effect.map((kept) =>
+        kept === undefined || kept.version === found.version
+          ? found.workspace
+          : remember(found.from, kept.value, now, kept.version)
+      ),
+      Effect.tapError(() =>
+        Effect.sync(() => {
+          found.readAt = before
+        })
+      )
+    )
+  }
+
+  const list: Openings["list"] = Effect.fnUntraced(function* (workspace, decide) {
+    const { id, issuer } = workspace
+    const outcome = yield* transact(records, entropy, id, id, (kept) => {
+      const { resources = nothing, ...record } = kept ?? { id, issuer, sealedBefore: workspace.sealedBefore === true }
+      const decided = decide(resources)
+      return { ...decided, next: decided.next === undefined ? undefined : { ...record, resources: decided.next } }
+    })
+    // Whether it was changed here or elsewhere, the next request reads it.
+    const found = opened.get(id)
+    if (found !== undefined) found.readAt = Instant.make(0)
+    return yield* Effect.fromResult(outcome)
+  })
 
   const hasClients = ({ id }: Workspace) =>
     Effect.map(
@@ -117,7 +195,8 @@ export const makeOpenings = (
     if (before !== undefined) return before
     const { id, issuer } = workspace
     const kept = yield* records.get(id, id)
-    if (kept?.value.issuer === issuer) return remember(workspace, kept.value.sealedBefore)
+    const now = yield* currentInstant
+    if (kept?.value.issuer === issuer) return remember(workspace, kept.value, now, kept.version)
     const sealedBefore = kept === undefined && (yield* hasClients(workspace))
     const outcome = yield* transact(records, entropy, id, id, decideOpening(workspace, sealedBefore, mayMove))
     const { from, record } = yield* Effect.fromResult(outcome)
@@ -125,10 +204,10 @@ export const makeOpenings = (
     if (from !== undefined) {
       yield* note(audit, { workspace: id, requestId: by }, { _tag: "WorkspaceMoved", from, to: issuer, by })
     }
-    return remember(workspace, record.sealedBefore)
+    return remember(workspace, record, now, undefined)
   })
 
-  return { known, open }
+  return { known, open, current, list }
 }
 
 const by = "host program"

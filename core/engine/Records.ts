@@ -185,8 +185,12 @@ export const clientKind: RecordKind<Client> = {
   expiresAt: (client) => client.expiresAt
 }
 
-/** Version 1 kept neither the challenge of a code that was redeemed, nor who refreshed, and its keys opened everything. */
-const grantOfVersion1 = (body: Fields): Fields => {
+/**
+ * Version 1 kept neither the challenge of a code that was redeemed, nor who refreshed; its keys opened everything, and its
+ * grants were for one resource at most.
+ */
+const grantOfVersion1 = ({ resource = null, ...rest }: Fields): Fields => {
+  const body: Fields = { ...rest, resources: resource === null ? null : [resource] }
   const { refresh = null } = body
   if (body._tag === "Key") return { ...body, use: "everything" }
   return body._tag === "Active" && isObject(refresh)

@@ -4,7 +4,7 @@ import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectTarget } from "../rules/RedirectUri.ts"
-import { Resource } from "../rules/Resource.ts"
+import { Resources } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 import { Binding } from "./Binding.ts"
@@ -44,7 +44,8 @@ const RefreshLine = Schema.Struct({
 const born = {
   id: GrantId,
   scope: Scopes,
-  resource: Schema.NullOr(Resource),
+  /** What it is for; `null` is the whole workspace. */
+  resources: Schema.NullOr(Resources),
   createdAt: Instant
 }
 

@@ -1,6 +1,6 @@
 import type { ClientId, GrantId, UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
-import type { Resource } from "../rules/Resource.ts"
+import type { Resources } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import type { KeyUse } from "./Grant.ts"
@@ -12,7 +12,8 @@ interface Common {
   readonly workspace: WorkspaceId
   readonly scope: Scopes
   readonly grant: GrantId
-  readonly resource: Resource | null
+  /** What the token or key is for; `null` is the whole workspace. */
+  readonly resources: Resources | null
 }
 
 /** An application acting for a person. */

@@ -1,7 +1,8 @@
 import type { AuthenticatedClient } from "../client/authenticate.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import type { Resource } from "../rules/Resource.ts"
+import type { Resources } from "../rules/Resource.ts"
+import type { ScopeName } from "../rules/Scope.ts"
 import type { Binding } from "./Binding.ts"
 import type { MarkSender } from "./Sender.ts"
 
@@ -17,8 +18,10 @@ export interface Fresh {
 export interface Step<Form> {
   readonly by: AuthenticatedClient
   readonly form: Form
-  /** RFC 8707: the one that the form asks for, below the issuer; `null` where it asks for none. */
-  readonly resource: Resource | null
+  /** RFC 8707: those that the form asks for, all of them the workspace's; `null` where it asks for none. */
+  readonly resources: Resources | null
+  /** The scopes that these take; `null` where they take all. */
+  readonly taken: ReadonlyArray<ScopeName> | null
   /** What the client proved to hold: the tokens are bound to it. */
   readonly binding: Binding | null
   /** By which a retry is held against the request that it repeats. */
@@ -29,4 +32,4 @@ export interface Step<Form> {
 }
 
 /** What issuing needs of a step. */
-export type Issuing = Omit<Step<unknown>, "form" | "resource">
+export type Issuing = Omit<Step<unknown>, "form" | "resources" | "taken">

@@ -89,7 +89,7 @@ export const makeKey = (asked: KeyAsked, id: GrantId, secret: Uint8Array, policy
       id,
       subject: { _tag: "Workspace" },
       scope,
-      resource: null,
+      resources: null,
       createdAt: now,
       name: asked.name,
       hint: `${apiKeyPrefix}${id}`.slice(0, hintLength),

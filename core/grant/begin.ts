@@ -3,7 +3,7 @@ import { type Instant, later } from "../rules/Instant.ts"
 import type { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { RedirectTarget } from "../rules/RedirectUri.ts"
-import type { Resource } from "../rules/Resource.ts"
+import type { Resources } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import type { CodeToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
@@ -17,7 +17,7 @@ export interface Approved {
   readonly redirectUri: RedirectTarget
   readonly challenge: CodeChallenge | null
   readonly scope: Scopes
-  readonly resource: Resource | null
+  readonly resources: Resources | null
 }
 
 /** RFC 6749 §4.1.2: an approved request becomes a grant with a code out. */
@@ -27,7 +27,7 @@ export const begin = (approved: Approved, id: GrantId, policy: Policy, now: Inst
   client: approved.client,
   subject: { _tag: "User", id: approved.user },
   scope: approved.scope,
-  resource: approved.resource,
+  resources: approved.resources,
   redirectUri: approved.redirectUri,
   challenge: approved.challenge,
   createdAt: now,

@@ -4,7 +4,7 @@ import { workspaceStanding } from "../client/workspaceAccess.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { InvalidToken } from "../rules/Refusal.ts"
-import { isWithin } from "../rules/Scope.ts"
+import { reaches } from "../rules/Scope.ts"
 import { isDigestOf } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -52,14 +52,14 @@ export const checkAccess = (
   const live = known.success
   if (isDead(live.access, token)) return refuse("revoked")
   const scope = token.scope ?? live.scope
-  if (!isWithin(scope, live.scope)) return refuse("revoked")
+  if (scope !== live.scope && !reaches(policy.scopes, live.scope, scope)) return refuse("revoked")
   const { id: grant, client: by, subject } = live
-  const resource = token.resource ?? live.resource
+  const resources = token.resources ?? live.resources
   const { expiresAt } = token
   return Result.succeed(
     subject._tag === "User"
-      ? { _tag: "User", user: subject.id, workspace, scope, grant, client: by, resource, expiresAt }
-      : { _tag: "Workspace", workspace, scope, grant, client: by, resource, expiresAt }
+      ? { _tag: "User", user: subject.id, workspace, scope, grant, client: by, resources, expiresAt }
+      : { _tag: "Workspace", workspace, scope, grant, client: by, resources, expiresAt }
   )
 }
 
@@ -102,7 +102,7 @@ export const checkKey = (
     workspace,
     scope: grant.scope,
     grant: grant.id,
-    resource: grant.resource,
+    resources: grant.resources,
     name: grant.name,
     use: grant.use,
     expiresAt: grant.expiresAt

@@ -1,12 +1,14 @@
+import { Result } from "effect"
 import { isPublic } from "../client/Client.ts"
 import { earlier, type Instant, later } from "../rules/Instant.ts"
-import type { Resource } from "../rules/Resource.ts"
-import { formatScopes, type Scopes } from "../rules/Scope.ts"
+import { InvalidTarget } from "../rules/Refusal.ts"
+import { type Resources, sameResources } from "../rules/Resource.ts"
+import { commonScopes, formatScopes, type Scopes } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { Binding } from "./Binding.ts"
 import type { AccessTokens, Active, Standing } from "./Grant.ts"
 import type { Retry } from "./Sender.ts"
-import type { Issuing } from "./Step.ts"
+import type { Issuing, Step } from "./Step.ts"
 
 /** What a decision hands out; sealing it into text is the caller's. */
 export interface Tokens {
@@ -22,11 +24,20 @@ const areSame = (a: Scopes, b: Scopes): boolean => a === b || formatScopes(a) ==
 
 export const noAccessTokensYet: AccessTokens = { epoch: 0, revoked: [] }
 
+/** RFC 8707 §2.2: a token for some of a grant's resources has no scopes but those that they take. */
+export const scopeFor = (granted: Scopes, { policy, taken }: Taking): Result.Result<Scopes, InvalidTarget> => {
+  if (taken === null) return Result.succeed(granted)
+  const scope = commonScopes(policy.scopes, granted, taken)
+  return scope.length === 0 ? Result.fail(new InvalidTarget({ reason: "takes_none" })) : Result.succeed(scope)
+}
+
+type Taking = Pick<Step<unknown>, "policy" | "taken">
+
 /** An access token of a grant, for all of it or for a part. */
 export const accessToken = (
   grant: Active | Standing,
   scope: Scopes,
-  resource: Resource | null,
+  resources: Resources | null,
   { binding, fresh, now, policy }: Issuing
 ): AccessToken => ({
   kind: "access",
@@ -36,7 +47,7 @@ export const accessToken = (
   serial: fresh.serial,
   // A client's own grant grows when the client registers for more; what was issued before does not grow with it.
   scope: grant._tag === "Active" && areSame(scope, grant.scope) ? null : scope,
-  resource: resource === grant.resource ? null : resource,
+  resources: sameResources(resources, grant.resources) ? null : resources,
   binding
 })
 
@@ -67,7 +78,7 @@ interface Continued {
 
 /** The grant from now on, with its refresh token of this generation. */
 export const activeFrom = (
-  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resource" | "createdAt">,
+  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resources" | "createdAt">,
   { access, binding, challenge = null, endsAt, generation, retriedElsewhereAt = null, rotatedBy = null }: Continued,
   { fresh, now, policy }: Issuing
 ): Active => ({
@@ -76,7 +87,7 @@ export const activeFrom = (
   client: grant.client,
   subject: grant.subject,
   scope: grant.scope,
-  resource: grant.resource,
+  resources: grant.resources,
   createdAt: grant.createdAt,
   challenge,
   access,
@@ -92,8 +103,8 @@ export const activeFrom = (
   endsAt
 })
 
-export const tokensOf = (grant: Active, scope: Scopes, resource: Resource | null, step: Issuing): Tokens => ({
-  access: accessToken(grant, scope, resource, step),
+export const tokensOf = (grant: Active, scope: Scopes, resources: Resources | null, step: Issuing): Tokens => ({
+  access: accessToken(grant, scope, resources, step),
   refresh: { token: refreshToken(grant), key: grant.refresh.key },
   scope
 })

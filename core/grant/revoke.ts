@@ -18,7 +18,7 @@ export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: 
         client: grant._tag === "Key" ? null : grant.client,
         subject: grant.subject,
         scope: grant.scope,
-        resource: grant.resource,
+        resources: grant.resources,
         createdAt: grant.createdAt,
         revokedAt: now,
         why,

@@ -3,6 +3,7 @@ import type { ClientRoom } from "../engine/ClientRoom.ts"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
 import type { Once } from "../engine/Once.ts"
+import type { Openings } from "../engine/Openings.ts"
 import type { Records } from "../engine/Records.ts"
 import type { Usage } from "../engine/Usage.ts"
 import type { Grant } from "../grant/Grant.ts"
@@ -57,6 +58,7 @@ export interface Services {
   readonly owner: ResourceOwner["Service"]
   readonly registration: RegistrationPolicy["Service"]
   readonly pages: Pages["Service"]
+  readonly openings: Openings
   readonly grantRecords: Records<Grant>
   readonly requests: Records<AuthorizationRequest>
   readonly clients: Clients
@@ -87,6 +89,8 @@ interface Answer {
   readonly like: Sample
   /** The schema of its JSON. */
   readonly body?: Schema.Top
+  /** Only given where something follows the route's path. */
+  readonly below?: true
 }
 
 /**
@@ -207,6 +211,8 @@ export const pageEndpoint = (path: string, methods: Endpoint["methods"]): Endpoi
 /** An endpoint at work: its handlers made, once, from the services of the server. */
 export interface Route extends Pick<Endpoint, "path" | "match" | "errors" | "cors" | "storeless" | "leadsTo"> {
   readonly methods: { readonly [method in Method]?: Handler }
+  /** What a token needs to be let in; none where it shows none. */
+  readonly scopes: ReadonlyArray<string>
 }
 
 /** A row's name: no two rows of a server may have one. */
@@ -222,8 +228,16 @@ export const makeRoute = (
   cors,
   storeless,
   ...(leadsTo === undefined ? {} : { leadsTo }),
-  methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(services)]))
+  methods: Object.fromEntries(Object.entries(methods).map(([method, { handler }]) => [method, handler(services)])),
+  scopes: scopesNeeded({
+    callers: Object.values(methods).flatMap(({ contract }) => contract?.(services).callers ?? [])
+  })
 })
+
+/** RFC 6750 §3: what a token needs to be let in. */
+export const scopesNeeded = ({ callers }: Pick<Contract, "callers">): ReadonlyArray<string> => [
+  ...new Set(callers.flatMap((caller) => (caller.shows === "token" ? caller.scopes : [])))
+]
 
 export type FindRoute = (path: string) => Route | undefined
 

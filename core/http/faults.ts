@@ -7,12 +7,13 @@ import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { ForgedForm, Refusal, TooManyRequests, UnauthorizedClient } from "../rules/Refusal.ts"
+import type { ForgedForm, InvalidTarget, Refusal, TooManyRequests, UnauthorizedClient } from "../rules/Refusal.ts"
+import { definitionOf, protectedResourcePath, resourceMetadataUrl } from "../rules/Resource.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
 import { empty, json, noStore, secretJson } from "./answer.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
-import type { Call, ErrorForm } from "./Route.ts"
+import type { Call, Route } from "./Route.ts"
 
 /** What a refusal looks like from outside. */
 interface Wire {
@@ -44,10 +45,7 @@ export const toWire = (refusal: Refusal): Wire =>
       reason === "wider_than_granted"
         ? row(400, "invalid_scope", "The scope is wider than what was granted.")
         : row(400, "invalid_scope", "None of these scopes can be granted to this client."),
-    InvalidTarget: ({ reason }) =>
-      reason === "wider_than_granted"
-        ? row(400, "invalid_target", "The resource is wider than what was granted.")
-        : row(400, "invalid_target", "The resource is not one of this server's."),
+    InvalidTarget: ({ reason }) => row(400, "invalid_target", target[reason]),
     UnauthorizedClient: ({ reason }) => row(400, "unauthorized_client", unauthorized[reason]),
     UnsupportedGrantType: () => row(400, "unsupported_grant_type", "The server does not know this grant type."),
     UnsupportedResponseType: () => row(400, "unsupported_response_type", "The server answers response_type=code only."),
@@ -87,6 +85,13 @@ export const toWire = (refusal: Refusal): Wire =>
     WorkspaceDisabled: () =>
       row(503, "temporarily_unavailable", "This workspace is disabled for the time being.", retryAfter(300))
   })
+
+const target: Record<InvalidTarget["reason"], string> = {
+  malformed: "The resource is not one of this server's.",
+  not_ours: "The resource is not one of this server's.",
+  wider_than_granted: "The resource is wider than what was granted.",
+  takes_none: "The resource takes none of the scopes that were granted."
+}
 
 const notThisGrant = "The client may not use this grant type."
 // Refused or not answered yet: which of the two is between the owners.
@@ -140,37 +145,56 @@ const challengesOf = ({ clientAuths }: Challengers, fault: Refusal | StorageUnav
   )
 }
 
-/**
- * RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. `resource`: its path
- * below the issuer, where it goes by a name of its own.
- */
+/** What a protected resource says of itself to whoever it refuses. */
+export interface Refusing {
+  /** Its path below the issuer, or its whole address, where it goes by a name of its own. */
+  readonly resource?: string | undefined
+  /** What the route needs. */
+  readonly scopes?: ReadonlyArray<string> | undefined
+}
+
+const metadataOf = (workspace: Workspace, resource: string | undefined): string =>
+  resource === undefined || resource.startsWith("/")
+    ? endpointUrl(workspace, protectedResourcePath) + (resource ?? "")
+    : resourceMetadataUrl(resource)
+
+/** The listed resource of which a path of the issuer's host is a part; `undefined` where it is none's. */
+export const resourceAt = (workspace: Workspace, path: string): string | undefined =>
+  workspace.resources === undefined
+    ? undefined
+    : definitionOf(workspace, new URL(new URL(workspace.issuer).origin + path).href)?.at
+
+/** RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. */
 export const resourceError = (
   presentations: ReadonlyArray<Presentation>,
   workspace: Workspace,
   fault: Refusal | StorageUnavailable,
-  resource = ""
-): HttpResponse =>
-  resourceRefusal(presentations, endpointUrl(workspace, "/.well-known/oauth-protected-resource") + resource, fault)
+  { resource, scopes = [] }: Refusing = {}
+): HttpResponse => resourceRefusal(presentations, metadataOf(workspace, resource), fault, scopes)
 
 /** The same for a resource server of its own, whose metadata stands elsewhere. */
 export const resourceRefusal = (
   presentations: ReadonlyArray<Presentation>,
   metadataUrl: string,
-  fault: Refusal | StorageUnavailable
+  fault: Refusal | StorageUnavailable,
+  /** What the route needs: who has no good token is told what to ask for. */
+  scopes: ReadonlyArray<string>
 ): HttpResponse => {
   const challenges = (parameters: ReadonlyArray<string>): HeaderPairs =>
     presentations.flatMap(({ challenge }) =>
       challenge === undefined ? [] : [["www-authenticate", challenge(parameters, fault)] as const]
     )
   const metadata = `resource_metadata=${quoted(metadataUrl)}`
-  if (fault._tag === "TokenRequired") return empty(401, [...challenges([metadata]), ...noStore])
+  const scopeOf = (names: ReadonlyArray<string>) => (names.length === 0 ? [] : [`scope=${quoted(names.join(" "))}`])
+  if (fault._tag === "TokenRequired") return empty(401, [...challenges([metadata, ...scopeOf(scopes)]), ...noStore])
   const wire = faultToWire(fault)
   const body = { error: wire.error, error_description: wire.description }
   if (wire.status !== 401 && wire.status !== 403) return json(wire.status, body, [...noStore, ...(wire.headers ?? [])])
   const parameters = [
     `error=${quoted(wire.error)}`,
     `error_description=${quoted(wire.description)}`,
-    ...(fault._tag === "InsufficientScope" ? [`scope=${quoted(fault.needed.join(" "))}`] : []),
+    // Of another kind of caller, no scope would make it do.
+    ...(fault._tag === "WrongCaller" ? [] : scopeOf(fault._tag === "InsufficientScope" ? fault.needed : scopes)),
     metadata
   ]
   return secretJson(wire.status, body, challenges(parameters))
@@ -232,20 +256,27 @@ export const faultPage = (pages: Pages["Service"], call: Call, fault: Refusal | 
   return { ...response, headers: [...response.headers, ...headers] }
 }
 
+const refusedHere = (
+  { presentations }: Challengers,
+  { request, workspace }: Call,
+  scopes: ReadonlyArray<string>,
+  fault: Refusal | StorageUnavailable
+) => resourceError(presentations, workspace, fault, { resource: resourceAt(workspace, request.path), scopes })
+
 /** A fault in the form of the route that it came up on. */
 export const answerFault = (
   services: Challengers & { readonly pages: Pages["Service"] },
   call: Call,
-  form: ErrorForm,
+  { errors, scopes }: Pick<Route, "errors" | "scopes">,
   fault: Refusal | StorageUnavailable
 ): HttpResponse => {
-  switch (form) {
+  switch (errors) {
     case "oauth":
       return fault._tag === "InvalidToken" || fault._tag === "TokenRequired"
-        ? resourceError(services.presentations, call.workspace, fault)
+        ? refusedHere(services, call, scopes, fault)
         : oauthError(fault, challengesOf(services, fault))
     case "bearer":
-      return resourceError(services.presentations, call.workspace, fault)
+      return refusedHere(services, call, scopes, fault)
     case "page":
       return faultPage(services.pages, call, fault)
   }

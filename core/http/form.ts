@@ -10,17 +10,26 @@ export const refusedAs = (refusal: InvalidRequest) => ({ [key]: refusal })
 const refusalOf: (ast: SchemaAST.AST) => InvalidRequest | undefined = SchemaAST.resolveAt(key)
 
 let open: (sent: Sent) => Parameters
+let listed: (sent: Sent) => Lists
 
 /** The parameters of a request as they came. An endpoint gets at them through the Schemas of its contract only. */
 export class Sent {
   readonly #parameters: Parameters
-  constructor(parameters: Parameters) {
+  readonly #lists: Lists
+  constructor(parameters: Parameters, lists: Lists = noLists) {
     this.#parameters = parameters
+    this.#lists = lists
   }
   static {
     open = (sent) => sent.#parameters
+    listed = (sent) => sent.#lists
   }
 }
+
+/** Of parameters that came more than once, all values. */
+type Lists = ReadonlyMap<string, ReadonlyArray<string>>
+
+const noLists: Lists = new Map()
 
 /** A parameter's own text, to be told back or held against another; what is acted on comes from a reader. */
 export const asItCame = (sent: Sent, name: string): string | undefined => open(sent).get(name)
@@ -38,6 +47,8 @@ interface Column {
   readonly optional: boolean
   readonly missing: InvalidRequest
   readonly malformed: InvalidRequest
+  /** It may come more than once, and is a list of texts. */
+  readonly several: boolean
   /** `undefined` where the text is taken as it is. */
   readonly decode: Decode | undefined
   /** By a struct of this field alone, for a Schema that may have a say about what was not sent. */
@@ -64,6 +75,7 @@ const columnOf = ([name, schema]: readonly [string, Schema.Decoder<unknown>]): C
     optional: SchemaAST.isOptional(ast),
     missing: refusal("missing_parameter", "missing"),
     malformed: refusalOf(ast) ?? refusal("malformed_parameter", "not well-formed"),
+    several: SchemaAST.isArrays(ast),
     decode: transforms ? undefined : decoderOf(schema),
     alone: transforms ? Schema.decodeUnknownOption(Schema.Struct({ [name]: schema })) : undefined
   }
@@ -72,9 +84,15 @@ const columnOf = ([name, schema]: readonly [string, Schema.Decoder<unknown>]): C
 /** Comes back with what is wrong, if something is. */
 const readInto = (
   read: Record<string, unknown>,
-  { alone, decode, malformed, missing, name, optional }: Column,
-  text: string | undefined
+  { alone, decode, malformed, missing, name, optional, several }: Column,
+  text: string | undefined,
+  all: ReadonlyArray<string> | undefined
 ): InvalidRequest | undefined => {
+  if (several) {
+    if (text === undefined) return optional ? undefined : missing
+    read[name] = all ?? [text]
+    return undefined
+  }
   if (alone !== undefined) {
     const decoded = alone(text === undefined ? {} : { [name]: text })
     if (Option.isNone(decoded)) return text === undefined ? missing : malformed
@@ -100,9 +118,10 @@ export const readerOf = <const F extends Fields>(fields: F): Reader<F> => {
   const columns = Object.entries(fields).map(columnOf)
   return (sent) => {
     const parameters = open(sent)
+    const lists = listed(sent)
     const read: Record<string, unknown> = {}
     for (const column of columns) {
-      const fault = readInto(read, column, parameters.get(column.name))
+      const fault = readInto(read, column, parameters.get(column.name), lists.get(column.name))
       if (fault !== undefined) return Result.fail(fault)
     }
     // Each was decoded by its own Schema, and a struct's type is what its fields decode to.
@@ -117,16 +136,27 @@ interface ReadParameters {
   readonly parameters: Parameters
   /** Names that came more than once; their first value stands in `parameters`. */
   readonly repeated: ReadonlySet<string>
+  readonly lists: Lists
 }
 
 class Reading {
   readonly parameters = new Map<string, string>()
   repeated: Set<string> | undefined
+  lists: Map<string, Array<string>> | undefined
 
   add(name: string, value: string): void {
-    if (this.parameters.has(name)) this.repeated = (this.repeated ?? new Set()).add(name)
+    const first = this.parameters.get(name)
+    if (first !== undefined) this.repeat(name, first, value)
     // RFC 6749 §3.1: one without a value was not sent.
     else if (value !== "") this.parameters.set(name, value)
+  }
+
+  private repeat(name: string, first: string, value: string): void {
+    this.repeated = (this.repeated ?? new Set()).add(name)
+    this.lists ??= new Map()
+    const list = this.lists.get(name) ?? [first]
+    if (value !== "") list.push(value)
+    this.lists.set(name, list)
   }
 }
 
@@ -179,8 +209,8 @@ const readAny = (text: string): Reading => {
 }
 
 export const readParameters = (text: string): ReadParameters => {
-  const { parameters, repeated = none } = readAny(text)
-  return { parameters, repeated }
+  const { lists = noLists, parameters, repeated = none } = readAny(text)
+  return { parameters, repeated, lists }
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -200,23 +230,46 @@ export const repeatedParameter = (repeated: ReadonlySet<string>): InvalidRequest
   })
 
 /** RFC 6749 §3.2: the form of a request to an endpoint that takes one. */
-export const readForm = (request: HttpRequest): Result.Result<Parameters, InvalidRequest> => {
+export const readForm = (request: HttpRequest): Result.Result<Parameters, InvalidRequest> =>
+  Result.map(readOnce(request, none), ({ parameters }) => parameters)
+
+/** `several`: the parameters that may come more than once. */
+const readOnce = (
+  request: HttpRequest,
+  several: ReadonlySet<string>
+): Result.Result<ReadParameters, InvalidRequest> => {
   if (!isType(request.headers.get("content-type"), formType)) {
     const message = `The body has to be ${formType}.`
     return Result.fail(new InvalidRequest({ reason: "wrong_content_type", message }))
   }
-  const { parameters, repeated } = readParameters(request.body)
-  return repeated.size > 0 ? Result.fail(repeatedParameter(repeated)) : Result.succeed(parameters)
+  const read = readParameters(request.body)
+  const repeated = onceOnly(read.repeated, several)
+  return repeated.size > 0 ? Result.fail(repeatedParameter(repeated)) : Result.succeed(read)
 }
 
+const onceOnly = (repeated: ReadonlySet<string>, several: ReadonlySet<string>): ReadonlySet<string> =>
+  repeated.size === 0 || several.size === 0 ? repeated : new Set([...repeated].filter((name) => !several.has(name)))
+
+/** Of a struct's fields, those that may come more than once (RFC 8707 §2). */
+export const severalOf = (fields: Fields): ReadonlySet<string> =>
+  new Set(Object.keys(fields).filter((name) => SchemaAST.isArrays(fields[name]?.ast ?? Schema.Never.ast)))
+
 /** The form of a request to an endpoint with a contract. */
-export const sentForm = (request: HttpRequest): Result.Result<Sent, InvalidRequest> => {
-  const form = readForm(request)
-  return Result.isFailure(form) ? Result.fail(form.failure) : Result.succeed(new Sent(form.success))
+export const sentForm = (
+  request: HttpRequest,
+  several: ReadonlySet<string> = none
+): Result.Result<Sent, InvalidRequest> => {
+  const form = readOnce(request, several)
+  return Result.isFailure(form)
+    ? Result.fail(form.failure)
+    : Result.succeed(new Sent(form.success.parameters, form.success.lists))
 }
 
 /** The query of a request to an endpoint with a contract, and the names in it that came more than once. */
-export const sentQuery = (query: string): { readonly sent: Sent; readonly repeated: ReadonlySet<string> } => {
-  const { parameters, repeated } = readParameters(query)
-  return { sent: new Sent(parameters), repeated }
+export const sentQuery = (
+  query: string,
+  several: ReadonlySet<string> = none
+): { readonly sent: Sent; readonly repeated: ReadonlySet<string> } => {
+  const { lists, parameters, repeated } = readParameters(query)
+  return { sent: new Sent(parameters, lists), repeated: onceOnly(repeated, several) }
 }

@@ -118,6 +118,7 @@ const operationOf = (
 ) => {
   const { components, services } = surroundings
   const segment = below ? contract.below : undefined
+  const answers = contract.answers.filter((answer) => below || answer.below !== true)
   const parameters = [
     ...(segment === undefined
       ? []
@@ -140,7 +141,7 @@ const operationOf = (
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBody(components, contract),
     security: contract.callers.flatMap((caller) => requirementsOf(services, caller)),
-    responses: responsesOf(components, samplesOf(surroundings, endpoint, contract))
+    responses: responsesOf(components, samplesOf(surroundings, endpoint, { ...contract, answers }))
   }
 }
 

@@ -3,7 +3,7 @@ import { corsHeaders, noSniffing, secretJson } from "../http/answer.ts"
 import type { Fault, FaultClass } from "../http/Fault.ts"
 import { answerFault, broken, oauthError } from "../http/faults.ts"
 import type { HeaderPairs, HttpResponse } from "../http/Http.ts"
-import type { Contract, Endpoint, Services } from "../http/Route.ts"
+import { type Contract, type Endpoint, type Services, scopesNeeded } from "../http/Route.ts"
 import { Instant } from "../rules/Instant.ts"
 import { Overloaded } from "../rules/Refusal.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -158,6 +158,7 @@ export const samplesOf = (
   const faults: ReadonlyArray<Fault> = contract.faults
     .flatMap(enumerateFaults)
     .filter((fault) => contract.spares?.(fault) !== true)
+  const refusing = { errors: endpoint.errors, scopes: scopesNeeded(contract) }
   const own = contract.answers.map(({ body, description, like }) => ({
     response: like({ pages: services.pages, workspace }),
     description,
@@ -165,7 +166,7 @@ export const samplesOf = (
   }))
   return [
     ...own.map((sampled) => finished(endpoint, sampled)),
-    ...faults.map((fault) => finished(endpoint, error(answerFault(services, call, endpoint.errors, fault)))),
+    ...faults.map((fault) => finished(endpoint, error(answerFault(services, call, refusing, fault)))),
     // What touches nothing that can fail does not break.
     ...(contract.faults.length === 0 ? [] : [finished(endpoint, error(broken))]),
     overloaded,

@@ -43,6 +43,13 @@ export interface ScopeInWords {
   readonly words: string
 }
 
+/** An API that a grant is to be for. */
+export interface ConsentResource {
+  readonly at: string
+  /** As an owner called it. */
+  readonly name?: string
+}
+
 /** Posts `decision` (`approve` or `deny`), `csrf`, `ticket` and, where it is asked for, `acknowledged` to `{base}/consent`. */
 export interface ConsentPage {
   readonly client: {
@@ -57,8 +64,8 @@ export interface ConsentPage {
   }
   /** Each scope that approving grants. */
   readonly scopes: ReadonlyArray<ScopeInWords & { readonly byDefault: boolean }>
-  /** The requested resource, if it is less than the whole workspace. */
-  readonly resource?: string
+  /** The requested resources, if they are less than the whole workspace. */
+  readonly resources: ReadonlyArray<ConsentResource>
   /** `SignedIn.label` */
   readonly account: string
   /** Where "Not you?" leads: `ResourceOwner.signInAt(workspace, <this request>)`. */
@@ -116,6 +123,13 @@ const permission = (scope: ConsentPage["scopes"][number]): Html =>
     html` <span class="hint">Included because the application did not ask for specific permissions.</span>`
   }</span></li>`
 
+const only = ({ at, name }: ConsentResource): Html => {
+  const address = html`<bdi>${breakable(spellOut(at, 300))}</bdi>`
+  return name === undefined
+    ? html`<dd>${address}</dd>`
+    : html`<dd><bdi>${name}</bdi> <span class="hint">${address}</span></dd>`
+}
+
 /** `settings`: whether there are pages where people can revoke access. */
 export const consentPage = (place: Place, model: ConsentPage, settings = true): Document => {
   const name = clientName(model.client.name)
@@ -131,7 +145,7 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
 <dl class="terms">
 <div><dt>Your account</dt><dd><bdi>${breakable(model.account)}</bdi></dd><dd class="terms-aside"><a class="quiet-link" href="${model.switchAccount}">Not you?</a></dd></div>
 <div><dt>Returns you to</dt><dd>${destination(returnAddress(model.client.redirectUri))}</dd></div>
-${model.resource !== undefined && html`<div><dt>Only for</dt><dd><bdi>${breakable(spellOut(model.resource, 300))}</bdi></dd></div>`}
+${model.resources.length > 0 && html`<div><dt>Only for</dt>${model.resources.map(only)}</div>`}
 </dl>
 ${origin(place, model)}
 <h2 id="permissions">It will be able to</h2>

@@ -12,8 +12,8 @@ import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { matchRedirectUri, RedirectTarget } from "../rules/RedirectUri.ts"
 import { ForgedForm, InvalidRequest, UnauthorizedClient, UntrustedRequest } from "../rules/Refusal.ts"
-import { Resource } from "../rules/Resource.ts"
-import { allScopes, isWithin, Scopes } from "../rules/Scope.ts"
+import { Resources } from "../rules/Resource.ts"
+import { allScopes, isWithin, reaches, Scopes } from "../rules/Scope.ts"
 
 // Approving writes the request first: a crash before its grant leaves the name of a grant that is not there, which the
 // next click on Approve makes. Denying after that ends the grant first, and marks the request then: a crash between
@@ -41,7 +41,7 @@ export const AuthorizationRequest = Schema.TaggedUnion({
     scope: Scopes,
     /** The client named no scope, so these are what it gets without asking. */
     scopeByDefault: Schema.Boolean,
-    resource: Schema.NullOr(Resource),
+    resources: Schema.NullOr(Resources),
     challenge: Schema.NullOr(CodeChallenge)
   },
   /** `grant`: drawn with the approval, so that approving twice makes one. */
@@ -145,7 +145,11 @@ export const approve = (found: AuthorizationRequest | undefined, step: Answering
     // RFC 7592: the client may have changed itself while its page was read.
     const now = shownOf(client)
     const isAsShown = now.name === shown.name && now.madeBy === shown.madeBy
-    if (!isAsShown || !isWithin(waiting.scope, client.scope) || !isWithin(waiting.scope, allScopes(policy.scopes))) {
+    if (
+      !isAsShown ||
+      !reaches(policy.scopes, client.scope, waiting.scope) ||
+      !isWithin(waiting.scope, allScopes(policy.scopes))
+    ) {
       return refuse(new ForgedForm({ reason: "ticket" }))
     }
     return answerAndKeep(
@@ -164,17 +168,17 @@ export const deny = (found: AuthorizationRequest | undefined, step: Answering, e
   })
 
 /** The terms on which the grant of an approval begins. */
-export const termsOf = ({ challenge, client, resource, scope, target }: Waiting, user: UserId): ApprovedTerms => ({
+export const termsOf = ({ challenge, client, resources, scope, target }: Waiting, user: UserId): ApprovedTerms => ({
   client,
   user,
   redirectUri: target,
   challenge,
   scope,
-  resource
+  resources
 })
 
 /** RFC 6749 §4.1.1: the request as a browser would bring it again. */
-export const queryOf = ({ challenge, client, resource, scope, scopeByDefault, state, target }: Waiting): string =>
+export const queryOf = ({ challenge, client, resources, scope, scopeByDefault, state, target }: Waiting): string =>
   [
     "response_type=code",
     `client_id=${client}`,
@@ -182,5 +186,5 @@ export const queryOf = ({ challenge, client, resource, scope, scopeByDefault, st
     ...(scopeByDefault ? [] : [`scope=${encodeURIComponent(scope.join(" "))}`]),
     ...(state === null ? [] : [`state=${state}`]),
     ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
-    ...(resource === null ? [] : [`resource=${encodeURIComponent(resource)}`])
+    ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`)
   ].join("&")

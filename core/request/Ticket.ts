@@ -18,7 +18,7 @@ export type Ticket = typeof Ticket.Type
 export const readerOf = ({ session, user }: Pick<SignedIn, "session" | "user">): Digest =>
   digestOf(JSON.stringify([session, user]))
 
-const version = 3
+const version = 4
 const headLength = 1 + keyIdLength
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()

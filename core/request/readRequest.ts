@@ -3,7 +3,7 @@ import { type Client, isKnown, mayUse } from "../client/Client.ts"
 import { profileOf } from "../client/Profile.ts"
 import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
-import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery } from "../http/form.ts"
+import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery, severalOf } from "../http/form.ts"
 import type { Call, Contract, Sample, Services } from "../http/Route.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
@@ -22,8 +22,9 @@ import {
   UnsupportedResponseType,
   UntrustedRequest
 } from "../rules/Refusal.ts"
-import { type Resource, readResource } from "../rules/Resource.ts"
-import { grantScopes, type Scopes } from "../rules/Scope.ts"
+import { type Resources, readResources, scopesTaken } from "../rules/Resource.ts"
+import { asksNoScope, commonScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
+import { scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { challengeRequired } from "./AuthorizationRequest.ts"
 
 const challengeMalformed = new InvalidRequest({
@@ -60,7 +61,10 @@ const AuthorizationQuery = Schema.Struct({
     Schema.Literal("S256").annotate({ description: "Needed beside a code_challenge.", ...refusedAs(challengeMethod) })
   ),
   resource: Schema.optionalKey(
-    Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the grant is to be for." })
+    Schema.Array(Schema.String).annotate({
+      description:
+        "RFC 8707: what the grant is to be for: the issuer, or an API that the server knows. May come more than once."
+    })
   ),
   response_mode: Schema.optionalKey(Schema.Literal("query").annotate(refusedAs(responseMode)))
 })
@@ -72,6 +76,7 @@ const consentPage: Sample = ({ pages, workspace }) =>
   pages.consent(workspace, {
     client: noClient,
     scopes: [],
+    resources: [],
     account: "",
     switchAccount: "/",
     acknowledge: false,
@@ -96,6 +101,7 @@ export const authorizeContract = {
 } as const satisfies Contract
 
 const { fields } = authorizeContract.query
+const several = severalOf(fields)
 
 // The protocol has an order: the client and its redirect URI are checked before all else.
 const readClient = readerOf(Struct.pick(fields, ["client_id"]))
@@ -129,7 +135,7 @@ export interface CheckedRequest extends ReturnPath {
   readonly scope: Scopes
   /** The client named no scope, so these are what it gets without asking. */
   readonly scopeByDefault: boolean
-  readonly resource: Resource | null
+  readonly resources: Resources | null
   readonly challenge: CodeChallenge | null
 }
 
@@ -234,7 +240,7 @@ const challengeOf = (
 
 const checkedTerms = (
   services: Services,
-  issuer: string,
+  workspace: Workspace,
   path: ReturnPath,
   sent: Sent,
   repeated: ReadonlySet<string>
@@ -252,9 +258,12 @@ const checkedTerms = (
     }
     const challenge = yield* challengeOf(path.client, sent, services.policy)
     const asked = yield* readRest(sent)
-    const scope = yield* grantScopes(services.policy.scopes, path.client.scope, asked.scope)
-    const resource = asked.resource === undefined ? null : yield* readResource(issuer, asked.resource)
-    return { scope, scopeByDefault: asked.scope === undefined, resource, challenge }
+    const registry = scopesOf(services.policy, workspace)
+    const resources = asked.resource === undefined ? null : yield* readResources(workspace, asked.resource)
+    const taken = resources === null ? null : scopesTaken(workspace, resources)
+    const available = taken === null ? path.client.scope : commonScopes(registry, path.client.scope, taken)
+    const scope = yield* grantScopes(registry, available, asked.scope)
+    return { scope, scopeByDefault: asksNoScope(asked.scope), resources, challenge }
   })
 
 /** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
@@ -263,9 +272,10 @@ export const readAuthorizationRequest = Effect.fnUntraced(function* (
   call: Call,
   query: string
 ): Effect.fn.Return<Result.Result<CheckedRequest, Returned>, UntrustedRequest | StorageUnavailable> {
-  const { sent, repeated } = sentQuery(query)
+  const { sent, repeated } = sentQuery(query, several)
   const path = yield* readReturnPath(services, call, query, sent, repeated)
-  const terms = checkedTerms(services, call.workspace.issuer, path, sent, repeated)
+  const workspace = yield* services.openings.current(call.workspace, call.now)
+  const terms = checkedTerms(services, workspace, path, sent, repeated)
   return Result.isSuccess(terms)
     ? Result.succeed({ ...path, ...terms.success })
     : Result.fail({ path, refusal: terms.failure })

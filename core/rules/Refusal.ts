@@ -77,7 +77,7 @@ export class InvalidScope extends Schema.TaggedError<InvalidScope>()("InvalidSco
 }) {}
 
 export class InvalidTarget extends Schema.TaggedError<InvalidTarget>()("InvalidTarget", {
-  reason: Schema.Literals(["malformed", "not_ours", "wider_than_granted"])
+  reason: Schema.Literals(["malformed", "not_ours", "wider_than_granted", "takes_none"])
 }) {}
 
 export class UnauthorizedClient extends Schema.TaggedError<UnauthorizedClient>()("UnauthorizedClient", {

@@ -1,29 +1,31 @@
 import { Result, Schema } from "effect"
 import { InvalidTarget } from "./Refusal.ts"
+import { reaches, ScopeName, type ScopeRegistry } from "./Scope.ts"
 
 const longest = 2048
 
-/** RFC 8707 §2: a place in the workspace's API, written without a slash at the end. Covers everything below it. */
+/** RFC 8707 §2: a place of an API, written without a slash at the end. Covers everything below it. */
 export const Resource = Schema.String.check(Schema.isMaxLength(longest)).pipe(Schema.brand("Resource"))
 export type Resource = typeof Resource.Type
 
-const withoutEndSlash = (text: string): string => (text.endsWith("/") ? text.slice(0, -1) : text)
+/** What a grant or a token is for: each once, as it was asked for. No address has a space in it. */
+export const Resources = Schema.NonEmptyArray(Resource).check(
+  Schema.makeFilter((all: ReadonlyArray<string>) => new Set(all).size === all.length && all.join(" ").length <= longest)
+)
+export type Resources = typeof Resources.Type
 
-const isBelow = (inner: string, outer: string): boolean => inner === outer || inner.startsWith(`${outer}/`)
+const loopback = /^http:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?(?:\/|$)/
 
-/** The resource that a request names, if it is the issuer or below it. */
-export const readResource = (issuer: string, text: string): Result.Result<Resource, InvalidTarget> => {
-  if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text) || /[?#\\]/.test(text)) {
-    return Result.fail(new InvalidTarget({ reason: "malformed" }))
-  }
-  // The URL parser has folded `..`, case and default ports away, so the comparison cannot be talked round.
+/** Resources are compared so. */
+export const withoutEndSlash = (text: string): string => (text.endsWith("/") ? text.slice(0, -1) : text)
+
+/** The URL parser folds `..`, case and default ports away, so no comparison can be talked round. */
+const normalOf = (text: string): Resource | undefined => {
+  if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text) || /[?#\\]/.test(text)) return undefined
   const resource = withoutEndSlash(new URL(text).href)
   // The parser escapes, so the address can be longer than its text: what is kept has to be what can be read back.
-  if (resource.length > longest) return Result.fail(new InvalidTarget({ reason: "malformed" }))
-  return isBelow(resource, issuer)
-    ? // Checked just now, which is what the brand says.
-      Result.succeed(resource as Resource)
-    : Result.fail(new InvalidTarget({ reason: "not_ours" }))
+  // Checked just now, which is what the brand says.
+  return resource.length > longest ? undefined : (resource as Resource)
 }
 
 /** Segments of what a URL's path is made of, none of them dots, which a parser folds away; at most a slash at the end. */
@@ -32,17 +34,169 @@ const segments = /^(?:\/(?!(?:\.|%2e){1,2}(?:\/|$))(?:[a-z0-9\-._~!$&'()*+,;=:@]
 /** Whether a resource of this path can stand below an issuer, under the very name that it is given. */
 export const isResourcePath = (path: unknown): path is string => typeof path === "string" && segments.test(path)
 
-/** What a grant is bound to, narrowed to what a token request asks for; `null` is the whole workspace. */
-export const narrowResource = (
-  bound: Resource | null,
-  asked: Resource | null
-): Result.Result<Resource | null, InvalidTarget> => {
-  if (asked === null) return Result.succeed(bound)
-  return bound === null || isBelow(asked, bound)
-    ? Result.succeed(asked)
-    : Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))
+/** RFC 9728 §1.2, written in the one way that a parser leaves as it is, but for the slash at the end. */
+export const isResourceAddress = (text: unknown): text is ResourceAddress => {
+  if (typeof text !== "string" || normalOf(text) !== withoutEndSlash(text)) return false
+  const { password, pathname, protocol, username } = new URL(text)
+  return (
+    (protocol === "https:" || loopback.test(text)) &&
+    username === "" &&
+    password === "" &&
+    (pathname === "/" || segments.test(pathname))
+  )
 }
 
-/** Whether a token for `audience` may be used at the URL `at` (without its query). */
-export const covers = (audience: string | null, at: string): boolean =>
-  audience === null || isBelow(withoutEndSlash(at), audience)
+export const ResourceAddress = Schema.String.check(
+  Schema.makeFilter((text: string) => isResourceAddress(text), {
+    expected: "an https URL (or http on this machine) as browsers write it, without query, fragment or user"
+  })
+).pipe(Schema.brand("ResourceAddress"))
+export type ResourceAddress = typeof ResourceAddress.Type
+
+/** An API that tokens are for (RFC 8707), wherever it is. */
+export const ResourceDefinition = Schema.Struct({
+  /** Its address, as clients name it. What is below is part of it. */
+  at: ResourceAddress,
+  /** What people read. */
+  name: Schema.NonEmptyString.check(Schema.isMaxLength(200)),
+  /** The scopes that it takes, and with each what that implies. Left out, it takes all. */
+  scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName))
+})
+export type ResourceDefinition = typeof ResourceDefinition.Type
+
+/** The address of a definition as tokens name it. */
+export const resourceOf = ({ at }: Pick<ResourceDefinition, "at">): Resource =>
+  // An address is written as the parser writes it.
+  withoutEndSlash(at) as string as Resource
+
+/** The most that a workspace lists: each token request looks through them. */
+export const mostResources = 1000
+
+/** The resources of a workspace; with none there is one, the issuer and everything below it. */
+export const ResourceRegistry = Schema.Array(ResourceDefinition).check(
+  Schema.isMaxLength(mostResources),
+  Schema.makeFilter((all: ReadonlyArray<Pick<ResourceDefinition, "at">>) => {
+    const twice = sameTwice(all)
+    return twice === undefined ? true : `resources of which no two are ${twice}`
+  })
+)
+export type ResourceRegistry = typeof ResourceRegistry.Type
+
+const sameTwice = (all: ReadonlyArray<Pick<ResourceDefinition, "at">>): string | undefined => {
+  const seen = new Set<string>()
+  for (const one of all) {
+    const resource = resourceOf(one)
+    if (seen.has(resource)) return one.at
+    seen.add(resource)
+  }
+  return undefined
+}
+
+const isBelow = (inner: string, outer: string): boolean =>
+  inner.startsWith(outer) && (inner.length === outer.length || inner.charCodeAt(outer.length) === 0x2f)
+
+export const protectedResourcePath = "/.well-known/oauth-protected-resource"
+
+/** The RFC 9728 §3.1 address of a resource's own metadata. */
+export const resourceMetadataUrl = (resource: string): string => {
+  const { origin, pathname } = new URL(resource)
+  return `${origin}${protectedResourcePath}${pathname === "/" ? "" : pathname}`
+}
+
+/** Whether two resources have anything in common. */
+export const meet = (one: string, other: string): boolean => isBelow(one, other) || isBelow(other, one)
+
+/** Where a workspace is, and what it lists. */
+interface Owner {
+  readonly issuer: string
+  readonly resources?: ResourceRegistry
+}
+
+const none: ResourceRegistry = []
+
+/** The registered resource of just this address, with a slash at the end or without. */
+export const definitionAt = ({ resources = none }: Owner, text: string): ResourceDefinition | undefined =>
+  resources.find((one) => resourceOf(one) === withoutEndSlash(text))
+
+/** The registered resource that a place is part of: of several, the nearest. */
+export const definitionOf = ({ resources = none }: Owner, place: string): ResourceDefinition | undefined => {
+  let nearest: ResourceDefinition | undefined
+  for (const one of resources) {
+    if (isBelow(place, resourceOf(one)) && (nearest === undefined || isBelow(resourceOf(one), resourceOf(nearest))))
+      nearest = one
+  }
+  return nearest
+}
+
+const isKnown = (owner: Owner, resource: Resource): boolean =>
+  owner.resources === undefined || owner.resources.length === 0
+    ? isBelow(resource, owner.issuer)
+    : resource === owner.issuer || definitionOf(owner, resource) !== undefined
+
+const refuse = (reason: InvalidTarget["reason"]) => Result.fail(new InvalidTarget({ reason }))
+
+/** RFC 8707 §2: the resources that a request names; all of them have to be the workspace's. */
+export const readResources = (owner: Owner, texts: ReadonlyArray<string>): Result.Result<Resources, InvalidTarget> => {
+  const found = new Set<Resource>()
+  for (const text of texts) {
+    const resource = normalOf(text)
+    if (resource === undefined) return refuse("malformed")
+    if (!isKnown(owner, resource)) return refuse("not_ours")
+    found.add(resource)
+  }
+  const [first, ...others] = found
+  if (first === undefined) return refuse("malformed")
+  const all: Resources = [first, ...others]
+  return all.join(" ").length > longest ? refuse("malformed") : Result.succeed(all)
+}
+
+/** RFC 8707 §2.2: what a grant is bound to, narrowed to what a token request asks for; `null` is the whole workspace. */
+export const narrowResources = (
+  bound: Resources | null,
+  asked: Resources | null
+): Result.Result<Resources | null, InvalidTarget> => {
+  if (asked === null) return Result.succeed(bound)
+  return bound === null || asked.every((one) => bound.some((outer) => isBelow(one, outer)))
+    ? Result.succeed(asked)
+    : refuse("wider_than_granted")
+}
+
+export const sameResources = (one: ReadonlyArray<string> | null, other: ReadonlyArray<string> | null): boolean =>
+  one === other ||
+  (one !== null &&
+    other !== null &&
+    one.length === other.length &&
+    one.every((resource, index) => resource === other[index]))
+
+/** Whether a token for these resources may be used at the URL `at` (without its query). `null` is any. */
+export const covers = (resources: ReadonlyArray<string> | null, at: string): boolean =>
+  resources === null || resources.some((resource) => isBelow(withoutEndSlash(at), resource))
+
+/** The scopes that at least one of these resources takes; `null` where one takes all. */
+export const scopesTaken = (owner: Owner, resources: ReadonlyArray<string>): ReadonlyArray<ScopeName> | null => {
+  const taken = new Set<ScopeName>()
+  for (const resource of resources) {
+    const scopes = definitionOf(owner, resource)?.scopes
+    if (scopes === undefined) return null
+    for (const name of scopes) taken.add(name)
+  }
+  return [...taken]
+}
+
+/**
+ * What a token that names no resource is for: the issuer with what is below it, and each listed resource that takes one of
+ * its scopes. `null`: the workspace lists none, and it is for all.
+ */
+export const unnamedResources = (
+  owner: Owner,
+  registry: ScopeRegistry,
+  scope: ReadonlyArray<string>
+): ReadonlyArray<string> | null => {
+  const { issuer, resources = none } = owner
+  if (resources.length === 0) return null
+  const takers = resources.filter(
+    ({ scopes = scope }) =>
+      scopes.some((name) => reaches(registry, scope, [name])) || scope.some((name) => reaches(registry, scopes, [name]))
+  )
+  return [...new Set([issuer, ...takers.map(resourceOf)])]
+}

@@ -22,20 +22,104 @@ export const ScopeDefinition = Schema.Struct({
   /** Speaks of a person, so a grant without one cannot have it. */
   needsUser: Schema.Boolean,
   /** Granted where a client asks for none. */
-  byDefault: Schema.Boolean
+  byDefault: Schema.Boolean,
+  /** Whoever has this one may do what these let an application do: `api` implies `api:read`. */
+  implies: Schema.optionalKey(Schema.Array(ScopeName))
 })
 export type ScopeDefinition = typeof ScopeDefinition.Type
 
 /** A client registers for so much (RFC 7591), and a token has to carry it. */
 const longestScope = 2048
 
+/**
+ * OpenID Connect Core §11: clients ask for it to get refresh tokens, which every client here gets that may refresh. So it
+ * is taken, means nothing more, and is in no grant.
+ */
+export const offlineAccess = "offline_access"
+
+/** Why these cannot be the scopes of a server; `undefined` where they can. */
+export const faultOfScopes = (scopes: ReadonlyArray<ScopeDefinition>): string | undefined => {
+  const byName = new Map<string, ScopeDefinition>()
+  for (const scope of scopes) {
+    if (scope.name === offlineAccess) return `names ${offlineAccess}, which every server takes and no token has`
+    if (byName.has(scope.name)) return `names ${scope.name} twice`
+    byName.set(scope.name, scope)
+  }
+  if ([...byName.keys()].join(" ").length > longestScope) return `has names of more than ${longestScope} characters`
+  for (const { implies = [], name } of scopes) {
+    const stranger = implies.find((other) => !byName.has(other))
+    if (stranger !== undefined) return `lets ${name} imply ${stranger}, which it does not name`
+  }
+  const reached = closuresOf(scopes)
+  for (const { name, needsUser } of scopes) {
+    const below = reached.get(name) ?? []
+    if ([...below].some((other) => byName.get(other)?.implies?.includes(name))) return `lets ${name} imply itself`
+    const personal = needsUser ? undefined : [...below].find((other) => byName.get(other)?.needsUser)
+    if (personal !== undefined) return `lets ${name}, which needs no user, imply ${personal}, which does`
+  }
+  return undefined
+}
+
+/** For each scope, itself and all that it implies, however many steps away. */
+const closuresOf = (scopes: ReadonlyArray<ScopeDefinition>): ReadonlyMap<string, ReadonlySet<string>> => {
+  const implied = new Map(scopes.map(({ implies = [], name }) => [name as string, implies]))
+  const closure = (name: string): ReadonlySet<string> => {
+    const found = new Set([name])
+    // A set that grows is gone through to its new end, so a circle is met once.
+    for (const one of found) for (const other of implied.get(one) ?? []) found.add(other)
+    return found
+  }
+  return new Map([...implied.keys()].map((name) => [name, closure(name)]))
+}
+
 /** The scopes that a server knows. */
 export const ScopeRegistry = Schema.NonEmptyArray(ScopeDefinition).check(
-  Schema.makeFilter((scopes) => scopes.map(({ name }) => name).join(" ").length <= longestScope, {
-    expected: `names of at most ${longestScope} characters together`
+  Schema.makeFilter((scopes) => {
+    const fault = faultOfScopes(scopes)
+    return fault === undefined ? true : `a list of scopes that ${fault}`
   })
 )
 export type ScopeRegistry = typeof ScopeRegistry.Type
+
+const closures = new WeakMap<ScopeRegistry, ReadonlyMap<string, ReadonlySet<string>> | null>()
+
+/** `null` where no scope implies another, as in most registries. */
+const closuresIn = (registry: ScopeRegistry): ReadonlyMap<string, ReadonlySet<string>> | null => {
+  const known = closures.get(registry)
+  if (known !== undefined) return known
+  const found = registry.some(({ implies = [] }) => implies.length > 0) ? closuresOf(registry) : null
+  closures.set(registry, found)
+  return found
+}
+
+/** Whether scopes are enough for what is needed: each is there, or implied by one that is. */
+export const reaches = (
+  registry: ScopeRegistry,
+  scope: ReadonlyArray<string>,
+  needed: ReadonlyArray<string>
+): boolean => {
+  if (isWithin(needed, scope)) return true
+  const closure = closuresIn(registry)
+  return closure !== null && needed.every((name) => scope.some((one) => one === name || closure.get(one)?.has(name)))
+}
+
+/** What scopes imply beyond themselves. */
+export const impliedBy = (registry: ScopeRegistry, scope: ReadonlyArray<string>): Scopes =>
+  closuresIn(registry) === null
+    ? noScopes
+    : pick(registry, ({ name }) => !scope.includes(name) && reaches(registry, scope, [name]))
+
+/** What of one set of scopes another one takes: what both reach, told by the widest names, or as it was granted. */
+export const commonScopes = (registry: ScopeRegistry, granted: Scopes, taken: ReadonlyArray<string>): Scopes => {
+  const isTaken = (name: ScopeName) => reaches(registry, taken, [name])
+  if (granted.every(isTaken)) return granted
+  const common = pick(registry, ({ name }) => isTaken(name) && reaches(registry, granted, [name]))
+  const others = (name: ScopeName) => common.filter((other) => other !== name)
+  return pick(
+    registry,
+    ({ name }) => common.includes(name) && (granted.includes(name) || !reaches(registry, others(name), [name]))
+  )
+}
 
 export const standardScopes: ScopeRegistry = ScopeRegistry.make([
   {
@@ -76,6 +160,12 @@ export const isWithin = (inner: ReadonlyArray<string>, outer: ReadonlyArray<stri
 /** RFC 6749 §3.3: the order says nothing and a repeat adds nothing. */
 export const namesIn = (text: string): ReadonlyArray<string> => text.split(" ").filter((name) => name !== "")
 
+/** Whether what a client gets is left to the server. */
+export const asksNoScope = (text: string | undefined): boolean => askedIn(text).length === 0
+
+const askedIn = (text: string | undefined): ReadonlyArray<string> =>
+  text === undefined ? [] : namesIn(text).filter((name) => name !== offlineAccess)
+
 /**
  * What a client gets for what it asked, out of what it may have: names that are not to be had are dropped beside
  * names that are; only such names is a refusal; no names at all means the default ones.
@@ -85,11 +175,12 @@ export const grantScopes = (
   available: Scopes,
   asked: string | undefined
 ): Result.Result<Scopes, InvalidScope> => {
-  const names = asked === undefined ? [] : namesIn(asked)
-  const granted =
-    names.length === 0
-      ? pick(registry, (scope) => scope.byDefault && available.includes(scope.name))
-      : pick(registry, (scope) => names.includes(scope.name) && available.includes(scope.name))
+  const names = askedIn(asked)
+  const isToBeHad = (name: ScopeName) => available.includes(name) || reaches(registry, available, [name])
+  const granted = pick(
+    registry,
+    ({ byDefault, name }) => (names.length === 0 ? byDefault : names.includes(name)) && isToBeHad(name)
+  )
   return granted.length === 0 ? Result.fail(new InvalidScope({ reason: "none_to_be_had" })) : Result.succeed(granted)
 }
 
@@ -99,11 +190,11 @@ export const narrowScopes = (
   granted: Scopes,
   asked: string | undefined
 ): Result.Result<Scopes, InvalidScope> => {
-  const names = asked === undefined ? [] : namesIn(asked)
+  const names = askedIn(asked)
   if (names.length === 0) return Result.succeed(granted)
   const known = pick(registry, (scope) => names.includes(scope.name))
   if (known.length === 0) return Result.fail(new InvalidScope({ reason: "none_to_be_had" }))
-  return isWithin(known, granted)
+  return reaches(registry, granted, known)
     ? Result.succeed(known)
     : Result.fail(new InvalidScope({ reason: "wider_than_granted" }))
 }

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { Client as ClientSchema, type StoredCredential } from "../client/Client.ts"
 import { StoredSecret } from "../client/ClientSecret.ts"
 import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
@@ -12,8 +12,8 @@ import { Instant } from "../rules/Instant.ts"
 import { type CodeChallenge, CodeVerifier } from "../rules/Pkce.ts"
 import { Policy } from "../rules/Policy.ts"
 import { RedirectTarget, RedirectUri } from "../rules/RedirectUri.ts"
-import { Resource } from "../rules/Resource.ts"
-import { ScopeRegistry, Scopes } from "../rules/Scope.ts"
+import { Resource, Resources } from "../rules/Resource.ts"
+import { offlineAccess, ScopeName, ScopeRegistry, Scopes, standardScopes } from "../rules/Scope.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { Token } from "../token/Token.ts"
 import { Issuer, WorkspaceId, Workspace as WorkspaceSchema } from "../workspace/Workspace.ts"
@@ -65,15 +65,49 @@ export const scopeText: Arbitrary<string> = map(
   (names) => names.join(" ")
 )
 
+const scopeName: Arbitrary<ScopeName> = map(word(/^[!#-[\]-~]{1,12}$/), (name) => ScopeName.make(name))
+const pickNumber: Arbitrary<number> = ofSchema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 4 })))
+
 export const scopes: Arbitrary<Scopes> = map(ofSchema(Schema.Literals(["api", "profile", "api profile"])), (text) =>
   Schema.decodeSync(Scopes)(text.split(" "))
 )
 
-export const scopeRegistry: Arbitrary<ScopeRegistry> = ofSchema(ScopeRegistry)
+/** Of distinct names, where a scope may imply later ones. */
+export const scopeRegistry: Arbitrary<ScopeRegistry> = map(
+  array(
+    all([scopeName, ofSchema(Schema.NonEmptyString), ofSchema(Schema.Boolean), array(pickNumber, { maxLength: 3 })]),
+    {
+      maxLength: 8
+    }
+  ),
+  (drawn) => {
+    const known = new Map(drawn.map(([name, ...terms]) => [name, terms]))
+    known.delete(ScopeName.make(offlineAccess))
+    const names = [...known.keys()]
+    const rows = [...known].map(([name, [meaning, byDefault, below]], index) => ({
+      name,
+      meaning,
+      needsUser: false,
+      byDefault,
+      implies: [...new Set(below.flatMap((number) => names[index + 1 + number] ?? []))]
+    }))
+    const [first = standardScopes[0], ...others] = rows
+    return ScopeRegistry.make([first, ...others])
+  }
+)
 
-export const policy: Arbitrary<Policy> = ofSchema(Policy)
+export const policy: Arbitrary<Policy> = map(
+  all([ofSchema(Schema.Struct(Struct.omit(Policy.fields, ["scopes"]))), scopeRegistry]),
+  ([rest, registry]) => ({ ...rest, scopes: registry })
+)
 
 export const resource = (within: string): Arbitrary<Resource> => map(path, (below) => Resource.make(within + below))
+
+/** A few, each once. */
+export const resources = (within: string): Arbitrary<Resources> =>
+  map(all([resource(within), array(resource(within), { maxLength: 2 })]), ([first, more]) =>
+    Resources.make([first, ...new Set(more.filter((one) => one !== first))])
+  )
 
 /** One that may be registered: `https`, loopback, or an app's own scheme. */
 export const redirectUri: Arbitrary<RedirectUri> = map(
@@ -197,9 +231,9 @@ export const grant: Arbitrary<typeof GrantSchema.Type> = ofSchema(GrantSchema)
 export const principal: Arbitrary<Principal> = flatMap(
   all([workspaceId, scopes, grantId, clientId, userId, instant, issuer]),
   ([home, scope, id, by, user, expiresAt, address]) => {
-    const common = { workspace: home, scope, grant: id, resource: null }
+    const common = { workspace: home, scope, grant: id, resources: null }
     return oneOf<Principal>(
-      map(resource(address), (bound) => ({ _tag: "User", ...common, resource: bound, user, client: by, expiresAt })),
+      map(resources(address), (bound) => ({ _tag: "User", ...common, resources: bound, user, client: by, expiresAt })),
       map(label, () => ({ _tag: "Workspace", ...common, client: by, expiresAt })),
       map(label, (name) => ({ _tag: "ApiKey", ...common, name, use: "everything", expiresAt: null }))
     )
@@ -216,7 +250,7 @@ export const token: Arbitrary<Token> = flatMap(
       map(label, () => ({ kind: "code", grant: id, expiresAt })),
       map(label, () => ({ kind: "refresh", grant: id, expiresAt, generation: number })),
       map(
-        all([word(/^[0-9a-f]{16}$/), scopes, resource(address), ofSchema(Binding)]),
+        all([word(/^[0-9a-f]{16}$/), scopes, resources(address), ofSchema(Binding)]),
         ([serial, scope, at, binding]) => ({
           kind: "access",
           grant: id,
@@ -224,7 +258,7 @@ export const token: Arbitrary<Token> = flatMap(
           epoch: number,
           serial,
           scope,
-          resource: at,
+          resources: at,
           binding
         })
       ),
@@ -235,7 +269,7 @@ export const token: Arbitrary<Token> = flatMap(
         epoch: number,
         serial,
         scope: null,
-        resource: null,
+        resources: null,
         binding: null
       }))
     )

@@ -182,7 +182,9 @@ export const raceLaws = [
       const entropy = { bytes: (length: number) => Uint8Array.from({ length }, () => draw.below(256)) }
       const audit = { record: () => Effect.void }
       const open = (issuer: Issuer) =>
-        Effect.result(makeOpenings({ storage, entropy, audit }, neverMoves).open({ id, issuer, name: "law" }))
+        Effect.result(
+          makeOpenings({ storage, entropy, audit, staleness: 0 }, neverMoves).open({ id, issuer, name: "law" })
+        )
       const issuers = range(6).map((n) => Issuer.make(`https://${n}.example`))
       const opened = yield* Effect.forEach(issuers, open, together)
       const winner =

@@ -5,7 +5,7 @@ import type { Binding } from "../grant/Binding.ts"
 import { type GrantId, writeGrantId } from "../rules/Id.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { tokenFaults } from "../rules/Refusal.ts"
-import type { Resource } from "../rules/Resource.ts"
+import type { Resources } from "../rules/Resource.ts"
 import { formatScopes, readScopes, type Scopes } from "../rules/Scope.ts"
 import { checkedText, checksumLength, hasValidChecksum } from "../rules/Secret.ts"
 import { instantLength, readInstant, readNumber, writeNumber } from "./bytes.ts"
@@ -62,10 +62,11 @@ const scopes: Form<Scopes> = {
     Option.getOrUndefined(Result.getSuccess(readScopes(utf8Reader.decode(bytes.subarray(start, end)))))
 }
 
-const resource: Form<Resource> = {
-  write: (value) => utf8.encode(value),
-  // Written by `seal` from a Resource, as the MAC has shown.
-  read: (bytes, start, end) => utf8Reader.decode(bytes.subarray(start, end)) as Resource
+const resources: Form<Resources> = {
+  write: (value) => utf8.encode(value.join(" ")),
+  // Written by `seal` from Resources, as the MAC has shown.
+  read: (bytes, start, end) =>
+    utf8Reader.decode(bytes.subarray(start, end)).split(" ") as ReadonlyArray<string> as Resources
 }
 
 const thumbprintLength = 32
@@ -95,7 +96,8 @@ const claims = {
   serial: always(1, hex(8)),
   /** Narrower than the grant's; `null` is the grant's own. */
   scope: claim(2, scopes),
-  resource: claim(3, resource),
+  /** Fewer than the grant's; `null` are the grant's own. */
+  resources: claim(3, resources),
   /** Who may use it: the holder of a key or a certificate; `null` is whoever bears it. */
   binding: claim(4, binding)
 }
@@ -165,7 +167,7 @@ const at = { key: 1, kind: 5, grant: 6, number: 22, expiry: 26 } as const
 const headLength = 32
 /** A claim's tag and length. */
 const claimHead = 3
-/** Room for the longest scope and resource that there are. */
+/** Room for the longest scope and resources that there are. */
 const maxTextLength = 8192
 
 /** Where an access token's text has the first character that is all of its serial's bits. */

@@ -1,4 +1,7 @@
 import { type Result, Schema } from "effect"
+import type { Policy } from "../rules/Policy.ts"
+import { definitionAt, protectedResourcePath, ResourceRegistry, resourceOf } from "../rules/Resource.ts"
+import { ScopeRegistry } from "../rules/Scope.ts"
 import { Theme } from "./Theme.ts"
 
 /** The key that separates one tenant's records from another's. */
@@ -35,7 +38,11 @@ export const Workspace = Schema.Struct({
   /** The look of its pages, in place of the server's. */
   theme: Schema.optionalKey(Theme),
   /** Answers every request with 503, and ends nothing: it goes on where it was once it is enabled again. */
-  disabled: Schema.optionalKey(Schema.Boolean)
+  disabled: Schema.optionalKey(Schema.Boolean),
+  /** The APIs that its tokens are for. Without any there is one: the issuer and everything below it. */
+  resources: Schema.optionalKey(ResourceRegistry),
+  /** The scopes that there are, instead of the policy's. */
+  scopes: Schema.optionalKey(ScopeRegistry)
 })
 export type Workspace = typeof Workspace.Type
 
@@ -51,7 +58,36 @@ export interface OpenWorkspace extends Workspace {
   readonly sealedBefore?: boolean
   /** Of a request that came in below a session's own path: that path, which its pages are below too. */
   readonly sessionPath?: string
+  /** Those of its resources that an owner listed; the others are configuration. */
+  readonly listed?: ResourceRegistry
 }
+
+const noResources: ResourceRegistry = []
+
+/** With what an owner listed: what is configured comes first, and stays. */
+export const withListed = (workspace: Workspace, sealedBefore: boolean, listed: ResourceRegistry): OpenWorkspace => {
+  if (listed.length === 0) return { ...workspace, sealedBefore }
+  const { resources = noResources } = workspace
+  const configured = new Set(resources.map(resourceOf))
+  const own = listed.filter((one) => !configured.has(resourceOf(one)))
+  return { ...workspace, sealedBefore, listed: own, resources: [...resources, ...own] }
+}
+
+/** The registry of scopes at work in a workspace. */
+export const scopesOf = ({ scopes }: Policy, workspace: Workspace): ScopeRegistry => workspace.scopes ?? scopes
+
+/** What a server decides for itself, as it holds in a workspace. */
+export const policyAt = (policy: Policy, { scopes }: Workspace): Policy => {
+  if (scopes === undefined || scopes === policy.scopes) return policy
+  const known = policies.get(scopes)
+  if (known !== undefined && known.of === policy) return known.at
+  const at = { ...policy, scopes }
+  policies.set(scopes, { of: policy, at })
+  return at
+}
+
+/** Requests ask over and over. */
+const policies = new WeakMap<ScopeRegistry, { readonly of: Policy; readonly at: Policy }>()
 
 export const parseIssuer = (text: string): Result.Result<Issuer, Schema.SchemaError> =>
   Schema.decodeUnknownResult(Issuer)(text)
@@ -85,7 +121,11 @@ export const pathBelow = (workspace: Workspace, path: string): string | undefine
   if (base === "") return path
   if (isUnder(path, base)) return path.slice(base.length) || "/"
   const [, document, suffix = ""] = wellKnown.exec(path) ?? []
-  return document !== undefined && isUnder(suffix, base) ? document + suffix.slice(base.length) : undefined
+  if (document === undefined) return undefined
+  if (isUnder(suffix, base)) return document + suffix.slice(base.length)
+  // RFC 9728 §3.1: a resource on the issuer's host, beside the issuer, has its document there too.
+  const { origin } = new URL(workspace.issuer)
+  return document === protectedResourcePath && definitionAt(workspace, origin + suffix) !== undefined ? path : undefined
 }
 
 export const consentPath = "/consent"

@@ -13,8 +13,8 @@ export interface UserGrant {
   readonly id: string
   readonly client: { readonly id: string; readonly name: string }
   readonly scopes: ReadonlyArray<string>
-  /** What it is bound to, where it is not good for all of the API. */
-  readonly resource: string | undefined
+  /** What it is for; `null`: all that is the workspace's. */
+  readonly resources: ReadonlyArray<string> | null
   readonly createdAt: Date
   readonly lastUsedAt: Date | undefined
 }
@@ -50,7 +50,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
         id: grantMark(grant.id),
         client: { id: client.id, name: displayName(client) },
         scopes: [...grant.scope],
-        resource: grant.resource ?? undefined,
+        resources: grant.resources === null ? null : [...grant.resources],
         createdAt: new Date(grant.createdAt),
         lastUsedAt: at === undefined ? undefined : new Date(at)
       }

@@ -31,8 +31,8 @@ interface Common {
   /** What the audit stream calls that which the token came from: good for logs, and for nothing else. */
   readonly grant: string
   readonly scope: ReadonlyArray<string>
-  /** What the token is bound to; `null`: all of the API. */
-  readonly resource: string | null
+  /** What the token is for; `null`: all that is the issuer's. */
+  readonly resources: ReadonlyArray<string> | null
 }
 
 /** An application acting for a person. */
@@ -65,16 +65,20 @@ export type Caller = UserCaller | WorkspaceCaller | ApiKeyCaller
 export type CallerOf<Kind extends CallerKind> = Extract<Caller, { readonly _tag: Kind }>
 
 /** What a guard knows is asked again, and a host may do as it likes with what it was told. */
-export const copyOf = <C extends Caller>(caller: C): C => ({ ...caller, scope: [...caller.scope] })
+export const copyOf = <C extends Caller>(caller: C): C => ({
+  ...caller,
+  scope: [...caller.scope],
+  resources: caller.resources === null ? null : [...caller.resources]
+})
 
 /**
  * What a guard tells of the core's principal: of the grant its mark alone, since its id is half of a token, and a list of
  * scopes that is the host's own, since the core keeps the grant's.
  */
 const callerOf = ({ id, issuer }: Workspace, principal: Principal, isOneOfMany: boolean): Caller => {
-  const { resource } = principal
+  const resources = principal.resources === null ? null : [...principal.resources]
   const of = isOneOfMany ? { issuer, workspace: id } : { issuer }
-  const common = { ...of, grant: grantMark(principal.grant), scope: [...principal.scope], resource }
+  const common = { ...of, grant: grantMark(principal.grant), scope: [...principal.scope], resources }
   switch (principal._tag) {
     case "User":
       return {

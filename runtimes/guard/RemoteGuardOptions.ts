@@ -1,5 +1,6 @@
 import { type Clock, type Duration, Redacted, Result } from "effect"
-import { isResourcePath } from "../../core/rules/Resource.ts"
+import { isResourceAddress, isResourcePath, resourceMetadataUrl, withoutEndSlash } from "../../core/rules/Resource.ts"
+import { isScopeName } from "../../core/rules/Scope.ts"
 import { basePath, type Issuer, isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
 import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
 import { BadGuardOption } from "./Check.ts"
@@ -26,6 +27,26 @@ export type IntrospectionFailure =
   /** As many questions were under way as there may be, so this one was not asked. */
   | { readonly _tag: "TooMany" }
 
+export interface MetadataOptions {
+  /** The scopes to ask for at first: the fewest that are of use. */
+  readonly scopes: ReadonlyArray<string>
+  /** What people read. Default: the host of `resource`. */
+  readonly name?: string
+}
+
+/** RFC 9728 §2, and where it has to be served. */
+export interface OwnMetadata {
+  /** On the host of `resource`: `/.well-known/oauth-protected-resource` and the path of `resource`. */
+  readonly path: string
+  readonly document: {
+    readonly resource: string
+    readonly authorization_servers: ReadonlyArray<string>
+    readonly scopes_supported: ReadonlyArray<string>
+    readonly bearer_methods_supported: ReadonlyArray<string>
+    readonly resource_name: string
+  }
+}
+
 export interface RemoteGuardOptions {
   /** The authorization server, as its metadata calls it: `https://auth.example`. */
   readonly issuer: string
@@ -38,6 +59,11 @@ export interface RemoteGuardOptions {
    * `resource` where that is below `issuer`. A guarded route that has a `resource` of its own leads to that one's.
    */
   readonly resourceMetadata?: string
+  /**
+   * What this resource server says of itself in RFC 9728 metadata of its own: `RemoteGuard.metadata`, which it has to serve.
+   * Refusals then lead there. Clients such as MCP's need it where `resource` is not below `issuer`. Default: none of its own.
+   */
+  readonly metadata?: MetadataOptions
   /** Where to ask. Default: `/oauth/introspect` of `issuer`. */
   readonly introspectionEndpoint?: string
   /** What is remembered, and for how long. */
@@ -61,8 +87,10 @@ export interface RemoteGuardOptions {
 export interface Read {
   readonly issuer: string
   readonly apiKey: Redacted.Redacted<string>
+  /** Without a slash at the end. */
   readonly resource: string
   readonly resourceMetadata: string
+  readonly metadata: OwnMetadata | undefined
   /** The authorization server's, of all that is below it. */
   readonly issuerMetadata: string
   readonly endpoint: string
@@ -83,6 +111,7 @@ const names: NamesOf<RemoteGuardOptions> = {
   apiKey: true,
   resource: true,
   resourceMetadata: true,
+  metadata: true,
   introspectionEndpoint: true,
   cache: true,
   timeout: true,
@@ -91,6 +120,8 @@ const names: NamesOf<RemoteGuardOptions> = {
   fetch: true,
   clock: true
 }
+
+const metadataNames: NamesOf<MetadataOptions> = { scopes: true, name: true }
 
 const cacheNames: NamesOf<CacheOptions> = { maxEntries: true, ttl: true, negativeTtl: true }
 
@@ -120,6 +151,35 @@ const millisOf = (option: string, given: Duration.Input): Checked<number> => {
 const metadataOf = (issuer: Issuer): string =>
   `${new URL(issuer).origin}/.well-known/oauth-protected-resource${basePath(issuer)}`
 
+/** `resource` is told as it was given, which is what clients compare (RFC 9728 §3.3). */
+const ownMetadataOf = (
+  { metadata, resource, resourceMetadata }: RemoteGuardOptions,
+  issuer: Issuer
+): Checked<OwnMetadata | undefined> => {
+  if (metadata === undefined) return Result.succeed(undefined)
+  if (!isObject(metadata)) return bad("metadata", "has to be an object")
+  const known = knownNames(metadata, metadataNames, "metadata.")
+  if (Result.isFailure(known)) return Result.fail(known.failure)
+  if (resourceMetadata !== undefined) return bad("metadata", "cannot stand beside resourceMetadata, which is elsewhere")
+  if (!isResourceAddress(resource)) {
+    return bad("resource", "has to be written as browsers write it, without query or fragment, to have metadata")
+  }
+  const { name = new URL(resource).host, scopes } = metadata
+  if (!Array.isArray(scopes) || !scopes.every(isScopeName)) return bad("metadata.scopes", "has to be a list of scopes")
+  if (typeof name !== "string" || name.trim() === "")
+    return bad("metadata.name", "has to be a text that people can read")
+  return Result.succeed({
+    path: new URL(resourceMetadataUrl(resource)).pathname,
+    document: {
+      resource,
+      authorization_servers: [issuer],
+      scopes_supported: [...scopes],
+      bearer_methods_supported: ["header"],
+      resource_name: name
+    }
+  })
+}
+
 /** What of an address is below the issuer, as far as metadata can be asked for it by its path; otherwise nothing. */
 const resourcePathBelow = (issuer: Issuer, { hash, origin, pathname, search }: URL): string => {
   const base = basePath(issuer)
@@ -148,6 +208,7 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) return yield* bad("apiKey", "is empty, or no key")
     const resource = yield* secureUrl("resource", options.resource)
     const issuerMetadata = metadataOf(issuer)
+    const metadata = yield* ownMetadataOf(options, issuer)
     const endpoint = options.introspectionEndpoint ?? `${issuer}/oauth/introspect`
     const ttl = yield* millisOf("cache.ttl", cache.ttl ?? "5 seconds")
     const { maxEntries = 10_000 } = cache
@@ -161,12 +222,15 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     return {
       issuer,
       apiKey: Redacted.make(key, { label: "API key" }),
-      resource: resource.href,
+      resource: withoutEndSlash(resource.href),
       resourceMetadata:
-        options.resourceMetadata === undefined
-          ? issuerMetadata + resourcePathBelow(issuer, resource)
-          : // As a URL is written it fits into the header that leads there.
-            (yield* secureUrl("resourceMetadata", options.resourceMetadata)).href,
+        metadata !== undefined
+          ? resource.origin + metadata.path
+          : options.resourceMetadata === undefined
+            ? issuerMetadata + resourcePathBelow(issuer, resource)
+            : // As a URL is written it fits into the header that leads there.
+              (yield* secureUrl("resourceMetadata", options.resourceMetadata)).href,
+      metadata,
       issuerMetadata,
       endpoint: (yield* secureUrl("introspectionEndpoint", endpoint)).href,
       maxEntries,

@@ -1,6 +1,7 @@
 import { Effect, Redacted, Schema } from "effect"
 import { apiKey } from "../../core/oauth/presented/apiKey.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
+import { namesIn } from "../../core/rules/Scope.ts"
 import type { Caller } from "./Check.ts"
 import type { IntrospectionFailure, Read } from "./RemoteGuardOptions.ts"
 
@@ -8,6 +9,8 @@ import type { IntrospectionFailure, Read } from "./RemoteGuardOptions.ts"
 export interface Answer {
   /** `undefined`: good for nothing here. */
   readonly caller: Caller | undefined
+  /** What the caller's scopes imply beyond themselves. */
+  readonly implied: ReadonlyArray<string>
   /** The longest that the answer may be kept, in milliseconds, where the server says so. */
   readonly maxAge: number | undefined
 }
@@ -22,6 +25,7 @@ const Active = Schema.Struct({
   token_type: Schema.optionalKey(Schema.String),
   exp: Schema.optionalKey(Schema.Finite),
   aud: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
+  implied_scope: Schema.optionalKey(Schema.String),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]),
   grant: Schema.String
 })
@@ -37,14 +41,14 @@ const callerOf = (issuer: string, active: Active): Caller | undefined => {
   // A refresh token is live, and not for bearing: it has no type. Somebody else's tokens are not ours to take.
   if (!tokenTypes.includes(active.token_type?.toLowerCase() ?? "")) return undefined
   if (active.iss !== undefined && active.iss !== issuer) return undefined
-  const audience = typeof active.aud === "string" ? [active.aud] : (active.aud ?? [])
-  // Tessera binds a token to one resource, and one for several is none of its own.
-  if (audience.length > 1) return undefined
+  const audience = typeof active.aud === "string" ? [active.aud] : active.aud
+  // Told so, it is for nothing.
+  if (audience?.length === 0) return undefined
   const common = {
     issuer,
     grant: active.grant,
-    scope: (active.scope ?? "").split(" ").filter((name) => name !== ""),
-    resource: audience[0] ?? null
+    scope: namesIn(active.scope ?? ""),
+    resources: audience ?? null
   }
   const { client_id: client, exp, sub } = active
   if (active.principal === "ApiKey")
@@ -98,7 +102,8 @@ export const introspect = (
       if (decoded._tag === "None") return Effect.fail({ _tag: "Unreadable" })
       const answer = decoded.value
       const caller = answer.active ? callerOf(options.issuer, answer) : undefined
-      return Effect.succeed({ caller, maxAge: maxAgeOf(response) })
+      const implied = answer.active ? namesIn(answer.implied_scope ?? "") : []
+      return Effect.succeed({ caller, implied, maxAge: maxAgeOf(response) })
     })
   )
 

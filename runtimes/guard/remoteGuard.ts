@@ -8,11 +8,18 @@ import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { Signatures } from "../../core/ports/Signatures.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
+import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
+import { pathOf } from "../serve/request.ts"
 import { AnswerCache } from "./AnswerCache.ts"
 import { type Caller, type Checked, copyOf, type Guard, type GuardedCall, guardOf } from "./Check.ts"
 import { type Answer, introspect } from "./introspect.ts"
-import { type IntrospectionFailure, type RemoteGuardOptions, readOptions } from "./RemoteGuardOptions.ts"
+import {
+  type IntrospectionFailure,
+  type OwnMetadata,
+  type RemoteGuardOptions,
+  readOptions
+} from "./RemoteGuardOptions.ts"
 
 /** Whose tokens an event of the audit stream may have ended; `undefined` where it ends nobody's. */
 const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
@@ -38,9 +45,15 @@ export interface RemoteGuard extends Guard {
   /** An event of the authorization server's audit stream, however it got here: what it ended is asked about anew. */
   readonly hear: (event: AuditEvent) => void
   readonly clear: () => void
+  /** Where the options have `metadata`: what this resource server has to serve at `path` of its own host (RFC 9728 §3.1). */
+  readonly metadata: OwnMetadata | undefined
+  /** The answer to a request for that document; `undefined` where it is for something else. */
+  readonly serveMetadata: (request: Request) => Response | undefined
 }
 
-type Outcome = Result.Result<Caller | undefined, IntrospectionFailure>
+type Told = Pick<Answer, "caller" | "implied">
+
+type Outcome = Result.Result<Told, IntrospectionFailure>
 
 interface Flight {
   readonly askedAt: number
@@ -56,6 +69,18 @@ const notNow: HttpResponse = secretJson(
   { error: "temporarily_unavailable", error_description: "The token could not be checked. Try again." },
   [["retry-after", "2"]]
 )
+
+/** RFC 9728 §3: any page may read it, as it may the authorization server's own. */
+const metadataResponse = ({ method }: Request, { document }: OwnMetadata): Response => {
+  const headers = { "access-control-allow-origin": "*" }
+  if (method === "GET" || method === "HEAD") {
+    const response = Response.json(document, { headers: { ...headers, "cache-control": "public, max-age=300" } })
+    return method === "HEAD" ? new Response(null, response) : response
+  }
+  return method === "OPTIONS"
+    ? new Response(null, { status: 204, headers: { ...headers, "access-control-allow-headers": "*" } })
+    : new Response(null, { status: 405, headers: { ...headers, allow: "GET, HEAD, OPTIONS" } })
+}
 
 const refuse = (response: HttpResponse) => ({ _tag: "Refused", response }) as const
 
@@ -115,15 +140,17 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
           cache.keep(name, answered.success, now, clock.currentTimeMillisUnsafe())
         }
       }
-      return Result.map(answered, ({ caller }) => caller)
+      return answered
     })
     const flight: Flight = { askedAt: now, outcome }
     flights.set(name, flight)
     return outcome
   }
 
-  const metadataFor = ({ resource }: Needs) =>
-    resource === undefined ? read.resourceMetadata : read.issuerMetadata + resource
+  const metadataFor = ({ resource }: Needs) => {
+    if (resource === undefined) return read.resourceMetadata
+    return resource.startsWith("/") ? read.issuerMetadata + resource : resourceMetadataUrl(resource)
+  }
 
   /** By the rows of the core. None of them has an adapter here, so each is done at once. */
   const presentedBy = ({ headers, method, path }: GuardedCall) => {
@@ -136,7 +163,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
 
   const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
     const refusal = (fault: Parameters<typeof resourceRefusal>[2]) =>
-      refuse(resourceRefusal(presentations, metadataFor(needs), fault))
+      refuse(resourceRefusal(presentations, metadataFor(needs), fault, needs.scopes))
     const shown = presentedBy(call)
     if (Exit.isFailure(shown)) {
       const fault = Cause.findErrorOption(shown.cause)
@@ -147,14 +174,17 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     const name = digestOf(token)
     const now = clock.currentTimeMillisUnsafe()
     const known = cache.get(name, now)
-    const outcome = known === undefined ? await ask(name, token, now) : Result.succeed(known.caller)
+    const outcome: Outcome = known === undefined ? await ask(name, token, now) : Result.succeed(known)
     if (Result.isFailure(outcome)) return refuse(notNow)
-    const caller = outcome.success
+    const { caller, implied } = outcome.success
     if (caller === undefined) return refusal(new InvalidToken({ reason: "unknown" }))
     if (caller.expiresAt !== null && caller.expiresAt <= clock.currentTimeMillisUnsafe()) {
       return refusal(new InvalidToken({ reason: "expired" }))
     }
-    const reached = checkReach(read.resource, call.path, needs, caller)
+    const reached = checkReach(read.resource, call.path, needs, caller, {
+      resources: caller.resources,
+      enough: needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
+    })
     return Result.isSuccess(reached)
       ? { _tag: "Admitted", principal: copyOf(reached.success) }
       : refusal(reached.failure)
@@ -181,6 +211,11 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     clear: () => {
       flights.clear()
       cache.clear()
-    }
+    },
+    metadata: read.metadata,
+    serveMetadata: (request) =>
+      read.metadata === undefined || pathOf(request.url) !== read.metadata.path
+        ? undefined
+        : metadataResponse(request, read.metadata)
   }
 }

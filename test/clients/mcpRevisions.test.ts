@@ -173,8 +173,8 @@ describe("an MCP endpoint in an application of one's own", () => {
             const origin = `http://127.0.0.1:${port}`
             const auth = createTessera(options({ issuer: origin + prefix }))
             yield* Effect.addFinalizer(() => Effect.promise(auth.close))
-            const caller = (_: Request, { resource }: { readonly resource: string | null }) =>
-              Response.json({ resource })
+            const caller = (_: Request, { resources }: { readonly resources: ReadonlyArray<string> | null }) =>
+              Response.json({ resources })
             const guarded = (resource: string) => ofFetch.guard(auth, { scopes: ["api"], resource }, caller)
             const mount = ofFetch.mount(auth)
             const server = Bun.serve({

@@ -280,7 +280,7 @@ describe("grants", () => {
         "expiresAt",
         "grant",
         "issuer",
-        "resource",
+        "resources",
         "scope",
         "user"
       ])

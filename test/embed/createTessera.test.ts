@@ -182,7 +182,7 @@ describe("made in one call", () => {
     }
     await withHost(over, async (auth) => {
       const metadata = await (await auth.handle(at("/.well-known/oauth-authorization-server"))).json()
-      expect(metadata).toMatchObject({ scopes_supported: ["orders:read", "orders:write"] })
+      expect(metadata).toMatchObject({ scopes_supported: ["orders:read", "orders:write", "offline_access"] })
       expect(metadata).not.toHaveProperty("registration_endpoint")
       const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
       const asked = new URLSearchParams({ response_type: "code", client_id: client.id, redirect_uri: redirectUri })

@@ -90,7 +90,10 @@ describe("workspaces in a store", () => {
       Effect.gen(function* () {
         yield* hosting.add(acme)
         const entropy = yield* Entropy
-        const openings = makeOpenings({ storage, entropy, audit: { record: () => Effect.void } }, neverMoves)
+        const openings = makeOpenings(
+          { storage, entropy, audit: { record: () => Effect.void }, staleness: 5000 },
+          neverMoves
+        )
         yield* openings.open(acme)
         expect(yield* hosting.move(acme.id, elsewhere)).toBe(acme.issuer)
         expect((yield* hosting.at("acme.example")).workspace).toBeUndefined()
@@ -126,7 +129,7 @@ describe("workspaces in a store", () => {
         const odd = workspace("tessera-hosted", "https://odd.example")
         yield* hosting.add(odd)
         const openings = makeOpenings(
-          { storage, entropy: yield* Entropy, audit: { record: () => Effect.void } },
+          { storage, entropy: yield* Entropy, audit: { record: () => Effect.void }, staleness: 5000 },
           neverMoves
         )
         yield* openings.open(odd)

@@ -24,6 +24,9 @@ import {
 import { inWorld, theWorkspace, type World } from "../given/World.ts"
 import { withChecksum } from "../given/withChecksum.ts"
 
+/** How long a process may go on with what it knows of a workspace. */
+const staleness = 5000
+
 const production = theWorkspace
 const staging: Workspace = { ...production, issuer: Issuer.make("https://staging.example.com") }
 const anotherName: Workspace = { ...production, name: "Another name" }
@@ -46,7 +49,8 @@ const inStore = <A, E>(body: (given: Given) => Effect.Effect<A, E>) => {
   const program = Effect.gen(function* () {
     const storage = yield* Storage
     const entropy = yield* Entropy
-    const process: Given["process"] = (mayMove = neverMoves) => makeOpenings({ storage, entropy, audit }, mayMove)
+    const process: Given["process"] = (mayMove = neverMoves) =>
+      makeOpenings({ storage, entropy, audit, staleness }, mayMove)
     return yield* body({ storage, entropy, calls, away, events, process })
   })
   const store = countingStorage(calls, away).pipe(Layer.provideMerge(Memory.layer))
@@ -237,7 +241,7 @@ describe("over HTTP", () => {
         Effect.gen(function* () {
           const { entropy, storage } = world.services
           const audit = { record: () => Effect.void }
-          yield* makeOpenings({ storage, entropy, audit }, neverMoves).open(staging)
+          yield* makeOpenings({ storage, entropy, audit, staleness }, neverMoves).open(staging)
           const registration = yield* world.send("POST", "/oauth/register", { body: "{}" })
           expect(registration.status).toBe(503)
           expect(registration.body).not.toContain(staging.issuer)

@@ -18,7 +18,7 @@ const token: AccessToken = {
   epoch: 0,
   serial: "0123456789abcdef",
   scope: null,
-  resource: null,
+  resources: null,
   binding: null
 }
 const sealerOf = (byte: number): Sealer => makeSealer([sealKey(new Uint8Array(32).fill(byte))])
@@ -98,7 +98,7 @@ describe("an access token that was opened before", () => {
 
   test("is opened whatever its length", () => {
     const opened = new TokenCache({ current: () => sealer }, 100)
-    const long = { ...token, resource: Resource.make(`https://api.example.org/${"a".repeat(1000)}`) }
+    const long = { ...token, resources: [Resource.make(`https://api.example.org/${"a".repeat(1000)}`)] as const }
     const longText = seal(sealer, home, long)
     for (const _ of [1, 2]) expect(opened.open(home, longText, now)).toEqual(Result.succeed(long))
   })

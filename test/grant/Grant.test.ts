@@ -13,7 +13,7 @@ const key = made.grant
 const busy = { epoch: 3, revoked: [{ serial: "0123456789abcdef", expiresAt: after(1) }] }
 
 const grants: ReadonlyArray<readonly [string, Grant]> = [
-  ["a pending one", pending({ resource: Resource.make("https://auth.example.com/rest") })],
+  ["a pending one", pending({ resources: [Resource.make("https://auth.example.com/rest")] })],
   ["a pending one without PKCE", pending({ challenge: null })],
   ["an active one", { ...active(), access: busy }],
   ["a client's workspace grant", standing({ access: busy })],

@@ -40,7 +40,7 @@ const refreshed = (grant: Active, by: typeof me, binding: Binding | null, genera
   refresh(
     grant,
     by,
-    { presented: presenting(grant, generation), scope: undefined, resource: null },
+    { presented: presenting(grant, generation), scope: undefined, resources: null },
     policy,
     now,
     fresh,
@@ -52,7 +52,7 @@ describe("what a client proved to hold (RFC 9449, 8705)", () => {
   test("is in the access token, whichever grant type it came by", () => {
     expect(redeemed(me, key).access.binding).toEqual(key)
     expect(redeemed(me, null).access.binding).toBeNull()
-    const own = clientCredentials(standing(), me, { scope: undefined, resource: null }, policy, t0, fresh, {
+    const own = clientCredentials(standing(), me, { scope: undefined, resources: null }, policy, t0, fresh, {
       binding: key
     })
     expect(Result.getOrThrow(own.outcome).access.binding).toEqual(key)

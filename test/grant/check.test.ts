@@ -35,7 +35,7 @@ const token = (over: Partial<AccessToken> = {}): AccessToken => ({
   epoch: 0,
   serial: "0".repeat(16),
   scope: null,
-  resource: null,
+  resources: null,
   binding: null,
   ...over
 })
@@ -53,7 +53,7 @@ describe("checking an access token", () => {
         scope: scopes("api", "profile"),
         grant: grantId,
         client: me.client.id,
-        resource: null,
+        resources: null,
         expiresAt: after(policy.accessTtl)
       })
     )
@@ -69,8 +69,8 @@ describe("checking an access token", () => {
     expect(Result.getOrThrow(check(active(), token({ scope: scopes("api") }))).scope).toEqual(scopes("api"))
     expect(check(active({ scope: scopes("api") }), token({ scope: scopes("profile") }))).toEqual(refusal("revoked"))
     const rest = Resource.make("https://auth.example.com/rest")
-    expect(Result.getOrThrow(check(active({ resource: rest }))).resource).toBe(rest)
-    expect(Result.getOrThrow(check(active(), token({ resource: rest }))).resource).toBe(rest)
+    expect(Result.getOrThrow(check(active({ resources: [rest] }))).resources).toEqual([rest])
+    expect(Result.getOrThrow(check(active(), token({ resources: [rest] }))).resources).toEqual([rest])
   })
 
   test("ends at its expiry", () => {
@@ -147,7 +147,7 @@ describe("API keys", () => {
       id: grantId,
       subject: { _tag: "Workspace" },
       scope: scopes("api", "profile"),
-      resource: null,
+      resources: null,
       createdAt: t0,
       name: "nightly",
       hint: text.slice(0, 11),

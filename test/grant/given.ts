@@ -15,7 +15,7 @@ import { Instant } from "../../core/rules/Instant.ts"
 import { CodeChallenge, CodeVerifier } from "../../core/rules/Pkce.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { RedirectTarget, RedirectUri } from "../../core/rules/RedirectUri.ts"
-import type { Resource } from "../../core/rules/Resource.ts"
+import type { Resources } from "../../core/rules/Resource.ts"
 import { ScopeName, Scopes } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { makeSealer, type Place, sealKey } from "../../core/token/KeyRing.ts"
@@ -62,7 +62,7 @@ export const approved = (over: Partial<Approved> = {}): Approved => ({
   redirectUri: RedirectTarget.make("https://app.example.org/cb"),
   challenge: CodeChallenge.make(digestOf(verifier)),
   scope: scopes("api", "profile"),
-  resource: null,
+  resources: null,
   ...over
 })
 
@@ -72,13 +72,13 @@ export const pending = (over: Partial<Approved> = {}): Pending => begin(approved
 export interface Redeem {
   readonly redirectUri: string
   readonly verifier: CodeVerifier | undefined
-  readonly resource: Resource | null
+  readonly resources: Resources | null
 }
 
 export const redemption = (over: Partial<Redeem> = {}): Redeem => ({
   redirectUri: "https://app.example.org/cb",
   verifier,
-  resource: null,
+  resources: null,
   ...over
 })
 
@@ -97,16 +97,26 @@ const steps =
   (
     found: Grant | undefined,
     by: AuthenticatedClient,
-    { resource, ...form }: Form & { readonly resource: Resource | null },
+    { resources, ...form }: Form & { readonly resources: Resources | null },
     rules: Policy,
     now: Instant,
     drawn: Fresh,
     { binding = null, from = sentBy({}) }: { readonly binding?: Binding | null; readonly from?: MarkSender } = {}
   ): D =>
     // What is left beside the resource is the form.
-    decide(found, { by, form: form as Form, resource, binding, markSender: from, policy: rules, now, fresh: drawn })
+    decide(found, {
+      by,
+      form: form as Form,
+      resources,
+      taken: null,
+      binding,
+      markSender: from,
+      policy: rules,
+      now,
+      fresh: drawn
+    })
 
-export const redeem = steps<Omit<Redeem, "resource">, ReturnType<typeof authorizationCode.decide>>((found, step) => {
+export const redeem = steps<Omit<Redeem, "resources">, ReturnType<typeof authorizationCode.decide>>((found, step) => {
   const { redirectUri: redirect_uri, verifier: code_verifier } = step.form
   const proof = code_verifier === undefined ? {} : { code_verifier }
   return authorizationCode.decide(found, { ...step, form: { code: "", redirect_uri, ...proof } })
@@ -141,7 +151,7 @@ export const standing = (over: Partial<Standing> = {}): Standing => ({
   client: me.client.id,
   subject: { _tag: "Workspace" },
   scope: scopes("api"),
-  resource: null,
+  resources: null,
   createdAt: t0,
   access: { epoch: 0, revoked: [] },
   ...over

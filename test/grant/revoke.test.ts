@@ -15,7 +15,7 @@ const token = (index: number, over: Partial<AccessToken> = {}): AccessToken => (
   epoch: 0,
   serial: index.toString(16).padStart(16, "0"),
   scope: null,
-  resource: null,
+  resources: null,
   binding: null,
   ...over
 })

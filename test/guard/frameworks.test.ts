@@ -113,7 +113,7 @@ describe("a guarded route", () => {
   }
 })
 
-const caller: Caller = { _tag: "ApiKey", issuer: "i", grant: "g", scope: ["api"], resource: null, expiresAt: null }
+const caller: Caller = { _tag: "ApiKey", issuer: "i", grant: "g", scope: ["api"], resources: null, expiresAt: null }
 const admitted: Checked<HttpResponse> = { _tag: "Admitted", principal: caller }
 
 describe("an app that has answered for itself before the guard has, as one with a time limit does", () => {

@@ -138,7 +138,8 @@ describe("scopes that cannot be", () => {
 
 const refusal = new BadGuardOption({
   option: "resource",
-  message: "guard: resource has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"
+  message:
+    "guard: resource has to be a path below the issuer, such as /mcp, or a whole https address, without dot segments, query or fragment"
 })
 
 describe("a resource that cannot be", () => {
@@ -169,7 +170,7 @@ describe("where a remote guard says that its metadata is", () => {
   const challenged = async (over: Partial<RemoteGuardOptions>, needs: Needs = { scopes: ["api"] }) => {
     const checked = await remoteGuard({ ...good, ...over }).guard(new Request("https://api.example/x"), needs)
     const header = checked._tag === "Refused" ? checked.response.headers.get("www-authenticate") : null
-    return /^Bearer resource_metadata="(.*)"$/.exec(header ?? "")?.[1]
+    return /^Bearer resource_metadata="([^"]*)"(?:, scope="api")?$/.exec(header ?? "")?.[1]
   }
   const path = "/.well-known/oauth-protected-resource"
 

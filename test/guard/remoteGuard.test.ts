@@ -101,7 +101,7 @@ describe("a guard in another process", () => {
     withRemote({ resourceMetadata: "https://api.example/.well-known/oauth-protected-resource" }, async ({ guard }) => {
       const checked = await guard.guard(new Request("https://api.example/orders"), needs)
       expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
-        'Bearer resource_metadata="https://api.example/.well-known/oauth-protected-resource"'
+        'Bearer resource_metadata="https://api.example/.well-known/oauth-protected-resource", scope="api"'
       )
     }))
 
@@ -109,7 +109,7 @@ describe("a guard in another process", () => {
     withRemote({ resourceMetadata: 'https://api.example/a "b"\r\nx: y' }, async ({ guard }) => {
       const checked = await guard.guard(new Request("https://api.example/orders"), needs)
       expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
-        'Bearer resource_metadata="https://api.example/a%20%22b%22x:%20y"'
+        'Bearer resource_metadata="https://api.example/a%20%22b%22x:%20y", scope="api"'
       )
     }))
 
@@ -126,7 +126,7 @@ describe("a guard in another process", () => {
       expect(await statusOf(guard, resource, refresh)).toBe(401)
     }))
 
-  test("takes no token of another server's, nor one that is for several", () =>
+  test("takes no token of another server's, nor one that is for another resource", () =>
     withRemote({}, async ({ guard, line, resource }) => {
       const active = {
         active: true,
@@ -145,7 +145,9 @@ describe("a guard in another process", () => {
       expect(await answer({})).toBe(200)
       expect(await answer({ iss: "https://elsewhere.example" })).toBe(401)
       expect(await answer({ aud: [resource] })).toBe(200)
-      expect(await answer({ aud: [resource, "https://elsewhere.example"] })).toBe(401)
+      expect(await answer({ aud: [resource, "https://elsewhere.example"] })).toBe(200)
+      expect(await answer({ aud: ["https://elsewhere.example", `${resource}/ord`] })).toBe(401)
+      expect(await answer({ aud: [] })).toBe(401)
       expect(await answer({ aud: "https://elsewhere.example" })).toBe(401)
       expect(await answer({ aud: `${resource}/ord` })).toBe(401)
       expect(await answer({ exp: 1 })).toBe(401)

@@ -6,7 +6,8 @@ const route = (path: string, match: Route["match"]): Route => ({
   match,
   methods: {},
   errors: "page",
-  cors: false
+  cors: false,
+  scopes: []
 })
 
 test("of two routes for a path the first counts, as a host's own before the protocol's", () => {

@@ -69,7 +69,7 @@ const server = Effect.gen(function* () {
     redirectUri: RedirectTarget.make(callback),
     challenge: CodeChallenge.make(digestOf(verifier)),
     scope: scopesWithoutUser(policy.scopes),
-    resource: null
+    resources: null
   }
   const code = yield* services.grants.begin(workspace, approved, grantIdOf(services.entropy.bytes(idLength)))
   const begin = (path: string, fields: Record<string, string>) =>

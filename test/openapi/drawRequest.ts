@@ -76,8 +76,7 @@ const texts: Readonly<Record<string, unknown>> = {
   response_types: ["code"],
   contacts: ["ops@example.org"],
   scope: "api profile",
-  state: "st&=+ä",
-  resource_path: "rest"
+  state: "st&=+ä"
 }
 
 /** A value by the schema alone, where no special one is needed. */
@@ -85,10 +84,15 @@ const byItself = (dice: Dice, { name, schema }: Place): unknown => {
   if (name === "grant_types") {
     return dice.pick([["authorization_code"], ["client_credentials"], ["authorization_code", "client_credentials"]])
   }
+  if (name === "resource_path") return dice.pick(["rest", "unheard-of"])
   if (texts[name] !== undefined) return texts[name]
   if (Array.isArray(schema.enum)) return schema.enum[dice.under(schema.enum.length)]
   return name.endsWith("_uri") ? "https://app.example.org/about" : "some words"
 }
+
+/** A parameter that may come more than once (RFC 8707 §2). */
+const isList = ({ in: where, name, schema }: Place): boolean =>
+  schema.type === "array" && (where === "query" || name === "resource")
 
 const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`
 
@@ -138,7 +142,8 @@ export const drawRequest = Effect.fnUntraced(function* (
     const special =
       texts[place.name] === undefined || place.name === "scope" ? yield* wallet.valueOf(place.name) : undefined
     if (special === undefined && clientFields.includes(place.name)) continue
-    fields.push({ ...place, value: special ?? byItself(dice, place) })
+    const value = special ?? byItself(dice, place)
+    fields.push({ ...place, value: isList(place) ? [value] : value })
   }
 
   const candidates = fields.filter(
@@ -151,13 +156,15 @@ export const drawRequest = Effect.fnUntraced(function* (
   const final: ReadonlyArray<Field> = fields.flatMap((field): ReadonlyArray<Field> => {
     if (field !== about) return [field]
     if (mishap === "absent") return []
-    if (mishap === "broken") return [{ ...field, value: strangeValue() }]
+    if (mishap === "broken") return [{ ...field, value: isList(field) ? [strangeValue()] : strangeValue() }]
     return mishap === "repeated" ? [field, field] : [field]
   })
 
   const textOf = (where: Place["in"]) =>
     [
-      ...final.filter((field) => field.in === where).map(({ name, value }) => [name, String(value)] as const),
+      ...final
+        .filter((field) => field.in === where)
+        .flatMap(({ name, value }) => [value].flat().map((one) => [name, String(one)] as const)),
       // Nothing that the document does not name makes a difference.
       ...(dice.chance(20) && where !== "path" ? [["unheard_of", "x"] as const] : [])
     ]

@@ -1,13 +1,15 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Schema } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { ResourceRegistry } from "../../core/rules/Resource.ts"
 import { makeDice, seedOfRun } from "../../core/testing/Dice.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
 import * as ofFetch from "../../runtimes/fetch.ts"
 import { limitConcurrency } from "../../runtimes/serve/limitConcurrency.ts"
 import { bodyLimit } from "../../runtimes/serve/request.ts"
 import { header } from "../given/flow.ts"
-import { inWorld, requestOf, type World } from "../given/World.ts"
+import { inWorld, requestOf, theWorkspace, type World } from "../given/World.ts"
 import { seed } from "../laws/runs.ts"
 import { type Document, type Operation, readDocument, variantsOf } from "./Document.ts"
 import { bodyOf, type Drawn, drawRequest, type Mishap, mishapsOf } from "./drawRequest.ts"
@@ -22,6 +24,15 @@ const registrations = {
   open: RegistrationPolicy.layerOpen,
   "with a token": RegistrationPolicy.layerToken(Redacted.make(initialToken))
 } as const
+
+/** Listed are the example of an API, and one elsewhere. */
+const home: Workspace = {
+  ...theWorkspace,
+  resources: Schema.decodeUnknownSync(ResourceRegistry)([
+    { at: `${theWorkspace.issuer}/rest`, name: "Rest", scopes: ["api"] },
+    { at: "https://api.example.com", name: "API" }
+  ])
+}
 
 interface Stage {
   readonly world: World
@@ -38,7 +49,7 @@ const onStage = <A>(registration: keyof typeof registrations, body: (stage: Stag
         const document = readDocument((yield* world.send("GET", "/openapi.json")).body)
         return yield* body({ world, document, judge: makeJudge(document), limit })
       }),
-    { registration: registrations[registration], limiter: layer }
+    { registration: registrations[registration], limiter: layer, resolve: () => home }
   )
 }
 

@@ -46,6 +46,7 @@ const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): Consent
     ...client
   },
   scopes: scopes(say).map((scope, index) => ({ ...scope, byDefault: index === 0 })),
+  resources: [],
   account: say("ada@northwind.example"),
   acknowledge: client.registeredItself !== false,
   switchAccount: say("/t/northwind/login?return_to=%2Foauth%2Fauthorize"),
@@ -191,7 +192,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       "consent-loopback",
       consentPage(place, {
         ...consent(say, { name: say("Claude Code"), redirectUri: say("http://127.0.0.1:53124/callback") }),
-        resource: say("http://127.0.0.1:3000/t/northwind/mcp")
+        resources: [{ at: say("http://127.0.0.1:3000/t/northwind/mcp") }]
       })
     ],
     [

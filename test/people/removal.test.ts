@@ -45,7 +45,7 @@ const lateConsent = Effect.fnUntraced(function* (house: House, user: UserId) {
     redirectUri: RedirectTarget.make(client.redirectUri),
     challenge: null,
     scope: allScopes(house.services.policy.scopes),
-    resource: null
+    resources: null
   }
   yield* house.services.grants.begin(house.workspace, approved, id)
   return id

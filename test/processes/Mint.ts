@@ -54,7 +54,7 @@ export const openMint = Effect.fnUntraced(function* (store: Pick<Store, "layer">
     redirectUri: target,
     challenge: Option.getOrThrow(readChallenge(challenge)),
     scope: allScopes(policy.scopes),
-    resource: null
+    resources: null
   }
   return {
     services,

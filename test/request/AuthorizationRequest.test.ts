@@ -28,7 +28,7 @@ const waiting: Waiting = {
   state: "a%20b",
   scope: scopes("api"),
   scopeByDefault: false,
-  resource: null,
+  resources: null,
   challenge: approved().challenge
 }
 
@@ -146,7 +146,11 @@ describe("an authorization request", () => {
   })
 
   test("can be made again as it came", () => {
-    const asked = { ...waiting, scope: scopes("api", "profile"), resource: Resource.make("https://auth.example/rest") }
+    const asked = {
+      ...waiting,
+      scope: scopes("api", "profile"),
+      resources: [Resource.make("https://auth.example/rest")] as const
+    }
     expect([...new URLSearchParams(queryOf(asked))]).toEqual([
       ["response_type", "code"],
       ["client_id", waiting.client],

@@ -4,8 +4,7 @@ import { type KeyTerms, keyNameLength, longestKeyLifetime, readKeyTerms } from "
 import { networkOf, regionOf } from "../../core/ports/Limiter.ts"
 import { earlier, hasPassed, Instant, later } from "../../core/rules/Instant.ts"
 import { readChallenge, readVerifier } from "../../core/rules/Pkce.ts"
-import { InvalidTarget } from "../../core/rules/Refusal.ts"
-import { covers, narrowResource, Resource, readResource } from "../../core/rules/Resource.ts"
+
 import { standardScopes } from "../../core/rules/Scope.ts"
 import { credential, digestOf, hasValidChecksum, isInitialToken, sameDigest } from "../../core/rules/Secret.ts"
 import { withChecksum } from "../given/withChecksum.ts"
@@ -81,78 +80,6 @@ const digits = (value: number): string => {
   const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
   return Array.from({ length: 6 }, (_, place) => alphabet[Math.floor(value / 62 ** (5 - place)) % 62]).join("")
 }
-
-describe("resources (RFC 8707)", () => {
-  const issuer = "https://auth.example.com"
-  const read = (text: string) => Result.map(readResource(issuer, text), String)
-
-  test("are the issuer or below it, with or without a slash at the end", () => {
-    expect(read(issuer)).toEqual(Result.succeed(issuer))
-    expect(read(`${issuer}/`)).toEqual(Result.succeed(issuer))
-    expect(read(`${issuer}/rest/`)).toEqual(Result.succeed(`${issuer}/rest`))
-    expect(read("https://AUTH.example.com:443/rest")).toEqual(Result.succeed(`${issuer}/rest`))
-  })
-
-  test("are refused elsewhere, however they are written", () => {
-    for (const other of [
-      "https://auth.example.com.evil.example",
-      "http://auth.example.com",
-      "https://auth.example.com:8443",
-      "https://evil.example/https://auth.example.com"
-    ]) {
-      expect(read(other)).toEqual(Result.fail(new InvalidTarget({ reason: "not_ours" })))
-    }
-    expect(Result.map(readResource(`${issuer}/a`, `${issuer}/a/../b`), String)).toEqual(
-      Result.fail(new InvalidTarget({ reason: "not_ours" }))
-    )
-    expect(Result.map(readResource(`${issuer}/a`, `${issuer}/ab`), String)).toEqual(
-      Result.fail(new InvalidTarget({ reason: "not_ours" }))
-    )
-    for (const odd of [
-      "",
-      "rest",
-      "/rest",
-      `${issuer}?x`,
-      `${issuer}#x`,
-      `${issuer}/ä`,
-      `${issuer}\\x`,
-      `${issuer}/${"a".repeat(2048)}`
-    ]) {
-      expect(read(odd)).toEqual(Result.fail(new InvalidTarget({ reason: "malformed" })))
-    }
-  })
-
-  test("are refused where what would be kept is too long to be read back", () => {
-    const room = 2048 - `${issuer}/`.length
-    expect(Result.isSuccess(read(`${issuer}/${"a".repeat(room)}`))).toBe(true)
-    // Each quote is kept as three characters.
-    expect(read(`${issuer}/${'"'.repeat(room)}`)).toEqual(Result.fail(new InvalidTarget({ reason: "malformed" })))
-  })
-
-  test("may be narrowed, never widened", () => {
-    const rest = Resource.make(`${issuer}/rest`)
-    const root = Resource.make(issuer)
-    expect(narrowResource(rest, null)).toEqual(Result.succeed(rest))
-    expect(narrowResource(null, null)).toEqual(Result.succeed(null))
-    expect(narrowResource(null, rest)).toEqual(Result.succeed(rest))
-    expect(narrowResource(root, rest)).toEqual(Result.succeed(rest))
-    expect(narrowResource(rest, rest)).toEqual(Result.succeed(rest))
-    expect(narrowResource(rest, root)).toEqual(Result.fail(new InvalidTarget({ reason: "wider_than_granted" })))
-    expect(narrowResource(rest, Resource.make(`${issuer}/restful`))).toEqual(
-      Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))
-    )
-  })
-
-  test("cover what is at or below them", () => {
-    const rest = Resource.make(`${issuer}/rest`)
-    expect(covers(null, "https://anywhere.example")).toBe(true)
-    expect(covers(rest, `${issuer}/rest`)).toBe(true)
-    expect(covers(rest, `${issuer}/rest/`)).toBe(true)
-    expect(covers(rest, `${issuer}/rest/companies`)).toBe(true)
-    expect(covers(rest, `${issuer}/restful`)).toBe(false)
-    expect(covers(rest, issuer)).toBe(false)
-  })
-})
 
 describe("what a key may be called, and how long it may last", () => {
   const faultOf = (terms: KeyTerms) =>

@@ -51,7 +51,7 @@ const approvals = Effect.fnUntraced(function* (world: World, user: string, count
       redirectUri: RedirectTarget.make("https://app.example.org/callback"),
       challenge: null,
       scope: client.scope,
-      resource: null
+      resources: null
     }
     yield* world.services.grants.begin(world.workspace, approved, id)
     ids.push(id)

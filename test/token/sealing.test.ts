@@ -49,7 +49,7 @@ const access: AccessToken = {
   epoch: 0,
   serial: "0123456789abcdef",
   scope: scopes("api"),
-  resource: null,
+  resources: null,
   binding: null
 }
 const tokens: ReadonlyArray<Token> = [
@@ -155,7 +155,7 @@ describe("a body that a key of ours sealed, and no release ever wrote", () => {
   test("is read where it has a form that there is", () => {
     expect(forge((body) => body)).toEqual(Result.succeed(access))
     expect(Result.getOrThrow(forge(withClaims(...serial)))).toMatchObject({ serial: "0102030405060708", scope: null })
-    expect(Result.getOrThrow(forge(withClaims(...serial, 3, 0, 1, 0x78)))).toMatchObject({ resource: "x" })
+    expect(Result.getOrThrow(forge(withClaims(...serial, 3, 0, 1, 0x78)))).toMatchObject({ resources: ["x"] })
     const bound = forge(withClaims(...serial, 4, 0, 32, ...Array(32).fill(0)))
     expect(Result.getOrThrow(bound)).toMatchObject({ binding: { thumbprint: "A".repeat(43) } })
   })
@@ -305,7 +305,7 @@ describe("a consent page's ticket", () => {
       state: "a%20b",
       scope: allScopes(standardScopes),
       scopeByDefault: true,
-      resource: null,
+      resources: null,
       challenge: null
     },
     shown: { name: '\u00e9\ud800"', madeBy: "itself" }
@@ -342,11 +342,11 @@ describe("a consent page's ticket", () => {
   }
 
   test("is version, key, the ticket as JSON, and a MAC made for tickets over these", () => {
-    expect(forge("ticket", 3, ticket)).toEqual(ticket)
-    expect(forge("form", 3, ticket)).toBeUndefined()
-    for (const version of [0, 1, 2, 4]) expect(forge("ticket", version, ticket)).toBeUndefined()
+    expect(forge("ticket", 4, ticket)).toEqual(ticket)
+    expect(forge("form", 4, ticket)).toBeUndefined()
+    for (const version of [0, 1, 2, 3, 5]) expect(forge("ticket", version, ticket)).toBeUndefined()
     for (const body of [null, {}, { ...ticket, reader: "" }, { ...ticket, request: { ...ticket.request, state: 7 } }]) {
-      expect(forge("ticket", 3, body)).toBeUndefined()
+      expect(forge("ticket", 4, body)).toBeUndefined()
     }
   })
 

@@ -6,7 +6,7 @@ import { Hex } from "effect/encoding"
 import { Binding } from "../../core/grant/Binding.ts"
 import { GrantId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
-import { Resource } from "../../core/rules/Resource.ts"
+import { Resources } from "../../core/rules/Resource.ts"
 import { Scopes } from "../../core/rules/Scope.ts"
 import { makeSealer, sealKey } from "../../core/token/KeyRing.ts"
 import { openAny, seal, type Token } from "../../core/token/Token.ts"
@@ -22,7 +22,7 @@ const VectorToken = Schema.Union([
     epoch: Schema.Int,
     serial: Schema.String,
     scope: Schema.NullOr(Scopes),
-    resource: Schema.NullOr(Resource),
+    resources: Schema.NullOr(Resources),
     binding: Schema.NullOr(Binding)
   })
 ])

@@ -36,7 +36,7 @@ export const grantAt = (n: number, client: ClientId, key: string, now: Instant):
     client,
     subject: { _tag: "User", id: UserId.make(`user-${n}`) },
     scope: scopesWithoutUser(policy.scopes),
-    resource: null,
+    resources: null,
     createdAt: now,
     challenge: null,
     access: noAccessTokensYet,
@@ -71,7 +71,7 @@ export const accessTokenOf = (services: Services, workspace: Place, grant: Grant
     epoch: 0,
     serial: Buffer.from(services.entropy.bytes(8)).toString("hex"),
     scope: null,
-    resource: null,
+    resources: null,
     binding: null
   })
 

@@ -95,7 +95,7 @@ export const makePlans = (
           redirectUri: RedirectTarget.make(redirectUri),
           challenge: CodeChallenge.make(digestOf(verifier)),
           scope: scopesWithoutUser(services.policy.scopes),
-          resource: null
+          resources: null
         }
         return yield* Effect.forEach(begun, (id) => services.grants.begin(workspace, approved, id), {
           concurrency: atOnce
@@ -108,7 +108,8 @@ export const makePlans = (
       yield* services.grants.issue(workspace, clientCredentials, {
         by,
         form: {},
-        resource: null,
+        resources: null,
+        taken: null,
         binding: null,
         sender,
         unproven: () => Effect.void

@@ -8,14 +8,22 @@ import type { HttpResponse } from "../../http/Http.ts"
 import { bound, type Call, type Endpoint, type HandlerOf, names, type Services } from "../../http/Route.ts"
 import { fitsSignIn, returnUrlOf, wellFormed } from "../../http/returnUrl.ts"
 import { strangersError } from "../../pages/CommonErrors.ts"
-import type { ConsentPage } from "../../pages/Consent.ts"
+import type { ConsentPage, ConsentResource } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
-import { authorizeContract, type Returned, returnRefusal } from "../../request/readRequest.ts"
+import { authorizeContract, type CheckedRequest, type Returned, returnRefusal } from "../../request/readRequest.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
-import { authorizePath } from "../../workspace/Workspace.ts"
+import { definitionAt } from "../../rules/Resource.ts"
+import { authorizePath, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
 
-const isEverything = (resource: string, call: Call): boolean => resource === call.workspace.issuer
+/** What the grant is to be for, as people know it, where that is less than the whole workspace. */
+const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace): ReadonlyArray<ConsentResource> =>
+  resources === null || resources.some((resource: string) => resource === workspace.issuer)
+    ? []
+    : resources.map((at) => {
+        const name = definitionAt(workspace, at)?.name
+        return name === undefined ? { at } : { at, name }
+      })
 
 /** All that a person has to know to say yes or no. `returnUrlOf` is the authorization request, for who is somebody else. */
 export const consentModel = (
@@ -31,10 +39,10 @@ export const consentModel = (
     registeredItself: request.client.madeBy === "itself",
     registeredAt: request.client.createdAt
   },
-  scopes: services.policy.scopes
+  scopes: scopesOf(services.policy, call.workspace)
     .filter((scope) => request.scope.includes(scope.name))
     .map((scope) => ({ scope: scope.name, words: scope.meaning, byDefault: request.scopeByDefault })),
-  ...(request.resource === null || isEverything(request.resource, call) ? {} : { resource: request.resource }),
+  resources: placesOf(request.resources, call.workspace),
   account: signedIn.label,
   acknowledge: isStranger(request.client),
   switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(call.workspace, returnUrlOf),

@@ -33,7 +33,7 @@ import { AccessDenied, Contended, ForgedForm, type Refusal } from "../../rules/R
 import { formatScopes } from "../../rules/Scope.ts"
 import { sameDigest } from "../../rules/Secret.ts"
 import { inSession } from "../../workspace/SessionPath.ts"
-import { authorizeAt, consentPath } from "../../workspace/Workspace.ts"
+import { authorizeAt, consentPath, policyAt } from "../../workspace/Workspace.ts"
 import { consentModel } from "./authorize.ts"
 
 /** What the answer to a consent page came to: data, for the endpoint that tells the person. */
@@ -201,7 +201,14 @@ export const consentDecision = Effect.fnUntraced(function* (
     yield* refused(services.audit, call, forged("field_missing"))
     return unacknowledged(services, call, { ...waiting, client }, here, form, startAgainAt)
   }
-  const step: Answering = { waiting, shown, client, person, policy: services.policy, now: call.now }
+  const step: Answering = {
+    waiting,
+    shown,
+    client,
+    person,
+    policy: policyAt(services.policy, workspace),
+    now: call.now
+  }
   return yield* (decision === "approve" ? approved : denied)(services, call, step).pipe(
     Effect.catchTag("ForgedForm", ({ reason }) => forged(reason))
   )

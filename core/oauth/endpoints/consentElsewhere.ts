@@ -7,7 +7,7 @@ import { readParameters } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
 import { returnUrlOf } from "../../http/returnUrl.ts"
-import { clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
+import { type ConsentResource, clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
 import { authorizeAt, authorizePath, consentPath } from "../../workspace/Workspace.ts"
@@ -29,7 +29,8 @@ export type ConsentAsked =
         readonly registeredAt?: number
       }
       readonly scopes: ReadonlyArray<{ readonly scope: string; readonly words: string; readonly byDefault: boolean }>
-      readonly resource?: string
+      /** Those that it is to be for, where that is less than the whole workspace. */
+      readonly resources: ReadonlyArray<ConsentResource>
       /** Whether approving takes a box that the person ticks: `acknowledged` = `yes` in what is posted. */
       readonly acknowledge: boolean
       readonly account: string

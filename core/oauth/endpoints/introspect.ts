@@ -18,9 +18,9 @@ import { StorageUnavailable } from "../../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
-import type { Resource } from "../../rules/Resource.ts"
-import { formatScopes, type Scopes } from "../../rules/Scope.ts"
-import type { WorkspaceId } from "../../workspace/Workspace.ts"
+import { type Resources, unnamedResources } from "../../rules/Resource.ts"
+import { formatScopes, impliedBy, type Scopes } from "../../rules/Scope.ts"
+import { scopesOf, type Workspace, type WorkspaceId } from "../../workspace/Workspace.ts"
 import {
   authenticateAgain,
   authenticateClient,
@@ -49,7 +49,14 @@ const LiveToken = Schema.Struct({
   exp: Schema.optionalKey(
     Schema.Int.annotate({ description: "In seconds since 1970; left out where it never expires." })
   ),
-  aud: Schema.optionalKey(Schema.String.annotate({ description: "The resource that it is for (RFC 8707)." })),
+  aud: Schema.optionalKey(
+    Schema.Union([Schema.String, Schema.Array(Schema.String)]).annotate({
+      description: "The resource that it is for, or several (RFC 8707); left out where it is for all."
+    })
+  ),
+  implied_scope: Schema.optionalKey(
+    Schema.String.annotate({ description: "What its scopes imply beyond themselves, where they do." })
+  ),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]).annotate({
     description: "Which of the three is calling."
   }),
@@ -138,7 +145,7 @@ interface Facts {
   readonly grant: GrantId
   readonly client: ClientId | undefined
   readonly scope: Scopes
-  readonly resource: Resource | null
+  readonly resources: Resources | null
   readonly expiresAt: Instant | null
   /** A refresh token is not for bearing. */
   readonly bearer: boolean
@@ -146,17 +153,26 @@ interface Facts {
 
 const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
   if (known.kind === "refresh") {
-    const { id: grant, client, scope, resource, subject } = known.grant
+    const { id: grant, client, scope, resources, subject } = known.grant
     const { expiresAt } = known.token
     return subject._tag === "User"
-      ? { principal: "User", subject: subject.id, grant, client, scope, resource, expiresAt, bearer: false }
-      : { principal: "Workspace", subject: client, grant, client, scope, resource, expiresAt, bearer: false }
+      ? { principal: "User", subject: subject.id, grant, client, scope, resources, expiresAt, bearer: false }
+      : { principal: "Workspace", subject: client, grant, client, scope, resources, expiresAt, bearer: false }
   }
   const by = known.principal
-  const { grant, scope, resource, expiresAt } = by
+  const { grant, scope, resources, expiresAt } = by
   switch (by._tag) {
     case "User":
-      return { principal: "User", subject: by.user, grant, client: by.client, scope, resource, expiresAt, bearer: true }
+      return {
+        principal: "User",
+        subject: by.user,
+        grant,
+        client: by.client,
+        scope,
+        resources,
+        expiresAt,
+        bearer: true
+      }
     case "Workspace":
       return {
         principal: "Workspace",
@@ -164,7 +180,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         grant,
         client: by.client,
         scope,
-        resource,
+        resources,
         expiresAt,
         bearer: true
       }
@@ -175,7 +191,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         grant,
         client: undefined,
         scope,
-        resource,
+        resources,
         expiresAt,
         bearer: true
       }
@@ -187,6 +203,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
  * they know it again in the audit stream.
  */
 const describe = (
+  services: Services,
   call: Call,
   facts: Facts,
   tokenType: string
@@ -198,10 +215,25 @@ const describe = (
   scope: formatScopes(facts.scope),
   token_type: facts.bearer ? tokenType : undefined,
   exp: facts.expiresAt === null ? undefined : seconds(facts.expiresAt),
-  aud: facts.resource ?? undefined,
+  aud: audienceOf(services, call.workspace, facts),
+  implied_scope: impliedIn(services, call.workspace, facts.scope),
   principal: facts.principal,
   grant: grantMark(facts.grant)
 })
+
+/** RFC 7662 §2.2. A key names no resource, and opens all that are the workspace's. */
+const audienceOf = (services: Services, workspace: Workspace, { principal, resources, scope }: Facts) => {
+  const all =
+    resources ??
+    (principal === "ApiKey" ? null : unnamedResources(workspace, scopesOf(services.policy, workspace), scope))
+  return all === null ? undefined : all.length === 1 ? all[0] : all
+}
+
+/** Resource servers that know no hierarchy of scopes go by these too. */
+const impliedIn = (services: Services, workspace: Workspace, scope: Scopes) => {
+  const implied = impliedBy(scopesOf(services.policy, workspace), scope)
+  return implied.length === 0 ? undefined : formatScopes(implied)
+}
 
 const inactiveAnswer = secretJson(200, inactive)
 
@@ -234,7 +266,7 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
             }
             return who._tag === "Client" && facts.client !== who.client
               ? inactiveAnswer
-              : secretJson(200, describe(call, facts, tokenType))
+              : secretJson(200, describe(services, call, facts, tokenType))
           }
         )
         return Effect.catchEager(answered, (fault) => {

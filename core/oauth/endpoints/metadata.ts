@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { LruMap } from "../../cache/LruMap.ts"
 import { forAWhile, json } from "../../http/answer.ts"
+import { oauthError } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import {
   bound,
@@ -12,8 +13,10 @@ import {
   offeredEndpoints,
   type Services
 } from "../../http/Route.ts"
-import { allScopes } from "../../rules/Scope.ts"
-import { endpointUrl, type Workspace } from "../../workspace/Workspace.ts"
+import { NoSuchRoute } from "../../rules/Refusal.ts"
+import { definitionAt, protectedResourcePath, type ResourceDefinition, withoutEndSlash } from "../../rules/Resource.ts"
+import { allScopes, offlineAccess } from "../../rules/Scope.ts"
+import { endpointUrl, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
 
 const Address = Schema.String.annotate({ format: "uri" })
 const Words = Schema.Array(Schema.String)
@@ -71,6 +74,8 @@ const serverMetadataContract = (services: Services) =>
     ...shared
   }) as const satisfies Contract
 
+const noSuchResource = oauthError(new NoSuchRoute({ reason: "path" }))
+
 const resourceMetadataContract = {
   id: "protectedResourceMetadata",
   summary: "Where a token for a resource comes from",
@@ -80,7 +85,10 @@ const resourceMetadataContract = {
     schema: Schema.String,
     description: "The path of the resource, with its slashes."
   },
-  answers: [{ description: "The metadata.", like: () => json(200, {}, forAWhile), body: ResourceMetadata }],
+  answers: [
+    { description: "The metadata.", like: () => json(200, {}, forAWhile), body: ResourceMetadata },
+    { description: "None of this server's resources.", like: () => noSuchResource, below: true }
+  ],
   ...shared
 } as const satisfies Contract
 
@@ -103,13 +111,17 @@ export const remembered = (write: (workspace: Workspace) => HttpResponse): ((wor
 const authorizationServerMetadata = (services: Services, workspace: Workspace): Readonly<Record<string, unknown>> => ({
   issuer: workspace.issuer,
   ...Object.fromEntries(membersOf(services).map(([name, { value }]) => [name, value(services, workspace)])),
-  scopes_supported: allScopes(services.policy.scopes)
+  scopes_supported: [...allScopes(scopesOf(services.policy, workspace)), offlineAccess]
 })
 
 const authorizationServerHandler = (services: Services): HandlerOf<ReturnType<typeof serverMetadataContract>> => {
   const document = remembered((workspace) => json(200, authorizationServerMetadata(services, workspace), forAWhile))
-  return (call) => Effect.succeed(document(call.workspace))
+  return (call) => Effect.map(listedNow(services, call), document)
 }
+
+/** The workspace with what is listed now; while the store is away, with what this process knows. */
+const listedNow = ({ openings }: Services, { now, workspace }: Call) =>
+  Effect.catchCause(openings.current(workspace, now), () => Effect.succeed(workspace))
 
 /** RFC 8414 §3, with any path suffix: clients put the address of the resource that they want behind it. */
 export const serverMetadataEndpoint: Endpoint = {
@@ -121,33 +133,50 @@ export const serverMetadataEndpoint: Endpoint = {
   cors: true
 }
 
-const protectedResourcePath = "/.well-known/oauth-protected-resource"
-
 /** RFC 9728 §2. */
-const protectedResource = (services: Services, workspace: Workspace, resource: string): HttpResponse =>
+const protectedResource = (
+  services: Services,
+  workspace: Workspace,
+  resource: string,
+  definition: ResourceDefinition | undefined
+): HttpResponse =>
   json(
     200,
     {
       resource,
       authorization_servers: [workspace.issuer],
-      scopes_supported: allScopes(services.policy.scopes),
+      scopes_supported: definition?.scopes ?? allScopes(scopesOf(services.policy, workspace)),
       bearer_methods_supported: ["header"],
-      resource_name: workspace.name
+      resource_name: definition?.name ?? workspace.name
     } satisfies ResourceMetadata,
     forAWhile
   )
 
-/** RFC 9728 §3.1: what follows the well-known path is the path of the resource; nothing is the whole workspace. */
+/** The address of a resource whose document is called, as it was written there; the issuer's path may stand before. */
+const calledBy = ({ path, request, workspace: { issuer } }: Call): string =>
+  request.path.startsWith(protectedResourcePath)
+    ? new URL(issuer).origin + request.path.slice(protectedResourcePath.length)
+    : issuer + path.slice(protectedResourcePath.length)
+
+/**
+ * RFC 9728 §3.1: what follows the well-known path is the path of the resource, and what is told is the very name that was
+ * called (§3.3), slash or none; nothing is the whole workspace. Where resources are listed, others have no document.
+ */
 const protectedResourceHandler = (services: Services): HandlerOf<typeof resourceMetadataContract> => {
-  const whole = remembered((workspace) => protectedResource(services, workspace, workspace.issuer))
-  return (call: Call) => {
-    const suffix = call.path.slice(protectedResourcePath.length)
-    return Effect.succeed(
-      suffix === "" || suffix === "/"
-        ? whole(call.workspace)
-        : protectedResource(services, call.workspace, call.workspace.issuer + suffix)
-    )
+  const whole = remembered((workspace) => {
+    const listed = definitionAt(workspace, workspace.issuer)
+    return protectedResource(services, workspace, listed?.at ?? workspace.issuer, listed)
+  })
+  const documentOf = (call: Call, workspace: Workspace) => {
+    const called = calledBy(call)
+    const { issuer, resources = [] } = workspace
+    if (withoutEndSlash(called) === issuer) return whole(workspace)
+    const definition = definitionAt(workspace, called)
+    return resources.length > 0 && definition === undefined
+      ? noSuchResource
+      : protectedResource(services, workspace, called, definition)
   }
+  return (call: Call) => Effect.map(listedNow(services, call), (workspace) => documentOf(call, workspace))
 }
 
 export const resourceMetadataEndpoint: Endpoint = {
@@ -160,7 +189,10 @@ export const resourceMetadataEndpoint: Endpoint = {
   metadata: {
     members: {
       // RFC 9728 §4.
-      protected_resources: { schema: Schema.Array(Address), value: (_, { issuer }) => [issuer] }
+      protected_resources: {
+        schema: Schema.Array(Address),
+        value: (_, { issuer, resources = [] }) => [...new Set([issuer, ...resources.map(({ at }) => at)])]
+      }
     }
   }
 }

@@ -6,7 +6,7 @@ import type { Issued } from "../../engine/Grants.ts"
 import type { Sender } from "../../grant/Sender.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import type { Fault, FaultClass } from "../../http/Fault.ts"
-import { type Fields, type Read, readerOf, type Sent, sentForm } from "../../http/form.ts"
+import { type Fields, type Read, readerOf, type Sent, sentForm, severalOf } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import {
   bound,
@@ -31,8 +31,9 @@ import {
   UnauthorizedClient,
   UnsupportedGrantType
 } from "../../rules/Refusal.ts"
-import { type Resource, readResource } from "../../rules/Resource.ts"
-import { formatScopes } from "../../rules/Scope.ts"
+import { type Resources, readResources, scopesTaken } from "../../rules/Resource.ts"
+import { formatScopes, type ScopeName } from "../../rules/Scope.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
 import {
   authenticateClient,
   authMetadata,
@@ -40,7 +41,7 @@ import {
   takeUnproven,
   withClientFields
 } from "../clients/authenticateClient.ts"
-import type { GrantType } from "../grants/GrantType.ts"
+import { type GrantType, resource } from "../grants/GrantType.ts"
 import { tokenTypeOf } from "../presented/Presentation.ts"
 
 /** RFC 6749 §5.1. */
@@ -97,39 +98,46 @@ const tokenAnswer = (services: Services, issued: Issued): HttpResponse =>
 /** What a form asks for, read. */
 interface Asked {
   readonly form: Read<Fields>
-  readonly resource: Resource | null
+  readonly resources: Resources | null
+  /** The scopes that these take; `null` where they take all. */
+  readonly taken: ReadonlyArray<ScopeName> | null
 }
 
 /** A row at work, the reader of its form compiled. */
 interface Served {
   readonly row: GrantType
-  readonly read: (sent: Sent, issuer: string) => Result.Result<Asked, InvalidRequest | InvalidTarget>
+  readonly read: (sent: Sent, workspace: Workspace) => Result.Result<Asked, InvalidRequest | InvalidTarget>
+  /** Whether it takes resources. */
+  readonly named: boolean
 }
 
-/** Fields are checked in the form's order; at its place in it, a resource is held against the issuer. */
+/** Fields are checked in the form's order; at their place in it, resources are held against the registry. */
 const serve = (row: GrantType): Served => {
   const fields = Object.entries(row.form)
-  const split = fields.findIndex(([name]) => name === "resource") + 1 || fields.length
+  const split = fields.findIndex(([name]) => name === resourceName) + 1 || fields.length
   const readFirst = readerOf(Object.fromEntries(fields.slice(0, split)))
   const readRest = split === fields.length ? undefined : readerOf(Object.fromEntries(fields.slice(split)))
-  const named = Object.hasOwn(row.form, "resource")
+  const named = Object.hasOwn(row.form, resourceName)
   return {
     row,
-    read: (sent, issuer) => {
+    named,
+    read: (sent, workspace) => {
       const first = readFirst(sent)
       if (Result.isFailure(first)) return Result.fail(first.failure)
-      const text = named ? first.success.resource : undefined
-      const resource = typeof text === "string" ? readResource(issuer, text) : unasked
-      if (Result.isFailure(resource)) return Result.fail(resource.failure)
-      if (readRest === undefined) return Result.succeed({ form: first.success, resource: resource.success })
+      const texts = named ? first.success.resource : undefined
+      const asked = Array.isArray(texts) ? readResources(workspace, texts) : unasked
+      if (Result.isFailure(asked)) return Result.fail(asked.failure)
+      const resources = asked.success
+      const taken = resources === null ? null : scopesTaken(workspace, resources)
+      if (readRest === undefined) return Result.succeed({ form: first.success, resources, taken })
       const rest = readRest(sent)
       if (Result.isFailure(rest)) return Result.fail(rest.failure)
-      return Result.succeed({ form: { ...first.success, ...rest.success }, resource: resource.success })
+      return Result.succeed({ form: { ...first.success, ...rest.success }, resources, taken })
     }
   }
 }
 
-const unasked = Result.succeed(null)
+const unasked: Result.Result<null> = Result.succeed(null)
 
 const senderOf = ({ request: { headers, peer } }: Call): Sender => ({
   network: peer === undefined ? undefined : networkOf(peer),
@@ -151,14 +159,38 @@ const issue = (
   sent: Sent
 ): Effect.Effect<HttpResponse, Fault> => {
   if (served === undefined) return refuseUnproven(services, call, by, new UnsupportedGrantType())
-  const { read, row } = served
+  const { row } = served
   if (!mayUse(by.client, row.name)) {
     return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "grant_type_not_registered" }))
   }
   if (isOfWebPage(call) && actsForWorkspace(row)) {
     return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "web_page" }))
   }
-  const asked = read(sent, call.workspace.issuer)
+  // Only a request that names a resource has to know what is listed now.
+  return served.named && namesResource(sent)
+    ? Effect.flatMapEager(services.openings.current(call.workspace, call.now), (workspace) =>
+        issueFor(services, { ...call, workspace }, by, served, sent)
+      )
+    : issueFor(services, call, by, served, sent)
+}
+
+const resourceName = "resource"
+
+const readResource = readerOf({ [resourceName]: resource })
+
+const namesResource = (sent: Sent): boolean => {
+  const read = readResource(sent)
+  return Result.isSuccess(read) && read.success[resourceName] !== undefined
+}
+
+const issueFor = (
+  services: Services,
+  call: Call,
+  by: AuthenticatedClient,
+  { read, row }: Served,
+  sent: Sent
+): Effect.Effect<HttpResponse, Fault> => {
+  const asked = read(sent, call.workspace)
   if (Result.isFailure(asked)) return refuseUnproven(services, call, by, asked.failure)
   const request = {
     ...asked.success,
@@ -187,8 +219,9 @@ const readGrantType = readerOf({ grant_type: Schema.String })
 /** RFC 6749 §3.2. */
 const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenContract>> => {
   const served = new Map([...services.grantTypes].map(([name, row]) => [name, serve(row)]))
+  const several = new Set([...services.grantTypes.values()].flatMap(({ form }) => [...severalOf(form)]))
   return (call) => {
-    const sent = sentForm(call.request)
+    const sent = sentForm(call.request, several)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     const asked = readGrantType(sent.success)
     if (Result.isFailure(asked)) return Effect.fail(asked.failure)

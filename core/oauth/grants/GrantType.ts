@@ -58,7 +58,10 @@ export const grantType = <const F extends Fields, Opened, R extends FaultClass>(
   row: GrantType<F, Opened, R>
 ): GrantType<F, Opened, R> => row
 
-/** RFC 8707: in a row's form, it is held against the issuer at its place, and reaches the decision as `step.resource`. */
+/** RFC 8707: in a row's form, it is held against the registry at its place, and reaches the decision as `step.resources`. */
 export const resource = Schema.optionalKey(
-  Schema.String.annotate({ description: "RFC 8707: the issuer, or a place below it, that the token is to be for." })
+  Schema.Array(Schema.String).annotate({
+    description:
+      "RFC 8707: what the token is to be for, of what was granted: the issuer, or an API that the server knows. May come more than once."
+  })
 )

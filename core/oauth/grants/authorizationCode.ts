@@ -1,7 +1,7 @@
 import { Result, Schema } from "effect"
 import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant, Pending } from "../../grant/Grant.ts"
-import { activeFrom, lineBinding, noAccessTokensYet, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { activeFrom, lineBinding, noAccessTokensYet, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { revoked } from "../../grant/revoke.ts"
 import type { Step } from "../../grant/Step.ts"
 import { type Read, refusedAs } from "../../http/form.ts"
@@ -9,7 +9,7 @@ import { grantMark } from "../../rules/Id.ts"
 import { later } from "../../rules/Instant.ts"
 import { CodeVerifier, provesPossession } from "../../rules/Pkce.ts"
 import { InvalidGrant, InvalidRequest, InvalidTarget } from "../../rules/Refusal.ts"
-import { narrowResource } from "../../rules/Resource.ts"
+import { narrowResources } from "../../rules/Resource.ts"
 import { grantType, resource } from "./GrantType.ts"
 
 const verifierMalformed = new InvalidRequest({
@@ -65,14 +65,16 @@ const redeem = (
   if (step.form.redirect_uri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
   const fault = verifierFault(grant.challenge, step.form.code_verifier)
   if (fault !== undefined) return refuse(fault)
-  const narrowed = narrowResource(grant.resource, step.resource)
+  const narrowed = narrowResources(grant.resources, step.resources)
   if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
+  const scope = scopeFor(grant.scope, step)
+  if (Result.isFailure(scope)) return refuse(scope.failure)
 
   const endsAt = later(grant.createdAt, policy.refreshMaxTtl)
   const { challenge } = grant
   const line = { access: noAccessTokensYet, binding: lineBinding(step), challenge, endsAt, generation: 1 }
   const next = activeFrom(grant, line, step)
-  return answerAndKeep(next, tokensOf(next, next.scope, narrowed.success, step))
+  return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
 }
 
 /** RFC 6749 §4.1. */

@@ -10,7 +10,7 @@ import type { Read } from "../../http/form.ts"
 import { type Instant, later } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
 import { InvalidScope, UnauthorizedClient } from "../../rules/Refusal.ts"
-import { grantScopes, isWithin, type Scopes, scopesWithoutUser } from "../../rules/Scope.ts"
+import { commonScopes, grantScopes, isWithin, type Scopes, scopesWithoutUser } from "../../rules/Scope.ts"
 import { grantType, resource } from "./GrantType.ts"
 
 /** RFC 6749 §4.4.2. */
@@ -38,7 +38,7 @@ const standingGrant = (by: AuthenticatedClient, scope: Scopes, now: Instant): St
   client: by.client.id,
   subject: { _tag: "Workspace" },
   scope,
-  resource: null,
+  resources: null,
   createdAt: now,
   access: noAccessTokensYet
 })
@@ -62,14 +62,16 @@ const ownAccess = (
   const standing = workspaceStanding(by.client, policy)
   if (standing !== "allowed") return refuse(new UnauthorizedClient({ reason: whyNot[standing] }))
   const available = workspaceScopes(by, policy)
-  const scope = grantScopes(policy.scopes, available, step.form.scope)
+  const { taken } = step
+  const within = taken === null ? available : commonScopes(policy.scopes, available, taken)
+  const scope = grantScopes(policy.scopes, within, step.form.scope)
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
   const current = keptFor(grant ?? standingGrant(by, available, now), by, policy, now)
   // A client that registered for more since then has its grant grow with it.
   const next = isWithin(available, current.scope) ? current : { ...current, scope: available }
   const tokens: Tokens = {
-    access: accessToken(next, scope.success, step.resource, step),
+    access: accessToken(next, scope.success, step.resources, step),
     refresh: null,
     scope: scope.success
   }

@@ -2,7 +2,7 @@ import { Result, Schema } from "effect"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant } from "../../grant/Grant.ts"
-import { activeFrom, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { activeFrom, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { placeInLine } from "../../grant/refreshLine.ts"
 import { revoked } from "../../grant/revoke.ts"
 import { compareSenders } from "../../grant/Sender.ts"
@@ -12,7 +12,7 @@ import { allowances } from "../../ports/Limiter.ts"
 import { grantMark } from "../../rules/Id.ts"
 import { hasPassed } from "../../rules/Instant.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget } from "../../rules/Refusal.ts"
-import { narrowResource } from "../../rules/Resource.ts"
+import { narrowResources } from "../../rules/Resource.ts"
 import { narrowScopes } from "../../rules/Scope.ts"
 import type { RefreshToken } from "../../token/Token.ts"
 import { grantType, resource } from "./GrantType.ts"
@@ -54,10 +54,12 @@ const refresh = (
   }
   if (hasPassed(grant.refresh.expiresAt, now)) return refuse(new InvalidGrant({ reason: "expired" }))
 
-  const scope = narrowScopes(policy.scopes, grant.scope, step.form.scope)
-  if (Result.isFailure(scope)) return refuse(scope.failure)
-  const narrowed = narrowResource(grant.resource, step.resource)
+  const asked = narrowScopes(policy.scopes, grant.scope, step.form.scope)
+  if (Result.isFailure(asked)) return refuse(asked.failure)
+  const narrowed = narrowResources(grant.resources, step.resources)
   if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
+  const scope = scopeFor(asked.success, step)
+  if (Result.isFailure(scope)) return refuse(scope.failure)
 
   if (place === "retried") {
     const retry = compareSenders(grant.refresh.rotatedBy, step.markSender(grant.refresh.key))

@@ -3,10 +3,18 @@ import type { Grants } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import type { HttpRequest } from "../../http/Http.ts"
 import type { Instant } from "../../rules/Instant.ts"
+import type { Policy } from "../../rules/Policy.ts"
 import { InsufficientScope, InvalidToken, TokenRequired, WrongCaller } from "../../rules/Refusal.ts"
-import { covers, isResourcePath } from "../../rules/Resource.ts"
-import { isScopeName, isWithin } from "../../rules/Scope.ts"
-import type { OpenWorkspace } from "../../workspace/Workspace.ts"
+import {
+  covers,
+  isResourceAddress,
+  isResourcePath,
+  meet,
+  unnamedResources,
+  withoutEndSlash
+} from "../../rules/Resource.ts"
+import { isScopeName, reaches, type ScopeRegistry } from "../../rules/Scope.ts"
+import { type OpenWorkspace, scopesOf } from "../../workspace/Workspace.ts"
 import type { Presentation, PresentationFault, PresentationPorts, Presented } from "./Presentation.ts"
 
 /** The kinds of caller: an application for a person, an application for the workspace itself, a script with an API key. */
@@ -20,9 +28,10 @@ export interface Needs<Kind extends CallerKind = CallerKind> {
   /** The kinds of caller that are admitted: `["User"]` where a route is about the person who calls. Default: any. */
   readonly callers?: ReadonlyArray<Kind>
   /**
-   * The path below the issuer at which clients know this resource: `"/mcp"`. A refusal then leads to the metadata of that
-   * very resource (RFC 9728 §3.1), since clients such as MCP's refuse any that name another address than they called
-   * (§3.3). It changes nothing about who is admitted. Default: the metadata of all that is below the issuer.
+   * The address at which clients know this resource: a path below the issuer, `"/mcp"`, or a whole address. A refusal then
+   * leads to the metadata of that very resource (RFC 9728 §3.1), since clients such as MCP's refuse any that name another
+   * address than they called (§3.3). With a whole address the call is held to be one at that host. Default: the metadata
+   * of all that is below the issuer.
    */
   readonly resource?: string
 }
@@ -45,7 +54,7 @@ const badCallers: NeedsFault = {
 
 const badResource: NeedsFault = {
   option: "resource",
-  why: "has to be a path below the issuer, such as /mcp, without dot segments, query or fragment"
+  why: "has to be a path below the issuer, such as /mcp, or a whole https address, without dot segments, query or fragment"
 }
 
 /** Why no guard can be made of these; `undefined` where one can. Both get into a header, where not every text can be. */
@@ -55,7 +64,7 @@ export const faultOfNeeds = (needs: Needs | null | undefined): NeedsFault | unde
   if (callers !== undefined && !(Array.isArray(callers) && callers.length > 0 && callers.every(isKind))) {
     return badCallers
   }
-  return resource === undefined || isResourcePath(resource) ? undefined : badResource
+  return resource === undefined || isResourcePath(resource) || isResourceAddress(resource) ? undefined : badResource
 }
 
 /** RFC 6750 §2, RFC 9449 §7: what a request shows, by the first row that reads it. */
@@ -73,14 +82,27 @@ export const readPresented = (
   return Effect.fail(new TokenRequired())
 }
 
-/** The path is put behind the origin, never resolved against it: two slashes at its start are no other host. */
-const isFor = (resource: string | null, path: string, base: string): boolean =>
-  resource === null || covers(resource, new URL(new URL(base).origin + path).href)
+/**
+ * The path is put behind the origin, never resolved against it: two slashes at its start are no other host. And a token
+ * for a neighbour of what is guarded is none for it, whatever path is called.
+ */
+const isFor = (resources: ReadonlyArray<string> | null, path: string, base: string): boolean => {
+  if (resources === null) return true
+  const called = new URL(new URL(base).origin + path).href
+  return resources.some((one) => covers([one], called) && meet(one, base))
+}
 
 interface Reaching {
   readonly _tag: CallerKind
-  readonly resource: string | null
   readonly scope: ReadonlyArray<string>
+}
+
+/** How far a token goes, as whoever checks it knows. */
+interface Reach {
+  /** What it is for; `null` is everything. */
+  readonly resources: ReadonlyArray<string> | null
+  /** Whether its scopes are enough, with all that they imply. */
+  readonly enough: boolean
 }
 
 const isOfKind = <P extends Reaching, Kind extends CallerKind>(
@@ -90,21 +112,22 @@ const isOfKind = <P extends Reaching, Kind extends CallerKind>(
   callers === undefined || callers.some((kind) => kind === principal._tag)
 
 /**
- * Whether a caller's token is for this place, of a kind that is admitted, and reaches as far as is needed. `base`: an
- * address on the path's host.
+ * Whether a caller's token is for this place, of a kind that is admitted, and reaches as far as is needed. `base`: what
+ * is guarded, written without a slash at the end, on the path's host.
  */
 export const checkReach = <P extends Reaching, Kind extends CallerKind>(
   base: string,
   path: string,
   needs: Needs<Kind>,
-  principal: P
+  principal: P,
+  { enough, resources }: Reach
 ): Result.Result<Extract<P, { readonly _tag: Kind }>, InvalidToken | InsufficientScope | WrongCaller> => {
-  if (!isFor(principal.resource, path, base)) {
+  if (!isFor(resources, path, base)) {
     return Result.fail(new InvalidToken({ reason: "other_resource" }))
   }
   // A key without scopes is for introspection: it opens nothing, even where no scope is needed.
   const opensNothing = principal._tag === "ApiKey" && principal.scope.length === 0
-  if (opensNothing || !isWithin(needs.scopes, principal.scope)) {
+  if (opensNothing || !enough) {
     return Result.fail(new InsufficientScope({ needed: needs.scopes }))
   }
   return isOfKind(principal, needs)
@@ -116,7 +139,16 @@ export const checkReach = <P extends Reaching, Kind extends CallerKind>(
 export interface GuardServices extends PresentationPorts {
   readonly grants: Grants
   readonly presentations: ReadonlyArray<Presentation>
+  readonly policy: Policy
 }
+
+/** What a caller of a resource elsewhere is for, where its token names nothing: a key opens all, a token what it may. */
+const namedBy = (workspace: OpenWorkspace, registry: ScopeRegistry, { _tag, resources, scope }: Principal) =>
+  resources === null && _tag !== "ApiKey" ? unnamedResources(workspace, registry, scope) : resources
+
+/** What a guard stands before: all that is below the issuer, or a resource of its own address. */
+const guardedAt = ({ issuer }: OpenWorkspace, { resource }: Needs): string =>
+  resource === undefined || resource.startsWith("/") ? issuer : withoutEndSlash(resource)
 
 /** RFC 6750 §3: the caller, if what it shows is good for this place and these scopes. */
 export const guard = <const Kind extends CallerKind = CallerKind>(
@@ -130,7 +162,12 @@ export const guard = <const Kind extends CallerKind = CallerKind>(
     readPresented(services.presentations, request, workspace.issuer, now, services),
     (presented): Effect.Effect<PrincipalOf<Kind>, InsufficientScope | WrongCaller | PresentationFault> =>
       Effect.flatMapEager(services.grants.check(workspace, presented, now), (principal) => {
-        const reached = checkReach(workspace.issuer, request.path, needs, principal)
+        const registry = scopesOf(services.policy, workspace)
+        const base = guardedAt(workspace, needs)
+        const reached = checkReach<Principal, Kind>(base, request.path, needs, principal, {
+          resources: base === workspace.issuer ? principal.resources : namedBy(workspace, registry, principal),
+          enough: reaches(registry, principal.scope, needs.scopes)
+        })
         return Result.isSuccess(reached) ? Effect.succeed(reached.success) : Effect.fail(reached.failure)
       })
   )

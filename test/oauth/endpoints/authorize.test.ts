@@ -7,7 +7,7 @@ import type { HttpResponse } from "../../../core/http/Http.ts"
 import { safeReturnUrl } from "../../../core/http/returnUrl.ts"
 import { UserId } from "../../../core/rules/Id.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
-import { readResource } from "../../../core/rules/Resource.ts"
+import { readResources } from "../../../core/rules/Resource.ts"
 import { drawFrom } from "../../../core/testing/Draw.ts"
 import { seed } from "../../adapters/seed.ts"
 import {
@@ -460,7 +460,7 @@ describe("no request leads to a record that cannot be read back", () => {
         const kept = yield* keptOf(world, "alice")
         expect(kept.filter(Result.isFailure)).toEqual([])
         expect(returned(page).get("error")).toBe("invalid_target")
-        expect(Result.isFailure(readResource(world.workspace.issuer, resource))).toBe(true)
+        expect(Result.isFailure(readResources(world.workspace, [resource]))).toBe(true)
       })
     ))
 

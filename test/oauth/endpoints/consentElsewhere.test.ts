@@ -74,6 +74,7 @@ describe("a consent page of the host's own, elsewhere", () => {
               registeredAt: expect.any(Number)
             },
             scopes: [{ scope: "profile", words: expect.any(String), byDefault: false }],
+            resources: [],
             account: "alice@example.com",
             acknowledge: true,
             switchAccount: expect.stringMatching(/^\/login\?return_to=%2Foauth%2Fauthorize%3F/),

@@ -26,7 +26,7 @@ describe("authorization server metadata (RFC 8414)", () => {
           revocation_endpoint: `${issuer}/oauth/revoke`,
           introspection_endpoint: `${issuer}/oauth/introspect`,
           userinfo_endpoint: `${issuer}/oauth/userinfo`,
-          scopes_supported: ["api", "profile"],
+          scopes_supported: ["api", "profile", "offline_access"],
           response_types_supported: ["code"],
           response_modes_supported: ["query"],
           grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
@@ -72,7 +72,7 @@ describe("authorization server metadata (RFC 8414)", () => {
       (world) =>
         Effect.gen(function* () {
           const document = jsonOf(yield* world.send("GET", server))
-          expect(document.scopes_supported).toEqual(["read"])
+          expect(document.scopes_supported).toEqual(["read", "offline_access"])
           expect(document.pushed_authorization_request_endpoint).toBe(`${issuer}/oauth/par`)
           expect(jsonOf(yield* world.send("GET", resource)).scopes_supported).toEqual(["read"])
         }),
@@ -147,7 +147,7 @@ describe("an issuer with a path", () => {
           const response = yield* world.send("GET", "/t/a/rest/companies", { host })
           expect([response.status, header(response, "www-authenticate")]).toEqual([
             401,
-            `Bearer resource_metadata="https://shared.example${resource}/t/a"`
+            `Bearer resource_metadata="https://shared.example${resource}/t/a", scope="api"`
           ])
         }),
       options

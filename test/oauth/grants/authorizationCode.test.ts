@@ -44,14 +44,14 @@ describe("a grant with its code out", () => {
 describe("redeeming a code (RFC 6749 §4.1.3)", () => {
   test("makes the grant active, with its first refresh token", () => {
     const { next } = redeem(pending(), me, redemption(), policy, after(7), fresh)
-    const { id, client, subject, scope, resource, createdAt, challenge } = pending()
+    const { id, client, subject, scope, resources, createdAt, challenge } = pending()
     expect(next).toEqual({
       _tag: "Active",
       id,
       client,
       subject,
       scope,
-      resource,
+      resources,
       createdAt,
       challenge,
       access: { epoch: 0, revoked: [] },
@@ -77,7 +77,7 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
         epoch: 0,
         serial: fresh.serial,
         scope: null,
-        resource: null,
+        resources: null,
         binding: null
       },
       refresh: {
@@ -140,12 +140,12 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
 
   test("narrows the access token to a resource within the approved one, and no other", () => {
     const rest = Resource.make("https://auth.example.com/rest")
-    const narrowed = redeem(pending(), me, redemption({ resource: rest }), policy, t0, fresh)
-    expect(Result.getOrThrow(narrowed.outcome).access.resource).toBe(rest)
-    expect(narrowed.next?.resource).toBeNull()
-    const bound = pending({ resource: rest })
-    expect(Result.getOrThrow(redeem(bound, me, redemption(), policy, t0, fresh).outcome).access.resource).toBeNull()
-    const other = redemption({ resource: Resource.make("https://auth.example.com/metadata") })
+    const narrowed = redeem(pending(), me, redemption({ resources: [rest] }), policy, t0, fresh)
+    expect(Result.getOrThrow(narrowed.outcome).access.resources).toEqual([rest])
+    expect(narrowed.next?.resources).toBeNull()
+    const bound = pending({ resources: [rest] })
+    expect(Result.getOrThrow(redeem(bound, me, redemption(), policy, t0, fresh).outcome).access.resources).toBeNull()
+    const other = redemption({ resources: [Resource.make("https://auth.example.com/metadata")] })
     expect(redeem(bound, me, other, policy, t0, fresh)).toEqual({
       next: undefined,
       outcome: Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))

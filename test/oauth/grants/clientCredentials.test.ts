@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { endOf, type Grant } from "../../../core/grant/Grant.ts"
 import { revoked } from "../../../core/grant/revoke.ts"
 import { InvalidScope, UnauthorizedClient } from "../../../core/rules/Refusal.ts"
-import { Resource } from "../../../core/rules/Resource.ts"
+import { Resource, type Resources } from "../../../core/rules/Resource.ts"
 import {
   active,
   after,
@@ -20,10 +20,10 @@ import {
 
 const ask = (
   grant: Grant | undefined,
-  command: { readonly scope?: string; readonly resource?: Resource } = {},
+  command: { readonly scope?: string; readonly resources?: Resources } = {},
   by = me,
   rules = policy
-) => clientCredentials(grant, by, { scope: undefined, resource: null, ...command }, rules, t0, fresh)
+) => clientCredentials(grant, by, { scope: undefined, resources: null, ...command }, rules, t0, fresh)
 
 describe("client credentials (RFC 6749 §4.4)", () => {
   test("make the client's workspace grant the first time", () => {
@@ -34,7 +34,7 @@ describe("client credentials (RFC 6749 §4.4)", () => {
       client: me.client.id,
       subject: { _tag: "Workspace" },
       scope: scopes("api"),
-      resource: null,
+      resources: null,
       createdAt: t0,
       access: { epoch: 0, revoked: [] }
     })
@@ -46,7 +46,7 @@ describe("client credentials (RFC 6749 §4.4)", () => {
         epoch: 0,
         serial: fresh.serial,
         scope: scopes("api"),
-        resource: null,
+        resources: null,
         binding: null
       },
       refresh: null,
@@ -77,12 +77,12 @@ describe("client credentials (RFC 6749 §4.4)", () => {
     }
     const by = proven(client({ scope: scopes("api", "files") }))
     const { next, outcome } = ask(undefined, { scope: "files" }, by, wide)
-    expect(next).toMatchObject({ scope: ["api", "files"], resource: null })
+    expect(next).toMatchObject({ scope: ["api", "files"], resources: null })
     expect(Result.getOrThrow(outcome)).toMatchObject({ scope: ["files"], access: { scope: ["files"] } })
     const rest = Resource.make("https://auth.example.com/rest")
-    const narrowed = ask(standing(), { resource: rest })
+    const narrowed = ask(standing(), { resources: [rest] })
     expect(narrowed.next).toBeUndefined()
-    expect(Result.getOrThrow(narrowed.outcome).access.resource).toBe(rest)
+    expect(Result.getOrThrow(narrowed.outcome).access.resources).toEqual([rest])
   })
 
   test("let the grant grow with a client that registered for more since", () => {

@@ -31,7 +31,7 @@ import {
 const ask = (grant: Active, generation?: number) => ({
   presented: presenting(grant, generation),
   scope: undefined,
-  resource: null
+  resources: null
 })
 
 const rotated = (grant: Active, at = t0): Active => {
@@ -64,7 +64,7 @@ describe("refreshing (RFC 6749 §6)", () => {
         epoch: 0,
         serial: fresher.serial,
         scope: null,
-        resource: null,
+        resources: null,
         binding: null
       },
       refresh: {
@@ -259,12 +259,12 @@ describe("a part of the grant", () => {
 
   test("narrows the resource, and refuses a wider one", () => {
     const rest = Resource.make("https://auth.example.com/rest")
-    const grant = active({ resource: rest })
+    const grant = active({ resources: [rest] })
     const below = Resource.make("https://auth.example.com/rest/companies")
-    const narrowed = refresh(grant, me, { ...ask(grant), resource: below }, policy, t0, fresh)
-    expect(Result.getOrThrow(narrowed.outcome).access.resource).toBe(below)
+    const narrowed = refresh(grant, me, { ...ask(grant), resources: [below] }, policy, t0, fresh)
+    expect(Result.getOrThrow(narrowed.outcome).access.resources).toEqual([below])
     const root = Resource.make("https://auth.example.com")
-    expect(refresh(grant, me, { ...ask(grant), resource: root }, policy, t0, fresh)).toEqual({
+    expect(refresh(grant, me, { ...ask(grant), resources: [root] }, policy, t0, fresh)).toEqual({
       next: undefined,
       outcome: Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))
     })
