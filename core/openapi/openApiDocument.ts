@@ -3,7 +3,7 @@ import { formType } from "../http/form.ts"
 import { type Caller, type Contract, type Endpoint, offeredEndpoints, type Services } from "../http/Route.ts"
 import { bearerScheme } from "../oauth/presented/bearer.ts"
 import { scopesWithoutUser } from "../rules/Scope.ts"
-import { basePath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
+import { basePath, endpointUrl, scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { type Components, makeComponents } from "./Components.ts"
 import { errorSchema, responsesOf, type Surroundings, samplesOf } from "./responses.ts"
 
@@ -54,9 +54,7 @@ const requirementsOf = (
 }
 
 const flowsOf = (services: Services, workspace: Workspace) => {
-  const {
-    policy: { scopes: registry }
-  } = services
+  const registry = scopesOf(services.policy, workspace)
   const addressOf = (name: string): string | undefined => {
     const endpoint = services.endpoints.find(({ metadata }) => metadata?.name === name)
     return endpoint === undefined ? undefined : endpointUrl(workspace, endpoint.path)

@@ -35,8 +35,8 @@ const segments = /^(?:\/(?!(?:\.|%2e){1,2}(?:\/|$))(?:[a-z0-9\-._~!$&'()*+,;=:@]
 export const isResourcePath = (path: unknown): path is string => typeof path === "string" && segments.test(path)
 
 /** RFC 9728 §1.2, written in the one way that a parser leaves as it is, but for the slash at the end. */
-export const isResourceAddress = (text: unknown): text is ResourceAddress => {
-  if (typeof text !== "string" || normalOf(text) !== withoutEndSlash(text)) return false
+const isAddress = (text: string): boolean => {
+  if (normalOf(text) !== withoutEndSlash(text)) return false
   const { password, pathname, protocol, username } = new URL(text)
   return (
     (protocol === "https:" || loopback.test(text)) &&
@@ -47,11 +47,13 @@ export const isResourceAddress = (text: unknown): text is ResourceAddress => {
 }
 
 export const ResourceAddress = Schema.String.check(
-  Schema.makeFilter((text: string) => isResourceAddress(text), {
+  Schema.makeFilter(isAddress, {
     expected: "an https URL (or http on this machine) as browsers write it, without query, fragment or user"
   })
 ).pipe(Schema.brand("ResourceAddress"))
 export type ResourceAddress = typeof ResourceAddress.Type
+
+export const isResourceAddress = (text: unknown): text is ResourceAddress => typeof text === "string" && isAddress(text)
 
 /** An API that tokens are for (RFC 8707), wherever it is. */
 export const ResourceDefinition = Schema.Struct({
@@ -102,6 +104,12 @@ export const resourceMetadataUrl = (resource: string): string => {
   const { origin, pathname } = new URL(resource)
   return `${origin}${protectedResourcePath}${pathname === "/" ? "" : pathname}`
 }
+
+/** A scope that a resource is to take and that is not there; `undefined` where all are. */
+export const strangeScope = (
+  { scopes }: Pick<ResourceDefinition, "scopes">,
+  registry: ScopeRegistry
+): ScopeName | undefined => scopes?.find((name) => registry.every((scope) => scope.name !== name))
 
 /** Whether two resources have anything in common. */
 export const meet = (one: string, other: string): boolean => isBelow(one, other) || isBelow(other, one)

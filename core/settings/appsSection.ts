@@ -10,8 +10,9 @@ import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import { grantMark } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
-import type { Policy } from "../rules/Policy.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import type { ScopeRegistry } from "../rules/Scope.ts"
+import { scopesOf } from "../workspace/Workspace.ts"
 import { auditContext, backTo, type Inside, insideForm, insidePage, type Section, type Visitors } from "./inside.ts"
 import {
   confirmed,
@@ -109,11 +110,11 @@ const section = {
   }
 } as const satisfies Section
 
-const inWords = (grant: Grant, policy: Policy): ReadonlyArray<ScopeInWords> =>
+const inWords = (grant: Grant, registry: ScopeRegistry): ReadonlyArray<ScopeInWords> =>
   grant.scope.map((scope) => ({
     scope,
     // A scope that is no longer in the registry is shown by its name.
-    words: policy.scopes.find(({ name }) => name === scope)?.meaning ?? scope
+    words: registry.find(({ name }) => name === scope)?.meaning ?? scope
   }))
 
 const ownGrants =
@@ -131,7 +132,7 @@ const pickApp = (services: Services, { call }: Inside) =>
     const row = {
       grantId: grantMark(grant.id),
       client: client.about.client_name,
-      scopes: inWords(grant, services.policy),
+      scopes: inWords(grant, scopesOf(services.policy, call.workspace)),
       since: grant.createdAt,
       ...(grant._tag === "Pending" || grant.retriedElsewhereAt === null
         ? {}

@@ -13,6 +13,7 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { hasPassed, type Instant, type Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { scopesOf, servicesAt } from "../workspace/Workspace.ts"
 import {
   auditContext,
   backTo,
@@ -287,11 +288,12 @@ const listOf = Effect.fnUntraced(function* (
   return { keys, paging: pagingOf(after, cursorOf(found.last)) }
 })
 
-const scopeNames = ({ policy }: Services): ReadonlyArray<string> => policy.scopes.map(({ name }) => name)
+const scopeNames = ({ policy }: Services, { call }: Inside): ReadonlyArray<string> =>
+  scopesOf(policy, call.workspace).map(({ name }) => name)
 
-const show = (services: Services, { call, visitor }: Inside, status: number, page: Omit<ApiKeysPage, "scopes">) =>
-  services.pages.show(call.workspace, status, (place) =>
-    apiKeysPage(place, visitor, { ...page, scopes: scopeNames(services) })
+const show = (services: Services, inside: Inside, status: number, page: Omit<ApiKeysPage, "scopes">) =>
+  services.pages.show(inside.call.workspace, status, (place) =>
+    apiKeysPage(place, inside.visitor, { ...page, scopes: scopeNames(services, inside) })
   )
 
 const draw = (services: Services, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
@@ -341,7 +343,7 @@ const create = Effect.fn("settings.createKey")(function* (services: Services, in
   const name = form.get("name") ?? ""
   const chosen = keyLifetimes.find(({ value }) => value === form.get("expires"))
   const use = form.get("opens") ?? "everything"
-  const ticked = scopeNames(services).filter((scope) => form.get(scopeField(scope)) === "yes")
+  const ticked = scopeNames(services, inside).filter((scope) => form.get(scopeField(scope)) === "yes")
   const again = (reason: BadKeyTerms["reason"]) =>
     draw(services, inside, 400, {
       form: {
@@ -356,7 +358,11 @@ const create = Effect.fn("settings.createKey")(function* (services: Services, in
   // Whoever ticked scopes and left the choice above as it was wants less than everything, so it is asked again.
   if (!isKeyUse(use) || (use !== "scopes" && ticked.length > 0)) return yield* again("scopes")
   const opens: KeyTerms["opens"] = use === "scopes" ? ticked : use
-  return yield* createKey(services, auditContext(inside), { name, lasts: chosen.lasts, opens }).pipe(
+  return yield* createKey(servicesAt(services, inside.call.workspace), auditContext(inside), {
+    name,
+    lasts: chosen.lasts,
+    opens
+  }).pipe(
     Effect.flatMap((made) => drawMade(services, inside, made)),
     Effect.catchTag("BadKeyTerms", ({ reason }) => again(reason))
   )

@@ -86,6 +86,12 @@ export const policyAt = (policy: Policy, { scopes }: Workspace): Policy => {
   return at
 }
 
+/** The same with whatever else has a policy beside it. */
+export const servicesAt = <S extends { readonly policy: Policy }>(services: S, workspace: Workspace): S => {
+  const policy = policyAt(services.policy, workspace)
+  return policy === services.policy ? services : { ...services, policy }
+}
+
 /** Requests ask over and over. */
 const policies = new WeakMap<ScopeRegistry, { readonly of: Policy; readonly at: Policy }>()
 

@@ -20,6 +20,7 @@ import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import type { Policy } from "../../core/rules/Policy.ts"
+import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { type CommandFailed, facts, json, misused, notFound, print, refused, table, timeText } from "./output.ts"
 
@@ -153,7 +154,7 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, services }) =>
+    administer(({ auditContext, services, workspace }) =>
       Effect.gen(function* () {
         const jwks = Option.isNone(given.jwks) ? {} : { jwks: yield* readKeys(given.jwks.value) }
         const request = {
@@ -167,7 +168,7 @@ const create = Command.make(
         }
         // Held to what is asked of a client that registers itself.
         const registration = yield* Effect.fromResult(checkRegistration(services, request))
-        const made = yield* registerClient(services, auditContext, registration)
+        const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
         const secret = Option.map(made.secret, Redacted.value)
         const shown = {
           ...clientInformation(services, made.client),

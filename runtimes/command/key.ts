@@ -7,6 +7,7 @@ import type { Key } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
+import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { json, misused, notFound, print, table, timeText } from "./output.ts"
 
@@ -69,7 +70,7 @@ const create = Command.make(
     json
   },
   (given) =>
-    administer(({ auditContext, services }) =>
+    administer(({ auditContext, services, workspace }) =>
       Effect.gen(function* () {
         const scope = Option.getOrUndefined(given.scope)
         if (given.introspectOnly && scope !== undefined) {
@@ -78,7 +79,10 @@ const create = Command.make(
         const chosen = scope === undefined ? "everything" : namesIn(scope)
         const opens = given.introspectOnly ? "introspection" : chosen
         const lasts = Option.getOrUndefined(Option.map(given.expires, Duration.toMillis))
-        yield* printOnce(given.json, yield* createKey(services, auditContext, { name: given.name, lasts, opens }))
+        yield* printOnce(
+          given.json,
+          yield* createKey(servicesAt(services, workspace), auditContext, { name: given.name, lasts, opens })
+        )
       })
     )
 ).pipe(

@@ -33,6 +33,18 @@ export interface ScopeOption {
   readonly needsUser?: boolean
   /** Granted where an application asks for no scope at all. Default: `false`. */
   readonly byDefault?: boolean
+  /** Scopes that this one includes: `["orders:read"]` of `orders`. Default: none. */
+  readonly implies?: ReadonlyArray<string>
+}
+
+/** An API that tokens are for, wherever it is (RFC 8707). */
+export interface ResourceOption {
+  /** Its address, as applications name it: `https://mcp.shop.example`. What is below is part of it. */
+  readonly at: string
+  /** What people read on the consent page. Default: the host of `at`. */
+  readonly name?: string
+  /** The scopes that it takes, with what they imply; a token for it has no others. Default: all. */
+  readonly scopes?: ReadonlyArray<string>
 }
 
 /** How long things last, a second at least: milliseconds, or words such as `"90 seconds"` or `"30 days"`. */
@@ -88,6 +100,12 @@ export interface CreateOptions {
 
   /** The scopes that there are. Default: `api` (the default scope) and `profile`. */
   readonly scopes?: ReadonlyArray<ScopeOption>
+
+  /**
+   * The APIs that tokens are for. An application that names another gets `invalid_target`. Owners list more in the settings.
+   * Default: one, which is `issuer` and everything below it.
+   */
+  readonly resources?: ReadonlyArray<ResourceOption>
 
   /** How long codes, tokens and grants last. Default: see each. */
   readonly lifetimes?: LifetimeOptions

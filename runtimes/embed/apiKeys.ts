@@ -5,6 +5,7 @@ import { BadKeyTerms, type KeyTerms, keyNameLength, type NewKey } from "../../co
 import type { Grant, Key, KeyUse } from "../../core/grant/Grant.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { currentInstant, hasPassed } from "../../core/rules/Instant.ts"
+import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 import { badArgument } from "./Options.ts"
 
@@ -116,7 +117,7 @@ export const apiKeysApi = (administration: Administration): ApiKeysApi => {
           const name = yield* readName(asked.name)
           const lasts = yield* readLifetime(asked.expiresIn)
           const opens = yield* readOpens(asked.scopes, asked.introspectOnly)
-          const made = yield* createKey(services, auditContext, { name, lasts, opens })
+          const made = yield* createKey(servicesAt(services, workspace), auditContext, { name, lasts, opens })
           return shown(made)
         }).pipe(Effect.catchTag("BadKeyTerms", (bad) => Effect.fail(explain(bad))))
       ),

@@ -13,6 +13,7 @@ import {
 } from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
+import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 
 /** A registered application. */
@@ -115,7 +116,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         Effect.gen(function* () {
           // Held to what is asked of a client that registers itself.
           const registration = yield* Effect.fromResult(checkRegistration(services, metadata))
-          const made = yield* registerClient(services, auditContext, registration)
+          const made = yield* registerClient(servicesAt(services, workspace), auditContext, registration)
           const secret = Option.getOrUndefined(Option.map(made.secret, Redacted.value))
           return { client: yield* told(made.client), secret }
         })

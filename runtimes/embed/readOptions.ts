@@ -3,7 +3,8 @@ import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimi
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
-import { ScopeRegistry } from "../../core/rules/Scope.ts"
+import { isResourceAddress, ResourceDefinition, ResourceRegistry, strangeScope } from "../../core/rules/Resource.ts"
+import { faultOfScopes, ScopeDefinition, ScopeRegistry } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
@@ -24,6 +25,7 @@ import {
   type HostingOptions,
   type LifetimeOptions,
   logLevels,
+  type ResourceOption,
   type ScopeOption
 } from "./Options.ts"
 import type { ReadWorkspace } from "./workspaces.ts"
@@ -56,6 +58,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   keys: true,
   owner: true,
   scopes: true,
+  resources: true,
   lifetimes: true,
   registration: true,
   requirePkce: true,
@@ -81,7 +84,9 @@ const lifetimeNames: NamesOf<LifetimeOptions> = {
   consent: true
 }
 
-const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true }
+const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true, implies: true }
+
+const resourceNames: NamesOf<ResourceOption> = { at: true, name: true, scopes: true }
 
 const ownerNames: NamesOf<HostPeople> = { signedIn: true, signInAt: true, switchAt: true, profile: true }
 
@@ -92,7 +97,7 @@ const knownNames = (given: object, known: object, within = ""): Checked<void> =>
 }
 
 /** A host has one workspace: stores that several servers share tell them apart by schema, prefix or file. */
-const home = WorkspaceId.make("main")
+const homeId = WorkspaceId.make("main")
 
 const workspaceOf = (options: OneOption): Checked<Workspace> =>
   Result.gen(function* () {
@@ -106,10 +111,10 @@ const workspaceOf = (options: OneOption): Checked<Workspace> =>
     const name = options.name ?? new URL(issuer.success).host
     if (typeof name !== "string" || name.trim() === "")
       return yield* bad("name", "has to be a text that people can read")
-    return { id: home, issuer: issuer.success, name }
+    return { id: homeId, issuer: issuer.success, name }
   })
 
-const ofOneOnly = ["issuer", "name", "movedFrom"] as const
+const ofOneOnly = ["issuer", "name", "movedFrom", "resources"] as const
 
 /** Whether a host has several workspaces. */
 export const isHosting = (options: CreateOptions | HostingOptions): options is HostingOptions =>
@@ -176,17 +181,55 @@ const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<Sco
     const known = knownNames(scope, scopeNames, "scopes.")
     if (Result.isFailure(known)) return Result.fail(known.failure)
   }
-  const read = Schema.decodeUnknownOption(ScopeRegistry)(
-    scopes.map(({ byDefault = false, meaning, name, needsUser = false }) => ({ byDefault, meaning, name, needsUser }))
+  const given = Schema.decodeUnknownOption(Schema.Array(ScopeDefinition))(
+    scopes.map(({ byDefault = false, meaning, name, needsUser = false, ...rest }) => ({
+      byDefault,
+      meaning,
+      name,
+      needsUser,
+      ...rest
+    }))
   )
-  if (Option.isNone(read))
-    return bad(
-      "scopes",
-      "has to be a list of at least one { name, meaning }, names without space and of 2048 characters together at most"
-    )
-  const all = read.value.map(({ name }) => name)
-  const twice = all.find((name, index) => all.indexOf(name) !== index)
-  return twice === undefined ? Result.succeed(read.value) : bad("scopes", `names ${twice} twice`)
+  const fault = Option.isNone(given) ? undefined : faultOfScopes(given.value)
+  if (fault !== undefined) return bad("scopes", fault)
+  return Option.match(Option.flatMap(given, Schema.decodeUnknownOption(ScopeRegistry)), {
+    onNone: () => bad("scopes", "has to be a list of at least one { name, meaning }, names without space"),
+    onSome: Result.succeed
+  })
+}
+
+const resourcesOf = (
+  resources: ReadonlyArray<ResourceOption> | undefined,
+  registry: ScopeRegistry
+): Checked<ResourceRegistry> => {
+  if (resources === undefined) return Result.succeed([])
+  if (!Array.isArray(resources)) return bad("resources", "has to be a list")
+  const read: Array<ResourceDefinition> = []
+  for (const [index, one] of resources.entries()) {
+    const given: unknown = one
+    const option = `resources[${index}]`
+    if (!isObject(given)) return bad(option, "has to be { at, name, scopes }")
+    const known = knownNames(given, resourceNames, `${option}.`)
+    if (Result.isFailure(known)) return Result.fail(known.failure)
+    const { at, name, scopes } = one
+    if (!isResourceAddress(at)) {
+      return bad(`${option}.at`, "has to be an https URL (or http on this machine) as browsers write it, without query")
+    }
+    const definition = Schema.decodeUnknownOption(ResourceDefinition)({
+      at,
+      name: name ?? new URL(at).host,
+      ...(scopes === undefined ? {} : { scopes })
+    })
+    if (Option.isNone(definition))
+      return bad(option, "has to have a name that people can read, and at least one scope if any")
+    const strange = strangeScope(definition.value, registry)
+    if (strange !== undefined) return bad(`${option}.scopes`, `has ${strange}, which is none of the scopes`)
+    read.push(definition.value)
+  }
+  return Option.match(Schema.decodeUnknownOption(ResourceRegistry)(read), {
+    onNone: () => bad("resources", "has to be a list in which no address comes twice"),
+    onSome: Result.succeed
+  })
 }
 
 const workspaceAccessOf = (
@@ -308,12 +351,17 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
   Result.gen(function* () {
     if (!isObject(options)) return yield* bad("options", "have to be an object")
     yield* knownNames(options, names)
-    const one = yield* oneOf(options)
+    const found = yield* oneOf(options)
     const ring = yield* ringOf(options.keys)
     const storage = yield* storageOf(options.storage)
     yield* peopleOf(options.owner)
     yield* restOf(options)
     const policy = yield* policyOf(options)
+    const resources = yield* resourcesOf(options.resources, policy.scopes)
+    const one =
+      found === undefined || resources.length === 0
+        ? found
+        : { ...found, workspace: { ...found.workspace, resources } }
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")
     const registration = yield* registrationOf(options.registration)

@@ -22,6 +22,7 @@ import {
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
 import type { HostingSettings } from "./hosting.ts"
 import { hostInUrl } from "./Listen.ts"
+import { resourcesVariable } from "./ResourcesFile.ts"
 import { databaseVariable, openingOf, storageVariables } from "./StorageSettings.ts"
 import {
   type Complaint,
@@ -120,6 +121,7 @@ const variables = {
     },
     fallback: { _tag: "One" } satisfies HostingSettings
   },
+  resources: resourcesVariable,
   sealKeys: optional<KeyRing>({
     name: "SEAL_KEYS",
     expected: "different keys of 32 bytes in base64url, separated by commas (`tessera seal-keys new` makes one)",
@@ -218,7 +220,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
   const workspace = {
     id: WorkspaceId.make("default"),
     issuer: Option.getOrElse(given.baseUrl, () => loopbackIssuer(given.port)),
-    name: given.workspaceName
+    name: given.workspaceName,
+    ...given.resources
   }
   const access = Option.match(given.workspaceAccess, {
     onNone: () => accessOfPlace({ host, hosting: given.workspaces, workspace }),

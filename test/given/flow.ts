@@ -13,9 +13,12 @@ export interface TestClient {
   readonly registrationToken: string
 }
 
-export const form = (fields: Readonly<Record<string, string | undefined>>): string =>
+/** The values of a form; one that is a list comes once for each of its items. */
+export type Values = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+export const form = (fields: Values): string =>
   new URLSearchParams(
-    Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined)
+    Object.entries(fields).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one]))
   ).toString()
 
 export const formHeaders = { "content-type": "application/x-www-form-urlencoded" } as const
@@ -81,10 +84,7 @@ export const provenClient = Effect.fnUntraced(function* (
 export const verifier = "a-code-verifier-of-at-least-43-characters-~._"
 export const challenge: string = digestOf(verifier)
 
-export const authorizeTarget = (
-  client: TestClient,
-  fields: Readonly<Record<string, string | undefined>> = {}
-): string =>
+export const authorizeTarget = (client: TestClient, fields: Values = {}): string =>
   `/oauth/authorize?${form({
     response_type: "code",
     client_id: client.id,
@@ -128,7 +128,7 @@ export const returned = (response: HttpResponse): URLSearchParams =>
 export const codeFor = Effect.fnUntraced(function* (
   world: World,
   client: TestClient,
-  fields: Readonly<Record<string, string | undefined>> = {},
+  fields: Values = {},
   as = "alice"
 ) {
   const page = yield* world.send("GET", authorizeTarget(client, fields), { as })
@@ -136,22 +136,13 @@ export const codeFor = Effect.fnUntraced(function* (
   return text(returned(response).get("code"))
 })
 
-export const tokenRequest = (
-  world: Pick<World, "send">,
-  client: TestClient,
-  fields: Readonly<Record<string, string | undefined>>
-) =>
+export const tokenRequest = (world: Pick<World, "send">, client: TestClient, fields: Values) =>
   world.send("POST", "/oauth/token", {
     headers: formHeaders,
     body: form({ client_id: client.id, client_secret: client.secret, ...fields })
   })
 
-export const redeem = (
-  world: Pick<World, "send">,
-  client: TestClient,
-  code: string,
-  fields: Readonly<Record<string, string | undefined>> = {}
-) =>
+export const redeem = (world: Pick<World, "send">, client: TestClient, code: string, fields: Values = {}) =>
   tokenRequest(world, client, {
     grant_type: "authorization_code",
     code,
@@ -160,12 +151,8 @@ export const redeem = (
     ...fields
   })
 
-export const refresh = (
-  world: World,
-  client: TestClient,
-  token: string,
-  fields: Readonly<Record<string, string | undefined>> = {}
-) => tokenRequest(world, client, { grant_type: "refresh_token", refresh_token: token, ...fields })
+export const refresh = (world: World, client: TestClient, token: string, fields: Values = {}) =>
+  tokenRequest(world, client, { grant_type: "refresh_token", refresh_token: token, ...fields })
 
 export interface TestTokens {
   readonly access: string
@@ -182,7 +169,7 @@ export const tokensOf = (response: HttpResponse): TestTokens => {
 export const signInToApp = Effect.fnUntraced(function* (
   world: World,
   client: TestClient,
-  fields: Readonly<Record<string, string | undefined>> = {},
+  fields: Values = {},
   as = "alice"
 ) {
   return tokensOf(yield* redeem(world, client, yield* codeFor(world, client, fields, as)))

@@ -3,11 +3,16 @@ import { Result, Schema } from "effect"
 import { InvalidScope } from "../../core/rules/Refusal.ts"
 import {
   allScopes,
+  commonScopes,
+  faultOfScopes,
   formatScopes,
   grantScopes,
+  impliedBy,
   isWithin,
   narrowScopes,
+  reaches,
   readScopes,
+  ScopeDefinition,
   ScopeRegistry,
   Scopes,
   scopesWithoutUser,
@@ -95,5 +100,86 @@ describe("scopes as text", () => {
     expect(isWithin(["api"], all)).toBe(true)
     expect(isWithin([], all)).toBe(true)
     expect(isWithin(["api", "other"], all)).toBe(false)
+  })
+})
+
+describe("scopes that imply others", () => {
+  const scope = (name: string, implies: ReadonlyArray<string> = [], more: object = {}) => ({
+    name,
+    meaning: name,
+    needsUser: false,
+    byDefault: name === "api",
+    implies,
+    ...more
+  })
+  const registry = Schema.decodeUnknownSync(ScopeRegistry)([
+    scope("api", ["api:read", "files"]),
+    scope("api:read"),
+    scope("files", ["files:read"]),
+    scope("files:read"),
+    scope("other")
+  ])
+  const every = allScopes(registry)
+
+  test("are enough for what they imply, however many steps away, and not the other way round", () => {
+    expect(reaches(registry, ["api"], ["api:read", "files:read"])).toBe(true)
+    expect(reaches(registry, ["files"], ["files", "files:read"])).toBe(true)
+    expect(reaches(registry, ["files:read", "api:read"], ["files"])).toBe(false)
+    expect(reaches(registry, ["api:read", "files", "files:read"], ["api"])).toBe(false)
+    expect(reaches(registry, ["api"], ["other"])).toBe(false)
+    expect(reaches(registry, [], [])).toBe(true)
+    expect(impliedBy(registry, ["files", "other"])).toEqual(scopes("files:read"))
+    expect(impliedBy(standardScopes, ["api"])).toEqual(scopes())
+  })
+
+  test("are told as they were asked for", () => {
+    expect(grantScopes(registry, every, "api")).toEqual(Result.succeed(scopes("api")))
+    expect(grantScopes(registry, every, "files:read api")).toEqual(Result.succeed(scopes("api", "files:read")))
+  })
+
+  test("let a client that may have much have a part of it", () => {
+    expect(grantScopes(registry, scopes("files"), "files:read")).toEqual(Result.succeed(scopes("files:read")))
+    expect(grantScopes(registry, scopes("files:read"), "files")).toEqual(none)
+  })
+
+  test("may be narrowed to a part, and never widened to the whole", () => {
+    expect(narrowScopes(registry, scopes("api"), "files:read")).toEqual(Result.succeed(scopes("files:read")))
+    expect(narrowScopes(registry, scopes("files"), "files files:read")).toEqual(
+      Result.succeed(scopes("files", "files:read"))
+    )
+    const wider = Result.fail(new InvalidScope({ reason: "wider_than_granted" }))
+    expect(narrowScopes(registry, scopes("files:read"), "files")).toEqual(wider)
+    // All that it implies is not it.
+    expect(narrowScopes(registry, scopes("api:read", "files", "files:read"), "api")).toEqual(wider)
+  })
+
+  test("come to what a resource takes of them", () => {
+    expect(commonScopes(registry, scopes("api", "other"), ["api"])).toEqual(scopes("api"))
+    expect(commonScopes(registry, scopes("api"), ["files"])).toEqual(scopes("files"))
+    expect(commonScopes(registry, scopes("api"), ["api:read", "files:read"])).toEqual(scopes("api:read", "files:read"))
+    expect(commonScopes(registry, scopes("files", "files:read"), ["api"])).toEqual(scopes("files", "files:read"))
+    expect(commonScopes(registry, scopes("other"), ["api"])).toEqual(scopes())
+  })
+
+  test.each([
+    [[scope("a", ["b"])], "imply b"],
+    [[scope("a", ["a"])], "imply itself"],
+    [[scope("a", ["b"]), scope("b", ["c"]), scope("c", ["a"])], "imply itself"],
+    [[scope("a", ["b"]), scope("b", [], { needsUser: true })], "needs no user"],
+    [[scope("a"), scope("a")], "twice"],
+    [[scope("offline_access")], "offline_access"]
+  ])("cannot be %#", (rows, why) => {
+    expect(faultOfScopes(Schema.decodeUnknownSync(Schema.Array(ScopeDefinition))(rows))).toContain(why)
+    expect(() => Schema.decodeUnknownSync(ScopeRegistry)(rows)).toThrow()
+  })
+})
+
+describe("offline_access", () => {
+  test("is taken, means nothing, and is never granted", () => {
+    expect(grantScopes(standardScopes, all, "offline_access")).toEqual(Result.succeed(scopes("api")))
+    expect(grantScopes(standardScopes, all, "profile offline_access")).toEqual(Result.succeed(scopes("profile")))
+    expect(narrowScopes(standardScopes, all, "offline_access")).toEqual(Result.succeed(all))
+    expect(narrowScopes(standardScopes, all, "offline_access profile")).toEqual(Result.succeed(scopes("profile")))
+    expect(narrowScopes(standardScopes, scopes("api"), "offline_access unheard-of")).toEqual(none)
   })
 })

@@ -25,7 +25,7 @@ import {
   TooManyRequests
 } from "../../rules/Refusal.ts"
 import { digestOf, hashOf, sameDigest } from "../../rules/Secret.ts"
-import { endpointUrl } from "../../workspace/Workspace.ts"
+import { endpointUrl, policyAt, servicesAt } from "../../workspace/Workspace.ts"
 import { readBearer } from "../presented/bearer.ts"
 
 /** RFC 7591 §2: grant types that the server lacks are left out, but one has to be there. */
@@ -183,7 +183,7 @@ const registerHandler = (services: Services): HandlerOf<ReturnType<typeof regist
     yield* services.registration.permit(call.workspace, Option.getOrUndefined(bearer(call)))
     const request = yield* readBody(services, call)
     const made = yield* registerClient(
-      services,
+      servicesAt(services, call.workspace),
       auditContextOf(call),
       request,
       networkOfCall(call),
@@ -221,7 +221,8 @@ const updateRegistrationHandler = (services: Services): HandlerOf<ReturnType<typ
     const fresh = drawClient(services.entropy)
     const isOpen = yield* Effect.isSuccess(services.registration.permit(call.workspace, undefined))
     const asked = { at: call.now, network: networkOfCall(call) }
-    const again = (current: Client) => reregister(services, current, request, services.policy, asked, fresh, isOpen)
+    const policy = policyAt(services.policy, call.workspace)
+    const again = (current: Client) => reregister(services, current, request, policy, asked, fresh, isOpen)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
     yield* Effect.fromResult(again(client))
     const stored = yield* services.clients.change(call.workspace.id, client.id, (current) =>

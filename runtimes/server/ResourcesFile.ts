@@ -1,0 +1,129 @@
+import { readFileSync, statSync } from "node:fs"
+import { Effect, Option, Result, Schema, SchemaIssue } from "effect"
+import { standardPolicy } from "../../core/rules/Policy.ts"
+import {
+  mostResources,
+  ResourceAddress,
+  type ResourceDefinition,
+  resourceOf,
+  strangeScope
+} from "../../core/rules/Resource.ts"
+import { faultOfScopes, type ScopeDefinition, ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
+import { type JsonLines, readJsonLines } from "./JsonLines.ts"
+import type { Variable } from "./Variable.ts"
+
+const falseWithout = Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
+
+/** What the file holds. */
+const File = Schema.Struct({
+  resources: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        at: ResourceAddress,
+        name: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(200))),
+        scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName))
+      })
+    ).check(Schema.isMaxLength(mostResources))
+  ),
+  scopes: Schema.optionalKey(
+    Schema.NonEmptyArray(
+      Schema.Struct({
+        name: ScopeName,
+        meaning: Schema.NonEmptyString,
+        needsUser: falseWithout,
+        byDefault: falseWithout,
+        implies: Schema.optionalKey(Schema.Array(ScopeName))
+      })
+    )
+  )
+})
+
+/** What a workspace is told by it. */
+export type Listed = Pick<Workspace, "resources" | "scopes">
+
+/** A file of more is none that a person wrote. */
+const largest = 1024 * 1024
+
+const decode = Schema.decodeUnknownResult(File, { onExcessProperty: "error" })
+const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const at = (line: number, why: string): Result.Result<never, string> => Result.fail(`line ${line}: ${why}`)
+
+const readText = (path: string): Result.Result<string, string> =>
+  Result.try({
+    try: () => {
+      if (statSync(path).size > largest) throw new Error("the file is larger than 1 MiB")
+      return readFileSync(path, "utf8")
+    },
+    catch: (thrown) => `the file cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`
+  })
+
+const scopesIn = (
+  { lineOf }: JsonLines,
+  scopes: ReadonlyArray<ScopeDefinition> | undefined
+): Result.Result<ScopeRegistry | undefined, string> => {
+  if (scopes === undefined) return Result.succeed(undefined)
+  for (const index of scopes.keys()) {
+    // Scopes imply ones that are named later, so of the whole list only what is wrong without those is told by its line.
+    const twice = scopes.findIndex(({ name }) => name === scopes[index]?.name) < index
+    if (twice) return at(lineOf(["scopes", index]), `the scope ${scopes[index]?.name} comes twice`)
+  }
+  const fault = faultOfScopes(scopes)
+  if (fault !== undefined) return at(lineOf(["scopes"]), `the list of scopes ${fault}`)
+  return Option.match(Schema.decodeUnknownOption(ScopeRegistry)(scopes), {
+    onNone: () => at(lineOf(["scopes"]), "this is no list of scopes"),
+    onSome: Result.succeed
+  })
+}
+
+const resourcesIn = (
+  { lineOf }: JsonLines,
+  resources: ReadonlyArray<Omit<ResourceDefinition, "name"> & { readonly name?: string }>,
+  scopes: ScopeRegistry
+): Result.Result<ReadonlyArray<ResourceDefinition>, string> => {
+  const seen = new Set<string>()
+  const all: Array<ResourceDefinition> = []
+  for (const [index, { name, ...one }] of resources.entries()) {
+    const definition = { ...one, name: name ?? new URL(one.at).host }
+    const strange = strangeScope(definition, scopes)
+    if (strange !== undefined) {
+      return at(lineOf(["resources", index, "scopes"]), `${strange} is none of the scopes that there are`)
+    }
+    if (seen.has(resourceOf(definition))) return at(lineOf(["resources", index]), `${one.at} comes twice`)
+    seen.add(resourceOf(definition))
+    all.push(definition)
+  }
+  return Result.succeed(all)
+}
+
+/** Reads the text of such a file; what is wrong is told by its line. */
+export const readListed = (text: string): Result.Result<Listed, string> =>
+  Result.gen(function* () {
+    const parsed = readJsonLines(text)
+    if (Result.isFailure(parsed)) return yield* at(parsed.failure.line, parsed.failure.why)
+    const lines = parsed.success
+    const decoded = decode(lines.value)
+    if (Result.isFailure(decoded)) {
+      const [first] = issuesOf(decoded.failure.issue).issues
+      const path = (first?.path ?? []).map((part) => (typeof part === "object" ? part.key : part))
+      return yield* at(
+        lines.lineOf(path),
+        `${path.map(String).join(".") || "the file"}: ${first?.message ?? "is wrong"}`
+      )
+    }
+    const scopes = yield* scopesIn(lines, decoded.success.scopes)
+    const resources = yield* resourcesIn(lines, decoded.success.resources ?? [], scopes ?? standardPolicy.scopes)
+    return { ...(resources.length === 0 ? {} : { resources }), ...(scopes === undefined ? {} : { scopes }) }
+  })
+
+const readFile = (path: string): Result.Result<Listed, string> => Result.flatMap(readText(path), readListed)
+
+/** The variable that names the file. */
+export const resourcesVariable: Variable<Listed> = {
+  name: "RESOURCES",
+  expected: 'a file of JSON with "resources" and "scopes"',
+  read: (path) => Result.getSuccess(readFile(path)),
+  wrong: (path) => Option.getOrUndefined(Result.getFailure(readFile(path))),
+  fallback: {}
+}

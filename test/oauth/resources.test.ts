@@ -1,0 +1,259 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { ResourceRegistry } from "../../core/rules/Resource.ts"
+import { ScopeRegistry } from "../../core/rules/Scope.ts"
+import type { Workspace } from "../../core/workspace/Workspace.ts"
+import {
+  authorizeTarget,
+  bearing,
+  codeFor,
+  companies,
+  header,
+  jsonOf,
+  redeem,
+  refresh,
+  registerClient,
+  tokenRequest,
+  tokensOf,
+  type Values
+} from "../given/flow.ts"
+import { inWorld, theWorkspace, type World } from "../given/World.ts"
+
+const { issuer } = theWorkspace
+const api = "https://api.example.com"
+const mcp = "https://mcp.example.com/mcp"
+const reports = `${issuer}/reports`
+
+const workspace: Workspace = {
+  ...theWorkspace,
+  scopes: Schema.decodeUnknownSync(ScopeRegistry)([
+    { name: "api", meaning: "All", needsUser: false, byDefault: true, implies: ["api:read"] },
+    { name: "api:read", meaning: "Read", needsUser: false, byDefault: false },
+    { name: "mcp", meaning: "Tools", needsUser: false, byDefault: false },
+    { name: "profile", meaning: "You", needsUser: true, byDefault: false }
+  ]),
+  resources: Schema.decodeUnknownSync(ResourceRegistry)([
+    { at: `${api}/`, name: "API", scopes: ["api"] },
+    { at: mcp, name: "Tools", scopes: ["mcp", "api:read"] },
+    { at: reports, name: "Reports", scopes: ["api:read"] }
+  ])
+}
+
+const listing = <A, E>(body: (world: World) => Effect.Effect<A, E>) => inWorld(body, { resolve: () => workspace })
+
+const told = Effect.fnUntraced(function* (world: World, token: string) {
+  const key = yield* world.services.grants.createKey(theWorkspace.id, { name: "rs", expiresAt: null })
+  const answer = yield* world.send("POST", "/oauth/introspect", {
+    headers: { ...bearing(world.reveal(key.text)), "content-type": "application/x-www-form-urlencoded" },
+    body: `token=${token}`
+  })
+  const { aud, implied_scope, scope } = jsonOf(answer)
+  return { aud, implied_scope, scope }
+})
+
+const errorOf = (response: HttpResponse) => [response.status, jsonOf(response).error]
+
+const letIn = Effect.fnUntraced(function* (world: World, fields: Values) {
+  const client = yield* registerClient(world, { scope: "api api:read mcp profile" })
+  const code = yield* codeFor(world, client, fields)
+  return { client, ...tokensOf(yield* redeem(world, client, code)) }
+})
+
+describe("several resources (RFC 8707)", () => {
+  test("make one grant, whose tokens say what they are for", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const both = yield* letIn(world, { resource: [`${mcp}/`, api, mcp], scope: "api mcp" })
+        expect(yield* told(world, both.access)).toEqual({
+          aud: [mcp, api],
+          implied_scope: "api:read",
+          scope: "api mcp"
+        })
+        const one = yield* refresh(world, both.client, both.refresh, { resource: api })
+        expect(yield* told(world, tokensOf(one).access)).toEqual({ aud: api, implied_scope: "api:read", scope: "api" })
+        expect(jsonOf(one).scope).toBe("api")
+        // However it was narrowed on the way, the line is as wide as it was.
+        const whole = yield* refresh(world, both.client, tokensOf(one).refresh)
+        expect((yield* told(world, tokensOf(whole).access)).aud).toEqual([mcp, api])
+        for (const resource of [issuer, reports, [api, reports]]) {
+          const wider = yield* refresh(world, both.client, tokensOf(whole).refresh, { resource })
+          expect(errorOf(wider)).toEqual([400, "invalid_target"])
+        }
+      })
+    ))
+
+  test("are picked from with the code, and only what was granted", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { scope: "api api:read mcp" })
+        const code = yield* codeFor(world, client, { resource: [api, mcp], scope: "api mcp" })
+        for (const resource of [reports, [api, reports], "https://unheard-of.example", `${api}.evil.example`]) {
+          expect(errorOf(yield* redeem(world, client, code, { resource }))).toEqual([400, "invalid_target"])
+        }
+        const picked = tokensOf(yield* redeem(world, client, code, { resource: `${mcp}/tools` }))
+        expect(yield* told(world, picked.access)).toEqual({
+          aud: `${mcp}/tools`,
+          implied_scope: undefined,
+          scope: "api:read mcp"
+        })
+      })
+    ))
+
+  test("are refused together where one is a stranger", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+        for (const resource of [[api, "https://unheard-of.example"], `${issuer}/rest`, "https://mcp.example.com"]) {
+          const asked = yield* world.send("GET", authorizeTarget(client, { resource }), { as: "alice" })
+          expect(asked.body).not.toContain('name="decision"')
+          const machine = yield* tokenRequest(world, client, { grant_type: "client_credentials", resource })
+          expect(errorOf(machine)).toEqual([400, "invalid_target"])
+        }
+      })
+    ))
+
+  test("take the scopes that are theirs, and no others", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const { access } = yield* letIn(world, { resource: api, scope: "api mcp profile" })
+        expect((yield* told(world, access)).scope).toBe("api")
+        const client = yield* registerClient(world, { scope: "api mcp", grant_types: ["client_credentials"] })
+        const machine = (fields: Values) => tokenRequest(world, client, { grant_type: "client_credentials", ...fields })
+        expect(jsonOf(yield* machine({ resource: mcp, scope: "mcp api" })).scope).toBe("mcp")
+        expect(errorOf(yield* machine({ resource: mcp, scope: "api" }))).toEqual([400, "invalid_scope"])
+        expect(jsonOf(yield* machine({ resource: mcp, scope: "api:read" })).scope).toBe("api:read")
+        expect(jsonOf(yield* machine({ resource: [mcp, api] })).scope).toBe("api")
+      })
+    ))
+
+  test("that nobody names are those that take one of the scopes, and the issuer", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const { access } = yield* letIn(world, { scope: "api" })
+        expect((yield* told(world, access)).aud).toEqual([issuer, api, mcp, reports])
+        const tools = yield* letIn(world, { scope: "mcp" })
+        expect((yield* told(world, tools.access)).aud).toEqual([issuer, mcp])
+      })
+    ))
+})
+
+describe("a guard of a resource elsewhere, in the server's own process", () => {
+  const admitted = (world: World, access: string, path: string, resource: string, scopes = ["api:read"]) =>
+    Effect.map(world.guard(path, { scopes, resource }, bearing(access)), ({ _tag }) => _tag === "Admitted")
+
+  test("takes tokens for it and nothing else, and scopes that imply what it needs", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const forApi = yield* letIn(world, { resource: api, scope: "api" })
+        expect(yield* admitted(world, forApi.access, "/orders", api)).toBe(true)
+        expect(yield* admitted(world, forApi.access, "/orders", api, ["mcp"])).toBe(false)
+        expect(yield* admitted(world, forApi.access, "/mcp", mcp)).toBe(false)
+        expect((yield* companies(world, forApi.access)).status).toBe(401)
+        const forTools = yield* letIn(world, { resource: mcp, scope: "mcp" })
+        expect(yield* admitted(world, forTools.access, "/mcp/x", mcp, ["mcp"])).toBe(true)
+        expect(yield* admitted(world, forTools.access, "/mcp-other", mcp, ["mcp"])).toBe(false)
+        expect(yield* admitted(world, forTools.access, "/mcp/%2e%2e/admin", mcp, ["mcp"])).toBe(false)
+        const unnamed = yield* letIn(world, { scope: "mcp" })
+        expect(yield* admitted(world, unnamed.access, "/mcp", mcp, ["mcp"])).toBe(true)
+        expect(yield* admitted(world, unnamed.access, "/", api, [])).toBe(false)
+      })
+    ))
+
+  test("says what the route needs, and where its metadata is", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const challenge = (scopes: ReadonlyArray<string>, resource: string | undefined, headers = {}) =>
+          Effect.map(
+            world.guard("/reports/1", { scopes, ...(resource === undefined ? {} : { resource }) }, headers),
+            (guarded) => (guarded._tag === "Refused" ? header(guarded.response, "www-authenticate") : undefined)
+          )
+        const well = "/.well-known/oauth-protected-resource"
+        expect(yield* challenge(["mcp", "api"], mcp)).toBe(
+          `Bearer resource_metadata="https://mcp.example.com${well}/mcp", scope="mcp api"`
+        )
+        // The nearest that is listed.
+        expect(yield* challenge([], undefined)).toBe(`Bearer resource_metadata="${issuer}${well}/reports"`)
+        expect(yield* challenge(["mcp"], mcp, bearing("x"))).toContain('error="invalid_token"')
+        expect(yield* challenge(["mcp"], mcp, bearing("x"))).toContain('scope="mcp"')
+        const { access } = yield* letIn(world, { scope: "api:read" })
+        const narrow = yield* challenge(["api", "mcp"], undefined, bearing(access))
+        expect(narrow).toContain('error="insufficient_scope"')
+        expect(narrow).toContain('scope="api mcp"')
+      })
+    ))
+})
+
+describe("documents", () => {
+  const well = "/.well-known/oauth-protected-resource"
+
+  test("there are of each resource on the issuer's host, with the name that was called (RFC 9728 §3.3)", () =>
+    listing((world) =>
+      Effect.gen(function* () {
+        const of = (suffix: string) => world.send("GET", well + suffix)
+        expect(jsonOf(yield* of("/reports"))).toEqual({
+          resource: reports,
+          authorization_servers: [issuer],
+          scopes_supported: ["api:read"],
+          bearer_methods_supported: ["header"],
+          resource_name: "Reports"
+        })
+        expect(jsonOf(yield* of("/reports/")).resource).toBe(`${reports}/`)
+        expect(jsonOf(yield* of(""))).toMatchObject({
+          resource: issuer,
+          scopes_supported: ["api", "api:read", "mcp", "profile"]
+        })
+        for (const none of ["/rest", "/reports-other", "/reports/x", "/REPORTS", "/x/../reports", "/reports%2F"]) {
+          expect((yield* of(none)).status).toBe(404)
+        }
+        const server = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+        expect(server.protected_resources).toEqual([issuer, `${api}/`, mcp, reports])
+        expect(server.scopes_supported).toEqual(["api", "api:read", "mcp", "profile", "offline_access"])
+      })
+    ))
+
+  test("there are of one beside an issuer with a path", () => {
+    const nested: Workspace = {
+      ...theWorkspace,
+      issuer: `${issuer}/t/a` as Workspace["issuer"],
+      resources: Schema.decodeUnknownSync(ResourceRegistry)([{ at: `${issuer}/mcp`, name: "Tools" }])
+    }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          expect(jsonOf(yield* world.send("GET", `${well}/mcp`))).toMatchObject({ resource: `${issuer}/mcp` })
+          expect((yield* world.send("GET", `${well}/t/a/mcp`)).status).toBe(404)
+          expect((yield* world.send("GET", `${well}/other`)).status).toBe(404)
+          expect(jsonOf(yield* world.send("GET", `${well}/t/a`)).resource).toBe(`${issuer}/t/a`)
+        }),
+      { resolve: () => nested }
+    )
+  })
+})
+
+describe("resources that an owner lists", () => {
+  const add = (world: World, at: string) =>
+    world.services.openings.list({ ...theWorkspace, sealedBefore: false }, (listed) => ({
+      next: [...listed, ...Schema.decodeUnknownSync(ResourceRegistry)([{ at, name: "Added" }])],
+      outcome: { _tag: "Success", success: undefined } as never
+    }))
+
+  test("are known here at once, and elsewhere in a few seconds", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["client_credentials"] })
+        const other = yield* world.elsewhere
+        const status = (at: World) =>
+          Effect.map(
+            tokenRequest(at, client, { grant_type: "client_credentials", resource: api }),
+            (answer) => answer.status
+          )
+        expect([yield* status(world), yield* status(other)]).toEqual([400, 400])
+        yield* add(world, api)
+        expect([yield* status(world), yield* status(other)]).toEqual([200, 400])
+        yield* TestClock.adjust("5 seconds")
+        expect(yield* status(other)).toBe(200)
+      })
+    ))
+})
