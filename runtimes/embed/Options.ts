@@ -195,7 +195,7 @@ export interface WorkspaceOption {
 
 type Named = WorkspaceOption | null | undefined
 
-export interface HostingOptions extends Omit<CreateOptions, "issuer" | "movedFrom" | "name"> {
+export interface HostingOptions extends Omit<CreateOptions, "issuer" | "movedFrom" | "name" | "resources"> {
   /**
    * The workspaces, each with people, applications, tokens and keys of its own: a list, told apart by host and path, or a
    * function that names the one at a host (`acme.product.example`, in lower case, with a port where there is one). What it
