@@ -1,4 +1,4 @@
-import { basePath, isLoopbackHost, type OpenWorkspace, type Workspace } from "./Workspace.ts"
+import { basePath, isLoopbackHost, type OpenWorkspace } from "./Workspace.ts"
 
 /*
  * RFC 6265 §8.5: a cookie knows no port, so on a loopback host every program gets the cookies of every other one. There a
@@ -16,7 +16,7 @@ const everySessionPath = /\/~\/[A-Za-z0-9_-]{22}(?=\/|$)/g
 export const hasSessionPaths = ({ issuer }: { readonly issuer: string }): boolean =>
   isLoopbackHost(new URL(issuer).hostname)
 
-export const isSessionPath = (text: string): boolean =>
+const isSessionPath = (text: string): boolean =>
   text.startsWith(`${sessionPaths}/`) && segment.test(text.slice(sessionPaths.length + 1))
 
 /** A path below the issuer's, as a session path and what follows it. */
@@ -37,9 +37,6 @@ export const rootOf = ({ base, sessionPath = "" }: { readonly base: string; read
 /** An address of the workspace, as a page of the session links to it. */
 export const inSession = (workspace: OpenWorkspace, address: string): string =>
   pagesPath(workspace) + address.slice(basePath(workspace.issuer).length)
-
-/** The workspace as a browser without a session has it. */
-export const outsideSession = ({ sessionPath: _, ...workspace }: OpenWorkspace): Workspace => workspace
 
 /** For logs: who reads them is not to send a browser to a session's path. */
 export const withoutSessionPath = (path: string): string => path.replace(everySessionPath, sessionPaths)

@@ -73,15 +73,18 @@ playEverywhere(
 
 const person = { email: "zoe@northwind.example", password: "correct horse battery staple" }
 
-/** The server's people have sessions, where those of the transcript's own app have a name in a cookie. */
+/** The server's people have sessions at paths of their own, where those of the transcript's own app have a name in a cookie. */
 const asPerson =
-  (send: Send, session: string): Send =>
+  (send: Send, visitor: Visitor): Send =>
   (sent) => {
-    const headers = (sent.headers ?? []).map(([name, value]): readonly [string, string] => [
+    if (!sent.headers?.some(([name, value]) => name === "cookie" && value.includes("person=alice"))) return send(sent)
+    const session = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
+    const headers = sent.headers.map(([name, value]): readonly [string, string] => [
       name,
       name === "cookie" ? value.replace("person=alice", session) : value
     ])
-    return send({ ...sent, headers })
+    const { pathname, search } = visitor.at(sent.target)
+    return send({ ...sent, headers, target: pathname + search })
   }
 
 /** Its first owner comes by the link that it prints, and signs in like everybody else after that. */
@@ -102,8 +105,7 @@ const onServer = (binary: Binary, prefix: string) =>
       expect((await new Visitor(url).submit(link, { ...person, name: "Zoë" })).status).toBe(303)
       await visitor.signIn(person, `${prefix}/login`)
     })
-    const session = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join("; ")
-    const send = asPerson(sendTo(port), session)
+    const send = asPerson(sendTo(port), visitor)
     return asTranscript({ child, port, prefix, send, person })
   })
 

@@ -34,7 +34,9 @@ export class Visitor {
   /** The address of a page, in the session if there is one. */
   at(target: string): URL {
     const address = new URL(target, this.url)
-    if (!isInSession(address.pathname)) address.pathname = this.sessionPath + address.pathname
+    if (isInSession(address.pathname)) return address
+    const root = this.sessionPath.split("/~/", 1)[0] ?? ""
+    address.pathname = this.sessionPath + address.pathname.slice(root.length)
     return address
   }
 
@@ -83,7 +85,7 @@ export class Visitor {
   }
 }
 
-const isInSession = (path: string): boolean => path.startsWith("/~/")
+const isInSession = (path: string): boolean => path.includes("/~/")
 
 /** Where an answer takes the person back to: at once, or by the link of a page that leaves it to them. */
 export const wayBack = async (response: Response): Promise<URL> => {

@@ -133,9 +133,7 @@ describe("the README", () => {
           const fields = {
             ...hiddenFields(yield* Effect.promise(() => keys.text())),
             action: "create",
-            name: "By hand",
-            // The tour's application is on the issuer's own host, so the password is asked for again.
-            confirm_password: password
+            name: "By hand"
           }
           const made = yield* Effect.promise(() => visitor.post("/settings/keys", { ...fields, expires: "90d" }))
           const [key = ""] = /tsr_ak_[\w-]{70}/.exec(yield* Effect.promise(() => made.text())) ?? []
