@@ -357,7 +357,7 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
     yield* peopleOf(options.owner)
     yield* restOf(options)
     const policy = yield* policyOf(options)
-    const resources = yield* resourcesOf(options.resources, policy.scopes)
+    const resources = yield* resourcesOf(isHosting(options) ? undefined : options.resources, policy.scopes)
     const one =
       found === undefined || resources.length === 0
         ? found
