@@ -17,14 +17,16 @@ export interface DocumentLimits {
 }
 
 export interface Document {
+  /** JSON, of whatever kind: what is not is never kept. */
   readonly body: string
+  /** When it was asked for. */
   readonly fetchedAt: Instant
   /** By its own `Cache-Control`, within the limits. A failure is never kept. */
   readonly freshUntil: Instant
 }
 
 export class DocumentFault extends Schema.TaggedError<DocumentFault>()("DocumentFault", {
-  /** `busy`: the host, or the server, has as many fetches under way as there may be. */
+  /** `busy`: the host, or the server, has as many fetches under way, or just had, as there may be. */
   reason: Schema.Literals([
     "no_adapter",
     "bad_address",
@@ -42,8 +44,11 @@ export class DocumentFault extends Schema.TaggedError<DocumentFault>()("Document
 export class Documents extends Context.Service<
   Documents,
   {
-    /** One fetch for all who wait for the same address; a kept document that is fresh needs none. */
-    readonly fetch: (address: string, limits: DocumentLimits) => Effect.Effect<Document, DocumentFault>
+    /**
+     * One fetch for all who wait for the same address; a kept document that is fresh needs none, but where it was asked
+     * for before `asOf`. If that fetch fails, the kept one stays.
+     */
+    readonly fetch: (address: string, limits: DocumentLimits, asOf?: Instant) => Effect.Effect<Document, DocumentFault>
   }
 >()("tessera/core/ports/Documents") {
   /** A server without an adapter. */

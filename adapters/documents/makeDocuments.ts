@@ -1,0 +1,110 @@
+import { Clock, Effect, Fiber, Result, type Scope } from "effect"
+import { LruMap } from "../../core/cache/LruMap.ts"
+import { SizedLruMap } from "../../core/cache/SizedLruMap.ts"
+import { type Document, DocumentFault, type DocumentLimits, type Documents } from "../../core/ports/Documents.ts"
+import { hasPassed, type Instant, instantOf } from "../../core/rules/Instant.ts"
+import { type Answer, freshUntil, jsonText } from "./Answer.ts"
+import type { AllowList } from "./FetchOptions.ts"
+import { readTarget, type Target } from "./Target.ts"
+
+/** One request, and its answer if the head was taken. It may be interrupted, and leaves nothing open then. */
+export type Get = (target: Target, limits: DocumentLimits) => Effect.Effect<Answer, DocumentFault>
+
+/** 16 MiB of documents, keys of the map included: 8 that fill their limit for a megabyte, or 16,000 small ones. */
+const mostKept = 16 * 1024 * 1024
+const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
+
+export const mostAtHost = 4
+export const mostAtAll = 64
+
+/** Of one host, in so short a time. A host of many clients needs some; nobody is flooded through us with so many. */
+export const burstAtHost = 100
+const refill = 100
+
+/** How far a host has used its share: the moment at which all of it is there again (GCRA). */
+interface Share {
+  readonly restored: number
+}
+
+const mostShares = 10_000
+
+const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
+const busy = fault("busy")
+const notJson = fault("not_json")
+const timedOut = fault("timed_out")
+
+/** Who waits, what is kept, and how much may be under way, whatever the requests go by. */
+export const makeDocuments = (get: Get, allow: AllowList): Effect.Effect<Documents["Service"], never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const context = yield* Effect.context<never>()
+    const clock = yield* Clock.Clock
+    const fork = Effect.runForkWith(context)
+    const kept = new SizedLruMap<string, Document>(mostKept, sizeOf)
+    const flights = new Map<string, Fiber.Fiber<Document, DocumentFault>>()
+    const underWay = new Map<string, number>()
+    const shares = new LruMap<string, Share>(mostShares)
+    yield* Effect.addFinalizer(() => Effect.suspend(() => Fiber.interruptAll(flights.values())))
+
+    const takesShare = (host: string, now: Instant): boolean => {
+      const full = now + burstAtHost * refill
+      // A clock that was set back shuts nobody out for longer than a burst lasts.
+      const used = Math.min(full, Math.max(now, shares.get(host)?.restored ?? 0))
+      const takes = used + refill <= full
+      shares.set(host, { restored: takes ? used + refill : used })
+      return takes
+    }
+
+    const leave = (host: string) => {
+      const others = (underWay.get(host) ?? 1) - 1
+      if (others === 0) underWay.delete(host)
+      else underWay.set(host, others)
+    }
+
+    const read = (answer: Answer, fetchedAt: Instant, limits: DocumentLimits) => {
+      const body = jsonText(answer.body)
+      if (body === undefined) return Effect.fail(notJson)
+      return Effect.succeed({ body, fetchedAt, freshUntil: freshUntil(answer, fetchedAt, limits) })
+    }
+
+    /** Its own fiber: a waiter that goes away takes nothing with it that others wait for. */
+    const begin = (key: string, target: Target, limits: DocumentLimits, now: Instant) => {
+      const { host } = target
+      const there = underWay.get(host) ?? 0
+      if (flights.size >= mostAtAll || there >= mostAtHost || !takesShare(host, now)) return undefined
+      underWay.set(host, there + 1)
+      const fiber = fork(
+        get(target, limits).pipe(
+          Effect.flatMap((answer) => read(answer, now, limits)),
+          Effect.timeoutOrElse({ duration: limits.within, orElse: () => Effect.fail(timedOut) }),
+          Effect.tap((document) => Effect.sync(() => kept.set(key, document))),
+          // The host alone: what stands behind it may be a secret.
+          Effect.tapError(({ reason }) => Effect.logWarning("a document could not be fetched", { host, reason }))
+        )
+      )
+      flights.set(key, fiber)
+      fiber.addObserver(() => {
+        flights.delete(key)
+        leave(host)
+      })
+      return fiber
+    }
+
+    const isFresh = ({ fetchedAt, freshUntil }: Document, now: Instant, asOf: Instant) =>
+      asOf <= fetchedAt && fetchedAt <= now && !hasPassed(freshUntil, now)
+
+    const fetch = (address: string, limits: DocumentLimits, asOf?: Instant) =>
+      Effect.suspend((): Effect.Effect<Document, DocumentFault> => {
+        const now = instantOf(clock)
+        const { freshFor, longest, within } = limits
+        const key = `${longest} ${within} ${freshFor.least} ${freshFor.most} ${address}`
+        const known = kept.get(key)
+        if (known !== undefined && isFresh(known, now, asOf ?? known.fetchedAt)) return Effect.succeed(known)
+        const flight = flights.get(key)
+        if (flight !== undefined) return Fiber.join(flight)
+        const target = readTarget(address, allow)
+        if (Result.isFailure(target)) return Effect.fail(target.failure)
+        const begun = begin(key, target.success, limits, now)
+        return begun === undefined ? Effect.fail(busy) : Fiber.join(begun)
+      })
+    return { fetch }
+  })

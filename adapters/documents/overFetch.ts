@@ -1,0 +1,52 @@
+import { Effect, Result } from "effect"
+import { DocumentFault } from "../../core/ports/Documents.ts"
+import { type Answer, Body, faultOfHead, type Head, requestHeaders } from "./Answer.ts"
+import type { FetchOptions } from "./FetchOptions.ts"
+import { type Get, makeDocuments } from "./makeDocuments.ts"
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
+
+const headOf = ({ headers, status, type }: Response): Head => ({
+  // What a browser's fetch makes of a redirect that is not followed.
+  status: type === "opaqueredirect" ? 302 : status,
+  header: (name) => headers.get(name) ?? undefined
+})
+
+const read = async (response: Response, limits: Parameters<Get>[1]): Promise<Result.Result<Answer, DocumentFault>> => {
+  const head = headOf(response)
+  const wrong = faultOfHead(head, limits)
+  if (wrong !== undefined) return Result.fail(wrong)
+  const body = new Body(limits.longest)
+  const reader = response.body?.getReader()
+  for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read()) {
+    if (!body.add(part.value)) return Result.fail(fault("too_long"))
+  }
+  return Result.succeed({ ...head, body: body.whole() })
+}
+
+/** No address can be checked here, so only hosts that the operator named are gone to. */
+export const getOverFetch = (fetch: Fetch): Get =>
+  Effect.fnUntraced(function* ({ allowed, url }, limits) {
+    if (!allowed) return yield* fault("address_refused")
+    const answered = Effect.callback<Answer, DocumentFault>((resume) => {
+      const ending = new AbortController()
+      fetch(url.href, { headers: requestHeaders, redirect: "manual", signal: ending.signal })
+        .then((response) => read(response, limits))
+        .then(
+          (answer) => resume(Effect.fromResult(answer)),
+          () => resume(Effect.fail(fault("unreachable")))
+        )
+        .finally(() => ending.abort())
+      return Effect.sync(() => ending.abort())
+    })
+    return yield* answered
+  })
+
+/** For Workers. */
+export const openDocuments = ({ allow }: FetchOptions) =>
+  makeDocuments(
+    getOverFetch((url, init) => fetch(url, init)),
+    allow
+  )

@@ -1,0 +1,179 @@
+import { X509Certificate } from "node:crypto"
+import * as dns from "node:dns"
+import type { IncomingMessage } from "node:http"
+import { request as send } from "node:https"
+import * as tls from "node:tls"
+import { Effect } from "effect"
+import { DocumentFault, type DocumentLimits } from "../../core/ports/Documents.ts"
+import { type Answer, Body, faultOfHead, type Head, requestHeaders } from "./Answer.ts"
+import { certificatesIn, type FetchOptions } from "./FetchOptions.ts"
+import { type Get, makeDocuments } from "./makeDocuments.ts"
+import { isPublicAddress } from "./publicAddress.ts"
+import type { Target } from "./Target.ts"
+
+type Lookup = (host: string) => Effect.Effect<ReadonlyArray<string>, DocumentFault>
+
+/** The network as it is. Tests have one of their own. */
+export interface Network {
+  /** All addresses of a name that a stranger said, as DNS has them. */
+  readonly publicAddresses: Lookup
+  /** Those of a name that the operator said, as this machine knows it: by its own file of hosts too. */
+  readonly localAddresses: Lookup
+  /** Where a connection to an address that was found good goes. */
+  readonly dial: (address: string, port: number) => { readonly host: string; readonly port: number }
+}
+
+const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
+const unreachable = fault("unreachable")
+
+/** The answers in one family, and none where there is none. */
+const answersOf = (ask: (done: (error: Error | null, addresses: ReadonlyArray<string>) => void) => void) =>
+  Effect.callback<ReadonlyArray<string>>((resume) =>
+    ask((error, addresses) => resume(Effect.succeed(error === null ? addresses : [])))
+  )
+
+/**
+ * Asks DNS itself, not the machine's resolver: that one would keep a thread for each name server that is slow, and knows
+ * names that are no stranger's affair. `servers`: other ones than the machine's.
+ */
+export const askDns =
+  (servers?: ReadonlyArray<string>): Lookup =>
+  (host) =>
+    Effect.suspend(() => {
+      const resolver = new dns.Resolver()
+      if (servers !== undefined) resolver.setServers(servers)
+      const both = Effect.all(
+        [answersOf((done) => resolver.resolve4(host, done)), answersOf((done) => resolver.resolve6(host, done))],
+        { concurrency: 2 }
+      )
+      return Effect.map(
+        Effect.onInterrupt(both, () => Effect.sync(() => resolver.cancel())),
+        (found) => found.flat()
+      )
+    })
+
+const localAddresses: Lookup = (host) =>
+  answersOf((done) =>
+    dns.lookup(host, { all: true }, (error, found) =>
+      done(error, error === null ? found.map(({ address }) => address) : [])
+    )
+  )
+
+export const network: Network = {
+  publicAddresses: askDns(),
+  localAddresses,
+  dial: (host, port) => ({ host, port })
+}
+
+/** IPv4 first: many a machine has IPv6 addresses and no way out for them. */
+const inOrder = (addresses: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...addresses.filter((address) => !address.includes(":")),
+  ...addresses.filter((address) => address.includes(":"))
+]
+
+/** So many of a host's addresses are tried, where no connection comes about. */
+const mostTried = 4
+
+const mostHeaderBytes = 16 * 1024
+
+/** No connection came about, so another address may do. */
+const isNoConnection = (error: unknown): boolean =>
+  error instanceof Error && "syscall" in error && error.syscall === "connect"
+
+const headOf = ({ rawHeaders, statusCode = 0 }: IncomingMessage): Head => ({
+  status: statusCode,
+  // As they came: the platform drops the second of some that are sent twice.
+  header: (wanted) => {
+    const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === wanted)
+    return values.length === 0 ? undefined : values.join(", ")
+  }
+})
+
+/** RFC 6125: whom a certificate is for. Some releases of Node find no IPv6 address in one by themselves. */
+const identityFault = ({ host, literal }: Target, certificate: tls.PeerCertificate): Error | undefined => {
+  if (!literal) return tls.checkServerIdentity(host, certificate)
+  return new X509Certificate(certificate.raw).checkIP(host) === undefined
+    ? new Error("the certificate is not for this address")
+    : undefined
+}
+
+/** One request to one address that was found good; nothing where no connection came about. */
+const exchange = (
+  target: Target,
+  at: ReturnType<Network["dial"]>,
+  authorities: tls.SecureContext | undefined,
+  limits: DocumentLimits
+) =>
+  Effect.callback<Answer | undefined, DocumentFault>((resume) => {
+    const { host, literal, url } = target
+    const request = send({
+      host: at.host,
+      port: at.port,
+      method: "GET",
+      path: `${url.pathname}${url.search}`,
+      headers: { host: url.host, ...requestHeaders },
+      // A connection of its own, which nothing else is sent over, and no proxy of the environment.
+      agent: false,
+      servername: literal ? "" : host,
+      checkServerIdentity: (_, certificate) => identityFault(target, certificate),
+      // Whatever the environment says.
+      rejectUnauthorized: true,
+      minVersion: "TLSv1.2",
+      maxHeaderSize: mostHeaderBytes,
+      ...(authorities === undefined ? {} : { secureContext: authorities })
+    })
+    const end = (outcome: Effect.Effect<Answer | undefined, DocumentFault>) => {
+      resume(outcome)
+      request.destroy()
+    }
+    request.on("error", (error) => end(isNoConnection(error) ? Effect.succeed(undefined) : Effect.fail(unreachable)))
+    request.on("close", () => end(Effect.fail(unreachable)))
+    request.on("response", (response) => {
+      const head = headOf(response)
+      const wrong = faultOfHead(head, limits)
+      if (wrong !== undefined) return end(Effect.fail(wrong))
+      const body = new Body(limits.longest)
+      response.on("error", () => end(Effect.fail(unreachable)))
+      response.on("data", (part: Uint8Array) => {
+        if (!body.add(part)) end(Effect.fail(fault("too_long")))
+      })
+      response.on("end", () =>
+        end(response.complete ? Effect.succeed({ ...head, body: body.whole() }) : Effect.fail(unreachable))
+      )
+    })
+    request.end()
+    return Effect.sync(() => request.destroy())
+  })
+
+/** Node before 22.15 does not tell whom it trusts besides. */
+const ownAuthorities = () => tls.getCACertificates?.("default") ?? tls.rootCertificates
+
+/** Made once: reading the authorities takes longer than a request. */
+const authoritiesOf = (ca: string): tls.SecureContext =>
+  tls.createSecureContext({ ca: [...ownAuthorities(), ...certificatesIn(ca)] })
+
+export const getOverHttps = (ca: string | undefined, { dial, localAddresses, publicAddresses }: Network): Get => {
+  let made: tls.SecureContext | undefined
+  const authorities = Effect.try({
+    try: () => {
+      if (ca !== undefined) made ??= authoritiesOf(ca)
+      return made
+    },
+    catch: () => unreachable
+  })
+  return Effect.fnUntraced(function* (target, limits) {
+    const { allowed, host, literal, port } = target
+    const found = literal ? [host] : yield* allowed ? localAddresses(host) : publicAddresses(host)
+    // One that is private makes all of them suspect: who names it hopes that it is the one that is taken.
+    if (!allowed && !found.every(isPublicAddress)) return yield* fault("address_refused")
+    const trusted = allowed ? yield* authorities : undefined
+    for (const address of inOrder(found).slice(0, mostTried)) {
+      const answer = yield* exchange(target, dial(address, port), trusted, limits)
+      if (answer !== undefined) return answer
+    }
+    return yield* unreachable
+  })
+}
+
+/** For Node and Bun. */
+export const openDocuments = ({ allow, ca }: FetchOptions) => makeDocuments(getOverHttps(ca, network), allow)

@@ -1,0 +1,278 @@
+import { describe, expect, test } from "bun:test"
+import { Deferred, Effect, Fiber, Layer, Logger, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import type { Answer } from "../../../adapters/documents/Answer.ts"
+import { burstAtHost, makeDocuments, mostAtAll, mostAtHost } from "../../../adapters/documents/makeDocuments.ts"
+import { DocumentFault, type DocumentLimits, type Documents } from "../../../core/ports/Documents.ts"
+import type { Instant } from "../../../core/rules/Instant.ts"
+
+const limits: DocumentLimits = { longest: 1000, within: 5000, freshFor: { least: 60_000, most: 86_400_000 } }
+const address = "https://keys.example/keys"
+const utf8 = new TextEncoder()
+
+const answer = (text: string, cacheControl?: string): Answer => ({
+  status: 200,
+  header: (name) => (name === "cache-control" ? cacheControl : undefined),
+  body: utf8.encode(text)
+})
+
+/** A network whose every request waits to be answered, in the order in which they came. */
+class Web {
+  readonly asked: Array<string> = []
+  ended = 0
+  private readonly waiting: Array<Deferred.Deferred<Answer, DocumentFault>> = []
+
+  readonly documents = makeDocuments(
+    ({ url }) =>
+      Effect.suspend(() => {
+        const answered = Deferred.makeUnsafe<Answer, DocumentFault>()
+        this.asked.push(url.href)
+        this.waiting.push(answered)
+        return Effect.ensuring(
+          Deferred.await(answered),
+          Effect.sync(() => {
+            this.ended++
+          })
+        )
+      }),
+    new Set()
+  )
+
+  answers = (text: string, cacheControl?: string) =>
+    Effect.suspend(() => {
+      const next = this.waiting.shift()
+      return next === undefined ? Effect.die("nothing was asked") : Deferred.succeed(next, answer(text, cacheControl))
+    })
+
+  fails = (reason: DocumentFault["reason"]) =>
+    Effect.suspend(() => {
+      const next = this.waiting.shift()
+      return next === undefined ? Effect.die("nothing was asked") : Deferred.fail(next, new DocumentFault({ reason }))
+    })
+}
+
+type Body<A, E> = (web: Web, documents: Documents["Service"]) => Effect.Effect<A, E, Scope.Scope>
+
+const onWeb = <A, E>(body: Body<A, E>, logged: Array<unknown> = []) => {
+  const web = new Web()
+  const logger = Logger.make(({ message }) => void logged.push(message))
+  return Effect.runPromise(
+    Effect.flatMap(web.documents, (documents) => body(web, documents)).pipe(
+      Effect.scoped,
+      Effect.provide(Layer.merge(TestClock.layer(), Logger.layer([logger])))
+    )
+  )
+}
+
+const outcome = (fetching: ReturnType<Documents["Service"]["fetch"]>) =>
+  Effect.match(fetching, { onFailure: ({ reason }): string => reason, onSuccess: ({ body }) => body })
+
+/** Begun, and as far as it comes without an answer. */
+const begun = (fetching: ReturnType<Documents["Service"]["fetch"]>) =>
+  Effect.tap(Effect.forkChild(outcome(fetching), { startImmediately: true }), () => TestClock.adjust(0))
+
+describe("documents", () => {
+  test("are fetched once for all who wait, and kept for as long as they are fresh", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const waiters = yield* Effect.all(Array.from({ length: 20 }, () => begun(fetch(address, limits))))
+        expect(web.asked).toEqual([address])
+        yield* web.answers("[1]", "max-age=600")
+        expect(new Set(yield* Effect.forEach(waiters, Fiber.join))).toEqual(new Set(["[1]"]))
+        yield* TestClock.adjust("9 minutes")
+        expect((yield* fetch(address, limits)).body).toBe("[1]")
+        expect(web.asked).toHaveLength(1)
+        yield* TestClock.adjust("1 minute")
+        const again = yield* begun(fetch(address, limits))
+        yield* web.answers("[2]")
+        expect(yield* Fiber.join(again)).toBe("[2]")
+        expect(web.asked).toHaveLength(2)
+      })
+    ))
+
+  test("are the same object for as long as they are kept, and know when they were asked for", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        yield* TestClock.setTime(1000)
+        const waiter = yield* Effect.forkChild(fetch(address, limits), { startImmediately: true })
+        yield* TestClock.adjust(2000)
+        yield* web.answers("[1]")
+        const document = yield* Fiber.join(waiter)
+        expect(document).toEqual({ body: "[1]", fetchedAt: 1000 as Instant, freshUntil: 61_000 as Instant })
+        expect(yield* fetch(address, limits)).toBe(document)
+      })
+    ))
+
+  test("are one for a waiter that goes on when another goes away", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const first = yield* begun(fetch(address, limits))
+        const second = yield* begun(fetch(address, limits))
+        yield* Fiber.interrupt(first)
+        expect(web.ended).toBe(0)
+        yield* web.answers("[1]")
+        expect(yield* Fiber.join(second)).toBe("[1]")
+        const third = yield* begun(fetch("https://keys.example/other", limits))
+        yield* Fiber.interrupt(third)
+        yield* web.answers("[2]")
+        yield* TestClock.adjust(0)
+        // Nobody waited, and it is there all the same.
+        expect((yield* fetch("https://keys.example/other", limits)).body).toBe("[2]")
+        expect(web.asked).toHaveLength(2)
+      })
+    ))
+
+  test("are fetched anew for who needs them as of later, and the kept one stays where that fails", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const first = yield* begun(fetch(address, limits))
+        yield* web.answers("[1]")
+        yield* Fiber.join(first)
+        yield* TestClock.adjust(1000)
+        const now = 1000 as Instant
+        const again = yield* begun(fetch(address, limits, now))
+        expect((yield* fetch(address, limits)).body).toBe("[1]")
+        yield* web.fails("unreachable")
+        expect(yield* Fiber.join(again)).toBe("unreachable")
+        expect((yield* fetch(address, limits)).body).toBe("[1]")
+        const third = yield* begun(fetch(address, limits, now))
+        yield* web.answers("[3]")
+        expect(yield* Fiber.join(third)).toBe("[3]")
+        expect((yield* fetch(address, limits, now)).body).toBe("[3]")
+        expect(web.asked).toHaveLength(3)
+      })
+    ))
+
+  test("that could not be had are never kept, and the log names the host alone", () => {
+    const logged: Array<unknown> = []
+    return onWeb(
+      (web, { fetch }) =>
+        Effect.gen(function* () {
+          const secret = "https://keys.example/keys?token=hunter2"
+          for (const reason of ["unreachable", "status", "not_json"] as const) {
+            const waiter = yield* begun(fetch(secret, limits))
+            yield* reason === "not_json" ? web.answers("{") : web.fails(reason)
+            expect(yield* Fiber.join(waiter)).toBe(reason)
+          }
+          expect(web.asked).toHaveLength(3)
+          expect(JSON.stringify(logged)).toContain("keys.example")
+          expect(JSON.stringify(logged)).not.toContain("hunter2")
+          expect(logged).toHaveLength(3)
+        }),
+      logged
+    )
+  })
+
+  test("have one deadline for everything, at which nothing stays open", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const waiter = yield* begun(fetch(address, limits))
+        yield* TestClock.adjust(limits.within - 1)
+        expect(web.ended).toBe(0)
+        yield* TestClock.adjust(1)
+        expect(yield* Fiber.join(waiter)).toBe("timed_out")
+        expect(web.ended).toBe(1)
+      })
+    ))
+
+  test("end with the server that asked for them", () => {
+    const web = new Web()
+    const body = Effect.gen(function* () {
+      const waiter = yield* Effect.scoped(
+        Effect.flatMap(web.documents, ({ fetch }) =>
+          Effect.forkDetach(fetch(address, limits), { startImmediately: true })
+        )
+      )
+      yield* Effect.exit(Fiber.join(waiter))
+      expect([web.asked.length, web.ended]).toEqual([1, 1])
+    })
+    return Effect.runPromise(body.pipe(Effect.provide(TestClock.layer())))
+  })
+
+  test("of one host, and of all, are so many at once and no more", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const at = (host: number, path: number) => fetch(`https://h${host}.example/${path}`, limits)
+        const ofOne = yield* Effect.forEach(
+          Array.from({ length: mostAtHost }, (_, path) => path),
+          (path) => begun(at(0, path))
+        )
+        expect(yield* outcome(at(0, mostAtHost))).toBe("busy")
+        // Who waits for what is under way takes no place.
+        const joined = yield* begun(at(0, 0))
+        const others = yield* Effect.forEach(
+          Array.from({ length: mostAtAll - mostAtHost }, (_, host) => host),
+          (host) => begun(at(host + 1, 0))
+        )
+        expect(web.asked).toHaveLength(mostAtAll)
+        expect(yield* outcome(at(1000, 0))).toBe("busy")
+        yield* web.answers("[]")
+        expect([yield* Fiber.join(joined), ofOne.length, others.length]).toEqual([
+          "[]",
+          mostAtHost,
+          mostAtAll - mostAtHost
+        ])
+        const late = yield* begun(at(0, mostAtHost))
+        expect(web.asked).toHaveLength(mostAtAll + 1)
+        yield* Fiber.interrupt(late)
+      })
+    ))
+
+  test("of one host are no flood, however fast it answers, and a clock that is set back shuts nobody out", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        yield* TestClock.setTime(1_000_000)
+        let path = 0
+        const next = Effect.gen(function* () {
+          const before = web.asked.length
+          const waiter = yield* begun(fetch(`https://victim.example/${path++}`, limits))
+          if (web.asked.length > before) yield* web.answers("[]")
+          return yield* Fiber.join(waiter)
+        })
+        const many = yield* Effect.all(Array.from({ length: burstAtHost + 20 }, () => next))
+        expect(many.filter((came) => came === "[]")).toHaveLength(burstAtHost)
+        expect(new Set(many.slice(burstAtHost))).toEqual(new Set(["busy"]))
+        yield* TestClock.adjust(1000)
+        const later = yield* Effect.all(Array.from({ length: 20 }, () => next))
+        expect(later.filter((came) => came === "[]")).toHaveLength(10)
+        yield* TestClock.setTime(1000)
+        expect(yield* next).toBe("busy")
+        yield* TestClock.adjust(100)
+        expect(yield* next).toBe("[]")
+      })
+    ))
+
+  test("count by their limits: what one caller may read is not too long for another", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const large = yield* begun(fetch(address, limits))
+        const small = yield* begun(fetch(address, { ...limits, longest: 10 }))
+        expect(web.asked).toHaveLength(2)
+        yield* web.answers("[1]")
+        yield* web.fails("too_long")
+        expect([yield* Fiber.join(large), yield* Fiber.join(small)]).toEqual(["[1]", "too_long"])
+      })
+    ))
+
+  test("are not all kept, however many there are and however large", () =>
+    onWeb((web, { fetch }) =>
+      Effect.gen(function* () {
+        const text = JSON.stringify("a".repeat(512 * 1024))
+        for (let at = 0; at < 60; at++) {
+          const waiter = yield* begun(fetch(`https://h${at}.example/`, limits))
+          yield* web.answers(text, "max-age=80000")
+          yield* Fiber.join(waiter)
+        }
+        let kept = 0
+        for (let at = 59; at >= 0; at--) {
+          const before = web.asked.length
+          const waiter = yield* begun(fetch(`https://h${at}.example/`, limits))
+          if (web.asked.length === before) kept++
+          else break
+          yield* Fiber.join(waiter)
+        }
+        expect(kept).toBeGreaterThan(6)
+        expect(kept).toBeLessThan(17)
+      })
+    ))
+})

@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs"
+import { type AddressInfo, createServer, type Server } from "node:net"
+import { join } from "node:path"
+import * as tls from "node:tls"
+import { Effect, type Scope } from "effect"
+import { certificatesIn, readAllowList } from "../../../adapters/documents/FetchOptions.ts"
+import { makeDocuments } from "../../../adapters/documents/makeDocuments.ts"
+import { getOverHttps, type Network, network } from "../../../adapters/documents/overHttps.ts"
+import { answers } from "./answers.ts"
+import { longest, nameOf, type Row, rows, somewhere } from "./rows.ts"
+
+/** Plays every row under whichever runtime this is, and prints a line of JSON for each. */
+const [folder = ""] = process.argv.slice(2)
+const read = (name: string) => readFileSync(join(folder, name), "utf8")
+const context = (name: string) => ({ key: read(`${name}.key`), cert: read(`${name}.pem`) })
+
+const listening = <A extends Server>(server: A): Effect.Effect<number, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.callback<A>((resume) => {
+        server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+      }),
+      (server) => Effect.sync(() => server.close())
+    ),
+    // It listens on a port.
+    (server) => (server.address() as AddressInfo).port
+  )
+
+/** What each request was: the name in TLS, and its head. */
+const seen: Array<string> = []
+
+const answering = (fallback: string, names: ReadonlyArray<string>) => {
+  const server = tls.createServer(context(fallback), (socket) => {
+    let head = ""
+    socket.on("error", () => undefined)
+    socket.on("data", (part) => {
+      head += part
+      if (!head.includes("\r\n\r\n")) return
+      seen.push(`${socket.servername || "no name"} ${head}`)
+      const path = head.split(" ")[1] ?? ""
+      head = ""
+      const answer = answers[path]
+      if (answer === undefined) socket.destroy()
+      else answer(socket)
+    })
+  })
+  for (const name of names) server.addContext(name, context(name))
+  server.on("tlsClientError", () => undefined)
+  return server
+}
+
+const play = (row: Row, ports: Readonly<Record<string, number>>) =>
+  Effect.gen(function* () {
+    const dialed: Array<string> = []
+    let lookups = 0
+    const injected: Network = {
+      ...network,
+      publicAddresses: () =>
+        Effect.sync(() => {
+          const said = row.dns ?? [[somewhere]]
+          return said[Math.min(lookups++, said.length - 1)] ?? []
+        }),
+      dial: (address, port) => {
+        dialed.push(`${address}:${port}`)
+        if (row.allow !== undefined) return network.dial(address, port)
+        const server = address.endsWith(".35") ? "none" : (row.server ?? "public")
+        return { host: "127.0.0.1", port: ports[server] ?? 0 }
+      }
+    }
+    const withPort = (text: string) => text.replaceAll("PORT", String(ports.private))
+    const allow = readAllowList(row.allow === undefined ? [] : withPort(row.allow).split(", "))
+    if (allow._tag === "Failure") return yield* Effect.die(allow.failure)
+    const get = getOverHttps(row.ca === undefined ? undefined : read(`${row.ca}.pem`), injected)
+    const documents = yield* makeDocuments(get, allow.success)
+    const limits = { longest, within: row.within ?? 60_000, freshFor: { least: 60_000, most: 60_000 } }
+    const before = seen.length
+    const path = URL.canParse(row.address) ? new URL(row.address).pathname : ""
+    const isIts = (request: string) => request.includes(` ${path}`)
+    const once = Effect.matchEffect(documents.fetch(withPort(row.address), limits), {
+      onFailure: ({ reason }) => Effect.succeed<string>(reason),
+      onSuccess: () => Effect.succeed("ok")
+    })
+    const came = [yield* once]
+    if (row.comes.includes("then")) {
+      // Kept documents are asked for again.
+      const again = documents.fetch(withPort(row.address), { ...limits, within: limits.within - 1 })
+      came.push(yield* Effect.match(again, { onFailure: ({ reason }) => reason as string, onSuccess: () => "ok" }))
+    }
+    return {
+      name: nameOf(row),
+      came: came.join(", then "),
+      dialed,
+      lookups,
+      requests: seen.slice(before).filter(isIts)
+    }
+  }).pipe(Effect.scoped)
+
+const mute = createServer((socket) => socket.on("error", () => undefined).resume())
+const plain = createServer((socket) => {
+  socket.on("error", () => undefined).on("data", () => answers["/keys"]?.(socket))
+})
+
+const program = Effect.gen(function* () {
+  const names = ["keys.example", "expired.example", "itself.example"]
+  const trusted = answering("addresses", names)
+  trusted.addContext("xn--bcher-kva.example", context("keys.example"))
+  trusted.addContext("wrong.example", context("keys.example"))
+  trusted.addContext("internal.example", context("localhost"))
+  const gone = createServer()
+  const none = yield* Effect.scoped(listening(gone))
+  const ports = {
+    public: yield* listening(trusted),
+    private: yield* listening(answering("localhost", [])),
+    plain: yield* listening(plain),
+    mute: yield* listening(mute),
+    none
+  }
+  // Those that wait for their time to run out do it together.
+  const played = yield* Effect.forEach(
+    rows.filter(({ within }) => within === undefined),
+    (row) => play(row, ports)
+  )
+  const waited = yield* Effect.forEach(
+    rows.filter(({ within }) => within !== undefined),
+    (row) => play(row, ports),
+    { concurrency: "unbounded" }
+  )
+  for (const one of [...played, ...waited]) console.log(JSON.stringify(one))
+})
+
+if (certificatesIn(read("private.pem")).length !== 1) throw new Error("there are no certificates")
+await Effect.runPromise(Effect.scoped(program))
+process.exit(0)
