@@ -2,6 +2,7 @@
 
 // The server, for whoever composes it
 
+export { layer as fetchedKeys } from "./engine/FetchedKeys.ts"
 export { type MayMove, OtherIssuer } from "./engine/Openings.ts"
 export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"
 export type {

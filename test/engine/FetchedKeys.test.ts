@@ -1,0 +1,239 @@
+import { describe, expect, test } from "bun:test"
+import { Clock, Deferred, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { keySetLimits, makeFetchedKeys } from "../../core/engine/FetchedKeys.ts"
+import type { ClientKeys, KeySource } from "../../core/ports/ClientKeys.ts"
+import { type Document, DocumentFault, Documents } from "../../core/ports/Documents.ts"
+import { ClientId } from "../../core/rules/Id.ts"
+import { hasPassed, instantOf, later } from "../../core/rules/Instant.ts"
+import { WorkspaceId } from "../../core/workspace/Workspace.ts"
+
+const of = { workspace: WorkspaceId.make("main"), client: ClientId.make("c".repeat(22)) }
+const jwksUri = "https://app.example/keys"
+const fetched: KeySource = { _tag: "Fetched", jwksUri }
+
+const key = (kid: string) => ({ kty: "OKP", crv: "Ed25519", x: kid, kid })
+const setOf = (...kids: ReadonlyArray<string>) => JSON.stringify({ keys: kids.map(key) })
+
+type Said = string | DocumentFault["reason"] | Deferred.Deferred<string>
+
+/** A host whose document changes, behind what keeps documents as the port says. */
+class Host {
+  says: Said = setOf("a")
+  fetches = 0
+  private kept: Document | undefined
+  private flight: Fiber.Fiber<Document, DocumentFault> | undefined
+  private readonly clock: Clock.Clock
+  private readonly freshFor: number
+
+  constructor(clock: Clock.Clock, freshFor: number) {
+    this.clock = clock
+    this.freshFor = freshFor
+  }
+
+  private readonly go = Effect.suspend(() => {
+    this.fetches++
+    const { says } = this
+    const fetchedAt = instantOf(this.clock)
+    const body = typeof says === "string" ? Effect.succeed(says) : Deferred.await(says)
+    return Effect.flatMap(body, (body) => {
+      const faults = [
+        "unreachable",
+        "timed_out",
+        "status",
+        "busy",
+        "address_refused",
+        "bad_address",
+        "not_json"
+      ] as const
+      const reason = [...faults, "redirected" as const, "too_long" as const].find((fault) => fault === body)
+      if (reason !== undefined) return Effect.fail(new DocumentFault({ reason }))
+      this.kept = { body, fetchedAt, freshUntil: later(fetchedAt, this.freshFor) }
+      return Effect.succeed(this.kept)
+    })
+  })
+
+  readonly documents: Documents["Service"] = {
+    fetch: (address, limits, asOf) =>
+      Effect.suspend(() => {
+        expect([address, limits]).toEqual([jwksUri, keySetLimits])
+        const { kept } = this
+        const now = instantOf(this.clock)
+        if (kept !== undefined && !hasPassed(kept.freshUntil, now) && (asOf ?? kept.fetchedAt) <= kept.fetchedAt) {
+          return Effect.succeed(kept)
+        }
+        if (this.flight !== undefined) return Fiber.join(this.flight)
+        return Effect.flatMap(Effect.forkDetach(this.go, { startImmediately: true }), (flight) => {
+          this.flight = flight
+          flight.addObserver(() => {
+            this.flight = undefined
+          })
+          return Fiber.join(flight)
+        })
+      })
+  }
+}
+
+const found = (keys: ClientKeys["Service"], kid?: string, source: KeySource = fetched) =>
+  Effect.match(keys.find(of, source, kid), {
+    onFailure: ({ reason }): string => reason,
+    onSuccess: (keys) => keys.map(({ kid }) => kid).join(" ")
+  })
+
+const atHost = <A, E>(body: (host: Host, keys: ClientKeys["Service"]) => Effect.Effect<A, E>, freshFor = 3_600_000) =>
+  Effect.runPromise(
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      yield* TestClock.setTime(1_000_000)
+      const host = new Host(clock, freshFor)
+      return yield* body(host, makeFetchedKeys(host.documents, clock))
+    }).pipe(Effect.provide(TestClock.layer()))
+  )
+
+describe("a client's keys", () => {
+  test("that were registered are as they were registered, and nothing is fetched", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        const source: KeySource = { _tag: "Registered", keys: [key("a"), key("b"), { kty: "RSA" }] }
+        expect(yield* found(keys, "b", source)).toBe("b")
+        expect(yield* found(keys, "c", source)).toBe("")
+        expect(yield* keys.find(of, source, undefined)).toEqual(source.keys)
+        expect(host.fetches).toBe(0)
+      })
+    ))
+
+  test("are fetched once, and found by their kid or all", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        host.says = setOf("a", "b")
+        expect([yield* found(keys, "a"), yield* found(keys, "b"), yield* found(keys)]).toEqual(["a", "b", "a b"])
+        expect(host.fetches).toBe(1)
+      })
+    ))
+
+  test("are fetched again at once for a kid that is not known, and then not for half a minute", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        expect(yield* found(keys, "a")).toBe("a")
+        host.says = setOf("a", "b")
+        yield* TestClock.adjust(1)
+        expect(yield* found(keys, "b")).toBe("b")
+        expect(host.fetches).toBe(2)
+        yield* TestClock.adjust(29_999)
+        for (let kid = 0; kid < 50; kid++) expect(yield* found(keys, `stranger ${kid}`)).toBe("")
+        expect(host.fetches).toBe(2)
+        expect(yield* found(keys, "a")).toBe("a")
+        yield* TestClock.adjust(1)
+        host.says = setOf("c")
+        expect([yield* found(keys, "c"), yield* found(keys, "a")]).toEqual(["c", ""])
+        expect(host.fetches).toBe(3)
+      })
+    ))
+
+  test("that were fetched a moment ago for a kid are not fetched for it a second time", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        expect(yield* found(keys, "stranger")).toBe("")
+        expect(host.fetches).toBe(1)
+      })
+    ))
+
+  test("come for all who wait for a new kid, and not only for the first", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        expect(yield* found(keys, "a")).toBe("a")
+        yield* TestClock.adjust(1)
+        const slow = Deferred.makeUnsafe<string>()
+        host.says = slow
+        const waiters = yield* Effect.all(
+          Array.from({ length: 10 }, () => Effect.forkChild(found(keys, "b"), { startImmediately: true }))
+        )
+        yield* Deferred.succeed(slow, setOf("b"))
+        expect(new Set(yield* Effect.forEach(waiters, Fiber.join))).toEqual(new Set(["b"]))
+        expect(host.fetches).toBe(2)
+      })
+    ))
+
+  test("that are known go on while their host is away, and an unknown kid blames nobody", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        expect(yield* found(keys, "a")).toBe("a")
+        yield* TestClock.adjust(1)
+        for (const says of ["unreachable", "status", "redirected", "not_json"] as const) {
+          host.says = says
+          const before = host.fetches
+          expect([yield* found(keys, "b"), yield* found(keys, "b"), yield* found(keys, "a")]).toEqual([
+            "unreachable",
+            "unreachable",
+            "a"
+          ])
+          expect(host.fetches).toBe(before + 1)
+          yield* TestClock.adjust(30_000)
+        }
+      })
+    ))
+
+  test("are asked for again where nobody was asked because all were busy", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        expect(yield* found(keys, "a")).toBe("a")
+        yield* TestClock.adjust(1)
+        host.says = "busy"
+        expect(yield* found(keys, "b")).toBe("unreachable")
+        host.says = setOf("b")
+        expect(yield* found(keys, "b")).toBe("b")
+      })
+    ))
+
+  test("go on while something else stands at their address, for as long as they are fresh", () =>
+    atHost(
+      (host, keys) =>
+        Effect.gen(function* () {
+          expect(yield* found(keys, "a")).toBe("a")
+          yield* TestClock.adjust(1)
+          host.says = `{"error":"maintenance"}`
+          expect([yield* found(keys, "b"), yield* found(keys, "a"), yield* found(keys)]).toEqual(["", "a", "a"])
+          yield* TestClock.adjust(19_999)
+          expect([yield* found(keys, "a"), host.fetches]).toEqual(["malformed", 2])
+          yield* TestClock.adjust(10_001)
+          host.says = setOf("b")
+          expect([yield* found(keys, "b"), host.fetches]).toEqual(["b", 3])
+        }),
+      20_000
+    ))
+
+  test("that cannot be had are told apart by whether that says something about the client", () =>
+    atHost((host, keys) =>
+      Effect.gen(function* () {
+        const faults = {
+          unreachable: "unreachable",
+          timed_out: "unreachable",
+          status: "unreachable",
+          busy: "unreachable",
+          // As for a name that does not exist: nobody learns what there is in the private network.
+          address_refused: "unreachable",
+          bad_address: "malformed",
+          redirected: "malformed",
+          not_json: "malformed",
+          too_long: "malformed"
+        }
+        for (const [says, comes] of Object.entries(faults)) {
+          host.says = says
+          expect([says, yield* found(keys, "a")]).toEqual([says, comes])
+        }
+        for (const says of ["5", "[]", `{"keys":{}}`, `{"keys":[{"kty":"OKP","d":"AA"}]}`]) {
+          host.says = says
+          expect([says, yield* found(keys, "a")]).toEqual([says, "malformed"])
+          yield* TestClock.adjust("1 hour")
+        }
+      })
+    ))
+
+  test("are nowhere where there is no way out to the network", () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const keys = makeFetchedKeys(Documents.none, yield* Clock.Clock)
+        expect(yield* found(keys, "a")).toBe("no_adapter")
+      })
+    ))
+})
