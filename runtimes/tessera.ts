@@ -21,8 +21,10 @@ export type { HostPeople, HostPerson, HostRequest } from "./embed/hostOwner.ts"
 export type {
   CreateOptions,
   Extra,
+  FetchOption,
   HostingOptions,
   LifetimeOptions,
+  ResourceOption,
   ScopeOption,
   WorkspaceOption
 } from "./embed/Options.ts"

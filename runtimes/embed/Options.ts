@@ -63,6 +63,17 @@ export interface LifetimeOptions {
   readonly consent?: Duration.Input
 }
 
+/** What the server fetches by itself: the keys of applications that sign, at their `jwks_uri`. */
+export interface FetchOption {
+  /**
+   * Hosts of a private network that it may fetch from, as `keys.internal` or `keys.internal:9443`. On Workers, where no
+   * address can be checked, the only hosts at all. Default: none.
+   */
+  readonly allow?: ReadonlyArray<string>
+  /** Who vouches for those hosts beside the authorities of the platform: certificates as PEM. Default: nobody. */
+  readonly ca?: string | ReadonlyArray<string>
+}
+
 /** What else Tessera can serve. `settings` are the pages where people look after their applications. */
 export const extras = ["settings", "home", "health", "openapi", "example"] as const
 export type Extra = (typeof extras)[number]
@@ -135,6 +146,12 @@ export interface CreateOptions {
    * many times as much of everything. Default: `true`.
    */
   readonly rateLimits?: boolean | { readonly factor: number }
+
+  /**
+   * What the server may fetch beside documents of the public network. Default: nothing; and nothing is fetched where no
+   * application names an address.
+   */
+  readonly fetch?: FetchOption
 
   /** Name, logo, colours, font and corners of the pages, light and dark. Default: Tessera's own. */
   readonly theme?: ThemeOptions

@@ -1,5 +1,7 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, ManagedRuntime, References, Result } from "effect"
+import * as documents from "../../adapters/documents/Documents.ts"
 import { layer as signatures } from "../../adapters/jose/Signatures.ts"
+import * as fetchedKeys from "../../core/engine/FetchedKeys.ts"
 import { type Endpoint, endpointName } from "../../core/http/Route.ts"
 import { safeReturnUrl } from "../../core/http/returnUrl.ts"
 import { LimitSharing, limitsOf } from "../../core/limits/SharedLimiter.ts"
@@ -168,6 +170,7 @@ const layerOf = (
     Layer.provideMerge(limitsOf(options.rateLimits ?? true)),
     Layer.provideMerge(storage),
     Layer.provideMerge(late),
+    Layer.provide(Layer.provideMerge(fetchedKeys.layer, documents.layer(read.fetch))),
     Layer.provide([
       Entropy.layer,
       Keys.layer(read.ring),

@@ -1,4 +1,11 @@
 import { type Duration, Layer, Option, Redacted, Result, Schema } from "effect"
+import {
+  allowListExpected,
+  certificatesIn,
+  type FetchOptions,
+  fetchesNothingPrivate,
+  readAllowList
+} from "../../adapters/documents/FetchOptions.ts"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
@@ -22,6 +29,7 @@ import {
   badOption,
   type CreateOptions,
   extras,
+  type FetchOption,
   type HostingOptions,
   type LifetimeOptions,
   logLevels,
@@ -37,6 +45,7 @@ export interface Read {
   readonly ring: KeyRing
   readonly storage: Layer.Layer<Storage, unknown>
   readonly policy: Policy
+  readonly fetch: FetchOptions
   readonly theme: Theme | undefined
   readonly ownPages: OwnPages
   readonly registration: "open" | "closed" | Redacted.Redacted<string>
@@ -65,6 +74,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   workspaceAccess: true,
   maxUnprovenClients: true,
   rateLimits: true,
+  fetch: true,
   theme: true,
   consentPage: true,
   audit: true,
@@ -87,6 +97,8 @@ const lifetimeNames: NamesOf<LifetimeOptions> = {
 const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true, implies: true }
 
 const resourceNames: NamesOf<ResourceOption> = { at: true, name: true, scopes: true }
+
+const fetchNames: NamesOf<FetchOption> = { allow: true, ca: true }
 
 const ownerNames: NamesOf<HostPeople> = { signedIn: true, signInAt: true, switchAt: true, profile: true }
 
@@ -277,6 +289,27 @@ const registrationOf = (registration: CreateOptions["registration"] = "open"): C
     : bad("registration", `has to be "open", "closed" or { token } with ${initialTokenExpected}`)
 }
 
+const isTextList = (given: unknown): given is ReadonlyArray<string> =>
+  Array.isArray(given) && given.every((one) => typeof one === "string")
+
+const fetchOf = (fetch: CreateOptions["fetch"]): Checked<FetchOptions> =>
+  Result.gen(function* () {
+    if (fetch === undefined) return fetchesNothingPrivate
+    if (!isObject(fetch)) return yield* bad("fetch", "has to be an object")
+    yield* knownNames(fetch, fetchNames, "fetch.")
+    const { allow: hosts = [], ca } = fetch
+    const allow = isTextList(hosts) ? readAllowList(hosts) : Result.fail(undefined)
+    if (Result.isFailure(allow)) return yield* bad("fetch.allow", `has to be a list of ${allowListExpected}`)
+    if (ca === undefined) return { allow: allow.success, ca }
+    const texts = typeof ca === "string" ? [ca] : ca
+    if (!isTextList(texts) || texts.length === 0 || texts.some((text) => certificatesIn(text).length === 0)) {
+      return yield* bad("fetch.ca", "has to be certificates as PEM")
+    }
+    if (allow.success.size === 0)
+      return yield* bad("fetch.ca", "vouches for the hosts in fetch.allow, and there are none")
+    return { allow: allow.success, ca: texts.join("\n") }
+  })
+
 const themeOf = (theme: CreateOptions["theme"]): Checked<Theme | undefined> => {
   if (theme === undefined) return Result.succeed(undefined)
   if (!isObject(theme)) return bad("theme", "has to be an object")
@@ -362,8 +395,9 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
       found === undefined || resources.length === 0
         ? found
         : { ...found, workspace: { ...found.workspace, resources } }
+    const fetch = yield* fetchOf(options.fetch)
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")
     const registration = yield* registrationOf(options.registration)
-    return { one, ring, storage, policy, theme, ownPages, registration }
+    return { one, ring, storage, policy, fetch, theme, ownPages, registration }
   })

@@ -1,4 +1,5 @@
 import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
+import type { FetchOptions } from "../../adapters/documents/FetchOptions.ts"
 import type { Opening, Store } from "../../adapters/StoreKind.ts"
 import { StoreKinds } from "../../adapters/stores.ts"
 import { isLimitFactor, limitFactorExpected, type RateLimits } from "../../core/limits/SharedLimiter.ts"
@@ -20,6 +21,7 @@ import {
   observeVariables
 } from "../observe/ObserveSettings.ts"
 import { noProxies, parseTrustedProxies, type TrustedProxies, trustedProxiesExpected } from "../serve/peer.ts"
+import { fetchOptionsOf, fetchVariables } from "./FetchSettings.ts"
 import type { HostingSettings } from "./hosting.ts"
 import { hostInUrl } from "./Listen.ts"
 import { resourcesVariable } from "./ResourcesFile.ts"
@@ -61,6 +63,7 @@ export interface Settings {
   readonly registration: Registration
   readonly rateLimits: RateLimits
   readonly trustedProxies: TrustedProxies
+  readonly fetch: FetchOptions
   readonly accessLog: boolean
   readonly observe: ObserveSettings
   /** A request that is not all there after so many milliseconds is given up. */
@@ -164,7 +167,7 @@ const variables = {
 export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
   const database = databaseVariable(yield* StoreKinds)
   const read = yield* Effect.all(
-    { ...readVariables({ ...variables, database, ...storageVariables }), ...observeVariables },
+    { ...readVariables({ ...variables, database, ...storageVariables, ...fetchVariables }), ...observeVariables },
     { mode: "result" }
   )
 
@@ -199,6 +202,13 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     }
   })
 
+  both(read.fetchAllow, read.fetchCa, (allow, ca) => {
+    if (allow.size === 0 && Option.isSome(ca)) {
+      complaints.push(
+        complaint("FETCH_ALLOW", "the hosts whose certificates FETCH_CA vouches for, because that is set")
+      )
+    }
+  })
   both(read.otlpEndpoint, read.otlpInsecure, (endpoint, insecure) => {
     if (Option.isSome(endpoint) && isOpenToReaders(endpoint.value) && !insecure) {
       complaints.push(
@@ -254,6 +264,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     registration: registrationOf(given.registration, given.registrationToken),
     rateLimits: given.rateLimits,
     trustedProxies: given.trustedProxies,
+    fetch: fetchOptionsOf(given.fetchAllow, given.fetchCa),
     accessLog: given.accessLog,
     observe: observeSettings(given),
     requestTimeout: given.requestTimeout,

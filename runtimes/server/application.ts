@@ -1,10 +1,12 @@
 import { endpoints } from "../../core/oauth/endpoints/table.ts"
 import "../serve/platformHashing.ts"
 import { Effect, Layer } from "effect"
+import * as documents from "../../adapters/documents/Documents.ts"
 import { layer as signatures } from "../../adapters/jose/Signatures.ts"
 import { layer as passwordHasher } from "../../adapters/password/Password.ts"
 import type { Store } from "../../adapters/StoreKind.ts"
 import { CacheSize } from "../../core/engine/caches.ts"
+import * as fetchedKeys from "../../core/engine/FetchedKeys.ts"
 import type { MayMove } from "../../core/engine/Openings.ts"
 import { limitsOf } from "../../core/limits/SharedLimiter.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
@@ -82,6 +84,7 @@ export const application = (settings: Settings, ring: KeyRing, onlookers: Onlook
     Layer.provideMerge(hostedBy(settings)),
     Layer.provideMerge(storageOf(settings, onlookers)),
     Layer.provide(passwordHasher),
+    Layer.provide(Layer.provideMerge(fetchedKeys.layer, documents.layer(settings.fetch))),
     Layer.provide([
       Layer.succeed(CacheSize, cacheSizeOver(settings.database)),
       Entropy.layer,

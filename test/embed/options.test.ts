@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test"
+import { rootCertificates } from "node:tls"
 import { Redacted } from "effect"
 import { pageEndpoint } from "../../core/http/Route.ts"
 import { BadOption, type CreateOptions, createTessera } from "../../runtimes/tessera.ts"
@@ -79,6 +80,16 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["endpoints", { endpoints: [pageEndpoint("/consent", {})] }],
   ["extras", { extras: ["kitchen"] }],
   ["extras", { extras: "settings" }],
+  ["fetch", { fetch: null }],
+  ["fetch", { fetch: ["keys.internal"] }],
+  ["fetch.hosts", { fetch: { hosts: ["keys.internal"] } }],
+  ...["keys.internal", null, [5], ["https://keys.internal"], ["*.internal"], ["keys.internal."], ["10.0.0.0/8"]].map(
+    (allow): readonly [string, object] => ["fetch.allow", { fetch: { allow } }]
+  ),
+  ...["", "ca.pem", 5, null, [], [""], [5], ["-----BEGIN PRIVATE KEY-----\nAA\n-----END PRIVATE KEY-----"]].map(
+    (ca): readonly [string, object] => ["fetch.ca", { fetch: { allow: ["keys.internal"], ca } }]
+  ),
+  ["fetch.ca", { fetch: { ca: rootCertificates[0] } }],
   ["log", { log: "loud" }],
   ["workspaceAccess", { workspaceAccess: "owners" }],
   ["workspaceAccess", { workspaceAccess: null }],

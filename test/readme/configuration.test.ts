@@ -55,6 +55,8 @@ describe("the table of variables", () => {
     const unset = rows.filter((row) => isUnset(row.fallback)).map(({ name }) => name)
     expect(unset.toSorted()).toEqual(
       [
+        "FETCH_ALLOW",
+        "FETCH_CA",
         "METRICS",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         "OTEL_EXPORTER_OTLP_HEADERS",
@@ -68,7 +70,7 @@ describe("the table of variables", () => {
         "WORKSPACE_ACCESS"
       ].toSorted()
     )
-    const { firstOwner, observe, sealKeys, storage, trustedProxies } = settingsOf({})
+    const { fetch, firstOwner, observe, sealKeys, storage, trustedProxies } = settingsOf({})
     const options: ReadonlyArray<Option.Option<unknown>> = [
       firstOwner,
       observe.metrics,
@@ -78,6 +80,7 @@ describe("the table of variables", () => {
     ]
     expect(options.filter(Option.isSome)).toEqual([])
     expect(trustedProxies.has("127.0.0.1")).toBe(false)
+    expect([fetch.allow.size, fetch.ca]).toEqual([0, undefined])
   })
 
   test("take the values that the table mentions", () => {
@@ -91,6 +94,7 @@ describe("the table of variables", () => {
       { RATE_LIMITS: "4x" },
       { RATE_LIMITS: "0.5x" },
       { TRUSTED_PROXIES: "10.0.0.0/8, ::1" },
+      { FETCH_ALLOW: "keys.internal, keys.internal:9443" },
       { REFRESH_GRACE: "0" },
       { ACCESS_LOG: "on" },
       { AUDIT: "off" },

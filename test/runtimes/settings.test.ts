@@ -1,4 +1,8 @@
 import { describe, expect, test } from "bun:test"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { rootCertificates } from "node:tls"
 import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
@@ -58,7 +62,8 @@ describe("settings", () => {
       RATE_LIMITS: "off",
       REQUIRE_PKCE: "true",
       WORKSPACE_ACCESS: "owner",
-      TRUSTED_PROXIES: "10.0.0.0/8, ::1"
+      TRUSTED_PROXIES: "10.0.0.0/8, ::1",
+      FETCH_ALLOW: "keys.internal, [fd00::1]:9443"
     })
     expect(settings.workspace.issuer as string).toBe("https://auth.example.com/tenant")
     expect(settings.workspace.name).toBe("Åcme")
@@ -79,6 +84,33 @@ describe("settings", () => {
     expect(settings.rateLimits).toBe(false)
     expect(settings.trustedProxies.has("10.9.8.7")).toBe(true)
     expect(settings.trustedProxies.has("11.0.0.1")).toBe(false)
+    expect([...settings.fetch.allow]).toEqual(["keys.internal:443", "keys.internal:8443", "[fd00::1]:9443"])
+    expect(settings.fetch.ca).toBeUndefined()
+  })
+
+  test("take a file of certificates, and no other", () => {
+    const folder = mkdtempSync(join(tmpdir(), "fetch-ca-"))
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    }
+    const [one = "", other = ""] = rootCertificates
+    const given = (FETCH_CA: string) => ({ FETCH_ALLOW: "keys.internal", FETCH_CA })
+    const both = file("both.pem", `# ours\n${one}\n${other}\n`)
+    expect(settingsOf(given(both)).fetch.ca?.match(/BEGIN CERTIFICATE/g)).toHaveLength(2)
+    const broken = `${one.slice(0, 200)}\n-----END CERTIFICATE-----`
+    for (const path of [
+      join(folder, "nowhere.pem"),
+      folder,
+      file("empty.pem", ""),
+      file("words.pem", "no certificate"),
+      file("broken.pem", broken),
+      file("half.pem", `${one}\n${broken}`)
+    ]) {
+      expect(names(complaintsOf(given(path)))).toEqual(["FETCH_CA"])
+    }
+    expect(names(complaintsOf({ FETCH_CA: both }))).toEqual(["FETCH_ALLOW"])
+    rmSync(folder, { recursive: true })
   })
 
   test("let whoever registers act for the workspace only where nobody but this machine reaches the server", () => {
@@ -128,6 +160,8 @@ describe("settings", () => {
       REQUIRE_PKCE: "yes",
       WORKSPACE_ACCESS: "nobody",
       TRUSTED_PROXIES: "10.0.0.0/33",
+      FETCH_ALLOW: "10.0.0.0/8",
+      FETCH_CA: "nowhere.pem",
       ACCESS_LOG: "1",
       REQUEST_TIMEOUT: "10",
       SHUTDOWN_TIMEOUT: "later",

@@ -1,0 +1,54 @@
+import { X509Certificate } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { Option } from "effect"
+import {
+  type AllowList,
+  allowListExpected,
+  certificatesIn,
+  type FetchOptions,
+  fetchesNothingPrivate,
+  readAllowList
+} from "../../adapters/documents/FetchOptions.ts"
+import { fromResult, optional, type Variable } from "./Variable.ts"
+
+const isSound = (certificate: string): boolean => {
+  try {
+    return new X509Certificate(certificate).raw.length > 0
+  } catch {
+    return false
+  }
+}
+
+const readFile = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8")
+  } catch {
+    return ""
+  }
+}
+
+/** The certificates in a file; none where it can't be read, or where one of them is broken. */
+const readCertificates = (path: string): Option.Option<string> => {
+  const found = certificatesIn(readFile(path))
+  return found.length > 0 && found.every(isSound) ? Option.some(found.join("\n")) : Option.none()
+}
+
+/** What the server fetches by itself: keys of clients at their `jwks_uri`. */
+export const fetchVariables = {
+  fetchAllow: {
+    name: "FETCH_ALLOW",
+    expected: `${allowListExpected}, separated by commas`,
+    read: fromResult((text) => readAllowList(text.split(",").map((entry) => entry.trim()))),
+    fallback: fetchesNothingPrivate.allow
+  } satisfies Variable<AllowList>,
+  fetchCa: optional<string>({
+    name: "FETCH_CA",
+    expected: "a readable PEM file with certificates and no broken one",
+    read: readCertificates
+  })
+}
+
+export const fetchOptionsOf = (allow: AllowList, ca: Option.Option<string>): FetchOptions => ({
+  allow,
+  ca: Option.getOrUndefined(ca)
+})
