@@ -31,6 +31,7 @@ const mostShares = 10_000
 const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })
 const busy = fault("busy")
 const notJson = fault("not_json")
+const unreachable = fault("unreachable")
 const timedOut = fault("timed_out")
 
 /** Who waits, what is kept, and how much may be under way, whatever the requests go by. */
@@ -76,6 +77,8 @@ export const makeDocuments = (get: Get, allow: AllowList): Effect.Effect<Documen
         get(target, limits).pipe(
           Effect.flatMap((answer) => read(answer, now, limits)),
           Effect.timeoutOrElse({ duration: limits.within, orElse: () => Effect.fail(timedOut) }),
+          // What the platform throws at an odd name is told like a name that nobody has.
+          Effect.catchDefect(() => Effect.fail(unreachable)),
           Effect.tap((document) => Effect.sync(() => kept.set(key, document))),
           // The host alone: what stands behind it may be a secret.
           Effect.tapError(({ reason }) => Effect.logWarning("a document could not be fetched", { host, reason }))

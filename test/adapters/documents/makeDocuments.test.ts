@@ -163,6 +163,15 @@ describe("documents", () => {
     )
   })
 
+  test("are told as unreachable where the platform throws", () => {
+    const body = Effect.gen(function* () {
+      const { fetch } = yield* makeDocuments(() => Effect.die(new TypeError("hunter2")), new Set())
+      for (let time = 0; time < 2 * mostAtHost; time++)
+        expect(yield* outcome(fetch(address, limits))).toBe("unreachable")
+    })
+    return Effect.runPromise(body.pipe(Effect.scoped, Effect.provide(Logger.layer([]))))
+  })
+
   test("have one deadline for everything, at which nothing stays open", () =>
     onWeb((web, { fetch }) =>
       Effect.gen(function* () {

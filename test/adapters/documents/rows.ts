@@ -196,7 +196,13 @@ export const rows: ReadonlyArray<Row> = [
     "https://itself.example/keys",
     "https://expired.example/keys",
     "https://internal.example/keys",
-    "https://8.8.8.8/keys"
+    "https://8.8.8.8/keys",
+    "https://a..b/keys",
+    "https://*.example/keys",
+    "https://x'y_z.example/keys",
+    "https://~/keys",
+    `https://${"a".repeat(64)}.example/keys`,
+    `https://${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.${"e".repeat(60)}.example/keys`
   ]),
   path("/keys", "unreachable", { server: "plain" }),
   path("/keys", "unreachable", { server: "none" }),
