@@ -16,6 +16,7 @@ interface Played {
 
 const scope = Scope.makeUnsafe()
 const program = join(import.meta.dir, "playRows.ts")
+const closed = new Map<string, number>()
 const played = new Map<string, ReadonlyArray<Played>>()
 
 beforeAll(
@@ -39,6 +40,7 @@ beforeAll(
           })
           expect([runtime, ended.status, ended.status === 0 ? "" : ended.stderr]).toEqual([runtime, 0, ""])
           const lines = ended.stdout.split("\n").filter((line) => line.startsWith(`{"name"`))
+          closed.set(runtime, Number(/^\{"closed":(\d+)\}$/m.exec(ended.stdout)?.[1]))
           played.set(
             runtime,
             lines.map((line): Played => JSON.parse(line))
@@ -71,6 +73,13 @@ describe.each(runtimes.map(([runtime]) => runtime))("over https on %s", (runtime
       expect(came?.lookups).toBeLessThanOrEqual(row.dns?.length ?? 1)
     })
   }
+
+  test("no connection stays open, whatever came of it", () => {
+    // Each row that came to a request has had one, and so have those whose TLS came to nothing.
+    const requests = played.get(runtime)?.reduce((sum, { requests }) => sum + requests.length, 0) ?? 0
+    expect(requests).toBeGreaterThan(50)
+    expect(closed.get(runtime)).toBeGreaterThanOrEqual(requests)
+  })
 
   test("a request names its host to TLS and to HTTP, and holds nothing that it need not", () => {
     const { requests } = of(JSON.stringify("https://KEYS.example/keys?tenant=1")) ?? {}

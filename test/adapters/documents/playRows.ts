@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { type AddressInfo, createServer, type Server } from "node:net"
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net"
 import { join } from "node:path"
 import * as tls from "node:tls"
 import { Effect, type Scope } from "effect"
@@ -26,13 +26,21 @@ const listening = <A extends Server>(server: A): Effect.Effect<number, never, Sc
     (server) => (server.address() as AddressInfo).port
   )
 
+/** The connections that servers had, each until it is closed. */
+const connections: Array<Promise<void>> = []
+
+const note = (socket: Socket) => {
+  connections.push(new Promise((resolve) => socket.once("close", () => resolve())))
+  return socket.on("error", () => undefined)
+}
+
 /** What each request was: the name in TLS, and its head. */
 const seen: Array<string> = []
 
 const answering = (fallback: string, names: ReadonlyArray<string>) => {
   const server = tls.createServer(context(fallback), (socket) => {
     let head = ""
-    socket.on("error", () => undefined)
+    note(socket)
     socket.on("data", (part) => {
       head += part
       if (!head.includes("\r\n\r\n")) return
@@ -95,9 +103,9 @@ const play = (row: Row, ports: Readonly<Record<string, number>>) =>
     }
   }).pipe(Effect.scoped)
 
-const mute = createServer((socket) => socket.on("error", () => undefined).resume())
+const mute = createServer((socket) => note(socket).resume())
 const plain = createServer((socket) => {
-  socket.on("error", () => undefined).on("data", () => answers["/keys"]?.(socket))
+  note(socket).on("data", () => answers["/keys"]?.(socket))
 })
 
 const program = Effect.gen(function* () {
@@ -126,8 +134,9 @@ const program = Effect.gen(function* () {
     { concurrency: "unbounded" }
   )
   for (const one of [...played, ...waited]) console.log(JSON.stringify(one))
+  yield* Effect.promise(() => Promise.all(connections))
+  console.log(JSON.stringify({ closed: connections.length }))
 })
 
 if (certificatesIn(read("private.pem")).length !== 1) throw new Error("there are no certificates")
 await Effect.runPromise(Effect.scoped(program))
-process.exit(0)
