@@ -63,7 +63,7 @@ export class Body {
   }
 }
 
-/** The text of a body that is JSON in UTF-8 (RFC 8259 §8.1); `undefined` for any other. */
+/** The text of a body that is JSON in UTF-8, which it has to be; `undefined` for any other. */
 export const jsonText = (body: Uint8Array): string | undefined => {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(body)

@@ -5,10 +5,14 @@ import { type FetchOptions, fetchesNothingPrivate } from "./FetchOptions.ts"
 /** `tessera/documents`: the way out to the network, for whoever composes layers. */
 export { type AllowList, type FetchOptions, readAllowList } from "./FetchOptions.ts"
 
-/** Where no address can be checked before it is gone to. */
-const isWorker = (): boolean => globalThis.navigator?.userAgent === "Cloudflare-Workers"
+/**
+ * Whether an address can be checked before it is gone to: on Bun, and on Node from 20.16. Workers have these modules too,
+ * and decide by themselves where a connection goes.
+ */
+const hasSockets = (): boolean =>
+  typeof globalThis.process?.getBuiltinModule === "function" && globalThis.navigator?.userAgent !== "Cloudflare-Workers"
 
-const open = async () => (isWorker() ? await import("./overFetch.ts") : await import("./overHttps.ts")).openDocuments
+const open = async () => (hasSockets() ? await import("./overHttps.ts") : await import("./overFetch.ts")).openDocuments
 
 /** Documents over the network. Nothing of it is loaded before the first is fetched. */
 export const layer = (options: FetchOptions = fetchesNothingPrivate): Layer.Layer<Documents> =>

@@ -2,7 +2,7 @@ import { Result } from "effect"
 
 /** What an operator says of the fetches. */
 export interface FetchOptions {
-  /** Hosts of a private network that are let in. On Workers, where no address can be checked, the only ones. */
+  /** Hosts of a private network that are let in. Where no address can be checked, on Workers, the only ones. */
   readonly allow: AllowList
   /** Certificates as PEM: who vouches for those hosts, beside the runtime's own authorities. */
   readonly ca: string | undefined

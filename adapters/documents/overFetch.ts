@@ -44,7 +44,7 @@ export const getOverFetch = (fetch: Fetch): Get =>
     return yield* answered
   })
 
-/** For Workers. */
+/** For Workers, and wherever else no address can be checked. */
 export const openDocuments = ({ allow }: FetchOptions) =>
   makeDocuments(
     getOverFetch((url, init) => fetch(url, init)),

@@ -1,8 +1,5 @@
-import { X509Certificate } from "node:crypto"
-import * as dns from "node:dns"
 import type { IncomingMessage } from "node:http"
-import { request as send } from "node:https"
-import * as tls from "node:tls"
+import type { PeerCertificate, SecureContext } from "node:tls"
 import { Effect } from "effect"
 import { DocumentFault, type DocumentLimits } from "../../core/ports/Documents.ts"
 import { type Answer, Body, faultOfHead, type Head, requestHeaders } from "./Answer.ts"
@@ -10,6 +7,12 @@ import { certificatesIn, type FetchOptions } from "./FetchOptions.ts"
 import { type Get, makeDocuments } from "./makeDocuments.ts"
 import { isPublicAddress } from "./publicAddress.ts"
 import type { Target } from "./Target.ts"
+
+// By name, so that a bundler for a platform without them finds nothing of Node here.
+const { X509Certificate } = process.getBuiltinModule("node:crypto")
+const dns = process.getBuiltinModule("node:dns")
+const { request: send } = process.getBuiltinModule("node:https")
+const tls = process.getBuiltinModule("node:tls")
 
 type Lookup = (host: string) => Effect.Effect<ReadonlyArray<string>, DocumentFault>
 
@@ -89,8 +92,8 @@ const headOf = ({ rawHeaders, statusCode = 0 }: IncomingMessage): Head => ({
   }
 })
 
-/** RFC 6125: whom a certificate is for. Some releases of Node find no IPv6 address in one by themselves. */
-const identityFault = ({ host, literal }: Target, certificate: tls.PeerCertificate): Error | undefined => {
+/** Whom a certificate is for. Some releases of Node find no IPv6 address in one by themselves. */
+const identityFault = ({ host, literal }: Target, certificate: PeerCertificate): Error | undefined => {
   if (!literal) return tls.checkServerIdentity(host, certificate)
   return new X509Certificate(certificate.raw).checkIP(host) === undefined
     ? new Error("the certificate is not for this address")
@@ -101,7 +104,7 @@ const identityFault = ({ host, literal }: Target, certificate: tls.PeerCertifica
 const exchange = (
   target: Target,
   at: ReturnType<Network["dial"]>,
-  authorities: tls.SecureContext | undefined,
+  authorities: SecureContext | undefined,
   limits: DocumentLimits
 ) =>
   Effect.callback<Answer | undefined, DocumentFault>((resume) => {
@@ -149,11 +152,11 @@ const exchange = (
 const ownAuthorities = () => tls.getCACertificates?.("default") ?? tls.rootCertificates
 
 /** Made once: reading the authorities takes longer than a request. */
-const authoritiesOf = (ca: string): tls.SecureContext =>
+const authoritiesOf = (ca: string): SecureContext =>
   tls.createSecureContext({ ca: [...ownAuthorities(), ...certificatesIn(ca)] })
 
 export const getOverHttps = (ca: string | undefined, { dial, localAddresses, publicAddresses }: Network): Get => {
-  let made: tls.SecureContext | undefined
+  let made: SecureContext | undefined
   const authorities = Effect.try({
     try: () => {
       if (ca !== undefined) made ??= authoritiesOf(ca)

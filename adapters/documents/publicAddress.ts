@@ -1,5 +1,5 @@
 /**
- * Which addresses are of the public network, by the registries of special-purpose addresses (RFC 6890, kept by IANA).
+ * Which addresses are of the public network, by IANA's registries of special-purpose addresses.
  * What is no address at all is not public either.
  */
 
@@ -32,7 +32,7 @@ const specialInGlobalUnicast: ReadonlyArray<Block> = [
   ["3fff::", 20] // documentation
 ]
 
-/** RFC 6052: a translator makes an IPv4 address of the last 32 bits. */
+/** NAT64: a translator makes an IPv4 address of the last 32 bits. */
 const nat64: Block = ["64:ff9b::", 96]
 
 const groupsOf4 = (text: string): ReadonlyArray<number> | undefined => {

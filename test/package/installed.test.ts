@@ -155,6 +155,7 @@ describe("the entries without a platform", () => {
       "tessera/core",
       "tessera/testing",
       "tessera/guard",
+      "tessera/documents",
       "tessera/fetch",
       "tessera/hono",
       "tessera/storage/memory"
