@@ -2,9 +2,8 @@ import { Clock, Effect, Layer, Result } from "effect"
 import { SizedLruMap } from "../cache/SizedLruMap.ts"
 import { ClientKeys, KeysFault } from "../ports/ClientKeys.ts"
 import { type Document, type DocumentFault, type DocumentLimits, Documents } from "../ports/Documents.ts"
-import type { PublicKey } from "../ports/Signatures.ts"
 import { hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
-import { type KeySetFault, readKeySet } from "./keySet.ts"
+import { type JwkSetFault, type PublicKey, readJwkSet } from "../rules/Jwk.ts"
 
 const second = 1000
 
@@ -30,14 +29,14 @@ interface Again {
 const mostAgain = 4 * 1024 * 1024
 const sizeOf = ({ before }: Again) => 1024 + 2 * (before?.body.length ?? 0)
 
-type KeySet = Result.Result<ReadonlyArray<PublicKey>, KeySetFault>
+type KeySet = Result.Result<ReadonlyArray<PublicKey>, JwkSetFault>
 
 /** Documents are immutable and kept by their adapter, so each is parsed once. */
 const parsed = new WeakMap<Document, KeySet>()
 
 const parse = (body: string): KeySet => {
   try {
-    return readKeySet(JSON.parse(body))
+    return readJwkSet(JSON.parse(body))
   } catch {
     return Result.fail("malformed")
   }

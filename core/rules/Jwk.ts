@@ -89,7 +89,8 @@ export const candidates = (
 /** RFC 7518 §6: members of which one makes a key a secret. */
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
-export const mostKeys = 20
+/** Those of two rotations at once, for each of several programs of one client. */
+const mostKeys = 20
 
 const JwkSet = Schema.Struct({
   keys: Schema.Array(Schema.Record(Schema.String, Schema.Unknown)).check(Schema.isMaxLength(mostKeys))

@@ -392,9 +392,7 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
     const policy = yield* policyOf(options)
     const resources = yield* resourcesOf(isHosting(options) ? undefined : options.resources, policy.scopes)
     const one =
-      found === undefined || resources.length === 0
-        ? found
-        : { ...found, workspace: { ...found.workspace, resources } }
+      found === undefined || resources.length === 0 ? found : { ...found, workspace: { ...found.workspace, resources } }
     const fetch = yield* fetchOf(options.fetch)
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")

@@ -19,7 +19,7 @@ import { createTessera } from "../../../runtimes/tessera.ts"
 const [folder = ""] = process.argv.slice(2)
 const read = (name: string) => readFileSync(join(folder, name), "utf8")
 
-const keys = JSON.stringify({ keys: [{ kty: "OKP", crv: "Ed25519", x: "AA", kid: "a" }] })
+const keys = JSON.stringify({ keys: [{ kty: "OKP", crv: "Ed25519", x: "A".repeat(43), kid: "a" }] })
 const host = createServer({ key: read("localhost.key"), cert: read("localhost.pem") }, (socket) => {
   socket.on("error", () => undefined)
   socket.on("data", () =>
