@@ -7,6 +7,7 @@ import { makeGrants } from "./engine/Grants.ts"
 import { makeOnce } from "./engine/Once.ts"
 import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
 import { grantKind, makeRecords } from "./engine/Records.ts"
+import { makeSigning } from "./engine/Signing.ts"
 import { makeUsage, usageKind } from "./engine/Usage.ts"
 import {
   allowedMethods,
@@ -140,6 +141,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const clock = yield* Clock.Clock
   const clients = makeClients(storage, entropy, policy, clock)
   const mostKept = cacheSizes[yield* CacheSize]
+  const staleness = policy.clientStaleness
+  const signing = makeSigning({ storage, entropy, keys, signatures, staleness })
   const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
   const grants = makeGrants({
     records: grantRecords,
@@ -179,6 +182,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     clientAuths: rows.clientAuths,
     presentations: rows.presentations,
     signatures,
+    signing,
     clientKeys,
     documents,
     once: makeOnce(storage)

@@ -56,7 +56,14 @@ export { type Allowance, Limiter, type LimitKey } from "./ports/Limiter.ts"
 export { type OwnPages, Pages } from "./ports/Pages.ts"
 export { RegistrationPolicy } from "./ports/RegistrationPolicy.ts"
 export { type Profile, ResourceOwner, type SignedIn } from "./ports/ResourceOwner.ts"
-export { SignatureFault, Signatures, type Verified } from "./ports/Signatures.ts"
+export {
+  SignatureFault,
+  Signatures,
+  type Signer,
+  type Verified,
+  type WrappedKey,
+  type Wrapping
+} from "./ports/Signatures.ts"
 export {
   Conflict,
   type Json,

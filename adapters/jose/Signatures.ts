@@ -1,9 +1,10 @@
-import { Effect, Layer, Option, Result } from "effect"
+import { Effect, Layer, Option, Redacted, Result, Schema } from "effect"
 import type { CompactVerifyResult, CryptoKey, JWK } from "jose"
 import { LruMap } from "../../core/cache/LruMap.ts"
+import { base64Url, readBase64Url } from "../../core/codec/Base64Url.ts"
 import { readJws } from "../../core/codec/Jws.ts"
-import { SignatureFault, Signatures } from "../../core/ports/Signatures.ts"
-import { type Algorithm, candidates, isAlgorithm, keyMaterial, type PublicKey } from "../../core/rules/Jwk.ts"
+import { SignatureFault, Signatures, type Signer, type WrappedKey, type Wrapping } from "../../core/ports/Signatures.ts"
+import { type Algorithm, candidates, isAlgorithm, keyMaterial, PublicKey } from "../../core/rules/Jwk.ts"
 
 /** Loaded with the first signature: most servers see none. */
 const jose = () => import("jose")
@@ -32,9 +33,80 @@ const utf8 = new TextEncoder()
 
 const fault = (reason: SignatureFault["reason"]) => Effect.fail(new SignatureFault({ reason }))
 
+const nonceLength = 12
+
+const gcm = { name: "AES-GCM" } as const
+
+const bytesOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => Uint8Array.from(bytes)
+
+const encryptionKey = ({ key }: Wrapping, use: "encrypt" | "decrypt") =>
+  crypto.subtle.importKey("raw", bytesOf(Redacted.value(key)), gcm, false, [use])
+
+/** AES-256-GCM: a random nonce, then what it gives. The few keys that a server wraps draw no nonce twice. */
+const wrap = async (text: Uint8Array, wrapping: Wrapping): Promise<string> => {
+  const iv = crypto.getRandomValues(new Uint8Array(nonceLength))
+  const additionalData = utf8.encode(wrapping.boundTo)
+  const key = await encryptionKey(wrapping, "encrypt")
+  const sealed = await crypto.subtle.encrypt({ ...gcm, iv, additionalData }, key, bytesOf(text))
+  return base64Url(Uint8Array.from([...iv, ...new Uint8Array(sealed)]))
+}
+
+const unwrap = async ({ wrapped, wrapping }: WrappedKey): Promise<Uint8Array> => {
+  const bytes = bytesOf(readBase64Url(wrapped) ?? new Uint8Array())
+  const additionalData = utf8.encode(wrapping.boundTo)
+  const key = await encryptionKey(wrapping, "decrypt")
+  const iv = bytes.subarray(0, nonceLength)
+  return new Uint8Array(await crypto.subtle.decrypt({ ...gcm, iv, additionalData }, key, bytes.subarray(nonceLength)))
+}
+
+const utf8Reader = new TextDecoder()
+
+/** Wrapped a while ago by this very adapter, as the encryption has shown. */
+const readPrivate = (bytes: Uint8Array): JWK => JSON.parse(utf8Reader.decode(bytes)) as JWK
+
+/** More than any server signs with at once. */
+const signersKept = 1000
+
+const rsaLength = 2048
+
+const readPublicKey = Schema.decodeUnknownSync(PublicKey)
+
+const makePair = async (algorithm: Algorithm, wrappingOf: (made: PublicKey) => Wrapping) => {
+  const { exportJWK, generateKeyPair } = await jose()
+  const pair = await generateKeyPair(algorithm, { extractable: true, modulusLength: rsaLength })
+  // Without what the platform says of its use.
+  const publicKey = readPublicKey(await exportJWK(pair.publicKey))
+  const privateKey = utf8.encode(JSON.stringify(await exportJWK(pair.privateKey)))
+  return { publicKey, wrapped: await wrap(privateKey, wrappingOf(publicKey)) }
+}
+
+/** Unwrapped keys, by what they are wrapped as and bound to: the platform holds them, and hands none out. */
+const makeSigningKeys = () => {
+  const opened = new LruMap<string, Promise<CryptoKey>>(signersKept)
+  const open = async (key: WrappedKey, algorithm: Algorithm): Promise<CryptoKey> => {
+    const { importJWK } = await jose()
+    const imported = await importJWK({ ...readPrivate(await unwrap(key)), ext: false }, algorithm)
+    if (imported instanceof Uint8Array) throw new TypeError("a symmetric key signs nothing here")
+    return imported
+  }
+  return (key: WrappedKey, algorithm: Algorithm): Promise<CryptoKey> => {
+    const name = `${algorithm} ${key.wrapping.boundTo} ${key.wrapped}`
+    const known = opened.get(name)
+    if (known !== undefined) return known
+    const made = open(key, algorithm)
+    opened.set(name, made)
+    made.catch(() => opened.delete(name))
+    return made
+  }
+}
+
+const tried = <A>(reason: SignatureFault["reason"], task: () => Promise<A>): Effect.Effect<A, SignatureFault> =>
+  Effect.tryPromise({ try: task, catch: () => new SignatureFault({ reason }) })
+
 /** By the package `jose`, which does the arithmetic by WebCrypto and depends on nothing. */
-const make = (): Signatures["Service"] => {
+export const makeSignatures = (): Signatures["Service"] => {
   const keyOf = makeImports()
+  const signingKey = makeSigningKeys()
 
   const holds = (
     jws: string,
@@ -58,25 +130,28 @@ const make = (): Signatures["Service"] => {
       // RFC 7515 §4.1.11: no extension is understood here. RFC 7797's `b64` has to be in `crit` too.
       if (crit !== undefined || header.b64 !== undefined) return yield* fault("malformed")
       if (!isAlgorithm(alg) || !allowed.includes(alg)) return yield* fault("algorithm")
-      const tried = candidates(keys, typeof kid === "string" ? kid : undefined, alg)
-      if (tried.length === 0) return yield* fault("no_key")
-      for (const key of tried) {
+      const fitting = candidates(keys, typeof kid === "string" ? kid : undefined, alg)
+      if (fitting.length === 0) return yield* fault("no_key")
+      for (const key of fitting) {
         const held = yield* Effect.result(holds(jws, key, alg))
         if (Result.isSuccess(held)) return { header, claims, key }
       }
       return yield* fault("forged")
     }),
-    sign: (key, algorithm, header, claims) =>
-      Effect.tryPromise({
-        try: async () => {
-          const { CompactSign, importJWK } = await jose()
-          const signing = new CompactSign(utf8.encode(JSON.stringify(claims)))
-          // Whoever made the key says that it is one, and the package looks at each member.
-          return signing.setProtectedHeader({ ...header, alg: algorithm }).sign(await importJWK(key as JWK, algorithm))
-        },
-        catch: () => new SignatureFault({ reason: "failed" })
-      })
+    makeKey: (algorithm, wrappingOf) => tried("failed", () => makePair(algorithm, wrappingOf)),
+    rewrap: (key, wrapping) => tried("wrapped", async () => wrap(await unwrap(key), wrapping)),
+    signer: (key, algorithm) =>
+      Effect.map(
+        tried("wrapped", () => signingKey(key, algorithm)),
+        (signingKey): Signer =>
+          (header, claims) =>
+            tried("failed", async () => {
+              const { CompactSign } = await jose()
+              const signing = new CompactSign(utf8.encode(JSON.stringify(claims)))
+              return signing.setProtectedHeader({ ...header, alg: algorithm }).sign(signingKey)
+            })
+      )
   }
 }
 
-export const layer: Layer.Layer<Signatures> = Layer.sync(Signatures, make)
+export const layer: Layer.Layer<Signatures> = Layer.sync(Signatures, makeSignatures)

@@ -93,7 +93,8 @@ export const migrations: ReadonlyArray<Migration> = [
     readableFrom: 1,
     statements: createTables(requestKinds)
   },
-  { number: 3, name: "a table for workspaces", readableFrom: 1, statements: createTables(workspaceKind) }
+  { number: 3, name: "a table for workspaces", readableFrom: 1, statements: createTables(workspaceKind) },
+  { number: 4, name: "a table for signing keys", readableFrom: 1, statements: createTables({ signing: [] }) }
 ]
 
 const ledger = (schema: string) => `${identifier(schema)}.migrations`

@@ -43,7 +43,8 @@ export const migrations: ReadonlyArray<string> = [
   first.map(recordTable).join("\n"),
   first.map(sweepLazily).join("\n"),
   ["requests", "onces"].map((name) => recordTable(name) + sweepLazily(name)).join("\n"),
-  recordTable("workspaces") + sweepLazily("workspaces")
+  recordTable("workspaces") + sweepLazily("workspaces"),
+  recordTable("signings") + sweepLazily("signings")
 ]
 
 /** SQLite's application id, "Tess": `file` shows it, and it tells our files from others. */

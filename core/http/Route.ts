@@ -5,6 +5,7 @@ import type { Grants } from "../engine/Grants.ts"
 import type { Once } from "../engine/Once.ts"
 import type { Openings } from "../engine/Openings.ts"
 import type { Records } from "../engine/Records.ts"
+import type { Signing } from "../engine/Signing.ts"
 import type { Usage } from "../engine/Usage.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
@@ -71,6 +72,7 @@ export interface Services {
   /** How tokens and keys are shown, in order. */
   readonly presentations: ReadonlyArray<Presentation>
   readonly signatures: Signatures["Service"]
+  readonly signing: Signing
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
   readonly once: Once

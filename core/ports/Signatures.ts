@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, type Redacted, Schema } from "effect"
 import type { Members } from "../codec/Jws.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
 
@@ -9,8 +9,11 @@ import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
  */
 
 export class SignatureFault extends Schema.TaggedError<SignatureFault>()("SignatureFault", {
-  /** `algorithm`: not one of those allowed, or not the key's. `no_key`: none of the keys fits. */
-  reason: Schema.Literals(["no_adapter", "malformed", "algorithm", "no_key", "forged", "failed"])
+  /**
+   * `algorithm`: not one of those allowed, or not the key's. `no_key`: none of the keys fits. `wrapped`: the private key
+   * cannot be unwrapped so.
+   */
+  reason: Schema.Literals(["no_adapter", "malformed", "algorithm", "no_key", "forged", "failed", "wrapped"])
 }) {}
 
 /** A signature that holds: what was signed, and by which of the keys. */
@@ -19,6 +22,24 @@ export interface Verified {
   readonly claims: Members
   readonly key: PublicKey
 }
+
+const noAdapter = Effect.fail(new SignatureFault({ reason: "no_adapter" }))
+
+/** What a private key is encrypted by, and what it is bound to: elsewhere, or for another key, it does not unwrap. */
+export interface Wrapping {
+  /** 256 bits. */
+  readonly key: Redacted.Redacted<Uint8Array>
+  readonly boundTo: string
+}
+
+/** A private key as it is kept. In the clear it is nowhere but in the adapter's memory. */
+export interface WrappedKey {
+  readonly wrapped: string
+  readonly wrapping: Wrapping
+}
+
+/** Signs a header and claims, as a compact JWS. */
+export type Signer = (header: Members, claims: Members) => Effect.Effect<string, SignatureFault>
 
 export class Signatures extends Context.Service<
   Signatures,
@@ -32,19 +53,22 @@ export class Signatures extends Context.Service<
       keys: ReadonlyArray<PublicKey>,
       allowed: ReadonlyArray<Algorithm>
     ) => Effect.Effect<Verified, SignatureFault>
-    /** `key`: a private key as RFC 7517 writes it, or whatever else the adapter knows one by. */
-    readonly sign: (
-      key: Members,
+    /** A new pair for this algorithm, its private part wrapped. */
+    readonly makeKey: (
       algorithm: Algorithm,
-      header: Members,
-      claims: Members
-    ) => Effect.Effect<string, SignatureFault>
+      wrappingOf: (made: PublicKey) => Wrapping
+    ) => Effect.Effect<{ readonly publicKey: PublicKey; readonly wrapped: string }, SignatureFault>
+    readonly rewrap: (key: WrappedKey, wrapping: Wrapping) => Effect.Effect<string, SignatureFault>
+    /** Unwraps a key, so that whoever is about to spend something for a signature knows that it will be had. */
+    readonly signer: (key: WrappedKey, algorithm: Algorithm) => Effect.Effect<Signer, SignatureFault>
   }
 >()("tessera/core/ports/Signatures") {
   /** A server without an adapter. */
   static readonly none: Signatures["Service"] = {
-    verify: () => Effect.fail(new SignatureFault({ reason: "no_adapter" })),
-    sign: () => Effect.fail(new SignatureFault({ reason: "no_adapter" }))
+    verify: () => noAdapter,
+    makeKey: () => noAdapter,
+    rewrap: () => noAdapter,
+    signer: () => noAdapter
   }
   static readonly layerNone = Layer.succeed(Signatures, Signatures.none)
 }

@@ -12,7 +12,8 @@ export const recordKinds = {
   limit: { table: "limits" },
   request: { table: "requests" },
   once: { table: "onces" },
-  workspace: { table: "workspaces" }
+  workspace: { table: "workspaces" },
+  signing: { table: "signings" }
 } as const satisfies { readonly [kind: string]: { readonly table: string } }
 export type Kind = keyof typeof recordKinds
 

@@ -1,5 +1,6 @@
 import { Option, Result, Schema } from "effect"
 import { readBase64Url } from "../codec/Base64Url.ts"
+import { digestOf } from "./Secret.ts"
 
 /** RFC 7518 §3.1, 8037, 9864: no symmetric algorithm, so no public key's bytes can be a secret, and never `none`. */
 export const algorithms = ["EdDSA", "Ed25519", "ES256", "PS256", "RS256"] as const
@@ -54,6 +55,18 @@ export const keyMaterial = (key: PublicKey): string => {
       return `OKP ${key.x}`
     case "RSA":
       return `RSA ${key.e} ${key.n}`
+  }
+}
+
+/** RFC 7638 §3: the SHA-256 of the members that make the key what it is, in the order of their names. */
+export const thumbprint = (key: PublicKey): string => {
+  switch (key.kty) {
+    case "EC":
+      return digestOf(JSON.stringify({ crv: key.crv, kty: key.kty, x: key.x, y: key.y }))
+    case "OKP":
+      return digestOf(JSON.stringify({ crv: key.crv, kty: key.kty, x: key.x }))
+    case "RSA":
+      return digestOf(JSON.stringify({ e: key.e, kty: key.kty, n: key.n }))
   }
 }
 

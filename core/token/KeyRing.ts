@@ -58,7 +58,7 @@ export interface Place {
 }
 
 /** What a MAC is made for. A MAC for one purpose, or in one place, is noise for every other. */
-export type SealPurpose = "token" | "ticket" | "form" | "session" | "sender"
+export type SealPurpose = "token" | "ticket" | "form" | "session" | "sender" | "signing"
 
 const utf8 = new TextEncoder()
 
@@ -113,7 +113,8 @@ const purposesOf = (key: SealKey): Purposes => ({
   ticket: forPurpose(key, "ticket"),
   form: forPurpose(key, "form"),
   session: forPurpose(key, "session"),
-  sender: forPurpose(key, "sender")
+  sender: forPurpose(key, "sender"),
+  signing: forPurpose(key, "signing")
 })
 
 export const makeSealer = (ring: KeyRing): Sealer => {

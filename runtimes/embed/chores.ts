@@ -1,6 +1,7 @@
 import { Clock, Duration, Effect } from "effect"
 import type { Services } from "../../core/http/Route.ts"
 import type { LimitSharing } from "../../core/limits/SharedLimiter.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { housekeeping, inEach, sweepAll } from "../server/housekeeping.ts"
 import type { LateStorage } from "./lateStorage.ts"
 import type { HostedWorkspaces } from "./workspaces.ts"
@@ -44,17 +45,21 @@ export const choresOf = ({ each, late, limits, services }: ChoresOptions) => {
   const finishRemovals = Effect.void
   const shareFailures = Effect.void
   const clearRoom = inEach({ each }, ({ id }) => services.clientRoom.clear(id))
+  const keepSigningKeys = inEach({ each }, (workspace) =>
+    Effect.flatMap(currentInstant, (now) => services.signing.keep(workspace, now))
+  )
   return {
     /** Begins when the storage is open: chores are no reason to open it. Keeps no process alive, by the real clock. */
     always: (given: Clock.Clock | undefined) =>
       Effect.clockWith((clock) =>
         Effect.andThen(
           late.opened,
-          housekeeping({ clearRoom, finishRemovals, limits, shareFailures, storage, usage })
+          housekeeping({ clearRoom, finishRemovals, keepSigningKeys, limits, shareFailures, storage, usage })
         ).pipe(Effect.provideService(Clock.Clock, given ?? unrefClock(clock)))
       ),
     once: sweepAll(storage).pipe(
       Effect.andThen(clearRoom),
+      Effect.andThen(keepSigningKeys),
       Effect.andThen(usage.flush),
       Effect.andThen(limits.share),
       Effect.asVoid

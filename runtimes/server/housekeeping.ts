@@ -60,6 +60,8 @@ export interface House {
   readonly follow?: Effect.Effect<never>
   /** Lets go of clients that nobody let in, where there are too many. */
   readonly clearRoom: Effect.Effect<unknown, unknown>
+  /** Rotates the signing keys that are due, and ends those that nobody needs. */
+  readonly keepSigningKeys: Effect.Effect<unknown, unknown>
   /** Sees those out who were removed while a process died. */
   readonly finishRemovals: Effect.Effect<unknown, unknown>
 }
@@ -69,6 +71,7 @@ export const housekeeping = ({
   clearRoom,
   finishRemovals,
   follow = Effect.never,
+  keepSigningKeys,
   limits,
   shareFailures,
   storage,
@@ -79,6 +82,7 @@ export const housekeeping = ({
       every(aboutEvery("1 minute"), "sweeping", sweepAll(storage)),
       every(aboutEvery("1 minute"), "making room for clients", clearRoom),
       every(aboutEvery("1 minute"), "noting last uses", usage.flush),
+      every(aboutEvery("5 minutes"), "keeping signing keys", keepSigningKeys),
       every(aboutEvery("5 minutes"), "finishing removals", finishRemovals),
       every(aboutEvery("1 second"), "sharing rate limits", limits.share),
       every(aboutEvery("1 second"), "sharing failed sign-ins", shareFailures),

@@ -6,6 +6,7 @@ import { finishRemovals, tellRevoked } from "../../core/people/removal.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
 import { serveWith } from "../../core/serve.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import type { WorkspaceId } from "../../core/workspace/Workspace.ts"
@@ -136,6 +137,9 @@ const running = Effect.fnUntraced(function* (
     follow: hosted.follow,
     shareFailures: accounts.shareFailures,
     clearRoom: inEach(hosted, ({ id }) => services.clientRoom.clear(id)),
+    keepSigningKeys: inEach(hosted, (workspace) =>
+      Effect.flatMap(currentInstant, (now) => services.signing.keep(workspace, now))
+    ),
     finishRemovals: inEach(hosted, ({ id }) =>
       finishRemovals(
         accounts,

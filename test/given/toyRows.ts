@@ -21,7 +21,9 @@ export const toySignatures: Signatures["Service"] = {
       const key = keys.find((key) => key.kty === "OKP" && toySignature(key.x, claims) === jws)
       return key === undefined ? fault("forged") : Effect.succeed({ header: {}, claims: { sub: claims }, key })
     }),
-  sign: () => fault("failed")
+  makeKey: () => fault("failed"),
+  rewrap: () => fault("failed"),
+  signer: () => fault("failed")
 }
 
 const StoredKey = Schema.Struct({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Exit, Layer } from "effect"
+import { Effect, Exit, Layer, Redacted } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { none } from "../../core/oauth/clients/none.ts"
 import { secretBasic } from "../../core/oauth/clients/secretBasic.ts"
@@ -260,10 +260,13 @@ test("a port without an adapter says so", async () => {
     workspace: (await inWorld(({ workspace }) => Effect.succeed(workspace))).id,
     client: ClientId.make("c".repeat(22))
   }
+  const wrapping = { key: Redacted.make(new Uint8Array(32)), boundTo: "" }
   const limits = { longest: 1, within: 1, freshFor: { least: 0, most: 1 } }
   const asked = [
     Signatures.use(({ verify }) => verify("", [], ["EdDSA"])),
-    Signatures.use(({ sign }) => sign({}, "EdDSA", {}, {})),
+    Signatures.use(({ makeKey }) => makeKey("EdDSA", () => wrapping)),
+    Signatures.use(({ rewrap }) => rewrap({ wrapped: "", wrapping }, wrapping)),
+    Signatures.use(({ signer }) => signer({ wrapped: "", wrapping }, "EdDSA")),
     ClientKeys.use(({ find }) => find(of, { _tag: "Fetched", jwksUri: "https://app.example/keys" }, undefined)),
     Documents.use(({ fetch }) => fetch("https://app.example/client", limits))
   ]

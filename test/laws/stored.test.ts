@@ -13,6 +13,7 @@ import {
   makeRecords,
   type RecordKind
 } from "../../core/engine/Records.ts"
+import { signingKind } from "../../core/engine/signingKeys.ts"
 import { makeUsage, usageKind } from "../../core/engine/Usage.ts"
 import { LimitSharing, limitKind, layer as sharedLimits } from "../../core/limits/SharedLimiter.ts"
 import { accountKind, loginIdOf, loginKind, normaliseEmail } from "../../core/people/Account.ts"
@@ -25,9 +26,10 @@ import { allowances, Limiter } from "../../core/ports/Limiter.ts"
 import { type Json, kinds, type NewRecord, Storage } from "../../core/ports/Storage.ts"
 import { requestKind } from "../../core/request/AuthorizationRequest.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import { Algorithm } from "../../core/rules/Jwk.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import { client, issuer, workspace, workspaceId } from "../../core/testing/Arbitraries.ts"
-import { type Arbitrary, all, map, ofSchema, oneOf } from "../../core/testing/forAll.ts"
+import { type Arbitrary, all, array, map, ofSchema, oneOf } from "../../core/testing/forAll.ts"
 import { sameJson } from "../../core/testing/sameJson.ts"
 import { stoppedAt } from "../../core/testing/stoppedClock.ts"
 import { readTheme } from "../../core/workspace/Theme.ts"
@@ -105,6 +107,8 @@ const holdsFor = <A>(
   lawOf(`a ${name} record reads as what was written`, values, (value) => reads(kind, value))
 }
 
+const instant = ofSchema(Instant)
+
 holdsFor(clientKind, client)
 holdsFor(grantKind(standardPolicy))
 holdsFor(clientChangesKind, ofSchema(clientChangesKind.schema), clientChanges)
@@ -125,6 +129,25 @@ holdsFor(
     issuer: address,
     sealedBefore
   }))
+)
+holdsFor(
+  signingKind,
+  map(
+    all([workspaceId, issuer, array(all([instant, ofSchema(Schema.String), ofSchema(Algorithm)]))]),
+    ([id, address, drawn]) => ({
+      id,
+      issuer: address,
+      keys: drawn.map(([at, text, algorithm]) => ({
+        kid: text,
+        algorithm,
+        publicKey: { kty: "OKP" as const, crv: "Ed25519" as const, x: "A".repeat(43) },
+        wrapped: { by: text, text },
+        madeAt: at,
+        signsFrom: at,
+        life: at
+      }))
+    })
+  )
 )
 
 const looks = [

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { Effect } from "effect"
-import { inWorld } from "../given/World.ts"
+import { inWorld, realSignatures } from "../given/World.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { command } from "../runtimes/given/tessera.ts"
 
@@ -13,7 +13,9 @@ test("`tessera openapi` prints the document of the configuration that it finds, 
         const env = { BASE_URL: "https://auth.example.com", WORKSPACE_NAME: "Example" }
         const printed = yield* command(["openapi"], { cwd, env })
         expect([printed.status, printed.stderr]).toEqual([0, ""])
-        const served = yield* Effect.promise(() => inWorld((world) => world.send("GET", "/openapi.json")))
+        const served = yield* Effect.promise(() =>
+          inWorld((world) => world.send("GET", "/openapi.json"), { signatures: realSignatures })
+        )
         expect(JSON.parse(printed.stdout)).toEqual(JSON.parse(served.body))
         expect(readdirSync(cwd)).toEqual([])
 

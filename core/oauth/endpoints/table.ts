@@ -5,6 +5,7 @@ import { consentEndpoint } from "./consent.ts"
 import { consentAnswerEndpoint, consentModelEndpoint } from "./consentElsewhere.ts"
 import { livenessEndpoint, readinessEndpoint } from "./health.ts"
 import { introspectEndpoint } from "./introspect.ts"
+import { jwksEndpoint } from "./jwks.ts"
 import { resourceMetadataEndpoint, serverMetadataEndpoint } from "./metadata.ts"
 import { openApiEndpoint } from "./openapi.ts"
 import { registerEndpoint, registrationEndpoint } from "./register.ts"
@@ -16,6 +17,7 @@ import { userinfoEndpoint } from "./userinfo.ts"
 export const endpoints: ReadonlyArray<Endpoint> = [
   serverMetadataEndpoint,
   resourceMetadataEndpoint,
+  jwksEndpoint,
   openApiEndpoint,
   registerEndpoint,
   registrationEndpoint,

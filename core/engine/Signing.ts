@@ -1,0 +1,276 @@
+import { Effect, Redacted, Result } from "effect"
+import type { Members } from "../codec/Jws.ts"
+import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { type SignatureFault, Signatures, type Wrapping } from "../ports/Signatures.ts"
+import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { Instant, Millis } from "../rules/Instant.ts"
+import { type Algorithm, type PublicKey, thumbprint } from "../rules/Jwk.ts"
+import { Contended, PortUnavailable } from "../rules/Refusal.ts"
+import type { Keys, Place, SealKey } from "../token/KeyRing.ts"
+import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
+import { TtlCache } from "./caches.ts"
+import { makeRecords } from "./Records.ts"
+import {
+  type DrawnKey,
+  dueAt,
+  publishedAt,
+  type Retirement,
+  readyFor,
+  retire,
+  rotated,
+  type SigningKey,
+  type SigningKeys,
+  signingAt,
+  signingKind,
+  tidied,
+  withdrawn,
+  withoutNext
+} from "./signingKeys.ts"
+import { transact } from "./transact.ts"
+
+/** What signs when nobody says more: short signatures, quickly made, and every client reads them. */
+export const usualAlgorithm: Algorithm = "ES256"
+
+export type SigningFault = PortUnavailable | StorageUnavailable | Contended
+
+/** What is signed. */
+export interface Asked {
+  readonly algorithm: Algorithm
+  /** No longer than this does it live. */
+  readonly life: Millis
+}
+
+/** Signs with the key that signs now. */
+export type Sign = (header: Members, claims: Members) => Effect.Effect<string, PortUnavailable>
+
+/** The keys that a workspace signs with. A workspace that signs nothing has none. */
+export interface Signing {
+  /** A key that is ready; made at first need. */
+  readonly ready: (workspace: Workspace, asked: Asked, now: Instant) => Effect.Effect<Sign, SigningFault>
+  /** As it is stored now. */
+  readonly stored: (workspace: Workspace) => Effect.Effect<SigningKeys | undefined, StorageUnavailable>
+  /** Public keys by which a signature of the workspace's own is verified; as old as the policy's `clientStaleness`. */
+  readonly verifying: (
+    workspace: Workspace,
+    kid: string,
+    now: Instant
+  ) => Effect.Effect<ReadonlyArray<PublicKey>, StorageUnavailable>
+  /** Next keys, where none waits. */
+  readonly rotate: (workspace: Workspace, now: Instant) => Effect.Effect<SigningKeys | undefined, SigningFault>
+  /** `compromised`: at once, with all that it signed. */
+  readonly retire: (
+    workspace: Workspace,
+    kid: string,
+    how: "expired" | "compromised",
+    now: Instant
+  ) => Effect.Effect<Retirement, SigningFault>
+  /** What is due: next keys after 90 days, the end of those that nobody needs, private parts under the first seal key. */
+  readonly keep: (workspace: Workspace, now: Instant) => Effect.Effect<void, SigningFault>
+}
+
+export interface SigningParts {
+  readonly storage: Storage["Service"]
+  readonly entropy: Entropy["Service"]
+  readonly keys: Keys["Service"]
+  readonly signatures: Signatures["Service"]
+  /** How long this process may go on with keys that another has changed. */
+  readonly staleness: Millis
+}
+
+const workspacesKept = 10_000
+
+const utf8 = new TextEncoder()
+const purpose = utf8.encode("AES-256-GCM")
+
+const unavailable = ({ reason }: SignatureFault) => new PortUnavailable({ port: "signatures", reason })
+
+/** Which seal key the private part is sealed under, where the ring has it no more. */
+export const missingSealKey = ({ wrapped }: SigningKey, find: (id: string) => SealKey | undefined) =>
+  find(wrapped.by) === undefined ? wrapped.by : undefined
+
+/** Names what an operator has to bring back. */
+const sealKeyMissing = (id: string) =>
+  new PortUnavailable({
+    port: "signatures",
+    reason: `the signing key is sealed under the seal key ${id}, which is missing`
+  })
+
+export const makeSigning = ({ entropy, keys, signatures, staleness, storage }: SigningParts): Signing => {
+  const records = makeRecords(storage, signingKind)
+  const recent = new TtlCache<SigningKeys>(workspacesKept, staleness)
+
+  const wrappingOf = (place: Place, sealKey: SealKey, kid: string): Wrapping => ({
+    key: Redacted.make(keys.current().mac(sealKey, place, "signing", purpose), { label: "key of signing keys" }),
+    // Neither ids nor issuers hold a space.
+    boundTo: `${place.id} ${place.issuer} ${kid}`
+  })
+
+  const ownOf = (found: SigningKeys | undefined, { issuer }: Workspace): SigningKeys | undefined =>
+    found?.issuer === issuer ? found : undefined
+
+  const remember = (id: WorkspaceId, found: SigningKeys, now: Instant): SigningKeys => {
+    recent.remember(id, id, found, now, recent.forgotten)
+    return found
+  }
+
+  const stored: Signing["stored"] = (workspace) =>
+    Effect.mapEager(records.get(workspace.id, workspace.id), (kept) => ownOf(kept?.value, workspace))
+
+  /** What is not there is not remembered: somebody else may make it in the next moment. */
+  const read = (workspace: Workspace, now: Instant) =>
+    Effect.suspend(() => {
+      const before = recent.forgotten
+      return Effect.map(stored(workspace), (found) => {
+        if (found !== undefined) recent.remember(workspace.id, workspace.id, found, now, before)
+        return found
+      })
+    })
+
+  const atHand = (workspace: Workspace, now: Instant) => ownOf(recent.get(workspace.id, workspace.id, now), workspace)
+
+  const change = <A>(
+    { id, issuer }: Workspace,
+    decide: (found: SigningKeys) => { readonly keys: SigningKeys | undefined; readonly outcome: A }
+  ): Effect.Effect<A, StorageUnavailable | Contended> =>
+    transact(records, entropy, id, id, (stored): Decision<A, never, SigningKeys> => {
+      // Keys of the issuer before are nobody's: their private parts do not unwrap under this one.
+      const found = stored?.issuer === issuer ? stored : { id, issuer, keys: [] }
+      const decided = decide(found)
+      recent.forget(id, id)
+      const isChanged = decided.keys !== undefined && decided.keys !== found
+      return isChanged ? answerAndKeep(decided.keys, decided.outcome) : answer(decided.outcome)
+    }).pipe(
+      Effect.flatMap(Effect.fromResult),
+      Effect.tap(() => Effect.sync(() => recent.forget(id, id)))
+    )
+
+  const draw = (workspace: Workspace, algorithm: Algorithm): Effect.Effect<DrawnKey, PortUnavailable> => {
+    const { first } = keys.current()
+    return Effect.mapBoth(
+      signatures.makeKey(algorithm, (publicKey) => wrappingOf(workspace, first, thumbprint(publicKey))),
+      {
+        onFailure: unavailable,
+        onSuccess: ({ publicKey, wrapped }) => ({
+          kid: thumbprint(publicKey),
+          algorithm,
+          publicKey,
+          wrapped: { by: first.id, text: wrapped }
+        })
+      }
+    )
+  }
+
+  const prepare = Effect.fnUntraced(function* (workspace: Workspace, { algorithm, life }: Asked, now: Instant) {
+    const found = yield* read(workspace, now)
+    const current = found === undefined ? undefined : signingAt(found, algorithm, now)
+    if (current !== undefined && current.life >= life) return current
+    const drawn = current === undefined ? yield* draw(workspace, algorithm) : undefined
+    const ready = yield* change(workspace, (found) => {
+      const ready = readyFor(found, algorithm, life, drawn, now)
+      return { keys: ready, outcome: ready }
+    })
+    const key = ready === undefined ? undefined : signingAt(remember(workspace.id, ready, now), algorithm, now)
+    // Somebody withdrew the last one meanwhile.
+    return key ?? (yield* new Contended())
+  })
+
+  const wrappedKey = (workspace: Workspace, { kid, wrapped }: SigningKey) => {
+    const sealKey = keys.current().find(wrapped.by)
+    return sealKey === undefined
+      ? Result.fail(sealKeyMissing(wrapped.by))
+      : Result.succeed({ wrapped: wrapped.text, wrapping: wrappingOf(workspace, sealKey, kid) })
+  }
+
+  const signWith = (workspace: Workspace, key: SigningKey): Effect.Effect<Sign, PortUnavailable> => {
+    const wrapped = wrappedKey(workspace, key)
+    if (Result.isFailure(wrapped)) return Effect.fail(wrapped.failure)
+    return Effect.mapBoth(signatures.signer(wrapped.success, key.algorithm), {
+      onFailure: unavailable,
+      onSuccess:
+        (sign): Sign =>
+        (header, claims) =>
+          Effect.mapError(sign({ ...header, kid: key.kid }, claims), unavailable)
+    })
+  }
+
+  const rotate = Effect.fnUntraced(function* (
+    workspace: Workspace,
+    now: Instant,
+    which: (keys: SigningKeys, now: Instant) => ReadonlyArray<Algorithm>
+  ) {
+    const found = yield* stored(workspace)
+    if (found === undefined) return undefined
+    const drawn = yield* Effect.forEach(which(found, now), (algorithm) => draw(workspace, algorithm))
+    if (drawn.length === 0) return found
+    return yield* change(workspace, (found) => {
+      const next = drawn
+        // Of several processes that come at once, the first has done it.
+        .filter(({ algorithm }) => which(found, now).includes(algorithm))
+        .reduce((keys, key) => rotated(keys, key, now), found)
+      return { keys: next, outcome: next }
+    })
+  })
+
+  /** The private parts that another seal key than the first keeps, as the first would. */
+  const rewrapped = Effect.fnUntraced(function* (workspace: Workspace, found: SigningKeys) {
+    const { first } = keys.current()
+    const anew = new Map<string, SigningKey["wrapped"]>()
+    for (const key of found.keys) {
+      if (key.wrapped.by === first.id) continue
+      const wrapped = wrappedKey(workspace, key)
+      if (Result.isFailure(wrapped)) {
+        yield* Effect.logError(wrapped.failure.reason, { workspace: workspace.id, kid: key.kid })
+        continue
+      }
+      const text = yield* Effect.mapError(
+        signatures.rewrap(wrapped.success, wrappingOf(workspace, first, key.kid)),
+        unavailable
+      )
+      anew.set(key.wrapped.text, { by: first.id, text })
+    }
+    return anew
+  })
+
+  return {
+    ready: (workspace, asked, now) => {
+      const known = atHand(workspace, now)
+      const key = known === undefined ? undefined : signingAt(known, asked.algorithm, now)
+      return key !== undefined && key.life >= asked.life
+        ? signWith(workspace, key)
+        : Effect.flatMap(prepare(workspace, asked, now), (key) => signWith(workspace, key))
+    },
+    stored,
+    verifying: (workspace, kid, now) => {
+      const keysOf = (found: SigningKeys | undefined): ReadonlyArray<PublicKey> =>
+        found === undefined
+          ? []
+          : publishedAt(found, now).map(({ algorithm, kid, publicKey }) => ({ ...publicKey, kid, alg: algorithm }))
+      const known = keysOf(atHand(workspace, now))
+      return known.some((key) => key.kid === kid) ? Effect.succeed(known) : Effect.map(read(workspace, now), keysOf)
+    },
+    rotate: (workspace, now) => rotate(workspace, now, withoutNext),
+    retire: Effect.fnUntraced(function* (workspace, kid, how, now) {
+      if (how === "expired") {
+        return yield* change(workspace, (found) => retire(found, kid, now))
+      }
+      const found = yield* stored(workspace)
+      const key = found?.keys.find((one) => one.kid === kid)
+      const drawn = key === undefined ? undefined : yield* draw(workspace, key.algorithm)
+      return yield* change(workspace, (found) => withdrawn(found, kid, drawn, now))
+    }),
+    keep: Effect.fnUntraced(function* (workspace, now) {
+      // Nobody signs here, and perhaps nobody could.
+      if (signatures === Signatures.none) return
+      const found = yield* rotate(workspace, now, dueAt)
+      if (found === undefined) return
+      const anew = yield* rewrapped(workspace, found)
+      if (anew.size === 0 && tidied(found, now) === found) return
+      yield* change(workspace, (found) => {
+        const isMoved = found.keys.some(({ wrapped }) => anew.has(wrapped.text))
+        const keys = found.keys.map((key) => ({ ...key, wrapped: anew.get(key.wrapped.text) ?? key.wrapped }))
+        return { keys: tidied(isMoved ? { ...found, keys } : found, now), outcome: undefined }
+      })
+    })
+  }
+}

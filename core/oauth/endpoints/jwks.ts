@@ -1,0 +1,79 @@
+import { Effect, Schema } from "effect"
+import { publishedAt, publishedFor } from "../../engine/signingKeys.ts"
+import { empty, json } from "../../http/answer.ts"
+import type { HeaderPairs } from "../../http/Http.ts"
+import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import { Signatures } from "../../ports/Signatures.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { digestOf } from "../../rules/Secret.ts"
+
+/** RFC 7517 §5. */
+const JwkSet = Schema.Struct({
+  keys: Schema.Array(
+    Schema.StructWithRest(
+      Schema.Struct({
+        kty: Schema.String,
+        kid: Schema.String,
+        alg: Schema.String,
+        use: Schema.Literal("sig")
+      }),
+      [Schema.Record(Schema.String, Schema.Unknown)]
+    )
+  )
+}).annotate({ identifier: "JwkSet" })
+
+const lasting = (etag: string): HeaderPairs => [
+  ["cache-control", `public, max-age=${publishedFor / 1000}`],
+  ["etag", etag]
+]
+
+/** The first key may come in the next moment, and signs at once: nobody is to remember that there was none. */
+const fleeting: HeaderPairs = [["cache-control", "no-cache"]]
+
+const sampleTag = '"a"'
+
+const jwksContract = {
+  id: "jwks",
+  summary: "The keys that the server signs with",
+  description: "RFC 7517. With If-None-Match, keys that are known already are not told again.",
+  heading: "Discovery",
+  callers: [{ shows: "nothing" }],
+  answers: [
+    { description: "The public keys.", like: () => json(200, {}, lasting(sampleTag)), body: JwkSet },
+    { description: "They are those of this ETag.", like: () => empty(304, lasting(sampleTag)) }
+  ],
+  faults: [StorageUnavailable]
+} as const satisfies Contract
+
+/** RFC 9110 §13.1.2: any of several, compared without their strength. */
+const names = (header: string, etag: string): boolean =>
+  header.split(",").some((one) => one.trim().replace(/^W\//, "") === etag || one.trim() === "*")
+
+const jwksHandler =
+  ({ signing }: Services): HandlerOf<typeof jwksContract> =>
+  ({ now, request, workspace }) =>
+    // As it is stored, so that whatever a process signs is told by all of them.
+    Effect.mapEager(signing.stored(workspace), (found) => {
+      const keys = (found === undefined ? [] : publishedAt(found, now)).map(({ algorithm, kid, publicKey }) => ({
+        ...publicKey,
+        kid,
+        alg: algorithm,
+        use: "sig" as const
+      }))
+      if (keys.length === 0) return json(200, { keys } satisfies typeof JwkSet.Type, fleeting)
+      const etag = `"${digestOf(keys.map(({ kid }) => kid).join(" "))}"`
+      return names(request.headers.get("if-none-match") ?? "", etag)
+        ? empty(304, lasting(etag))
+        : json(200, { keys } satisfies typeof JwkSet.Type, lasting(etag))
+    })
+
+/** RFC 7517 §5, 8414 §2. */
+export const jwksEndpoint: Endpoint = {
+  path: "/oauth/jwks",
+  match: "exact",
+  methods: { GET: bound(jwksContract, jwksHandler) },
+  errors: "oauth",
+  cors: true,
+  metadata: { name: "jwks_uri" },
+  present: ({ signatures }) => signatures !== Signatures.none
+}

@@ -1,0 +1,89 @@
+import { describe, expect, test } from "bun:test"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { createLocalJWKSet } from "jose"
+import { publishedAhead } from "../../../core/engine/signingKeys.ts"
+import type { HttpResponse } from "../../../core/http/Http.ts"
+import { currentInstant } from "../../../core/rules/Instant.ts"
+import { inWorld, realSignatures, theWorkspace, type World } from "../../given/World.ts"
+
+const signing = { signatures: realSignatures }
+
+const header = ({ headers }: HttpResponse, name: string) => headers.find(([one]) => one === name)?.[1] ?? null
+
+const sign = (world: World) =>
+  Effect.flatMap(currentInstant, (now) =>
+    world.services.signing.ready(theWorkspace, { algorithm: "ES256", life: 60_000 }, now)
+  )
+
+describe("the published keys (RFC 7517)", () => {
+  test("are none, which nobody may remember, until something is signed", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const answer = yield* world.send("GET", "/oauth/jwks")
+          expect([answer.status, answer.body, header(answer, "cache-control"), header(answer, "etag")]).toEqual([
+            200,
+            '{"keys":[]}',
+            "no-cache",
+            null
+          ])
+        }),
+      signing
+    ))
+
+  test("have public members only, may be kept for five minutes, and are read from any origin", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          yield* sign(world)
+          const answer = yield* world.send("GET", "/oauth/jwks")
+          expect(header(answer, "cache-control")).toBe("public, max-age=300")
+          expect(header(answer, "content-type")).toBe("application/json")
+          expect(header(answer, "access-control-allow-origin")).toBe("*")
+          const set = JSON.parse(answer.body) as { keys: Array<Record<string, string>> }
+          expect(set.keys.map((key) => Object.keys(key).sort())).toEqual([
+            ["alg", "crv", "kid", "kty", "use", "x", "y"]
+          ])
+          expect(set.keys[0]).toMatchObject({ alg: "ES256", use: "sig", kty: "EC" })
+          createLocalJWKSet(set as Parameters<typeof createLocalJWKSet>[0])
+        }),
+      signing
+    ))
+
+  test("are not told again to whoever has them, until they change", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          yield* sign(world)
+          const etag = header(yield* world.send("GET", "/oauth/jwks"), "etag") ?? ""
+          const ask = (known: string) =>
+            Effect.map(world.send("GET", "/oauth/jwks", { headers: { "if-none-match": known } }), (answer) => [
+              answer.status,
+              answer.body.length > 0,
+              header(answer, "etag") === etag
+            ])
+          for (const known of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+            expect(yield* ask(known)).toEqual([304, false, true])
+          }
+          for (const known of ['"other"', "", etag.slice(1)]) expect(yield* ask(known)).toEqual([200, true, true])
+          yield* world.services.signing.rotate(theWorkspace, yield* currentInstant)
+          expect(yield* ask(etag)).toEqual([200, true, false])
+          yield* TestClock.adjust(Duration.millis(publishedAhead))
+          expect(yield* ask(etag)).toEqual([200, true, false])
+        }),
+      signing
+    ))
+
+  test("stand in the metadata of a server that can sign, and of no other", async () => {
+    const metadata = (world: World) =>
+      Effect.map(
+        world.send("GET", "/.well-known/oauth-authorization-server"),
+        ({ body }) => JSON.parse(body) as Record<string, unknown>
+      )
+    const told = await inWorld(metadata, signing)
+    expect(told.jwks_uri).toBe(`${theWorkspace.issuer}/oauth/jwks`)
+    const silent = await inWorld(metadata)
+    expect(Object.keys(silent)).not.toContain("jwks_uri")
+  })
+})
