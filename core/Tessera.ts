@@ -4,6 +4,7 @@ import { makeClientRoom } from "./engine/ClientRoom.ts"
 import { makeClients } from "./engine/Clients.ts"
 import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
 import { makeGrants } from "./engine/Grants.ts"
+import { makeJwtTokens } from "./engine/JwtTokens.ts"
 import { makeOnce } from "./engine/Once.ts"
 import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
 import { grantKind, makeRecords } from "./engine/Records.ts"
@@ -148,6 +149,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     records: grantRecords,
     clients,
     keys,
+    jwts: makeJwtTokens({ keys, signatures, signing }),
     entropy,
     policy,
     usage,

@@ -6,6 +6,10 @@ import { RedirectUri } from "../rules/RedirectUri.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 
+/** `opaque`: it means something to this server alone. `jwt`: others can read and verify it (RFC 9068). */
+export const AccessTokenFormat = Schema.Literals(["opaque", "jwt"])
+export type AccessTokenFormat = typeof AccessTokenFormat.Type
+
 /** What a client tells about itself to people. Nothing is decided by it, and all of it is somebody's claim. */
 export const About = Schema.Struct({
   client_name: Schema.optionalKey(Schema.String),
@@ -68,7 +72,12 @@ export const Client = Schema.Struct({
   expiresAt: Schema.NullOr(Instant),
   disabled: Schema.Boolean,
   /** Not there for a client that never asked, or that an owner made. A release before approvals passes over it. */
-  workspaceAccess: Schema.optionalKey(WorkspaceAccess)
+  workspaceAccess: Schema.optionalKey(WorkspaceAccess),
+  /**
+   * What an owner chose for it; where nobody did, the resource decides. A client does not choose by itself: a JWT outlives
+   * its revocation wherever nobody asks.
+   */
+  accessTokenFormat: Schema.optionalKey(AccessTokenFormat)
 })
 export type Client = typeof Client.Type
 

@@ -9,6 +9,7 @@ import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
 import type { Tokens } from "../grant/issue.ts"
+import { formatOf } from "../grant/jwtAccessToken.ts"
 import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
 import { revokeGrant, revokeToken } from "../grant/revoke.ts"
 import { markSender, type Retry, type Sender } from "../grant/Sender.ts"
@@ -34,12 +35,14 @@ import {
   openToRevoke,
   type RefreshToken,
   seal,
+  type Token,
   type TokenFault,
   tokens
 } from "../token/Token.ts"
 import { type OpenWorkspace, policyAt, type WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
+import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
 import type { Listed, Records } from "./Records.ts"
 import { cleanUpOrWarn, makeGrantDecisions } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
@@ -152,6 +155,7 @@ export interface GrantsParts {
   readonly records: Records<Grant>
   readonly clients: Clients
   readonly keys: Keys["Service"]
+  readonly jwts: JwtTokens
   readonly entropy: Entropy["Service"]
   readonly policy: Policy
   readonly usage: Usage
@@ -165,6 +169,7 @@ export const makeGrants = ({
   clients,
   clock,
   entropy,
+  jwts,
   keys,
   limiter,
   policy,
@@ -230,27 +235,29 @@ export const makeGrants = ({
       }
     )
 
+  const checkOpened = (
+    workspace: OpenWorkspace,
+    token: AccessToken,
+    binding: Binding | null,
+    now: Instant
+  ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> =>
+    judged(workspace.id, token.grant, now, (grant, client) => {
+      const principal = checkAccess(workspace.id, grant, client, token, binding, policyAt(policy, workspace), now)
+      if (Result.isSuccess(principal)) usage.saw("grant", workspace.id, principal.success.grant, now)
+      return principal
+    })
+
   const checkAccessText = (
     workspace: OpenWorkspace,
     text: string,
     binding: Binding | null,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
-    const token = tokenCache.open(workspace, text, now)
-    if (Result.isFailure(token)) return Effect.fail(new InvalidToken({ reason: token.failure }))
-    return judged(workspace.id, token.success.grant, now, (grant, client) => {
-      const principal = checkAccess(
-        workspace.id,
-        grant,
-        client,
-        token.success,
-        binding,
-        policyAt(policy, workspace),
-        now
-      )
-      if (Result.isSuccess(principal)) usage.saw("grant", workspace.id, principal.success.grant, now)
-      return principal
-    })
+    const opened = tokenCache.open(workspace, text, now)
+    if (Result.isSuccess(opened)) return checkOpened(workspace, opened.success, binding, now)
+    return isJwt(text)
+      ? Effect.flatMapEager(jwts.open(workspace, text, now), (token) => checkOpened(workspace, token, binding, now))
+      : Effect.fail(new InvalidToken({ reason: opened.failure }))
   }
 
   const check: Grants["check"] = (workspace, { binding, text }, now) =>
@@ -290,14 +297,20 @@ export const makeGrants = ({
     workspace: OpenWorkspace,
     by: AuthenticatedClient,
     mark: "markProven" | "markUsed",
-    now: Instant
+    now: Instant,
+    write: ((tokens: Tokens) => Effect.Effect<string, Fault>) | undefined
   ): Effect.Effect<Issued, Fault> =>
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
       if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
-      return Effect.mapEager(noted(workspace.id, by.client, mark, now), () => {
+      const issued = Effect.mapEager(noted(workspace.id, by.client, mark, now), () => {
         usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
+      return write === undefined
+        ? issued
+        : Effect.flatMap(issued, (tokens) =>
+            Effect.map(write(outcome.success), (access): Issued => ({ ...tokens, access }))
+          )
     })
 
   /** The client's name is in the key, so that a stranger with a stolen text uses up no share but its own. */
@@ -308,7 +321,8 @@ export const makeGrants = ({
     allowance: Allowance = allowances.grant
   ) => limiter.take({ allowance, workspace, of: `${client.id} ${grantMark(grant)}` })
 
-  const issue: Grants["issue"] = (workspace, row, { binding, by, form, resources, sender, taken, unproven }) => {
+  const issue: Grants["issue"] = (workspace, row, request) => {
+    const { binding, by, form, resources, sender, taken, unproven } = request
     const now = instantOf(clock)
     const sealer = keys.current()
     const about = row.grantOf(form, by, openerAt(sealer, workspace, now))
@@ -317,7 +331,8 @@ export const makeGrants = ({
       return Effect.flatMapEager(unproven(), () => Effect.fail(failure))
     }
     const { form: opened, from, grant } = about.success
-    const decided = () => {
+    const decided = (jwt?: WriteJwt) => {
+      let live: Grant | undefined
       const step: Step<unknown> = {
         by,
         form: opened,
@@ -329,8 +344,11 @@ export const makeGrants = ({
         now,
         fresh: fresh(sealer)
       }
-      const decideOn = (found: Grant | undefined): Decision<Tokens, Fault> =>
-        from === "drawn" && found !== undefined ? refuse(grantIdTaken) : row.decide(found, step)
+      const decideOn = (found: Grant | undefined): Decision<Tokens, Fault> => {
+        const decision = from === "drawn" && found !== undefined ? refuse(grantIdTaken) : row.decide(found, step)
+        live = decision.next ?? found
+        return decision
+      }
       return handedOut(
         from === "client"
           ? decideOfClient(workspace.id, by.client, decideOn, now)
@@ -340,21 +358,55 @@ export const makeGrants = ({
         by,
         // Its own grant no person gave it.
         from === "client" ? "markUsed" : "markProven",
-        now
+        now,
+        jwt === undefined ? undefined : (tokens) => jwt(live, tokens)
       )
     }
+    // The key first: once a code is spent, whoever has no answer would be taken for a thief.
+    const answered = () =>
+      formatOf(by.client, resources) === "jwt"
+        ? Effect.flatMapEager(jwts.writer(workspace, policy.accessTtl, now), decided)
+        : decided()
     if (!isPublic(by.client)) {
       return row.allowance === undefined
-        ? decided()
-        : Effect.flatMapEager(takeOfGrant(workspace.id, by, grant, row.allowance), decided)
+        ? answered()
+        : Effect.flatMapEager(takeOfGrant(workspace.id, by, grant, row.allowance), answered)
     }
     const ofGrant = () => takeOfGrant(workspace.id, by, grant, row.allowance)
-    if (from !== "token") return Effect.flatMapEager(Effect.flatMapEager(unproven(), ofGrant), decided)
+    if (from !== "token") return Effect.flatMapEager(Effect.flatMapEager(unproven(), ofGrant), answered)
     // The seal holds, so a share of its own is taken; whose the grant is shows only now.
-    return Effect.catchEager(Effect.flatMapEager(ofGrant(), decided), (fault) =>
+    return Effect.catchEager(Effect.flatMapEager(ofGrant(), answered), (fault) =>
       isAnothers(fault) ? Effect.flatMapEager(unproven(), () => Effect.fail(fault)) : Effect.fail(fault)
     )
   }
+
+  const examineOpened = (
+    workspace: OpenWorkspace,
+    token: Token,
+    now: Instant
+  ): Effect.Effect<Examined, InvalidToken | StorageUnavailable> => {
+    if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
+    return judged(workspace.id, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
+      if (token.kind === "refresh") {
+        const live = checkRefresh(grant, client, token, policy, now)
+        return Result.isSuccess(live) ? Result.succeed({ kind: "refresh", token, grant: live.success }) : refused(live)
+      }
+      const principal = checkAccess(workspace.id, grant, client, token, token.binding, policyAt(policy, workspace), now)
+      return Result.isSuccess(principal)
+        ? Result.succeed({ kind: "access", token, principal: principal.success })
+        : refused(principal)
+    })
+  }
+
+  /** `undefined` where it is no good token. */
+  const ofJwt = (
+    workspace: OpenWorkspace,
+    text: string,
+    now: Instant
+  ): Effect.Effect<AccessToken | undefined, StorageUnavailable> =>
+    isJwt(text)
+      ? Effect.catchTag(jwts.open(workspace, text, now), "InvalidToken", () => Effect.succeed(undefined))
+      : Effect.succeed(undefined)
 
   return {
     check,
@@ -388,38 +440,19 @@ export const makeGrants = ({
       const opened = text.startsWith(tokens.access.prefix)
         ? tokenCache.open(workspace, text, now)
         : openAny(keys.current(), workspace, text, now)
-      if (Result.isFailure(opened)) return Effect.fail(new InvalidToken({ reason: opened.failure }))
-      const token = opened.success
-      if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
-      return judged(workspace.id, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
-        if (token.kind === "refresh") {
-          const live = checkRefresh(grant, client, token, policy, now)
-          return Result.isSuccess(live)
-            ? Result.succeed({ kind: "refresh", token, grant: live.success })
-            : refused(live)
-        }
-        const principal = checkAccess(
-          workspace.id,
-          grant,
-          client,
-          token,
-          token.binding,
-          policyAt(policy, workspace),
-          now
-        )
-        return Result.isSuccess(principal)
-          ? Result.succeed({ kind: "access", token, principal: principal.success })
-          : refused(principal)
-      })
+      if (Result.isSuccess(opened)) return examineOpened(workspace, opened.success, now)
+      return isJwt(text)
+        ? Effect.flatMapEager(jwts.open(workspace, text, now), (token) => examineOpened(workspace, token, now))
+        : Effect.fail(new InvalidToken({ reason: opened.failure }))
     },
     revokeToken: Effect.fnUntracedEager(function* (workspace, by, text, unproven) {
       const now = instantOf(clock)
       const opened = openToRevoke(keys.current(), workspace, text, now, policy.accessTtl)
-      if (Result.isFailure(opened) || opened.success.kind === "code") {
+      const token = Result.isSuccess(opened) ? opened.success : yield* ofJwt(workspace, text, now)
+      if (token === undefined || token.kind === "code") {
         yield* unproven()
         return undefined
       }
-      const token = opened.success
       if (isPublic(by.client)) yield* takeOfGrant(workspace.id, by, token.grant)
       const outcome = yield* decide(workspace.id, token.grant, (grant) =>
         grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)

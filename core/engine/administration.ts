@@ -1,5 +1,5 @@
 import { Effect, type Redacted, Result } from "effect"
-import { type Client, isKnown } from "../client/Client.ts"
+import { type AccessTokenFormat, type Client, isKnown } from "../client/Client.ts"
 import {
   type LiveSecret,
   liveSecrets,
@@ -27,9 +27,12 @@ import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength
 import { currentInstant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
+import type { Signing, SigningFault } from "./Signing.ts"
+import type { Retirement, SigningKeys } from "./signingKeys.ts"
 import { cleanUpOrWarn } from "./transact.ts"
 
 export const drawClient = (entropy: Entropy["Service"]): FreshClient => ({
@@ -140,6 +143,60 @@ export const dropSecret = Effect.fn("administration.dropSecret")(function* (
   const { by } = auditContext
   yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change: "secret_dropped", by })
   return "done"
+})
+
+/** How the access tokens of a client are written from its next one on. Those that are out stay what they are. */
+export const setAccessTokenFormat = Effect.fn("administration.setAccessTokenFormat")(function* (
+  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
+  auditContext: OwnerAuditContext,
+  id: ClientId,
+  format: AccessTokenFormat
+): Effect.fn.Return<"done" | "was_so" | "unknown", StorageUnavailable | Contended> {
+  const now = yield* currentInstant
+  // Set by the last of possibly several calls of the decision.
+  const found = { changes: false }
+  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
+    found.changes = isKnown(stored, now) && stored.accessTokenFormat !== format
+    return found.changes ? { ...stored, accessTokenFormat: format } : stored
+  })
+  if (client === undefined || !isKnown(client, now)) return "unknown"
+  if (!found.changes) return "was_so"
+  const change = `${format}_access_tokens` as const
+  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
+  return "done"
+})
+
+/** The next signing keys, where none waits. `undefined`: nothing was ever signed, so there is nothing to rotate. */
+export const rotateSigningKeys = Effect.fn("administration.rotateSigningKeys")(function* (
+  services: { readonly audit: Audit["Service"]; readonly signing: Signing },
+  auditContext: OwnerAuditContext,
+  workspace: Workspace
+): Effect.fn.Return<SigningKeys | undefined, SigningFault> {
+  const { by } = auditContext
+  const now = yield* currentInstant
+  const before = yield* services.signing.stored(workspace)
+  const keys = yield* services.signing.rotate(workspace, now)
+  for (const { kid } of keys?.keys ?? []) {
+    if (before?.keys.some((one) => one.kid === kid) === true) continue
+    yield* note(services.audit, auditContext, { _tag: "SigningKeysChanged", change: "rotated", key: kid, by })
+  }
+  return keys
+})
+
+/** `compromised`: at once, with all that it signed. */
+export const retireSigningKey = Effect.fn("administration.retireSigningKey")(function* (
+  services: { readonly audit: Audit["Service"]; readonly signing: Signing },
+  auditContext: OwnerAuditContext,
+  workspace: Workspace,
+  kid: string,
+  how: "expired" | "compromised"
+): Effect.fn.Return<Retirement, SigningFault> {
+  const { by } = auditContext
+  const outcome = yield* services.signing.retire(workspace, kid, how, yield* currentInstant)
+  if (outcome !== "retired") return outcome
+  const change = how === "compromised" ? "withdrawn" : "retired"
+  yield* note(services.audit, auditContext, { _tag: "SigningKeysChanged", change, key: kid, by })
+  return outcome
 })
 
 /** An owner's answer to a client that registered to act for the workspace itself. It can be changed at any time. */

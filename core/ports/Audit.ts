@@ -20,7 +20,16 @@ export type AuditEvent =
       readonly _tag: "ClientChanged"
       readonly client: string
       /** `approved` and `refused`: by an owner, as one that acts for the workspace itself. */
-      readonly change: "updated" | "disabled" | "enabled" | "approved" | "refused" | "secret_made" | "secret_dropped"
+      readonly change:
+        | "updated"
+        | "disabled"
+        | "enabled"
+        | "approved"
+        | "refused"
+        | "secret_made"
+        | "secret_dropped"
+        | "opaque_access_tokens"
+        | "jwt_access_tokens"
       /** Whoever did it, where it was not the client itself. */
       readonly by?: Actor
     }
@@ -61,6 +70,14 @@ export type AuditEvent =
   /** From then on another issuer speaks for the workspace, and what the former one sealed opens nothing. */
   | { readonly _tag: "WorkspaceMoved"; readonly from: string; readonly to: string; readonly by: Actor }
   | { readonly _tag: "WorkspaceChanged"; readonly change: WorkspaceChange; readonly by: Actor }
+  /** `withdrawn`: at once, with all that it signed. */
+  | {
+      readonly _tag: "SigningKeysChanged"
+      readonly change: "rotated" | "retired" | "withdrawn"
+      /** Its `kid`; of a rotation, the next one's. */
+      readonly key: string
+      readonly by: Actor
+    }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
   | {
       readonly _tag: "AccountChanged"

@@ -177,13 +177,18 @@ const kindOfToken = (token: Token): Kind<Token> =>
   // The row of the token's own kind.
   tokens[token.kind] as Kind<Token>
 
+/**
+ * What a JWT access token carries for the server that issued it: an access token under another byte and without a
+ * prefix, so that it is borne nowhere by itself.
+ */
+const reference: Kind<AccessToken> = { ...tokens.access, prefix: "", byte: 4 }
+
 const claimedBy = (token: Token, { name }: NamedClaim): unknown =>
   // A claim stands in the token under its own name.
   (token as unknown as Readonly<Record<string, unknown>>)[name]
 
 /** Everything before the MAC, with room for it behind. */
-const write = (token: Token, key: SealKey): Uint8Array => {
-  const { byte, claims, numberOf } = kindOfToken(token)
+const write = (token: Token, { byte, claims, numberOf }: Kind<Token>, key: SealKey): Uint8Array => {
   const values: Array<Uint8Array | undefined> = []
   let length = headLength
   for (const one of claims) {
@@ -212,11 +217,18 @@ const write = (token: Token, key: SealKey): Uint8Array => {
 }
 
 /** The token's text: a pure function of the token, the key and the place. */
-export const seal = (sealer: Sealer, place: Place, token: Token, key: SealKey = sealer.first): string => {
-  const bytes = write(token, key)
+export const seal = (sealer: Sealer, place: Place, token: Token, key: SealKey = sealer.first): string =>
+  sealAs(kindOfToken(token), sealer, place, token, key)
+
+const sealAs = (kind: Kind<Token>, sealer: Sealer, place: Place, token: Token, key: SealKey): string => {
+  const bytes = write(token, kind, key)
   sealer.under(key, place, "token").seal(bytes)
-  return checkedText(tokens[token.kind].prefix, bytes)
+  return checkedText(kind.prefix, bytes)
 }
+
+export const sealReference = (sealer: Sealer, place: Place, token: AccessToken): string =>
+  // A row for access tokens, which is given one.
+  sealAs(reference as Kind<Token>, sealer, place, token, sealer.first)
 
 /** Reads the claims into a token; `false` where they are not a set that `write` writes. */
 const readClaims = (token: Token, claims: ReadonlyArray<NamedClaim>, bytes: Uint8Array, end: number): boolean => {
@@ -304,6 +316,21 @@ export const openToRevoke = (
   openUntil(sealer, place, text, now, ({ expiresAt, kind }) =>
     kind === "refresh" ? later(expiresAt, accessTtl) : expiresAt
   )
+
+/** Opens what `sealReference` sealed. */
+export const openReference = (
+  sealer: Sealer,
+  place: Place,
+  text: string,
+  now: Instant
+): Result.Result<AccessToken, TokenFault> => {
+  // The row makes access tokens.
+  const opened = unseal(sealer, place, reference as Kind<Token>, text)
+  if (Result.isFailure(opened)) return Result.fail(opened.failure)
+  const token = opened.success
+  if (token.kind !== "access") return Result.fail("wrong_kind")
+  return hasPassed(token.expiresAt, now) ? Result.fail("expired") : Result.succeed(token)
+}
 
 /** Opens a token of the kind that is wanted, and no other. */
 export const open = <K extends Token["kind"]>(

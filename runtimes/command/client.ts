@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Client, displayName, isKnown } from "../../core/client/Client.ts"
+import { AccessTokenFormat, type Client, displayName, isKnown } from "../../core/client/Client.ts"
 import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from "../../core/client/ClientSecret.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
@@ -12,9 +12,11 @@ import {
   dropSecret,
   makeSecret,
   registerClient,
+  setAccessTokenFormat,
   setClientEnabled
 } from "../../core/engine/administration.ts"
 import { collectAll } from "../../core/engine/lists.ts"
+import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
@@ -46,6 +48,7 @@ const described = (administration: Administration, client: Client, usedAt: numbe
   ...clientInformation(administration.services, client),
   made_by: client.madeBy,
   disabled: client.disabled,
+  access_token_format: client.accessTokenFormat ?? null,
   workspace_access: standingOf(administration, client),
   ...questionShown(administration, client),
   last_used_at: usedAt === null ? null : new Date(usedAt).toISOString()
@@ -213,6 +216,35 @@ const switched = (name: "disable" | "enable", description: string) =>
     )
   ).pipe(Command.withDescription(description))
 
+const format = Argument.Literals("format", AccessTokenFormat.literals).pipe(
+  Argument.withDescription("jwt: others can verify them by the keys of /oauth/jwks; opaque: this server alone")
+)
+
+const accessTokens = Command.make("access-tokens", { id, format, json }, (given) =>
+  administer(({ auditContext, services, settings }) =>
+    Effect.gen(function* () {
+      const clientId = yield* readId(given.id)
+      const outcome = yield* setAccessTokenFormat(services, auditContext, clientId, given.format)
+      if (outcome === "unknown") return yield* unknown
+      const seconds = services.policy.clientStaleness / 1000
+      yield* print(given.json, { client_id: clientId, access_token_format: given.format }, [
+        `${clientId} has ${given.format} access tokens from its next one on; a server that runs knows within ${seconds} seconds.`,
+        ...(given.format === "jwt" ? outlivingAdvice(settings.policy) : [])
+      ])
+    })
+  )
+).pipe(
+  Command.withDescription("Choose how a client's access tokens are written: for this server alone, or as JWTs"),
+  Command.withExamples([{ command: "tessera client access-tokens 3hGTh17jXbC0aVd9kQ2LmA jwt" }])
+)
+
+const outlivingAdvice = ({ accessTtl }: Policy): ReadonlyArray<string> =>
+  isLongLived(accessTtl)
+    ? [
+        `Where nobody asks this server, a revoked one works until it expires: up to ${accessTtl / 60_000} minutes (ACCESS_TTL).`
+      ]
+    : []
+
 const answering = (name: "approve" | "refuse", change: "approved" | "refused", description: string) =>
   Command.make(name, { id, json }, (given) =>
     administer((administration) =>
@@ -346,6 +378,7 @@ export const client = Command.make("client").pipe(
     create,
     switched("disable", "Refuse a client and all its tokens until it is enabled again"),
     switched("enable", "Accept a client again"),
+    accessTokens,
     answering("approve", "approved", "Let a client that asked for it act for the workspace, without a person"),
     answering("refuse", "refused", "Refuse that to a client, also one that was approved; its tokens of that kind end"),
     secret,

@@ -7,7 +7,7 @@ import type { OtherIssuer } from "../../core/engine/Openings.ts"
 import { type BadKeyTerms, keyNameLength } from "../../core/grant/apiKey.ts"
 import type { AccountRefusal } from "../../core/people/Account.ts"
 import type { StorageUnavailable } from "../../core/ports/Storage.ts"
-import type { Contended, Overloaded } from "../../core/rules/Refusal.ts"
+import type { Contended, Overloaded, PortUnavailable } from "../../core/rules/Refusal.ts"
 import type { CannotListen } from "../server/Listen.ts"
 import type { SealKeysRefused } from "../server/SealKeyFile.ts"
 import type { WrongSettings } from "../server/Variable.ts"
@@ -57,6 +57,7 @@ export type Trouble =
   | Overloaded
   | AccountRefusal
   | RegistrationFault
+  | PortUnavailable
   | BadKeyTerms
   | HostingRefused
 
@@ -81,6 +82,8 @@ export const explain = (trouble: Trouble): CommandFailed => {
     case "Contended":
     case "Overloaded":
       return failed("Too much was going on at once. Nothing was changed; try again.")
+    case "PortUnavailable":
+      return failed(`It cannot be done here: ${trouble.reason}.`)
     case "InvalidClientMetadata":
     case "InvalidRedirectUri":
       return misused(trouble.message)

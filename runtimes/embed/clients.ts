@@ -1,5 +1,5 @@
-import { Effect, Option, Redacted } from "effect"
-import { authMethodOf, type Client, displayName, isKnown } from "../../core/client/Client.ts"
+import { Effect, Option, Redacted, Schema } from "effect"
+import { AccessTokenFormat, authMethodOf, type Client, displayName, isKnown } from "../../core/client/Client.ts"
 import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
@@ -9,12 +9,14 @@ import {
   dropSecret,
   makeSecret,
   registerClient,
+  setAccessTokenFormat,
   setClientEnabled
 } from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
+import { badArgument } from "./Options.ts"
 
 /** A registered application. */
 export interface RegisteredClient {
@@ -31,6 +33,8 @@ export interface RegisteredClient {
   /** `itself`: by registering. `owner`: by somebody of yours, who answers for it. */
   readonly madeBy: Client["madeBy"]
   readonly disabled: boolean
+  /** What `setAccessTokenFormat` chose; `undefined`: opaque, unless a resource asks for JWTs. */
+  readonly accessTokenFormat: AccessTokenFormat | undefined
   /** Whether it may act for the workspace itself, or why not; `undefined` where it did not register for that. */
   readonly workspaceAccess: WorkspaceStanding | undefined
   /** The secrets that work, the newer one first; none where it proves itself otherwise. Never their text. */
@@ -71,9 +75,17 @@ export interface ClientsApi {
   readonly newSecret: (id: string, options?: { readonly keepFor?: number }) => Promise<string | undefined>
   /** Ends the older of two secrets now. `false`: there is no such client. */
   readonly dropSecret: (id: string) => Promise<boolean>
+  /**
+   * `jwt`: access tokens that others can verify by the keys of `/oauth/jwks` (RFC 9068), from the next one on. Where they
+   * are checked without asking, a revoked one works until it expires. `false`: there is no such client. Rejects with
+   * `BadOption` for another format.
+   */
+  readonly setAccessTokenFormat: (id: string, format: AccessTokenFormat) => Promise<boolean>
   /** With it goes all that it was granted. `false`: there is no such client. */
   readonly delete: (id: string) => Promise<boolean>
 }
+
+const isFormat = Schema.is(AccessTokenFormat)
 
 export const clientsApi = (administration: Administration): ClientsApi => {
   const { auditContext, services, run, workspace } = administration
@@ -91,6 +103,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         scopes: [...client.scope],
         madeBy: client.madeBy,
         disabled: client.disabled,
+        accessTokenFormat: client.accessTokenFormat,
         workspaceAccess: asksForWorkspace(client, services.grantTypes.values())
           ? workspaceStanding(client, services.policy)
           : undefined,
@@ -154,6 +167,10 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         })
       ),
     dropSecret: (id) => run(done(id, (client) => dropSecret(services, auditContext, client))),
+    setAccessTokenFormat: (id, format) =>
+      isFormat(format)
+        ? run(done(id, (client) => setAccessTokenFormat(services, auditContext, client, format)))
+        : run(Effect.fail(badArgument("clients.setAccessTokenFormat format", "has to be jwt or opaque"))),
     delete: (id) => run(done(id, (client) => deleteClient(services, auditContext, client)))
   }
 }

@@ -43,7 +43,17 @@ export const AuditLine = Schema.Union([
   line("ClientRegistered", { client, ...byMaybe }),
   line("ClientChanged", {
     client,
-    change: Schema.Literals(["updated", "disabled", "enabled", "approved", "refused", "secret_made", "secret_dropped"]),
+    change: Schema.Literals([
+      "updated",
+      "disabled",
+      "enabled",
+      "approved",
+      "refused",
+      "secret_made",
+      "secret_dropped",
+      "opaque_access_tokens",
+      "jwt_access_tokens"
+    ]),
     ...byMaybe
   }),
   line("ClientDeleted", { client, ...byMaybe }),
@@ -55,6 +65,11 @@ export const AuditLine = Schema.Union([
   line("TokenRevoked", { grant, client }),
   line("WorkspaceMoved", { from: Schema.String, to: Schema.String, actor }),
   line("WorkspaceChanged", { change: Schema.Literals(["added", "changed", "disabled", "enabled"]), actor }),
+  line("SigningKeysChanged", {
+    change: Schema.Literals(["rotated", "retired", "withdrawn"]),
+    key: Schema.String,
+    actor
+  }),
   line("KeyCreated", { grant, actor }),
   line("KeyRevoked", { grant, actor }),
   line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
@@ -122,6 +137,8 @@ const told = (event: AuditEvent): Told => {
       return { event: event._tag, from: event.from, to: event.to, actor: event.by }
     case "WorkspaceChanged":
       return { event: event._tag, change: event.change, actor: event.by }
+    case "SigningKeysChanged":
+      return { event: event._tag, change: event.change, key: event.key, actor: event.by }
     case "KeyCreated":
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }

@@ -50,6 +50,7 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
       case "AccountRefused":
       case "WorkspaceMoved":
       case "WorkspaceChanged":
+      case "SigningKeysChanged":
         return undefined
     }
   }

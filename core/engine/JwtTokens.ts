@@ -1,0 +1,91 @@
+import { Effect, Option, Result } from "effect"
+import { LruMap } from "../cache/LruMap.ts"
+import { readJws } from "../codec/Jws.ts"
+import type { Grant } from "../grant/Grant.ts"
+import type { Tokens } from "../grant/issue.ts"
+import { claimsOf, jwtType } from "../grant/jwtAccessToken.ts"
+import type { Signatures } from "../ports/Signatures.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { Instant, Millis } from "../rules/Instant.ts"
+import { algorithms } from "../rules/Jwk.ts"
+import { InvalidToken, PortUnavailable } from "../rules/Refusal.ts"
+import { digestOf } from "../rules/Secret.ts"
+import type { Keys } from "../token/KeyRing.ts"
+import { type AccessToken, openReference, sealReference } from "../token/Token.ts"
+import type { OpenWorkspace } from "../workspace/Workspace.ts"
+import { type Signing, type SigningFault, usualAlgorithm } from "./Signing.ts"
+
+/** Writes an access token of this grant. */
+export type WriteJwt = (grant: Grant | undefined, tokens: Tokens) => Effect.Effect<string, PortUnavailable>
+
+/** Access tokens that others can read (RFC 9068), and the server by what it sealed into them. */
+export interface JwtTokens {
+  /** Asked for before anything is spent for a token: there is a key, and it signs. */
+  readonly writer: (workspace: OpenWorkspace, life: Millis, now: Instant) => Effect.Effect<WriteJwt, SigningFault>
+  /** What it says, if one of our keys that is published signed it. */
+  readonly open: (
+    workspace: OpenWorkspace,
+    text: string,
+    now: Instant
+  ) => Effect.Effect<AccessToken, InvalidToken | StorageUnavailable>
+}
+
+/** Where no other token of ours begins so: the base64url of `{"`. */
+export const isJwt = (text: string): boolean => text.startsWith("ey") && text.includes(".")
+
+interface Verified {
+  readonly kid: string
+}
+
+/** By digest: no token stays in memory for it. */
+const verifiedKept = 4096
+
+const invalid = (reason: InvalidToken["reason"]) => Effect.fail(new InvalidToken({ reason }))
+
+interface Parts {
+  readonly keys: Keys["Service"]
+  readonly signatures: Signatures["Service"]
+  readonly signing: Signing
+}
+
+export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens => {
+  const verified = new LruMap<string, Verified>(verifiedKept)
+
+  const verify = (workspace: OpenWorkspace, text: string, kid: string, now: Instant) =>
+    Effect.flatMapEager(signing.verifying(workspace, kid, now), (published): Effect.Effect<void, InvalidToken> => {
+      const own = published.filter((key) => key.kid === kid)
+      if (own.length === 0) return invalid("unknown_key")
+      const name = `${workspace.id} ${digestOf(text)}`
+      if (verified.get(name)?.kid === kid) return Effect.void
+      return Effect.mapBothEager(signatures.verify(text, own, algorithms), {
+        onFailure: () => new InvalidToken({ reason: "forged" }),
+        onSuccess: () => verified.set(name, { kid })
+      })
+    })
+
+  return {
+    writer: (workspace, life, now) =>
+      Effect.mapEager(
+        signing.ready(workspace, { algorithm: usualAlgorithm, life }, now),
+        (sign): WriteJwt =>
+          (grant, tokens) => {
+            if (grant?._tag !== "Active" && grant?._tag !== "Standing") {
+              return Effect.fail(new PortUnavailable({ port: "signatures", reason: "no_grant" }))
+            }
+            const ref = sealReference(keys.current(), workspace, tokens.access)
+            return sign({ typ: jwtType }, claimsOf(workspace.issuer, grant, tokens, ref, now))
+          }
+      ),
+    open: (workspace, text, now) => {
+      const jws = readJws(text)
+      if (Option.isNone(jws)) return invalid("malformed")
+      const { claims, header } = jws.value
+      if (header.typ !== jwtType) return invalid("wrong_kind")
+      if (typeof claims.ref !== "string" || typeof header.kid !== "string") return invalid("malformed")
+      // What strangers make up has no seal: it costs neither a signature nor a look at the store.
+      const token = openReference(keys.current(), workspace, claims.ref, now)
+      if (Result.isFailure(token)) return invalid(token.failure)
+      return Effect.mapEager(verify(workspace, text, header.kid, now), () => token.success)
+    }
+  }
+}

@@ -1,0 +1,329 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from "jose"
+import { setAccessTokenFormat } from "../../core/engine/administration.ts"
+import { signsFor } from "../../core/engine/signingKeys.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { ClientId } from "../../core/rules/Id.ts"
+import { currentInstant } from "../../core/rules/Instant.ts"
+import {
+  bearing,
+  companies,
+  form,
+  formHeaders,
+  jsonOf,
+  provenClient,
+  refresh,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  tokenRequest,
+  tokensOf
+} from "../given/flow.ts"
+import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+
+const signing = { signatures: realSignatures }
+const { issuer } = theWorkspace
+const seconds = t0 / 1000
+
+const choose = (world: World, client: TestClient, format: "jwt" | "opaque" = "jwt") =>
+  setAccessTokenFormat(
+    world.services,
+    { workspace: world.workspace.id, by: "command line", requestId: "command line" },
+    ClientId.make(client.id),
+    format
+  )
+
+const jwtClient = Effect.fnUntraced(function* (world: World, metadata: Readonly<Record<string, unknown>> = {}) {
+  const client = yield* provenClient(world, {
+    grant_types: ["authorization_code", "refresh_token", "client_credentials"],
+    ...metadata
+  })
+  expect(yield* choose(world, client)).toBe("done")
+  return client
+})
+
+const own = (world: World, client: TestClient, fields: Readonly<Record<string, string>> = {}) =>
+  Effect.map(tokenRequest(world, client, { grant_type: "client_credentials", scope: "api", ...fields }), (answer) =>
+    String(jsonOf(answer).access_token)
+  )
+
+const ask = (world: World, path: string, client: TestClient, token: string) =>
+  world.send("POST", path, {
+    headers: formHeaders,
+    body: form({ client_id: client.id, client_secret: client.secret, token })
+  })
+
+const isActive = (answer: HttpResponse) => jsonOf(answer).active
+
+const keysOf = (world: World) =>
+  Effect.map(world.send("GET", "/oauth/jwks"), ({ body }) =>
+    createLocalJWKSet(JSON.parse(body) as Parameters<typeof createLocalJWKSet>[0])
+  )
+
+describe("a JWT access token (RFC 9068)", () => {
+  test("says what is required, in the name of a person, and nothing else of them", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const { access } = yield* signInToApp(world, client, { scope: "api profile" })
+          const { grant, jti, ref, ...claims } = decodeJwt(access)
+          expect(claims).toEqual({
+            iss: issuer,
+            sub: "alice",
+            aud: issuer,
+            client_id: client.id,
+            iat: seconds,
+            exp: seconds + 3600,
+            scope: "api profile",
+            principal: "User"
+          })
+          expect([typeof grant, typeof jti, typeof ref]).toEqual(["string", "string", "string"])
+          const { kid, ...header } = decodeProtectedHeader(access)
+          expect(header).toEqual({ alg: "ES256", typ: "at+jwt" })
+          const { payload } = yield* Effect.flatMap(keysOf(world), (keys) =>
+            Effect.promise(() =>
+              jwtVerify(access, keys, {
+                issuer,
+                audience: issuer,
+                typ: "at+jwt",
+                algorithms: ["ES256"],
+                currentDate: new Date(t0)
+              })
+            )
+          )
+          expect(payload.sub).toBe("alice")
+        }),
+      signing
+    ))
+
+  test("is for one resource where one was asked for, and of the client where no person is", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const claims = decodeJwt(yield* own(world, client, { resource: `${issuer}/rest` }))
+          expect([claims.aud, claims.sub, claims.principal]).toEqual([`${issuer}/rest`, client.id, "Workspace"])
+        }),
+      signing
+    ))
+
+  test("opens what an opaque one opens, here and at another process, and stays under 2 KiB", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const { access } = yield* signInToApp(world, client)
+          expect(access.length).toBeLessThan(2048)
+          const elsewhere = yield* world.elsewhere
+          for (const one of [world, world, elsewhere]) expect((yield* companies(one, access)).status).toBe(200)
+          const asked = jsonOf(yield* ask(elsewhere, "/oauth/introspect", client, access))
+          expect([asked.active, asked.sub, asked.aud, asked.token_type]).toEqual([true, "alice", undefined, "Bearer"])
+        }),
+      signing
+    ))
+
+  test("is one that an owner chose: a client cannot ask for it by registering", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, {
+            access_token_format: "jwt",
+            accessTokenFormat: "jwt",
+            grant_types: ["client_credentials"]
+          })
+          expect(yield* own(world, client)).toStartWith("tsr_at_")
+          yield* choose(world, client)
+          expect(yield* choose(world, client)).toBe("was_so")
+          yield* TestClock.adjust("5 seconds")
+          expect(yield* own(world, client)).toStartWith("ey")
+          yield* choose(world, client, "opaque")
+          expect(yield* own(world, client)).toStartWith("tsr_at_")
+          const { event } = world.audit.find(({ event }) => event._tag === "ClientChanged") ?? {}
+          expect(event).toMatchObject({ change: "jwt_access_tokens", by: "command line" })
+        }),
+      signing
+    ))
+
+  test("ends by itself, and with its grant", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const first = yield* signInToApp(world, client)
+          const second = tokensOf(yield* refresh(world, client, first.refresh))
+          expect((yield* ask(world, "/oauth/revoke", client, first.access)).status).toBe(200)
+          expect((yield* companies(world, first.access)).status).toBe(401)
+          expect(isActive(yield* ask(world, "/oauth/introspect", client, first.access))).toBe(false)
+          expect((yield* companies(world, second.access)).status).toBe(200)
+          yield* ask(world, "/oauth/revoke", client, second.refresh)
+          expect((yield* companies(world, second.access)).status).toBe(401)
+          const third = yield* signInToApp(world, client)
+          yield* TestClock.adjust("1 hour")
+          expect((yield* companies(world, third.access)).status).toBe(401)
+        }),
+      signing
+    ))
+
+  test("is told to its own client, and revoked by no other", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const other = yield* jwtClient(world)
+          const { access } = yield* signInToApp(world, client)
+          expect(isActive(yield* ask(world, "/oauth/introspect", other, access))).toBe(false)
+          yield* ask(world, "/oauth/revoke", other, access)
+          expect((yield* companies(world, access)).status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("holds through a rotation, and not when its key was withdrawn", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const { signing } = world.services
+          yield* own(world, client)
+          yield* TestClock.adjust(signsFor)
+          yield* signing.keep(theWorkspace, yield* currentInstant)
+          const before = yield* own(world, client)
+          yield* TestClock.adjust("20 minutes")
+          const after = yield* own(world, client)
+          const kids = [before, after].map((token) => decodeProtectedHeader(token).kid)
+          expect(new Set(kids).size).toBe(2)
+          for (const token of [before, after]) expect((yield* companies(world, token)).status).toBe(200)
+          yield* signing.retire(theWorkspace, kids[1] ?? "", "compromised", yield* currentInstant)
+          expect((yield* companies(world, after)).status).toBe(401)
+          expect((yield* companies(world, before)).status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("spends no code where no key can be had", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          yield* own(world, client)
+          const { refresh: text } = yield* signInToApp(world, client)
+          const ring = [keyFrom(1)] as const
+          world.turnRing(() => [keyFrom(2)])
+          const elsewhere = yield* world.elsewhere
+          world.turnRing(() => [keyFrom(2), ...ring])
+          yield* elsewhere.services.signing.keep(theWorkspace, yield* currentInstant)
+          world.turnRing(() => ring)
+          world.calls.replace.length = 0
+          const refused = yield* refresh(yield* world.elsewhere, client, text)
+          expect([refused.status, jsonOf(refused).error]).toEqual([503, "temporarily_unavailable"])
+          expect(world.calls.replace).toEqual([])
+        }),
+      signing
+    ))
+
+  test("that strangers make up costs neither a signature nor a look at the store", () => {
+    let verified = 0
+    const signatures = {
+      ...realSignatures,
+      verify: (...given: Parameters<typeof realSignatures.verify>) => {
+        verified += 1
+        return realSignatures.verify(...given)
+      }
+    }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const { access } = yield* signInToApp(world, client)
+          const part = (value: unknown) => btoa(JSON.stringify(value)).replace(/=+$/, "")
+          const [header = "", claims = "", signature = ""] = access.split(".")
+          const { ref } = decodeJwt(access)
+          const made = [
+            "ey.ey.ey",
+            `${header}.${part({ ref: "tsr" })}.${signature}`,
+            `${header}.${part({})}.${signature}`,
+            `${part({ alg: "ES256", kid: "x", typ: "JWT" })}.${claims}.${signature}`,
+            `${part({ alg: "ES256", typ: "at+jwt" })}.${claims}.${signature}`,
+            `${header}.${part({ ref: `${String(ref).slice(0, -1)}x` })}.${signature}`,
+            `tsr_at_${String(ref)}`,
+            String(ref)
+          ]
+          world.calls.get.length = 0
+          for (const text of made) expect((yield* companies(world, text)).status).toBe(401)
+          expect([verified, world.calls.get]).toEqual([0, []])
+        }),
+      { signatures }
+    )
+  })
+
+  test("is taken only as it was signed", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const { access } = yield* signInToApp(world, client)
+          const part = (value: unknown) => btoa(JSON.stringify(value)).replace(/=+$/, "")
+          const [header = "", claims = "", signature = ""] = access.split(".")
+          const { kid } = decodeProtectedHeader(access)
+          const made = [
+            `${header}.${part({ ...decodeJwt(access), scope: "api profile admin" })}.${signature}`,
+            `${part({ alg: "none", kid, typ: "at+jwt" })}.${claims}.`,
+            `${part({ alg: "none", kid, typ: "at+jwt" })}.${claims}.${signature}`,
+            `${part({ alg: "HS256", kid, typ: "at+jwt" })}.${claims}.${signature}`,
+            `${part({ alg: "ES256", kid: "x", typ: "at+jwt" })}.${claims}.${signature}`,
+            `${part({ alg: "ES256", kid, typ: "at+jwt", crit: ["exp"] })}.${claims}.${signature}`,
+            `${access}.${signature}`,
+            `${access}=`
+          ]
+          for (const text of made) expect((yield* companies(world, text)).status).toBe(401)
+          expect((yield* companies(world, access)).status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("of another workspace opens nothing", () => {
+    const other = {
+      ...theWorkspace,
+      id: "other" as typeof theWorkspace.id,
+      issuer: "https://other.example.com" as never
+    }
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(
+            world,
+            { grant_types: ["client_credentials"] },
+            { host: "auth.example.com" }
+          )
+          yield* choose(world, client)
+          const answer = yield* world.send("POST", "/oauth/token", {
+            headers: formHeaders,
+            host: "auth.example.com",
+            body: form({ client_id: client.id, client_secret: client.secret, grant_type: "client_credentials" })
+          })
+          const headers = bearing(String(jsonOf(answer).access_token))
+          const at = (host: string) =>
+            Effect.map(world.send("GET", "/rest/companies", { headers, host }), ({ status }) => status)
+          expect([yield* at("auth.example.com"), yield* at("other.example.com")]).toEqual([200, 401])
+        }),
+      { ...signing, workspaces: [theWorkspace, other] }
+    )
+  })
+
+  test("costs one look at the store to check, as any token", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* jwtClient(world)
+          const { access } = yield* signInToApp(world, client)
+          yield* companies(world, access)
+          world.calls.get.length = 0
+          yield* companies(world, access)
+          expect(world.calls.get).toEqual(["grant"])
+        }),
+      signing
+    ))
+})
