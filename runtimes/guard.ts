@@ -12,6 +12,8 @@ export type {
   WorkspaceCaller
 } from "./guard/Check.ts"
 export { BadGuardOption, localGuard, principalOf } from "./guard/Check.ts"
+export type { JwtGuardFailure, JwtGuardOptions } from "./guard/JwtGuardOptions.ts"
+export { jwtGuard } from "./guard/jwtGuard.ts"
 export type {
   IntrospectionFailure,
   MetadataOptions,

@@ -1,9 +1,9 @@
-import { type Clock, type Duration, Redacted, Result } from "effect"
+import { type Clock, type Duration, type Redacted, Result } from "effect"
 import { isResourceAddress, isResourcePath, resourceMetadataUrl, withoutEndSlash } from "../../core/rules/Resource.ts"
 import { isScopeName } from "../../core/rules/Scope.ts"
-import { basePath, type Issuer, isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
-import { isObject, type NamesOf, readMillis, strangerIn } from "../serve/options.ts"
-import { BadGuardOption } from "./Check.ts"
+import { basePath, type Issuer } from "../../core/workspace/Workspace.ts"
+import { isObject, type NamesOf } from "../serve/options.ts"
+import { type Checked, readersFor } from "./readers.ts"
 
 export interface CacheOptions {
   /** How many tokens are remembered; those not seen for longest make room. Default: 10,000. */
@@ -101,11 +101,6 @@ export interface Read {
   readonly questionsAtOnce: number
 }
 
-type Checked<A> = Result.Result<A, BadGuardOption>
-
-const bad = (option: string, why: string): Result.Result<never, BadGuardOption> =>
-  Result.fail(new BadGuardOption({ option, message: `remoteGuard: ${option} ${why}` }))
-
 const names: NamesOf<RemoteGuardOptions> = {
   issuer: true,
   apiKey: true,
@@ -125,30 +120,9 @@ const metadataNames: NamesOf<MetadataOptions> = { scopes: true, name: true }
 
 const cacheNames: NamesOf<CacheOptions> = { maxEntries: true, ttl: true, negativeTtl: true }
 
-/** `within`: the option that has them, and a dot. */
-const knownNames = (given: object, known: object, within = ""): Checked<void> => {
-  const stranger = strangerIn(given, known)
-  return stranger === undefined ? Result.succeed(undefined) : bad(within + stranger, "is no option")
-}
+const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl } = readersFor("remoteGuard")
 
-/** Tokens and the API key go there: nobody in between may read them. */
-const secureUrl = (option: string, text: string): Checked<URL> => {
-  if (!URL.canParse(text)) return bad(option, "is no URL")
-  const url = new URL(text)
-  const secure = url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname))
-  return secure && url.username === "" && url.password === ""
-    ? Result.succeed(url)
-    : bad(option, "has to be https, or http on this machine, without a user in it")
-}
-
-const millisOf = (option: string, given: Duration.Input): Checked<number> => {
-  const millis = readMillis(given)
-  return millis !== undefined
-    ? Result.succeed(millis)
-    : bad(option, 'has to be milliseconds, or words such as "5 seconds"')
-}
-
-const metadataOf = (issuer: Issuer): string =>
+export const metadataOf = (issuer: Issuer): string =>
   `${new URL(issuer).origin}/.well-known/oauth-protected-resource${basePath(issuer)}`
 
 /** `resource` is told as it was given, which is what clients compare (RFC 9728 §3.3). */
@@ -181,7 +155,7 @@ const ownMetadataOf = (
 }
 
 /** What of an address is below the issuer, as far as metadata can be asked for it by its path; otherwise nothing. */
-const resourcePathBelow = (issuer: Issuer, { hash, origin, pathname, search }: URL): string => {
+export const resourcePathBelow = (issuer: Issuer, { hash, origin, pathname, search }: URL): string => {
   const base = basePath(issuer)
   if (origin !== new URL(issuer).origin || search !== "" || hash !== "" || !pathname.startsWith(`${base}/`)) return ""
   const path = pathname.slice(base.length)
@@ -192,20 +166,14 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
   Result.gen(function* () {
     if (!isObject(options)) return yield* bad("options", "have to be an object")
     yield* knownNames(options, names)
-    yield* secureUrl("issuer", options.issuer)
-    const parsed = parseIssuer(options.issuer)
-    if (Result.isFailure(parsed)) {
-      return yield* bad("issuer", "has to be written without query, fragment or slash at the end")
-    }
-    const issuer = parsed.success
-    const { apiKey, cache = {}, clock } = options
+    const issuer = yield* issuerOf(options.issuer)
+    const { cache = {}, clock } = options
     if (!isObject(cache)) return yield* bad("cache", "has to be an object")
     yield* knownNames(cache, cacheNames, "cache.")
     if (clock !== undefined && typeof clock?.currentTimeMillisUnsafe !== "function") {
       return yield* bad("clock", "has to be a Clock of effect")
     }
-    const key = Redacted.isRedacted(apiKey) ? Redacted.value(apiKey) : apiKey
-    if (typeof key !== "string" || !/^[\x21-\x7e]+$/.test(key)) return yield* bad("apiKey", "is empty, or no key")
+    const apiKey = yield* apiKeyOf(options.apiKey)
     const resource = yield* secureUrl("resource", options.resource)
     const issuerMetadata = metadataOf(issuer)
     const metadata = yield* ownMetadataOf(options, issuer)
@@ -221,7 +189,7 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     }
     return {
       issuer,
-      apiKey: Redacted.make(key, { label: "API key" }),
+      apiKey,
       resource: withoutEndSlash(resource.href),
       resourceMetadata:
         metadata !== undefined

@@ -70,7 +70,7 @@ const unreachable = (cause: unknown): IntrospectionFailure => ({ _tag: "Unreacha
 
 /** RFC 7662 §2.1: one question. */
 export const introspect = (
-  options: Read,
+  options: Pick<Read, "apiKey" | "endpoint" | "issuer" | "timeout">,
   ask: (url: string, init: RequestInit) => Promise<Response>,
   token: string
 ): Effect.Effect<Answer, IntrospectionFailure> =>

@@ -1,12 +1,9 @@
 import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
-import { secretJson } from "../../core/http/answer.ts"
 import { resourceRefusal } from "../../core/http/faults.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { checkReach, type Needs, readPresented } from "../../core/oauth/presented/guard.ts"
+import { checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
-import { Signatures } from "../../core/ports/Signatures.ts"
-import { Instant } from "../../core/rules/Instant.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -20,6 +17,7 @@ import {
   type RemoteGuardOptions,
   readOptions
 } from "./RemoteGuardOptions.ts"
+import { notNow, shownBy } from "./shown.ts"
 
 /** Whose tokens an event of the audit stream may have ended; `undefined` where it ends nobody's. */
 const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
@@ -62,13 +60,6 @@ interface Flight {
 
 /** No token of Tessera's comes near it, and nobody else's is asked about. */
 const longestToken = 8192
-
-/** Nobody could say, so nobody is admitted. */
-const notNow: HttpResponse = secretJson(
-  503,
-  { error: "temporarily_unavailable", error_description: "The token could not be checked. Try again." },
-  [["retry-after", "2"]]
-)
 
 /** RFC 9728 §3: any page may read it, as it may the authorization server's own. */
 const metadataResponse = ({ method }: Request, { document }: OwnMetadata): Response => {
@@ -152,19 +143,10 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
     return resource.startsWith("/") ? read.issuerMetadata + resource : resourceMetadataUrl(resource)
   }
 
-  /** By the rows of the core. None of them has an adapter here, so each is done at once. */
-  const presentedBy = ({ headers, method, path }: GuardedCall) => {
-    const request = { method, path, query: "", headers, body: "" }
-    const now = Instant.make(clock.currentTimeMillisUnsafe())
-    return Effect.runSyncExit(
-      readPresented(presentations, request, read.resource, now, { signatures: Signatures.none })
-    )
-  }
-
   const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
     const refusal = (fault: Parameters<typeof resourceRefusal>[2]) =>
       refuse(resourceRefusal(presentations, metadataFor(needs), fault, needs.scopes))
-    const shown = presentedBy(call)
+    const shown = shownBy(call, read.resource, clock.currentTimeMillisUnsafe())
     if (Exit.isFailure(shown)) {
       const fault = Cause.findErrorOption(shown.cause)
       return Option.isSome(fault) ? refusal(fault.value) : refuse(notNow)

@@ -55,9 +55,9 @@ const read = (file: string) => JSON.parse(readFileSync(file, "utf8"))
 const ofAPlatform = /^\.\/(?:bun|elysia|express|fastify|koa|node|storage\/(?:postgres|redis|sqlite))$/
 
 describe("the package, installed by npm into an empty project", () => {
-  test("brings effect and @noble/hashes, and nothing else", () => {
+  test("brings effect, @noble/hashes and jose, and nothing else", () => {
     const found = readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))
-    expect(found.sort()).toEqual(["@noble", "effect", "tessera"])
+    expect(found.sort()).toEqual(["@noble", "effect", "jose", "tessera"])
     expect(readdirSync(join(project, "node_modules/@noble"))).toEqual(["hashes"])
   })
 
@@ -77,11 +77,12 @@ describe("the package, installed by npm into an empty project", () => {
     const { dependencies, peerDependencies, peerDependenciesMeta, private: kept } = read(join(folder, "package.json"))
     const every = entriesIn(read(join(folder, "package.json"))).map((name) => name.replace(/^\./, "tessera"))
     const { foreign } = graphOf(project, [...every, "./node_modules/tessera/runtimes/node/main.js"])
-    const drivers = [...foreign].filter((name) => !/^(?:node|bun):/.test(name)).sort()
+    const brought = new Set(Object.keys(dependencies))
+    const drivers = [...foreign].filter((name) => !/^(?:node|bun):/.test(name) && !brought.has(name)).sort()
     expect(drivers).toEqual(["elysia", "ioredis", "postgres"])
     expect(peerDependenciesMeta).toEqual(Object.fromEntries(drivers.map((name) => [name, { optional: true }])))
     expect(Object.keys(peerDependencies).sort()).toEqual(["effect", ...drivers].sort())
-    expect(Object.keys(dependencies)).toEqual(["@noble/hashes"])
+    expect(Object.keys(dependencies)).toEqual(["@noble/hashes", "jose"])
     expect(kept).toBeUndefined()
   })
 

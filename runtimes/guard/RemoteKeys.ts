@@ -1,0 +1,93 @@
+import { type Clock, Effect, Result } from "effect"
+import { type PublicKey, readJwkSet } from "../../core/rules/Jwk.ts"
+import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
+
+/** As long as the server lets them be kept. */
+const freshFor = 5 * 60_000
+/** While the server is away, keys that were fetched go on for so long. */
+const usableFor = 60 * 60_000
+/** After a fetch, for a name that it did not tell: made-up names lead to no more fetches than this. */
+const heldOffFor = 30_000
+const longest = 64 * 1024
+
+export interface RemoteKeysOptions {
+  readonly jwksUri: string
+  readonly timeout: number
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>
+  readonly clock: Clock.Clock
+  readonly tell: (failure: IntrospectionFailure) => void
+}
+
+type Fetched = Result.Result<ReadonlyArray<PublicKey>, IntrospectionFailure>
+
+const unreadable: Fetched = Result.fail({ _tag: "Unreadable" })
+
+const readSet = (text: string): Fetched => {
+  if (text.length > longest) return unreadable
+  try {
+    return Result.mapError(readJwkSet(JSON.parse(text)), (): IntrospectionFailure => ({ _tag: "Unreadable" }))
+  } catch {
+    return unreadable
+  }
+}
+
+/** The keys of an authorization server, fetched when they are needed, and one fetch for all who wait. */
+export class RemoteKeys {
+  readonly #options: RemoteKeysOptions
+  #keys: ReadonlyArray<PublicKey> = []
+  #fetchedAt: number | undefined
+  #triedAt: number | undefined
+  #flight: Promise<void> | undefined
+
+  constructor(options: RemoteKeysOptions) {
+    this.#options = options
+  }
+
+  /** The keys of this name; `undefined`: nobody can say which there are. */
+  async find(kid: string): Promise<ReadonlyArray<PublicKey> | undefined> {
+    const named = () => this.#keys.filter((key) => key.kid === kid)
+    const known = named()
+    if (this.#isYounger(this.#fetchedAt, freshFor) && known.length > 0) return known
+    if (this.#flight === undefined && !this.#isYounger(this.#triedAt, heldOffFor)) this.#flight = this.#renew()
+    await this.#flight
+    return this.#isYounger(this.#fetchedAt, usableFor) ? named() : undefined
+  }
+
+  /** A clock that was set back does not make anything younger. */
+  #isYounger(since: number | undefined, than: number): boolean {
+    const now = this.#options.clock.currentTimeMillisUnsafe()
+    return since !== undefined && since <= now && now < since + than
+  }
+
+  async #renew(): Promise<void> {
+    const { clock, tell } = this.#options
+    const askedAt = clock.currentTimeMillisUnsafe()
+    this.#triedAt = askedAt
+    const fetched = await this.#fetch()
+    if (Result.isSuccess(fetched)) {
+      this.#keys = fetched.success
+      this.#fetchedAt = askedAt
+    } else tell(fetched.failure)
+    this.#flight = undefined
+  }
+
+  #fetch(): Promise<Fetched> {
+    const { clock: _, fetch, jwksUri, timeout } = this.#options
+    return Effect.tryPromise({
+      try: async (signal): Promise<Fetched> => {
+        const headers = { accept: "application/json" }
+        const response = await fetch(jwksUri, { headers, redirect: "manual", signal })
+        if (response.status !== 200) return Result.fail({ _tag: "Status", status: response.status })
+        return readSet(await response.text())
+      },
+      catch: (cause): IntrospectionFailure => ({ _tag: "Unreachable", cause })
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: timeout,
+        orElse: () => Effect.fail<IntrospectionFailure>({ _tag: "TimedOut" })
+      }),
+      Effect.catch((failure) => Effect.succeed(Result.fail(failure))),
+      Effect.runPromise
+    )
+  }
+}

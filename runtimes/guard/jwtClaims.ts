@@ -1,0 +1,78 @@
+import { Result, Schema } from "effect"
+import type { UnverifiedJws } from "../../core/codec/Jws.ts"
+import { jwtType } from "../../core/grant/jwtAccessToken.ts"
+import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
+import { InvalidToken } from "../../core/rules/Refusal.ts"
+import { covers, withoutEndSlash } from "../../core/rules/Resource.ts"
+import type { Caller } from "./Check.ts"
+
+/** RFC 9068 §2.2, and the words of introspection by which Tessera tells who calls. */
+const Claims = Schema.Struct({
+  iss: Schema.String,
+  sub: Schema.NonEmptyString,
+  aud: Schema.Union([Schema.String, Schema.NonEmptyArray(Schema.String)]),
+  client_id: Schema.NonEmptyString,
+  exp: Schema.Finite,
+  iat: Schema.Finite,
+  nbf: Schema.optionalKey(Schema.Finite),
+  jti: Schema.NonEmptyString,
+  scope: Schema.String,
+  principal: Schema.Literals(["User", "Workspace"]),
+  grant: Schema.NonEmptyString
+})
+
+const read = Schema.decodeUnknownResult(Claims)
+
+/** RFC 9068 §4. */
+const types: ReadonlyArray<unknown> = [jwtType, `application/${jwtType}`]
+
+export interface Expected {
+  readonly issuer: string
+  readonly resource: string
+  readonly algorithms: ReadonlyArray<Algorithm>
+  readonly leeway: number
+  readonly now: number
+}
+
+/** What a token says, which nothing but its signature is left to make true. */
+export interface Said {
+  readonly kid: string
+  readonly caller: Exclude<Caller, { readonly _tag: "ApiKey" }>
+  readonly jti: string
+}
+
+const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
+
+/** Whether an audience has anything to do with this resource server: all of the API, a part of it, or more than it. */
+const isForHere = (audience: string, { issuer, resource }: Expected): boolean =>
+  audience === issuer || covers([audience], resource) || covers([withoutEndSlash(resource)], audience)
+
+/** RFC 9068 §4: all that can be said of a token without its signature. Whatever fails here leads to no fetch. */
+export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected): Result.Result<Said, InvalidToken> => {
+  const { alg, kid, typ } = header
+  if (!types.includes(typ)) return refuse("wrong_kind")
+  if (!isAlgorithm(alg) || !expected.algorithms.includes(alg) || typeof kid !== "string") return refuse("malformed")
+  const decoded = read(claims)
+  if (Result.isFailure(decoded)) return refuse("malformed")
+  const { aud, client_id: client, exp, grant, iat, iss, jti, nbf = iat, principal, scope, sub } = decoded.success
+  const { issuer, leeway, now } = expected
+  if (iss !== issuer) return refuse("unknown")
+  const audiences = typeof aud === "string" ? [aud] : aud
+  if (!audiences.some((audience) => isForHere(audience, expected))) return refuse("other_resource")
+  const expiresAt = exp * 1000
+  if (expiresAt + leeway <= now) return refuse("expired")
+  if (iat * 1000 > now + leeway || nbf * 1000 > now + leeway) return refuse("malformed")
+  const common = {
+    client,
+    issuer,
+    grant,
+    expiresAt,
+    scope: scope.split(" ").filter((name) => name !== ""),
+    resources: audiences.includes(issuer) ? null : [...audiences]
+  }
+  return Result.succeed({
+    kid,
+    jti,
+    caller: principal === "User" ? { _tag: "User", user: sub, ...common } : { _tag: "Workspace", ...common }
+  })
+}

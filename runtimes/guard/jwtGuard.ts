@@ -1,0 +1,140 @@
+import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
+import { makeSignatures } from "../../adapters/jose/Signatures.ts"
+import { LruMap } from "../../core/cache/LruMap.ts"
+import { readJws } from "../../core/codec/Jws.ts"
+import { resourceRefusal } from "../../core/http/faults.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
+import { presentations } from "../../core/oauth/presented/table.ts"
+import { InvalidToken } from "../../core/rules/Refusal.ts"
+import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { AnswerCache } from "./AnswerCache.ts"
+import { type Checked, copyOf, type Guard, type GuardedCall, guardOf } from "./Check.ts"
+import { introspect } from "./introspect.ts"
+import { type JwtGuardOptions, readOptions } from "./JwtGuardOptions.ts"
+import { readSaid, type Said } from "./jwtClaims.ts"
+import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
+import { RemoteKeys } from "./RemoteKeys.ts"
+import { notNow, shownBy } from "./shown.ts"
+
+/** Tokens whose signature held lately, and grants that stood. */
+const kept = 10_000
+
+const refuse = (response: HttpResponse) => ({ _tag: "Refused", response }) as const
+
+const invalid = (reason: InvalidToken["reason"]) => new InvalidToken({ reason })
+
+/**
+ * RFC 9068: checks JWT access tokens by the keys of the authorization server, without asking it about each. Throws
+ * `BadGuardOption`, which names the option, and nothing else.
+ */
+export const jwtGuard = (options: JwtGuardOptions): Guard => {
+  const checked = readOptions(options)
+  if (Result.isFailure(checked)) throw checked.failure
+  const read = checked.success
+  const clock = options.clock ?? Effect.runSync(Clock.Clock)
+  const fetchIt = options.fetch ?? ((url, init) => fetch(url, init))
+  const signatures = makeSignatures()
+  const verified = new LruMap<string, { readonly kid: string }>(kept)
+  const { asking } = read
+  const within = asking?.within ?? 0
+  const standing = new AnswerCache({ ttl: within, negativeTtl: within, maxEntries: kept })
+  const questions = new Map<string, Promise<boolean | undefined>>()
+
+  const tell = (of: "keys" | "standing") => (failure: IntrospectionFailure) => {
+    const noteFailed = (cause: unknown) => Effect.runFork(Effect.logError("onFailure failed", cause))
+    try {
+      const told: unknown = options.onFailure?.({ ...failure, of })
+      if (told instanceof Promise) void told.catch(noteFailed)
+    } catch (cause) {
+      noteFailed(cause)
+    }
+  }
+
+  const keys = new RemoteKeys({
+    jwksUri: read.jwksUri,
+    timeout: read.timeout,
+    fetch: fetchIt,
+    clock,
+    tell: tell("keys")
+  })
+
+  /** `undefined`: nobody can say. */
+  const isSigned = async (text: string, name: string, { kid }: Said): Promise<boolean | undefined> => {
+    const named = await keys.find(kid)
+    if (named === undefined || named.length === 0) return named === undefined ? undefined : false
+    if (verified.get(name)?.kid === kid) return true
+    const exit = await Effect.runPromiseExit(signatures.verify(text, named, read.algorithms))
+    if (Exit.isFailure(exit)) return false
+    verified.set(name, { kid })
+    return true
+  }
+
+  const ask = async (text: string, name: string, grant: string): Promise<boolean | undefined> => {
+    if (asking === undefined) return true
+    const askedAt = clock.currentTimeMillisUnsafe()
+    const question = introspect({ ...asking, issuer: read.issuer, timeout: read.timeout }, fetchIt, text)
+    const answered = await Effect.runPromise(Effect.result(Effect.provideService(question, Clock.Clock, clock)))
+    if (Result.isFailure(answered)) {
+      tell("standing")(answered.failure)
+      return undefined
+    }
+    const answer = answered.success
+    const isGood = answer.caller !== undefined
+    // A bad answer is about this token alone: its siblings may stand.
+    standing.keep(isGood ? grant : name, answer, askedAt, clock.currentTimeMillisUnsafe())
+    return isGood
+  }
+
+  /** Whether the grant behind a token stands, as far as that was asked lately; one question for all who wait. */
+  const stands = async (text: string, name: string, { caller }: Said): Promise<boolean | undefined> => {
+    if (asking === undefined) return true
+    const grant = `${caller.client} ${caller._tag === "User" ? caller.user : ""} ${caller.grant}`
+    const now = clock.currentTimeMillisUnsafe()
+    if (standing.get(name, now) !== undefined) return false
+    if (standing.get(grant, now) !== undefined) return true
+    const flying = questions.get(name)
+    if (flying !== undefined) return flying
+    const flight = ask(text, name, grant).finally(() => questions.delete(name))
+    questions.set(name, flight)
+    return flight
+  }
+
+  const metadataFor = ({ resource }: Needs) => {
+    if (resource === undefined) return read.resourceMetadata
+    return resource.startsWith("/") ? read.issuerMetadata + resource : resourceMetadataUrl(resource)
+  }
+
+  const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
+    const refusal = (fault: Parameters<typeof resourceRefusal>[2]) =>
+      refuse(resourceRefusal(presentations, metadataFor(needs), fault, needs.scopes))
+    const now = clock.currentTimeMillisUnsafe()
+    const shown = shownBy(call, read.resource, now)
+    if (Exit.isFailure(shown)) {
+      const fault = Cause.findErrorOption(shown.cause)
+      return Option.isSome(fault) ? refusal(fault.value) : refuse(notNow)
+    }
+    const { text } = shown.value
+    const jws = readJws(text)
+    if (Option.isNone(jws)) return refusal(invalid("malformed"))
+    const said = readSaid(jws.value, { ...read, now })
+    if (Result.isFailure(said)) return refusal(said.failure)
+    const name = digestOf(text)
+    const signed = await isSigned(text, name, said.success)
+    if (signed === undefined) return refuse(notNow)
+    if (!signed) return refusal(invalid("forged"))
+    const stood = await stands(text, name, said.success)
+    if (stood === undefined) return refuse(notNow)
+    if (!stood) return refusal(invalid("revoked"))
+    const { caller } = said.success
+    // A JWT names what was granted; what that implies is known to the server alone.
+    const enough = needs.scopes.every((name) => caller.scope.includes(name))
+    const reached = checkReach(read.resource, call.path, needs, caller, { resources: caller.resources, enough })
+    return Result.isSuccess(reached)
+      ? { _tag: "Admitted", principal: copyOf(reached.success) }
+      : refusal(reached.failure)
+  }
+
+  return guardOf(check)
+}
