@@ -4,10 +4,13 @@ import { dirname, resolve } from "node:path"
 import { Cause, Clock, Context, Effect, Layer, Logger, Option, Result, Schema } from "effect"
 import { Command } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
+import { type Client, displayName } from "../../core/client/Client.ts"
 import { clientChangesOwner } from "../../core/engine/ClientChanges.ts"
 import { issuerOf, OtherIssuer } from "../../core/engine/Openings.ts"
-import { decodeBody, grantKind } from "../../core/engine/Records.ts"
+import { clientKind, decodeBody, grantKind, makeRecords } from "../../core/engine/Records.ts"
+import { signingKind } from "../../core/engine/signingKeys.ts"
 import type { Active } from "../../core/grant/Grant.ts"
+import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { type Conflict, Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { grantMark } from "../../core/rules/Id.ts"
 import { basePath, isLoopbackHost } from "../../core/workspace/Workspace.ts"
@@ -185,6 +188,69 @@ const examineRefreshes = (settings: Settings) =>
     )
   })
 
+/** Every client whose tokens others may check without asking. */
+const jwtClients = Effect.fnUntraced(function* ({ workspace }: Settings) {
+  const { scan } = yield* StorageScan
+  const read = decodeBody(clientKind)
+  const found: Array<Client> = []
+  let after: string | undefined
+  do {
+    const page = yield* scan("client", after, pageSize)
+    for (const { body, workspace: of } of page.records) {
+      const client = of === workspace.id ? read(body) : undefined
+      if (client === undefined || Result.isFailure(client)) continue
+      if (client.success.value.accessTokenFormat === "jwt") found.push(client.success.value)
+    }
+    after = page.next
+  } while (after !== undefined)
+  return found
+})
+
+const examineJwts = (settings: Settings) =>
+  Effect.map(jwtClients(settings), (found): ReadonlyArray<Finding> => {
+    if (found.length === 0) return []
+    const what = "JWT access tokens"
+    const { accessTtl } = settings.policy
+    const named = found.slice(0, shownMost).map((client) => `${displayName(client)} (${client.id})`)
+    const more = found.length > shownMost ? [`${found.length - shownMost} more`] : []
+    const minutes = Math.ceil(accessTtl / 60_000)
+    return isLongLived(accessTtl)
+      ? [
+          doubtful(
+            what,
+            `outlive a revocation by up to ${minutes} minutes where nobody asks this server: ${[...named, ...more].join(", ")}`,
+            "Set ACCESS_TTL to 5 minutes or less, let the APIs ask (jwtGuard with an apiKey), or run: tessera client access-tokens ID opaque"
+          )
+        ]
+      : [good(what, `outlive a revocation by ${minutes} minutes at most`)]
+  })
+
+/** Whether the ring still has what the private parts are encrypted under. */
+const examineSigningKeys = Effect.fnUntraced(function* (settings: Settings, storage: Storage["Service"]) {
+  const { id, issuer } = settings.workspace
+  const kept = yield* makeRecords(storage, signingKind).get(id, id)
+  const keys = kept?.value.issuer === issuer ? kept.value.keys : []
+  const { file } = settings.database
+  const ring = Option.isSome(settings.sealKeys)
+    ? settings.sealKeys.value
+    : file === undefined
+      ? []
+      : (yield* Effect.orElseSucceed(sealKeysIn(sealKeyFileOf(file)), () => ({ ring: [] }))).ring
+  // What else is wrong with the seal keys is a finding of its own.
+  if (keys.length === 0 || ring.length === 0) return []
+  const what = "signing keys"
+  const lost = keys.filter(({ wrapped }) => !ring.some((key) => key.id === wrapped.by))
+  if (lost.length === 0) return [good(what, `${keys.length}, encrypted under the seal keys`)]
+  const missing = [...new Set(lost.map(({ wrapped }) => wrapped.by))].join(", ")
+  return [
+    bad(
+      what,
+      `${lost.map(({ kid }) => kid).join(", ")} cannot sign: sealed under a seal key that is missing, ${missing}`,
+      "Put that seal key back behind the others, for five minutes of a running server. If it is lost, run: tessera signing-keys retire KEY --compromised"
+    )
+  ]
+})
+
 const alone = (finding: Finding): ReadonlyArray<Finding> => [finding]
 
 /** The store, and, where it answers, what can only be seen in its records. */
@@ -217,7 +283,9 @@ export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<
         : bad(what, new OtherIssuer({ workspace: id, issuer, recorded }).message, "Look at BASE_URL and DATABASE_URL."),
       // What the store says of itself at a start.
       ...warnings.map((said) => doubtful(what, said, "Change it, or know what a crash or a failover costs.")),
-      yield* Effect.provideContext(examineRefreshes(settings), Context.pick(StorageScan)(services))
+      yield* Effect.provideContext(examineRefreshes(settings), Context.pick(StorageScan)(services)),
+      ...(yield* Effect.provideContext(examineJwts(settings), Context.pick(StorageScan)(services))),
+      ...(yield* examineSigningKeys(settings, Context.get(services, Storage)))
     ]
   }).pipe(
     Effect.scoped,
@@ -361,6 +429,6 @@ export const doctor = Command.make("doctor", { json }, (given) =>
   })
 ).pipe(
   Command.withDescription(
-    "Look at configuration, seal keys, storage, refreshes, audit file, clock, address, proxies, workspaces and open access, and say what to do"
+    "Look at configuration, seal keys, storage, refreshes, JWTs, signing keys, audit file, clock, address, proxies, workspaces and open access, and say what to do"
   )
 )

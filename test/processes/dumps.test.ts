@@ -72,6 +72,12 @@ const busyTime = Effect.fnUntraced(function* (store: Pick<Store, "databaseUrl" |
   const key = yield* tessera(["key", "create", "--name", "dump"], environmentOver(store))
   keep("an API key", key.stdout.split("\n")[0] ?? "")
 
+  const jwt = yield* tessera(["client", "access-tokens", application.id, "jwt"], environmentOver(store))
+  expect(jwt.status).toBe(0)
+  const third = yield* startTessera(store)
+  const signed = field(yield* clientCredentials(third, application), "access_token")
+  for (const [n, text] of signed.split(".").entries()) keep(`a JWT, its part ${n}`, text)
+
   const log = Buffer.from(servers.map((server) => server.log().replaceAll(link, "")).join("\n"))
   return { application, secrets, log }
 })
@@ -173,6 +179,9 @@ describe("after a busy time, no secret and no token that was handed out is in", 
         expect(secrets.size).toBeGreaterThan(25)
         expect(foundIn(haystack, sought)).toEqual([])
         expect(foundIn(log, sought)).toEqual([])
+        // The keys that sign are there, and no private part of theirs that anybody could read.
+        expect(haystack.includes('"P-256"')).toBe(true)
+        expect(haystack.toString("latin1")).not.toMatch(/"d":\s*"/)
       }).pipe(Effect.scoped, Effect.runPromise)
     )
   }

@@ -1,0 +1,56 @@
+import { expect, test } from "bun:test"
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { startServer } from "../given/server.ts"
+import { send } from "../processes/Reply.ts"
+import { command } from "./given/tessera.ts"
+
+const readAll = (text: string) => JSON.parse(text) as ReadonlyArray<Record<string, string>>
+
+test("the command line chooses JWTs, looks after the keys, and the doctor says what becomes of them", () =>
+  Effect.gen(function* () {
+    const server = yield* startServer()
+    const env = { DATABASE_URL: `sqlite:${join(server.folder, "tessera.db")}`, BASE_URL: server.url }
+    const run = (...args: ReadonlyArray<string>) => command(args, { cwd: server.folder, env })
+    const keys = Effect.map(run("signing-keys", "list", "--json"), ({ stdout }) => readAll(stdout))
+    expect(yield* keys).toEqual([])
+
+    const made = yield* run("client", "create", "--name", "Job", "--grant-type", "client_credentials", "--json")
+    const { client_id: id = "", client_secret: secret = "" } = JSON.parse(made.stdout) as Record<string, string>
+    expect((yield* run("client", "access-tokens", id, "jwt")).status).toBe(0)
+    expect((yield* run("client", "access-tokens", "A".repeat(22), "jwt")).status).toBe(3)
+    const answer = yield* send(`${server.url}/oauth/token`, {
+      method: "POST",
+      headers: {
+        authorization: `Basic ${btoa(`${id}:${secret}`)}`,
+        "content-type": "application/x-www-form-urlencoded"
+      },
+      body: "grant_type=client_credentials"
+    })
+    expect(answer.body).toContain('"access_token":"ey')
+
+    const [first] = yield* keys
+    expect(first).toMatchObject({ algorithm: "ES256", state: "current", published_until: "-" })
+    for (const _ of [1, 2]) expect((yield* run("signing-keys", "rotate")).status).toBe(0)
+    expect((yield* keys).map(({ state }) => state)).toEqual(["current", "next"])
+    const retire = (...args: ReadonlyArray<string>) =>
+      Effect.map(run("signing-keys", "retire", first?.kid ?? "", ...args), ({ status }) => status)
+    expect([yield* retire(), yield* retire("--compromised"), yield* retire()]).toEqual([4, 0, 3])
+
+    const findings = Effect.map(run("doctor", "--json"), ({ stdout }) => readAll(stdout))
+    const said = (all: ReadonlyArray<Record<string, string>>, what: string) => all.find((one) => one.what === what)
+    const before = yield* findings
+    expect(said(before, "JWT access tokens")).toMatchObject({ state: "doubtful" })
+    expect(said(before, "JWT access tokens")?.says).toContain(id)
+    expect(said(before, "signing keys")?.state).toBe("good")
+    const [key] = yield* keys
+    rmSync(join(server.folder, "tessera.db.keys"))
+    const lost = yield* command(["doctor", "--json"], {
+      cwd: server.folder,
+      env: { ...env, SEAL_KEYS: "A".repeat(43) }
+    })
+    const after = said(readAll(lost.stdout), "signing keys")
+    expect(after?.state).toBe("bad")
+    expect(after?.says).toContain(key?.seal_key ?? "nothing")
+  }).pipe(Effect.scoped, Effect.runPromise))
