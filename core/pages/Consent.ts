@@ -63,7 +63,13 @@ export interface ConsentPage {
     readonly registeredAt?: Instant
   }
   /** Each scope that approving grants. */
-  readonly scopes: ReadonlyArray<ScopeInWords & { readonly byDefault: boolean }>
+  readonly scopes: ReadonlyArray<
+    ScopeInWords & {
+      readonly byDefault: boolean
+      /** The person let this client have it before, and it still has it. */
+      readonly allowedBefore?: boolean
+    }
+  >
   /** The requested resources, if they are less than the whole workspace. */
   readonly resources: ReadonlyArray<ConsentResource>
   /** `SignedIn.label` */
@@ -130,6 +136,21 @@ const only = ({ at, name }: ConsentResource): Html => {
     : html`<dd><bdi>${name}</bdi> <span class="hint">${address}</span></dd>`
 }
 
+const list = (id: string, title: string, scopes: ConsentPage["scopes"]): Html =>
+  html`<h2 id="${id}">${title}</h2>
+<ul class="permissions" aria-labelledby="${id}">
+${scopes.map(permission)}
+</ul>`
+
+/** A client that comes back for more: what is new stands first, and beside it what it has. */
+const permissions = ({ scopes }: ConsentPage): Html => {
+  const before = scopes.filter(({ allowedBefore }) => allowedBefore === true)
+  const more = scopes.filter(({ allowedBefore }) => allowedBefore !== true)
+  if (before.length === 0) return list("permissions", "It will be able to", scopes)
+  return html`${more.length > 0 && list("permissions", "New: it will also be able to", more)}
+${list("allowed", "You already allow it to", before)}`
+}
+
 /** `settings`: whether there are pages where people can revoke access. */
 export const consentPage = (place: Place, model: ConsentPage, settings = true): Document => {
   const name = clientName(model.client.name)
@@ -148,10 +169,7 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
 ${model.resources.length > 0 && html`<div><dt>Only for</dt>${model.resources.map(only)}</div>`}
 </dl>
 ${origin(place, model)}
-<h2 id="permissions">It will be able to</h2>
-<ul class="permissions" aria-labelledby="permissions">
-${model.scopes.map(permission)}
-</ul>
+${permissions(model)}
 <form method="post" action="${place.base}/consent" class="decide">
 ${hidden({ csrf: model.csrf, ticket: model.ticket })}
 ${model.acknowledge && acknowledgement(model)}

@@ -51,11 +51,15 @@ export const AuthorizationRequest = Schema.TaggedUnion({
 export type AuthorizationRequest = typeof AuthorizationRequest.Type
 export type Waiting = typeof AuthorizationRequest.cases.Waiting.Type
 
+/** Version 1 was for one resource at most. */
+const requestOfVersion1: RecordKind<AuthorizationRequest>["upcast"][number] = ({ resource, ...body }) =>
+  body._tag === "Waiting" ? { ...body, resources: typeof resource === "string" ? [resource] : null } : body
+
 export const requestKind: RecordKind<AuthorizationRequest> = {
   kind: "request",
   schema: AuthorizationRequest,
-  version: 1,
-  upcast: [],
+  version: 2,
+  upcast: [requestOfVersion1],
   id: (request) => request.id,
   // The client's, since an owner never changes and a request that was pushed has no person yet.
   owner: (request) => `client:${request.client}`,

@@ -1,4 +1,5 @@
 import { Effect, Option, Result } from "effect"
+import { allowedBefore, connectionsIn } from "../engine/connections.ts"
 import { fieldFor } from "../http/csrf.ts"
 import type { Call, Services } from "../http/Route.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
@@ -6,6 +7,8 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { authorizationRequestIdOf, idLength } from "../rules/Id.ts"
 import { later } from "../rules/Instant.ts"
 import type { UntrustedRequest } from "../rules/Refusal.ts"
+import type { ScopeName } from "../rules/Scope.ts"
+import { scopesOf } from "../workspace/Workspace.ts"
 import { shownOf, type Waiting } from "./AuthorizationRequest.ts"
 import { type CheckedRequest, type Returned, readAuthorizationRequest } from "./readRequest.ts"
 import { readerOf, sealTicket } from "./Ticket.ts"
@@ -17,6 +20,8 @@ export type Interaction =
       readonly _tag: "NeedsConsent"
       readonly request: CheckedRequest
       readonly signedIn: SignedIn
+      /** Of the scopes, those that the person let the client have before, and that it still has. */
+      readonly allowed: ReadonlyArray<ScopeName>
       /** What the answer has to bring back, with `decision`. */
       readonly form: { readonly csrf: string; readonly ticket: string }
     }
@@ -30,6 +35,21 @@ const waitingOf = (services: Services, call: Call, { client, ...asked }: Checked
   expiresAt: later(call.now, services.policy.consentTtl),
   ...asked
 })
+
+/** What the page tells of earlier grants. */
+export const allowedTo = (
+  services: Services,
+  { now, workspace }: Call,
+  { user }: SignedIn,
+  { client, resources, scope }: Pick<CheckedRequest, "client" | "resources" | "scope">
+) =>
+  Effect.map(
+    connectionsIn((slice) => services.grants.ofUser(workspace.id, user, slice), services.policy, now),
+    ({ connections }) => {
+      const grants = connections.find((one) => one.client === client.id)?.grants ?? []
+      return allowedBefore(grants, scopesOf(services.policy, workspace), { scope, resources })
+    }
+  )
 
 /** RFC 6749 §4.1.1: what an authorization request comes to. The client is checked before a person is asked to sign in. */
 export const interaction = Effect.fnUntraced(function* (
@@ -54,6 +74,7 @@ export const interaction = Effect.fnUntraced(function* (
     _tag: "NeedsConsent",
     request,
     signedIn,
+    allowed: yield* allowedTo(services, call, signedIn, request),
     form: {
       csrf: fieldFor(services, call, signedIn.session),
       ticket: sealTicket(services.keys.current(), call.workspace, ticket)

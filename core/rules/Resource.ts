@@ -158,15 +158,17 @@ export const readResources = (owner: Owner, texts: ReadonlyArray<string>): Resul
   return all.join(" ").length > longest ? refuse("malformed") : Result.succeed(all)
 }
 
+/** Whether what is asked for is a part of what was bound; `null` is the whole workspace. */
+export const withinResources = (asked: Resources | null, bound: Resources | null): boolean =>
+  bound === null || asked?.every((one) => bound.some((outer) => isBelow(one, outer))) === true
+
 /** RFC 8707 §2.2: what a grant is bound to, narrowed to what a token request asks for; `null` is the whole workspace. */
 export const narrowResources = (
   bound: Resources | null,
   asked: Resources | null
 ): Result.Result<Resources | null, InvalidTarget> => {
   if (asked === null) return Result.succeed(bound)
-  return bound === null || asked.every((one) => bound.some((outer) => isBelow(one, outer)))
-    ? Result.succeed(asked)
-    : refuse("wider_than_granted")
+  return withinResources(asked, bound) ? Result.succeed(asked) : refuse("wider_than_granted")
 }
 
 export const sameResources = (one: ReadonlyArray<string> | null, other: ReadonlyArray<string> | null): boolean =>

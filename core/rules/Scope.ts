@@ -62,7 +62,7 @@ export const faultOfScopes = (scopes: ReadonlyArray<ScopeDefinition>): string | 
 
 /** For each scope, itself and all that it implies, however many steps away. */
 const closuresOf = (scopes: ReadonlyArray<ScopeDefinition>): ReadonlyMap<string, ReadonlySet<string>> => {
-  const implied = new Map(scopes.map(({ implies = [], name }) => [name as string, implies]))
+  const implied = new Map<string, ReadonlyArray<string>>(scopes.map(({ implies = [], name }) => [name, implies]))
   const closure = (name: string): ReadonlySet<string> => {
     const found = new Set([name])
     // A set that grows is gone through to its new end, so a circle is met once.

@@ -1,15 +1,16 @@
 import { Effect } from "effect"
 import { endGrant } from "../engine/administration.ts"
-import { behindMark, collectPage, cursorOf, findMarked, type GrantList } from "../engine/lists.ts"
-import { type Grant, isConnected } from "../grant/Grant.ts"
+import { type Connection, connectionsPage, grantsBeside } from "../engine/connections.ts"
+import { behindMark, cursorOf, findMarked, type GrantList, shownMost } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
 import { breakable, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
-import type { Instant } from "../rules/Instant.ts"
+import { Instant } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import type { ScopeRegistry } from "../rules/Scope.ts"
 import { scopesOf } from "../workspace/Workspace.ts"
@@ -28,7 +29,7 @@ import {
 } from "./Rows.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
-/** One grant of the visitor. */
+/** One connection of the visitor: all that was allowed to one application. */
 interface ConnectedAppRow {
   readonly grantId: string
   /** As registered. */
@@ -110,8 +111,8 @@ const section = {
   }
 } as const satisfies Section
 
-const inWords = (grant: Grant, registry: ScopeRegistry): ReadonlyArray<ScopeInWords> =>
-  grant.scope.map((scope) => ({
+const inWords = (scopes: ReadonlyArray<string>, registry: ScopeRegistry): ReadonlyArray<ScopeInWords> =>
+  scopes.map((scope) => ({
     scope,
     // A scope that is no longer in the registry is shown by its name.
     words: registry.find(({ name }) => name === scope)?.meaning ?? scope
@@ -122,25 +123,37 @@ const ownGrants =
   (page) =>
     services.grants.ofUser(call.workspace.id, signedIn.user, page)
 
-const pickApp = (services: Services, { call }: Inside) =>
-  Effect.fnUntraced(function* (grant: Grant) {
-    if (!isConnected(grant, services.policy, call.now)) return undefined
-    const client = yield* services.clients.find(call.workspace.id, grant.client)
-    // Without its client, the tokens of a grant are not accepted.
-    if (client === undefined) return undefined
-    const hosts = returnHosts(client.redirectUris)
-    const row = {
-      grantId: grantMark(grant.id),
-      client: client.about.client_name,
-      scopes: inWords(grant, scopesOf(services.policy, call.workspace)),
-      since: grant.createdAt,
-      ...(grant._tag === "Pending" || grant.retriedElsewhereAt === null
-        ? {}
-        : { retriedElsewhereAt: grant.retriedElsewhereAt }),
-      ...(hosts.length === 0 ? {} : { returnHost: hosts.join(", ") })
-    }
-    return { id: grant.id, row }
-  })
+const latest = (times: ReadonlyArray<Instant | null>): Instant | undefined =>
+  times.reduce<Instant | undefined>((last, one) => (one === null || (last ?? 0) > one ? last : one), undefined)
+
+const describe = Effect.fnUntraced(function* (
+  services: Services,
+  { call }: Inside,
+  { client: clientId, grants, id }: Connection
+): Effect.fn.Return<ConnectedAppRow | undefined, StorageUnavailable> {
+  const client = yield* services.clients.find(call.workspace.id, clientId)
+  // Without its client, the tokens of a grant are not accepted.
+  if (client === undefined) return undefined
+  const hosts = returnHosts(client.redirectUris)
+  const used = yield* withLastUse(
+    services,
+    call,
+    "grant",
+    grants.map(({ id }) => ({ id, row: {} }))
+  )
+  const lastUsedAt = latest(used.map((one) => ("lastUsedAt" in one ? one.lastUsedAt : null)))
+  const retriedElsewhereAt = latest(grants.map((one) => (one._tag === "Pending" ? null : one.retriedElsewhereAt)))
+  const since = Instant.make(Math.min(...grants.map(({ createdAt }) => createdAt)))
+  return {
+    grantId: grantMark(id),
+    client: client.about.client_name,
+    scopes: inWords([...new Set(grants.flatMap(({ scope }) => scope))], scopesOf(services.policy, call.workspace)),
+    since,
+    ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
+    ...(retriedElsewhereAt === undefined ? {} : { retriedElsewhereAt }),
+    ...(hosts.length === 0 ? {} : { returnHost: hosts.join(", ") })
+  }
+})
 
 export const appsHandler = (services: Services, visitors: Visitors): Handler =>
   insidePage(
@@ -150,9 +163,11 @@ export const appsHandler = (services: Services, visitors: Visitors): Handler =>
     Effect.fnUntraced(function* (inside) {
       const { call, visitor } = inside
       const after = behindMark(readParameters(call.request.query).parameters.get("after"))
-      const found = yield* collectPage(ownGrants(services, inside), after, pickApp(services, inside))
-      const apps = yield* withLastUse(services, call, "grant", found.values)
-      const paging = pagingOf(after, cursorOf(found.last))
+      const page = yield* connectionsPage(ownGrants(services, inside), services.policy, call.now, after, shownMost)
+      const apps = (yield* Effect.forEach(page.connections, (one) => describe(services, inside, one))).flatMap(
+        (row) => row ?? []
+      )
+      const paging = pagingOf(after, cursorOf(page.next))
       return services.pages.show(call.workspace, 200, (place) => connectedAppsPage(place, visitor, { apps, paging }))
     })
   )
@@ -168,7 +183,10 @@ export const changeAppsHandler = (services: Services, visitors: Visitors): Handl
       if (form.get("action") !== "revoke") return yield* new ForgedForm({ reason: "field_missing" })
       const grant = yield* findMarked(ownGrants(services, inside), form.get("id"))
       if (grant === undefined) return backTo(call, section, "app-gone")
-      const outcome = yield* endGrant(services, auditContext(inside), grant.id)
-      return backTo(call, section, outcome === "unknown" ? "app-gone" : "app-revoked")
+      let known = false
+      for (const { id } of yield* grantsBeside(ownGrants(services, inside), grant)) {
+        if ((yield* endGrant(services, auditContext(inside), id)) !== "unknown") known = true
+      }
+      return backTo(call, section, known || grant._tag === "Revoked" ? "app-revoked" : "app-gone")
     })
   )

@@ -12,7 +12,7 @@ import { Instant } from "../rules/Instant.ts"
 import { type CodeChallenge, CodeVerifier } from "../rules/Pkce.ts"
 import { Policy } from "../rules/Policy.ts"
 import { RedirectTarget, RedirectUri } from "../rules/RedirectUri.ts"
-import { Resource, Resources } from "../rules/Resource.ts"
+import { Resource, ResourceAddress, ResourceRegistry, Resources } from "../rules/Resource.ts"
 import { offlineAccess, ScopeName, ScopeRegistry, Scopes, standardScopes } from "../rules/Scope.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { Token } from "../token/Token.ts"
@@ -108,6 +108,19 @@ export const resources = (within: string): Arbitrary<Resources> =>
   map(all([resource(within), array(resource(within), { maxLength: 2 })]), ([first, more]) =>
     Resources.make([first, ...new Set(more.filter((one) => one !== first))])
   )
+
+/** Resources that a workspace lists, each at a host of its own. */
+export const resourceRegistry: Arbitrary<ResourceRegistry> = map(
+  array(all([host, path, array(scopeName, { maxLength: 3 })]), { maxLength: 4 }),
+  (drawn) =>
+    ResourceRegistry.make(
+      drawn.map(([name, below, [first, ...others]], index) => ({
+        at: ResourceAddress.make(`https://n${index}.${name}${below}`),
+        name,
+        ...(first === undefined ? {} : { scopes: [first, ...others] as const })
+      }))
+    )
+)
 
 /** One that may be registered: `https`, loopback, or an app's own scheme. */
 export const redirectUri: Arbitrary<RedirectUri> = map(

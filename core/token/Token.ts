@@ -66,6 +66,7 @@ const resources: Form<Resources> = {
   write: (value) => utf8.encode(value.join(" ")),
   // Written by `seal` from Resources, as the MAC has shown.
   read: (bytes, start, end) =>
+    // As the comment above says: at least one, each once.
     utf8Reader.decode(bytes.subarray(start, end)).split(" ") as ReadonlyArray<string> as Resources
 }
 

@@ -1,13 +1,14 @@
 import { Effect, Option, Schema } from "effect"
 import { displayName } from "../../core/client/Client.ts"
 import { endGrant } from "../../core/engine/administration.ts"
+import { type Connection, connectionsPage, grantsBeside } from "../../core/engine/connections.ts"
 import { behindMark, cursorOf, findMarked, forEachItem, type GrantList } from "../../core/engine/lists.ts"
-import { type Connected, type Grant, isConnected } from "../../core/grant/Grant.ts"
+import type { Grant } from "../../core/grant/Grant.ts"
 import { grantMark, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
 
-/** What a person allowed an application. */
+/** What a person allowed an application, however often it came back for more: one connection. */
 export interface UserGrant {
   /** Good for `revoke`, and for nothing else. */
   readonly id: string
@@ -40,19 +41,23 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     return Option.isNone(id) ? everybodys : (page) => services.grants.ofUser(workspace.id, id.value, page)
   }
 
-  const told = (grant: Connected) =>
+  const told = ({ client: clientId, grants, id }: Connection) =>
     Effect.gen(function* () {
-      const client = yield* services.clients.find(workspace.id, grant.client)
+      const client = yield* services.clients.find(workspace.id, clientId)
       // Without its client nothing that it issued is accepted.
       if (client === undefined) return []
-      const at = Option.getOrUndefined(yield* services.usage.lastUse("grant", workspace.id, grant.id))
+      const uses = yield* Effect.forEach(grants, (grant) => services.usage.lastUse("grant", workspace.id, grant.id))
+      const lastUse = Math.max(...uses.map(Option.getOrElse(() => Number.NEGATIVE_INFINITY)))
+      const resources = grants.some((grant) => grant.resources === null)
+        ? null
+        : [...new Set(grants.flatMap((grant) => grant.resources ?? []))]
       const shown: UserGrant = {
-        id: grantMark(grant.id),
+        id: grantMark(id),
         client: { id: client.id, name: displayName(client) },
-        scopes: [...grant.scope],
-        resources: grant.resources === null ? null : [...grant.resources],
-        createdAt: new Date(grant.createdAt),
-        lastUsedAt: at === undefined ? undefined : new Date(at)
+        scopes: [...new Set(grants.flatMap(({ scope }) => scope))],
+        resources,
+        createdAt: new Date(Math.min(...grants.map(({ createdAt }) => createdAt))),
+        lastUsedAt: Number.isFinite(lastUse) ? new Date(lastUse) : undefined
       }
       return [shown]
     })
@@ -66,11 +71,9 @@ export const grantsApi = (administration: Administration): GrantsApi => {
         Effect.gen(function* () {
           const now = yield* currentInstant
           const { after, limit } = yield* pageAsked("grants.list", paging)
-          const page = yield* grantsOf(user)({ after: behindMark(after), limit })
-          const items = yield* Effect.forEach(
-            page.values.filter((grant) => isConnected(grant, services.policy, now)),
-            told
-          )
+          const start = behindMark(after)
+          const page = yield* connectionsPage(grantsOf(user), services.policy, now, start, limit)
+          const items = yield* Effect.forEach(page.connections, told)
           return { items: items.flat(), next: cursorOf(page.next) }
         })
       ),
@@ -78,7 +81,10 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       run(
         Effect.gen(function* () {
           const grant = yield* findMarked(grantsOf(user), id)
-          return grant === undefined ? false : yield* revoke(grant)
+          if (grant === undefined) return false
+          let revoked = false
+          for (const one of yield* grantsBeside(grantsOf(user), grant)) revoked = (yield* revoke(one)) || revoked
+          return revoked
         })
       ),
     revokeAll: (user) =>

@@ -27,7 +27,7 @@ const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n
 
 const keyOf = (path: ReadonlyArray<PropertyKey>): string => JSON.stringify(path.map(String))
 
-/** RFC 8259, where no member comes twice. Platforms say of what is wrong where it is, or not, each in its own words. */
+/** JSON in which no member comes twice. Platforms say of what is wrong where it is, or not, each in its own words. */
 class Reader {
   #at = 0
   readonly text: string

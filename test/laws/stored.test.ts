@@ -28,7 +28,7 @@ import { requestKind } from "../../core/request/AuthorizationRequest.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { Algorithm } from "../../core/rules/Jwk.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
-import { client, issuer, workspace, workspaceId } from "../../core/testing/Arbitraries.ts"
+import { client, issuer, resourceRegistry, workspace, workspaceId } from "../../core/testing/Arbitraries.ts"
 import { type Arbitrary, all, array, map, ofSchema, oneOf } from "../../core/testing/forAll.ts"
 import { sameJson } from "../../core/testing/sameJson.ts"
 import { stoppedAt } from "../../core/testing/stoppedClock.ts"
@@ -124,11 +124,15 @@ holdsFor(requestKind)
 holdsFor(onceKind)
 holdsFor(
   workspaceKind,
-  map(all([workspaceId, issuer, ofSchema(Schema.Boolean)]), ([id, address, sealedBefore]) => ({
-    id,
-    issuer: address,
-    sealedBefore
-  }))
+  map(
+    all([workspaceId, issuer, ofSchema(Schema.Boolean), resourceRegistry]),
+    ([id, address, sealedBefore, resources]) => ({
+      id,
+      issuer: address,
+      sealedBefore,
+      resources
+    })
+  )
 )
 holdsFor(
   signingKind,
@@ -214,13 +218,19 @@ describe("a record that an older release wrote", () => {
   }
 })
 
+/** Version 1 was for one resource at most. */
+const withResources = <G extends { readonly resource?: string | null }>({ resource = null, ...fields }: G) => ({
+  ...fields,
+  resources: resource === null ? null : [resource]
+})
+
 test("a grant of version 1 had neither its code's challenge nor whoever refreshed", () => {
   const bodies = written.grant.filter(({ _tag, _v }) => _tag === "Active" && _v === 1)
   expect(bodies.length).toBeGreaterThan(0)
   for (const { _v, _by, ...fields } of bodies) {
     const refresh = { ...fields.refresh, rotatedBy: null }
     expect(readers.get("grant")?.read({ _v, _by, ...fields } as Json)).toEqual(
-      Result.succeed({ ...fields, challenge: null, refresh, retriedElsewhereAt: null } as Json)
+      Result.succeed({ ...withResources(fields), challenge: null, refresh, retriedElsewhereAt: null } as Json)
     )
   }
 })
@@ -277,7 +287,7 @@ test("a key of version 1 opened everything", () => {
   expect(old.length).toBeGreaterThan(0)
   for (const { _v, _by, ...fields } of old) {
     expect(readers.get("grant")?.read({ _v, _by, ...fields } as Json)).toEqual(
-      Result.succeed({ ...fields, use: "everything" } as Json)
+      Result.succeed({ ...withResources(fields), use: "everything" } as Json)
     )
   }
 })

@@ -29,7 +29,7 @@ const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace):
 export const consentModel = (
   services: Services,
   call: Call,
-  { form, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
+  { allowed, form, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
   returnUrlOf: string
 ): ConsentPage => ({
   client: {
@@ -41,7 +41,12 @@ export const consentModel = (
   },
   scopes: scopesOf(services.policy, call.workspace)
     .filter((scope) => request.scope.includes(scope.name))
-    .map((scope) => ({ scope: scope.name, words: scope.meaning, byDefault: request.scopeByDefault })),
+    .map((scope) => ({
+      scope: scope.name,
+      words: scope.meaning,
+      byDefault: request.scopeByDefault,
+      ...(allowed.includes(scope.name) ? { allowedBefore: true } : {})
+    })),
   resources: placesOf(request.resources, call.workspace),
   account: signedIn.label,
   acknowledge: isStranger(request.client),

@@ -26,6 +26,7 @@ import {
   queryOf,
   termsOf
 } from "../../request/AuthorizationRequest.ts"
+import { allowedTo } from "../../request/interaction.ts"
 import { type CheckedRequest, returnRefusal, returnTo } from "../../request/readRequest.ts"
 import { openTicket, readerOf } from "../../request/Ticket.ts"
 import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
@@ -152,19 +153,21 @@ const denied = Effect.fnUntraced(function* (services: Services, call: Call, step
 })
 
 /** The page once more, with what it was sent. */
-const unacknowledged = (
+const unacknowledged = Effect.fnUntraced(function* (
   services: Services,
   call: Call,
   request: CheckedRequest,
   signedIn: SignedIn,
   form: Parameters,
   startAgainAt: string
-): ConsentDecision => {
+): Effect.fn.Return<ConsentDecision, StorageUnavailable> {
   const sent = { csrf: form.get("csrf") ?? "", ticket: form.get("ticket") ?? "" }
-  const asked = consentModel(services, call, { _tag: "NeedsConsent", request, signedIn, form: sent }, startAgainAt)
+  const allowed = yield* allowedTo(services, call, signedIn, request)
+  const next = { _tag: "NeedsConsent", request, signedIn, allowed, form: sent } as const
+  const asked = consentModel(services, call, next, startAgainAt)
   const problem = "Tick this box if it is true. If it is not, deny."
   return { _tag: "Unacknowledged", page: { ...asked, problem }, startAgainAt }
-}
+})
 
 /** The answer to a consent page. Nothing in the form is believed but the ticket, which holds what the page was drawn for. */
 export const consentDecision = Effect.fnUntraced(function* (
@@ -199,7 +202,7 @@ export const consentDecision = Effect.fnUntraced(function* (
   const needsTick = decision === "approve" && shown.madeBy === "itself" && form.get("acknowledged") !== "yes"
   if (needsTick && client !== undefined && isStranger(client)) {
     yield* refused(services.audit, call, forged("field_missing"))
-    return unacknowledged(services, call, { ...waiting, client }, here, form, startAgainAt)
+    return yield* unacknowledged(services, call, { ...waiting, client }, here, form, startAgainAt)
   }
   const step: Answering = {
     waiting,

@@ -7,7 +7,13 @@ import { readParameters } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
 import { returnUrlOf } from "../../http/returnUrl.ts"
-import { type ConsentResource, clientName, type ReturnAddress, returnAddress } from "../../pages/Consent.ts"
+import {
+  type ConsentPage,
+  type ConsentResource,
+  clientName,
+  type ReturnAddress,
+  returnAddress
+} from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
 import { authorizeAt, authorizePath, consentPath } from "../../workspace/Workspace.ts"
@@ -28,7 +34,7 @@ export type ConsentAsked =
         /** In milliseconds since 1970. */
         readonly registeredAt?: number
       }
-      readonly scopes: ReadonlyArray<{ readonly scope: string; readonly words: string; readonly byDefault: boolean }>
+      readonly scopes: ConsentPage["scopes"]
       /** Those that it is to be for, where that is less than the whole workspace. */
       readonly resources: ReadonlyArray<ConsentResource>
       /** Whether approving takes a box that the person ticks: `acknowledged` = `yes` in what is posted. */
