@@ -1,4 +1,4 @@
-import { Effect, type Redacted, Result } from "effect"
+import { Effect, type Redacted, Result, Schema } from "effect"
 import { type AccessTokenFormat, type Client, isKnown } from "../client/Client.ts"
 import {
   type LiveSecret,
@@ -19,6 +19,7 @@ import {
 } from "../client/register.ts"
 import { answered, asksForWorkspace } from "../client/workspaceAccess.ts"
 import { type BadKeyTerms, type KeyTerms, type NewKey, readKeyTerms } from "../grant/apiKey.ts"
+import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -27,10 +28,20 @@ import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength
 import { currentInstant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import type { Workspace } from "../workspace/Workspace.ts"
+import {
+  isResourceAddress,
+  type ResourceDefinition,
+  type ResourceRegistry,
+  resourceOf,
+  withoutEndSlash
+} from "../rules/Resource.ts"
+import { type ScopeRegistry, scopesNamed } from "../rules/Scope.ts"
+import { sanitizeName } from "../rules/sanitizeName.ts"
+import { type OpenWorkspace, scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
+import type { Openings } from "./Openings.ts"
 import type { Signing, SigningFault } from "./Signing.ts"
 import type { Retirement, SigningKeys } from "./signingKeys.ts"
 import { cleanUpOrWarn } from "./transact.ts"
@@ -318,4 +329,80 @@ export const revokeKey = Effect.fn("administration.revokeKey")(function* (
   const outcome = yield* services.grants.revokeGrant(workspace, id, "by_owner", isKeys)
   if (outcome === "revoked") yield* note(services.audit, auditContext, { _tag: "KeyRevoked", grant: grantMark(id), by })
   return outcome
+})
+
+/** A resource that cannot be listed. */
+export class BadResource extends Schema.TaggedError<BadResource>()("BadResource", {
+  reason: Schema.Literals(["address", "name", "scopes", "listed", "full"])
+}) {}
+
+/** What an owner types of a resource. */
+export interface ResourceTyped {
+  readonly at: string
+  readonly name: string
+  /** Without any it takes all. */
+  readonly scopes: ReadonlyArray<string>
+}
+
+/** What takes part in listing resources. */
+interface Listing {
+  readonly audit: Audit["Service"]
+  readonly openings: Openings
+  readonly policy: Policy
+}
+
+const readResource = (
+  { at, name: typed, scopes }: ResourceTyped,
+  registry: ScopeRegistry
+): Result.Result<ResourceDefinition, BadResource> => {
+  const refused = (reason: BadResource["reason"]) => Result.fail(new BadResource({ reason }))
+  if (!isResourceAddress(at)) return refused("address")
+  const name = sanitizeName(typed === "" ? new URL(at).host : typed, 200)
+  if (name === undefined) return refused("name")
+  const [first, ...others] = scopesNamed(registry, scopes) ?? []
+  if (scopes.length === 0) return Result.succeed({ at, name })
+  return first === undefined ? refused("scopes") : Result.succeed({ at, name, scopes: [first, ...others] })
+}
+
+/** Lists a resource beside those that are configured. */
+export const addResource = Effect.fn("administration.addResource")(function* (
+  { audit, openings, policy }: Listing,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  typed: ResourceTyped
+): Effect.fn.Return<ResourceDefinition, BadResource | StorageUnavailable | Contended> {
+  const definition = yield* Effect.fromResult(readResource(typed, scopesOf(policy, workspace)))
+  const isThere = (all: ResourceRegistry) => all.some((one) => resourceOf(one) === resourceOf(definition))
+  const configured = (workspace.resources ?? []).filter((one) => workspace.listed?.includes(one) !== true)
+  yield* openings.list(workspace, (listed) => {
+    if (isThere(listed) || isThere(configured)) return refuse(new BadResource({ reason: "listed" }))
+    return listed.length >= mostListed
+      ? refuse(new BadResource({ reason: "full" }))
+      : answerAndKeep([...listed, definition], definition)
+  })
+  yield* note(audit, auditContext, { _tag: "ResourceAdded", resource: definition.at, by: auditContext.by })
+  return definition
+})
+
+/** A record holds them all. */
+const mostListed = 200
+
+/** Takes a resource off the list; what was issued for it goes on until it expires. `false`: no owner listed it. */
+export const removeResource = Effect.fn("administration.removeResource")(function* (
+  { audit, openings }: Listing,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  at: string
+): Effect.fn.Return<boolean, StorageUnavailable | Contended> {
+  const isIt = (one: ResourceDefinition) => String(resourceOf(one)) === withoutEndSlash(at)
+  const removed = yield* openings.list<boolean, never>(workspace, (listed) =>
+    listed.some(isIt)
+      ? answerAndKeep(
+          listed.filter((one) => !isIt(one)),
+          true
+        )
+      : answer(false)
+  )
+  if (removed) yield* note(audit, auditContext, { _tag: "ResourceRemoved", resource: at, by: auditContext.by })
+  return removed
 })

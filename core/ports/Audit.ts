@@ -79,6 +79,8 @@ export type AuditEvent =
       readonly by: Actor
     }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
+  /** An API that tokens are for: its address. */
+  | { readonly _tag: "ResourceAdded" | "ResourceRemoved"; readonly resource: string; readonly by: Actor }
   | {
       readonly _tag: "AccountChanged"
       readonly account: string

@@ -2,6 +2,7 @@ import { Console, type Effect, Schema } from "effect"
 import { Flag } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import type { RegistrationFault } from "../../core/client/register.ts"
+import type { BadResource } from "../../core/engine/administration.ts"
 import type { HostingRefused } from "../../core/engine/Hosting.ts"
 import type { OtherIssuer } from "../../core/engine/Openings.ts"
 import { type BadKeyTerms, keyNameLength } from "../../core/grant/apiKey.ts"
@@ -60,6 +61,7 @@ export type Trouble =
   | PortUnavailable
   | BadKeyTerms
   | HostingRefused
+  | BadResource
 
 /** What it means to whoever asked. */
 export const explain = (trouble: Trouble): CommandFailed => {
@@ -89,6 +91,8 @@ export const explain = (trouble: Trouble): CommandFailed => {
       return misused(trouble.message)
     case "BadKeyTerms":
       return misused(keyProblems[trouble.reason])
+    case "BadResource":
+      return resourceProblems[trouble.reason]
     case "AccountRefusal":
       return explainRefusal(trouble)
     case "HostingRefused":
@@ -110,6 +114,14 @@ const keyProblems = {
   lifetime:
     "A key lasts for a millisecond at least and a hundred years at most. Leave the end out for one that never ends."
 } as const satisfies Record<BadKeyTerms["reason"], string>
+
+const resourceProblems = {
+  address: misused("That is no https URL (or http on this machine) as browsers write it, without query or fragment."),
+  name: misused("Give it a name that people can read."),
+  scopes: misused("Name scopes that this server has."),
+  listed: refused("It is listed already."),
+  full: refused("So many are listed that there is no room for another. Remove one, or list them in a RESOURCES file.")
+} as const satisfies Record<BadResource["reason"], CommandFailed>
 
 const explainRefusal = ({ reason }: AccountRefusal): CommandFailed => {
   switch (reason) {

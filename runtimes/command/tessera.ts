@@ -8,6 +8,7 @@ import { doctor } from "./doctor.ts"
 import { health } from "./health.ts"
 import { key } from "./key.ts"
 import { explain } from "./output.ts"
+import { resource } from "./resource.ts"
 import { signingKeys } from "./signingKeys.ts"
 import { migrate, openapi, sealKeys, sweep } from "./upkeep.ts"
 import { user } from "./user.ts"
@@ -37,6 +38,7 @@ export const tessera = (surroundings: Surroundings) =>
       key,
       user,
       workspace,
+      resource,
       sealKeys,
       signingKeys,
       sweep,

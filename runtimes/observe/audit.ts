@@ -72,6 +72,8 @@ export const AuditLine = Schema.Union([
   }),
   line("KeyCreated", { grant, actor }),
   line("KeyRevoked", { grant, actor }),
+  line("ResourceAdded", { resource: Schema.String, actor }),
+  line("ResourceRemoved", { resource: Schema.String, actor }),
   line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
   line("AccountRefused", { account: Schema.optionalKey(account), change: Schema.String, reason, ...byMaybe }),
   line("SignedIn", { account }),
@@ -142,6 +144,9 @@ const told = (event: AuditEvent): Told => {
     case "KeyCreated":
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }
+    case "ResourceAdded":
+    case "ResourceRemoved":
+      return { event: event._tag, resource: event.resource, actor: event.by }
     case "AccountChanged":
       return {
         event: event._tag,

@@ -159,8 +159,8 @@ const hostile: ReadonlyArray<Row> = [
   ["another resource beside this", ({ token }) => token({ claims: { aud: "https://auth.example/mcp" } })],
   ["a resource that only begins alike", ({ token }) => token({ claims: { aud: "https://auth.example/re" } })],
   [
-    "several audiences, one of them ours",
-    ({ token }) => token({ claims: { aud: [resource, "https://other.example"] } })
+    "several audiences, none of them ours",
+    ({ token }) => token({ claims: { aud: ["https://auth.example/mcp", "https://other.example"] } })
   ],
   ["no audience in an array", ({ token }) => token({ claims: { aud: [] } })],
   ["an audience that is no text", ({ token }) => token({ claims: { aud: [1] } })],
@@ -254,11 +254,11 @@ describe("a guard over JWTs refuses", () => {
 describe("a guard over JWTs", () => {
   test("says who calls, and asks for the keys once", async () => {
     const { ask, line, token } = await scene()
-    const caller = { user: "ada", client: "c".repeat(22), grant: "3hGTh17j", issuer, scope: ["api"], resource }
+    const caller = { user: "ada", client: "c".repeat(22), grant: "3hGTh17j", issuer, scope: ["api"], resources: [resource] }
     for (let n = 0; n < 3; n++) expect(await ask(await token())).toMatchObject({ _tag: "User", ...caller })
     expect(await ask(await token({ by: rsa, claims: { principal: "Workspace" } }))).toMatchObject({ _tag: "Workspace" })
     expect(await ask(await token({ header: { typ: "application/at+jwt" }, claims: { aud: [issuer] } }))).toMatchObject({
-      resource: null
+      resources: null
     })
     expect(line.asked).toBe(1)
   })

@@ -1,0 +1,98 @@
+import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { addResource, removeResource } from "../../core/engine/administration.ts"
+import type { ResourceDefinition } from "../../core/rules/Resource.ts"
+import { namesIn } from "../../core/rules/Scope.ts"
+import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
+import { json, notFound, print, table } from "./output.ts"
+
+/** As its record says: what is configured, and what an owner listed. */
+const opened = ({ services, workspace }: Administration) => services.openings.open(workspace)
+
+const described = (one: ResourceDefinition, configured: boolean) => ({
+  at: one.at,
+  name: one.name,
+  scopes: one.scopes ?? null,
+  configured
+})
+
+const at = Argument.String("address").pipe(Argument.withDescription("Its address, such as https://api.example.com"))
+
+const add = Command.make(
+  "add",
+  {
+    at,
+    name: Flag.String("name").pipe(
+      Flag.withDescription("What people read on the consent page; its host where this is left out"),
+      Flag.optional
+    ),
+    scope: Flag.String("scope").pipe(
+      Flag.withDescription('The scopes that it takes, such as "orders:read"; all where this is left out'),
+      Flag.optional
+    ),
+    json
+  },
+  (given) =>
+    administer((administration) =>
+      Effect.gen(function* () {
+        const { auditContext, services } = administration
+        const added = yield* addResource(services, auditContext, yield* opened(administration), {
+          at: given.at,
+          name: Option.getOrElse(given.name, () => ""),
+          scopes: namesIn(Option.getOrElse(given.scope, () => ""))
+        })
+        const seconds = services.policy.clientStaleness / 1000
+        yield* print(given.json, described(added, false), [
+          `Tokens can be for ${added.at} now; a server that runs knows within ${seconds} seconds.`
+        ])
+      })
+    )
+).pipe(
+  Command.withDescription("List an API that tokens can be for, wherever it is"),
+  Command.withExamples([
+    { command: 'tessera resource add https://mcp.example.com --name "Tools" --scope "tools:read tools"' }
+  ])
+)
+
+const list = Command.make("list", { json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { listed = [], resources = [] } = yield* opened(administration)
+      const shown = resources.map((one) => described(one, !listed.includes(one)))
+      yield* print(
+        given.json,
+        shown,
+        shown.length === 0
+          ? [`None is listed: tokens are for ${administration.workspace.issuer} and everything below it.`]
+          : table(
+              ["ADDRESS", "NAME", "SCOPES", "FROM"],
+              shown.map((one) => [
+                one.at,
+                one.name,
+                one.scopes?.join(" ") ?? "all",
+                one.configured ? "configuration" : "owners"
+              ])
+            )
+      )
+    })
+  )
+).pipe(Command.withDescription("List the APIs that tokens can be for"))
+
+const remove = Command.make("remove", { at, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { auditContext, services } = administration
+      const removed = yield* removeResource(services, auditContext, yield* opened(administration), given.at)
+      if (!removed) return yield* notFound("No owner has listed it. What is configured stays.")
+      yield* print(given.json, { at: given.at, removed }, [
+        `No new token is for ${given.at}. Those that are out go on until they expire.`
+      ])
+    })
+  )
+).pipe(Command.withDescription("Take an API off the list"))
+
+export const resource = Command.make("resource").pipe(
+  Command.withDescription("Look after the APIs that tokens can be for"),
+  Command.withSubcommands([add, list, remove]),
+  Command.withGlobalFlags([WorkspaceFlag])
+)

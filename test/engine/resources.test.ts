@@ -1,0 +1,73 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Result } from "effect"
+import { addResource, BadResource, removeResource } from "../../core/engine/administration.ts"
+import { byOwner } from "../given/auditContext.ts"
+import { inWorld, type World } from "../given/World.ts"
+
+const api = "https://api.example.com"
+
+const inOpened = (body: (world: World) => Effect.Effect<void, unknown>) => inWorld(body)
+
+const openedOf = (world: World) => world.services.openings.open(world.workspace)
+
+const add = (
+  world: World,
+  at: string,
+  more: { readonly name?: string; readonly scopes?: ReadonlyArray<string> } = {}
+) =>
+  Effect.flatMap(openedOf(world), (workspace) =>
+    Effect.result(addResource(world.services, byOwner(world), workspace, { name: "", scopes: [], ...more, at }))
+  )
+
+const listed = (world: World, now = Number.MAX_SAFE_INTEGER) =>
+  Effect.flatMap(openedOf(world), (workspace) =>
+    Effect.map(world.services.openings.current(workspace, now as never), ({ resources = [] }) =>
+      resources.map(({ at }) => String(at))
+    )
+  )
+
+describe("the resources that an owner lists", () => {
+  test("are added once, told to the audit, and removed", () =>
+    inOpened((world) =>
+      Effect.gen(function* () {
+        expect(Result.isSuccess(yield* add(world, `${api}/`, { scopes: ["api"] }))).toBe(true)
+        expect(yield* listed(world)).toEqual([`${api}/`])
+        expect(yield* add(world, api)).toEqual(Result.fail(new BadResource({ reason: "listed" })))
+        const workspace = yield* openedOf(world)
+        const remove = (at: string) => removeResource(world.services, byOwner(world), workspace, at)
+        expect(yield* remove("https://other.example.com")).toBe(false)
+        expect([yield* remove(api), yield* remove(api)]).toEqual([true, false])
+        expect(yield* listed(world)).toEqual([])
+        expect(world.audit.map(({ event }) => event._tag).slice(-2)).toEqual(["ResourceAdded", "ResourceRemoved"])
+      })
+    ))
+
+  test("are refused where they cannot be", () =>
+    inOpened((world) =>
+      Effect.gen(function* () {
+        const refused = (reason: BadResource["reason"]) => Result.fail(new BadResource({ reason }))
+        for (const at of [
+          "",
+          "api.example.com",
+          "http://api.example.com",
+          `${api}?a`,
+          `${api}/../x`,
+          "https://a@b.example"
+        ]) {
+          expect(yield* add(world, at)).toEqual(refused("address"))
+        }
+        expect(yield* add(world, api, { scopes: ["unheard-of"] })).toEqual(refused("scopes"))
+        expect(yield* add(world, api, { name: "\u202e" })).toEqual(refused("name"))
+        expect(yield* listed(world)).toEqual([])
+      })
+    ))
+
+  test("are all there where several are added at once", () =>
+    inOpened((world) =>
+      Effect.gen(function* () {
+        const hosts = Array.from({ length: 8 }, (_, n) => `https://n${n}.example.com`)
+        yield* Effect.forEach(hosts, (at) => add(world, at), { concurrency: "unbounded" })
+        expect([...(yield* listed(world))].sort()).toEqual(hosts)
+      })
+    ))
+})
