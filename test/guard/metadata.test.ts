@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test"
+import { BadGuardOption, type RemoteGuardOptions, remoteGuard } from "../../runtimes/guard.ts"
+
+const make = (over: Partial<RemoteGuardOptions> = {}) =>
+  remoteGuard({
+    issuer: "https://auth.example",
+    apiKey: "key",
+    resource: "https://api.example/v1/",
+    metadata: { scopes: ["orders:read"], name: "Orders" },
+    ...over
+  })
+
+const well = "/.well-known/oauth-protected-resource"
+
+test("an API elsewhere has a document of its own, with the name that it was given, and refusals lead there", async () => {
+  const guard = make()
+  const document = guard.serveMetadata(new Request(`https://api.example${well}/v1/?a`))
+  expect(await document?.json()).toEqual({
+    resource: "https://api.example/v1/",
+    authorization_servers: ["https://auth.example"],
+    scopes_supported: ["orders:read"],
+    bearer_methods_supported: ["header"],
+    resource_name: "Orders"
+  })
+  expect(document?.headers.get("access-control-allow-origin")).toBe("*")
+  expect(guard.serveMetadata(new Request(`https://api.example${well}`))).toBeUndefined()
+  expect(guard.serveMetadata(new Request(`https://api.example${well}/v1/`, { method: "POST" }))?.status).toBe(405)
+  const refused = await guard.guard(new Request("https://api.example/v1/orders"), { scopes: ["orders:read"] })
+  expect(refused._tag === "Refused" && refused.response.headers.get("www-authenticate")).toBe(
+    `Bearer resource_metadata="https://api.example${well}/v1/", scope="orders:read"`
+  )
+})
+
+test("a guard without a document serves none, and one that cannot be is refused", () => {
+  const { metadata: _, ...without } = { issuer: "https://auth.example", apiKey: "key", metadata: 0 }
+  const plain = remoteGuard({ ...without, resource: "https://api.example" })
+  expect(plain.metadata).toBeUndefined()
+  expect(plain.serveMetadata(new Request(`https://api.example${well}`))).toBeUndefined()
+  for (const over of [
+    { resource: "https://api.example?a" },
+    { resource: "https://API.example" },
+    { metadata: { scopes: ["a b"] } },
+    { metadata: { scopes: [], name: " " } },
+    { resourceMetadata: "https://api.example/elsewhere" }
+  ]) {
+    expect(() => make(over)).toThrow(BadGuardOption)
+  }
+})
