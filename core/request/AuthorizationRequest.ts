@@ -52,7 +52,7 @@ export type AuthorizationRequest = typeof AuthorizationRequest.Type
 export type Waiting = typeof AuthorizationRequest.cases.Waiting.Type
 
 /** Version 1 was for one resource at most. */
-const requestOfVersion1: RecordKind<AuthorizationRequest>["upcast"][number] = ({ resource, ...body }) =>
+export const requestOfVersion1: RecordKind<AuthorizationRequest>["upcast"][number] = ({ resource, ...body }) =>
   body._tag === "Waiting" ? { ...body, resources: typeof resource === "string" ? [resource] : null } : body
 
 export const requestKind: RecordKind<AuthorizationRequest> = {

@@ -4,7 +4,7 @@ import { macLength } from "../codec/Sha256.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
-import { AuthorizationRequest, ShownClient } from "./AuthorizationRequest.ts"
+import { AuthorizationRequest, requestOfVersion1, ShownClient } from "./AuthorizationRequest.ts"
 
 /** What a consent page brings back: the request as it was read and checked, and what the page said of its client. */
 export const Ticket = Schema.Struct({
@@ -19,10 +19,23 @@ export const readerOf = ({ session, user }: Pick<SignedIn, "session" | "user">):
   digestOf(JSON.stringify([session, user]))
 
 const version = 4
+/** Of a page that stood open while the server was brought up to date. */
+const versionBefore = 3
 const headLength = 1 + keyIdLength
 const utf8 = new TextEncoder()
 const utf8Reader = new TextDecoder()
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Ticket))
+
+const Older = Schema.fromJsonString(
+  Schema.Struct({ reader: Schema.Json, request: Schema.Record(Schema.String, Schema.Json), shown: Schema.Json })
+)
+const decodeOlder = Schema.decodeUnknownOption(Older)
+const readTicket = Schema.decodeUnknownOption(Ticket)
+
+const ticketOf = (written: number | undefined, text: string): Option.Option<Ticket> =>
+  written === version
+    ? decode(text)
+    : Option.flatMap(decodeOlder(text), (older) => readTicket({ ...older, request: requestOfVersion1(older.request) }))
 
 /**
  * Version, key id, the ticket as JSON, and a MAC over these: a consent page is answered by what this server read, and
@@ -41,8 +54,10 @@ export const sealTicket = (sealer: Sealer, place: Place, ticket: Ticket): string
 /** Nothing where this server did not seal it, in this form and for this place. */
 export const openTicket = (sealer: Sealer, place: Place, text: string): Ticket | undefined => {
   const bytes = readBase64Url(text)
-  if (bytes === undefined || bytes.length < headLength + macLength || bytes[0] !== version) return undefined
+  if (bytes === undefined || bytes.length < headLength + macLength) return undefined
+  if (bytes[0] !== version && bytes[0] !== versionBefore) return undefined
   const key = sealer.find(hexOf(bytes, 1, headLength))
   if (key === undefined || !holdsAt(sealer, key, place, "ticket", bytes)) return undefined
-  return Option.getOrUndefined(decode(utf8Reader.decode(bytes.subarray(headLength, bytes.length - macLength))))
+  const json = utf8Reader.decode(bytes.subarray(headLength, bytes.length - macLength))
+  return Option.getOrUndefined(ticketOf(bytes[0], json))
 }

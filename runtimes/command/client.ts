@@ -122,7 +122,7 @@ const show = Command.make("show", { id, json }, (given) =>
 /** What is in it is for the registration to judge. */
 const readKeys = (file: string): Effect.Effect<unknown, CommandFailed> =>
   Effect.try({
-    try: () => JSON.parse(readFileSync(file, "utf8")) as unknown,
+    try: (): unknown => JSON.parse(readFileSync(file, "utf8")),
     catch: () => misused(`The file ${file} cannot be read, or is no JSON.`)
   })
 

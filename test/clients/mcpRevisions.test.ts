@@ -113,7 +113,7 @@ describe("discovery", () => {
     const answer = await fetch(`${server().url}/rest/companies`)
     expect(answer.status).toBe(401)
     const header = String(answer.headers.get("www-authenticate"))
-    const [, hint = ""] = /^Bearer resource_metadata="([^"]+)"$/.exec(header) ?? []
+    const [, hint = ""] = /^Bearer resource_metadata="([^"]+)", scope="api"$/.exec(header) ?? []
     const metadata = await jsonAt(hint)
     expect(metadata.scopes_supported).toEqual(["api", "profile"])
     expect(header).not.toContain("offline_access")
@@ -193,7 +193,7 @@ describe("an MCP endpoint in an application of one's own", () => {
                 const called = origin + prefix + path
                 const token = await strictly(called, "ada")
                 const answer = await fetch(called, bearing(token))
-                expect([answer.status, await answer.json()]).toEqual([200, { resource: `${origin + prefix}/mcp` }])
+                expect([answer.status, await answer.json()]).toEqual([200, { resources: [`${origin + prefix}/mcp`] }])
                 const beside = await fetch(`${origin + prefix}/orders`, bearing(token))
                 expect(beside.status).toBe(401)
               }

@@ -254,7 +254,14 @@ describe("a guard over JWTs refuses", () => {
 describe("a guard over JWTs", () => {
   test("says who calls, and asks for the keys once", async () => {
     const { ask, line, token } = await scene()
-    const caller = { user: "ada", client: "c".repeat(22), grant: "3hGTh17j", issuer, scope: ["api"], resources: [resource] }
+    const caller = {
+      user: "ada",
+      client: "c".repeat(22),
+      grant: "3hGTh17j",
+      issuer,
+      scope: ["api"],
+      resources: [resource]
+    }
     for (let n = 0; n < 3; n++) expect(await ask(await token())).toMatchObject({ _tag: "User", ...caller })
     expect(await ask(await token({ by: rsa, claims: { principal: "Workspace" } }))).toMatchObject({ _tag: "Workspace" })
     expect(await ask(await token({ header: { typ: "application/at+jwt" }, claims: { aud: [issuer] } }))).toMatchObject({

@@ -63,6 +63,7 @@ describe("the table of variables", () => {
         "OWNER_EMAIL",
         "OWNER_PASSWORD",
         "REGISTRATION_TOKEN",
+        "RESOURCES",
         "SEAL_KEYS",
         "STORAGE_TIMEOUT",
         "TRUSTED_PROXIES",

@@ -503,6 +503,7 @@ describe("the doctor", () => {
           "clock: good",
           "address: good",
           "proxies: good",
+          "workspaces: good",
           "open access: good"
         ])
         expect(found[2]).toMatchObject({
@@ -528,6 +529,7 @@ describe("the doctor", () => {
           "clock: good",
           "address: good",
           "proxies: good",
+          "workspaces: good",
           "open access: good"
         ])
         expect(found[1]?.says).toMatch(/^\.\/no-folder\/tessera\.db\.keys can't be looked at: ENOTDIR/)
