@@ -78,7 +78,7 @@ describe("old and new releases on one database", () => {
       const tokens = yield* redeem(server, application, yield* mint.code(application))
       const ours = grantKind(standardPolicy).version
       const change = (version: number) =>
-        `UPDATE tessera.grants SET body = jsonb_set(body, '{_v}', '${version}') WHERE owner <> 'clients'`
+        `UPDATE tessera.grants SET body = jsonb_set(body, '{_v}', '${version}'), version = version + 1 WHERE owner <> 'clients'`
 
       yield* tell(store.databaseUrl, change(99))
       for (const reply of [
