@@ -344,7 +344,14 @@ describe("a consent page's ticket", () => {
   test("is version, key, the ticket as JSON, and a MAC made for tickets over these", () => {
     expect(forge("ticket", 4, ticket)).toEqual(ticket)
     expect(forge("form", 4, ticket)).toBeUndefined()
-    for (const version of [0, 1, 2, 3, 5]) expect(forge("ticket", version, ticket)).toBeUndefined()
+    for (const version of [0, 1, 2, 5]) expect(forge("ticket", version, ticket)).toBeUndefined()
+    // The release before knew one resource at most.
+    const { resources: _, ...request } = ticket.request
+    for (const resource of [null, "https://auth.example.com/rest"]) {
+      const resources = resource === null ? null : [resource]
+      const opened: unknown = forge("ticket", 3, { ...ticket, request: { ...request, resource } })
+      expect(opened).toEqual({ ...ticket, request: { ...request, resources } })
+    }
     for (const body of [null, {}, { ...ticket, reader: "" }, { ...ticket, request: { ...ticket.request, state: 7 } }]) {
       expect(forge("ticket", 4, body)).toBeUndefined()
     }
