@@ -43,7 +43,9 @@ describe("the executable", () => {
         expect(help.status).toBe(0)
         const source = readFileSync(join(root, "runtimes/command/tessera.ts"), "utf8")
         const [, listed = ""] = /withSubcommands\(\[\s*serving\(surroundings\),([^\]]+)\]/.exec(source) ?? []
-        const names = ["serve", ...listed.split(",").map((name) => name.trim().replace("sealKeys", "seal-keys"))]
+        // In the source's words: `sealKeys` is `seal-keys`.
+        const worded = (name: string) => name.trim().replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+        const names = ["serve", ...listed.split(",").map(worded)]
         expect(names.length).toBeGreaterThan(8)
         for (const name of names) expect(help.stdout).toMatch(new RegExp(`^ +${name}\\b`, "m"))
         expect(readFileSync(binary.file).includes(root)).toBe(false)
