@@ -1,4 +1,6 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
+import type { ClientMember } from "./client/ClientMember.ts"
+import { clientMembers } from "./client/members.ts"
 import { hexOf } from "./codec/Base64Url.ts"
 import { makeClientRoom } from "./engine/ClientRoom.ts"
 import { makeClients } from "./engine/Clients.ts"
@@ -84,6 +86,8 @@ export interface TesseraOptions {
   readonly clientAuths?: ReadonlyArray<ClientAuth>
   /** How tokens and keys are shown: the whole list, in order. Without it, that of `core/oauth/presented/table.ts`. */
   readonly presentations?: ReadonlyArray<Presentation>
+  /** What clients register beyond what every client has: the whole list. Without it, that of `core/client/members.ts`. */
+  readonly clientMembers?: ReadonlyArray<ClientMember>
   /** Every grant type of the token endpoint. Without it, the protocol's own: `[...grantTypes, mine]` adds one. */
   readonly grants?: ReadonlyArray<GrantType>
   /**
@@ -182,6 +186,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     usage,
     limiter,
     clientAuths: rows.clientAuths,
+    clientMembers: rows.clientMembers,
     presentations: rows.presentations,
     signatures,
     signing,
@@ -347,7 +352,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
 /** The tables that the server is composed of. Throws where one cannot be: rows that share a name, or none for its tokens. */
 const composeRows = (
-  options: Pick<TesseraOptions, "clientAuths" | "presentations">,
+  options: Pick<TesseraOptions, "clientAuths" | "clientMembers" | "presentations">,
   signatures: Signatures["Service"]
 ) => {
   const usable = (options.clientAuths ?? clientAuths).filter(
@@ -355,7 +360,12 @@ const composeRows = (
   )
   const auths = rowsByName("clientAuths", usable, ({ name }) => name)
   const shown = rowsByName("presentations", options.presentations ?? presentations, ({ name }) => name)
-  const rows = { clientAuths: Result.getOrThrow(auths), presentations: [...Result.getOrThrow(shown).values()] }
+  const members = rowsByName("clientMembers", options.clientMembers ?? clientMembers, ({ name }) => name)
+  const rows = {
+    clientAuths: Result.getOrThrow(auths),
+    clientMembers: [...Result.getOrThrow(members).values()],
+    presentations: [...Result.getOrThrow(shown).values()]
+  }
   tokenTypeOf(rows.presentations, null)
   return rows
 }

@@ -2,6 +2,8 @@
 
 // The server, for whoever composes it
 
+export { type ClientMember, clientMember } from "./client/ClientMember.ts"
+export { clientMembers } from "./client/members.ts"
 export { layer as fetchedKeys } from "./engine/FetchedKeys.ts"
 export { type MayMove, OtherIssuer } from "./engine/Openings.ts"
 export type { HeaderPairs, HttpRequest, HttpResponse } from "./http/Http.ts"

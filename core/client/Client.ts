@@ -77,7 +77,9 @@ export const Client = Schema.Struct({
    * What an owner chose for it; where nobody did, the resource decides. A client does not choose by itself: a JWT outlives
    * its revocation wherever nobody asks.
    */
-  accessTokenFormat: Schema.optionalKey(AccessTokenFormat)
+  accessTokenFormat: Schema.optionalKey(AccessTokenFormat),
+  /** What it registered beyond what every client has, by the names of the table's rows. */
+  members: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
 })
 export type Client = typeof Client.Type
 

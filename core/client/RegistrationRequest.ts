@@ -1,5 +1,6 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { InvalidClientMetadata } from "../rules/Refusal.ts"
+import type { ClientMember } from "./ClientMember.ts"
 
 /** Without a property of Unicode or a surrogate, since tools that know neither read the pattern in the document. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it refuses
@@ -42,11 +43,16 @@ export type RegistrationRequest = typeof RegistrationRequest.Type
 /** What of a server's tables decides which registrations it reads. */
 export interface RegistrationRows {
   readonly clientAuths: ReadonlyMap<string, { readonly members?: Schema.Struct.Fields }>
+  readonly clientMembers: ReadonlyArray<Pick<ClientMember, "name" | "schema">>
 }
 
 /** The members that rows read beside those of every client. */
-export const rowMembers = ({ clientAuths }: RegistrationRows): Schema.Struct.Fields =>
-  Object.assign({}, ...[...clientAuths.values()].map(({ members }) => members))
+export const rowMembers = ({ clientAuths, clientMembers }: RegistrationRows): Schema.Struct.Fields =>
+  Object.assign(
+    {},
+    ...[...clientAuths.values()].map(({ members }) => members),
+    ...clientMembers.map(({ name, schema }) => ({ [name]: Schema.optionalKey(schema) }))
+  )
 
 /** The members of a registration in a server with these rows. */
 export const registrationFields = (rows: RegistrationRows) => ({
@@ -59,15 +65,21 @@ const decoderOf = (rows: RegistrationRows) =>
   // A request with the members of the rows, which name no type here, and with a method that is one of the rows'.
   Schema.decodeUnknownResult(Schema.Struct(registrationFields(rows)) as Schema.Decoder<RegistrationRequest>)
 
-const decoders = new WeakMap<RegistrationRows["clientAuths"], ReturnType<typeof decoderOf>>()
+interface Compiled {
+  readonly clientMembers: RegistrationRows["clientMembers"]
+  readonly decode: ReturnType<typeof decoderOf>
+}
+
+const decoders = new WeakMap<RegistrationRows["clientAuths"], Compiled>()
 
 /** Tables are there for good, and each is compiled once. */
 const decodeBy = (rows: RegistrationRows): ReturnType<typeof decoderOf> => {
-  const known = decoders.get(rows.clientAuths)
-  if (known !== undefined) return known
-  const made = decoderOf(rows)
-  decoders.set(rows.clientAuths, made)
-  return made
+  const { clientAuths, clientMembers } = rows
+  const known = decoders.get(clientAuths)
+  if (known?.clientMembers === clientMembers) return known.decode
+  const decode = decoderOf(rows)
+  decoders.set(clientAuths, { clientMembers, decode })
+  return decode
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()

@@ -8,6 +8,7 @@ import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
 import { allScopes, formatScopes, grantScopes, isWithin, namesIn, type Scopes } from "../rules/Scope.ts"
 import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
 import { About, authMethodOf, type Client, type ClientInformation, type ClientMaker, mayUse } from "./Client.ts"
+import { type ClientMember, membersIn, membersTold } from "./ClientMember.ts"
 import { secretDigest } from "./ClientSecret.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
 import { type Asked, actsForWorkspace, asking, mayRegisterForWorkspace } from "./workspaceAccess.ts"
@@ -37,6 +38,7 @@ export interface RegistrableGrantType {
 export interface Tables {
   readonly clientAuths: ReadonlyMap<string, ClientAuth>
   readonly grantTypes: ReadonlyMap<string, RegistrableGrantType>
+  readonly clientMembers: ReadonlyArray<ClientMember>
 }
 
 /** RFC 7591 §2: the method of a client that names none. */
@@ -52,6 +54,7 @@ interface Terms {
   readonly redirectUris: ReadonlyArray<RedirectUri>
   readonly grantTypes: ReadonlyArray<string>
   readonly scope: Scopes
+  readonly members: Client["members"]
 }
 
 export type RegistrationFault = InvalidClientMetadata | InvalidRedirectUri
@@ -143,8 +146,9 @@ const readTerms = (
   request: RegistrationRequest,
   policy: Policy,
   isAvailable: (row: RegistrableGrantType) => boolean,
-  madeBy: ClientMaker,
-  { clientAuths, grantTypes }: Tables
+  by: ClientMaker,
+  before: Client | undefined,
+  { clientAuths, clientMembers, grantTypes }: Tables
 ): Result.Result<Terms, RegistrationFault> =>
   Result.gen(function* () {
     const types = yield* readGrantTypes(request.grant_types, [...grantTypes.values()], isAvailable)
@@ -168,8 +172,17 @@ const readTerms = (
       const message = `The grant type ${redirected.name} takes a client with redirect_uris.`
       return yield* Result.fail(new InvalidRedirectUri({ message }))
     }
-    const scope = yield* readScope(request.scope, policy, madeBy)
-    return { about: aboutOf(request), method, redirectUris, grantTypes: types.map(({ name }) => name), scope }
+    const scope = yield* readScope(request.scope, policy, by)
+    const names = types.map(({ name }) => name)
+    // The members of the rows are read with the rest of the request.
+    const sent: Readonly<Record<string, unknown>> = { ...request }
+    const step = { request: sent, grantTypes: names, method: method.name, by, policy }
+    for (const { fault } of clientMembers) {
+      const message = fault(step, before)
+      if (message !== undefined) return yield* metadataFault(message)
+    }
+    const members = membersIn(clientMembers, sent)
+    return { about: aboutOf(request), method, redirectUris, grantTypes: names, scope, members }
   })
 
 /** What is drawn for a registration, used or not. */
@@ -214,7 +227,7 @@ export const register = (
   network: string | null = null
 ): Result.Result<Registered & { readonly registrationToken: Redacted.Redacted<string> }, RegistrationFault> => {
   return Result.gen(function* () {
-    const terms = yield* readTerms(request, policy, isAvailableTo(madeBy, policy), madeBy, tables)
+    const terms = yield* readTerms(request, policy, isAvailableTo(madeBy, policy), madeBy, undefined, tables)
     const secret = drawnSecret(fresh.secret)
     const registration = credential(registrationTokenPrefix, fresh.registration)
     const client = yield* fits(
@@ -232,7 +245,8 @@ export const register = (
           madeBy,
           provenAt: null,
           expiresAt: madeBy === "owner" ? null : later(now, policy.unusedClientTtl),
-          disabled: false
+          disabled: false,
+          ...(terms.members && { members: terms.members })
         },
         tables.grantTypes.values(),
         { at: now, network }
@@ -275,10 +289,12 @@ export const reregister = (
   const isAvailable = (row: RegistrableGrantType) =>
     !actsForWorkspace(row) || (mayRegisterForWorkspace("itself", policy) && (isOpen || mayUse(client, row.name)))
   return Result.gen(function* () {
-    const terms = yield* readTerms(request, policy, isAvailable, "itself", tables)
+    const terms = yield* readTerms(request, policy, isAvailable, "itself", client, tables)
     const drawn = drawnSecret(fresh.secret)
+    const { members: _, ...kept } = client
     const changed: Client = {
-      ...client,
+      ...kept,
+      ...(terms.members && { members: terms.members }),
       // What it says of itself from now on no owner has looked at.
       madeBy: "itself",
       about: terms.about,
@@ -293,8 +309,12 @@ export const reregister = (
 }
 
 /** RFC 7591 §3.2.1: everything that was registered, as the server understood it. */
-export const clientInformation = ({ clientAuths, grantTypes }: Tables, client: Client): ClientInformation => ({
+export const clientInformation = (
+  { clientAuths, clientMembers, grantTypes }: Tables,
+  client: Client
+): ClientInformation => ({
   ...clientAuths.get(authMethodOf(client))?.told(client.credential),
+  ...membersTold(clientMembers, client),
   client_id: client.id,
   client_id_issued_at: Math.floor(client.createdAt / 1000),
   ...client.about,

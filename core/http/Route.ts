@@ -1,4 +1,5 @@
 import { type Effect, Schema } from "effect"
+import type { ClientMember } from "../client/ClientMember.ts"
 import type { ClientRoom } from "../engine/ClientRoom.ts"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
@@ -69,6 +70,8 @@ export interface Services {
   readonly limiter: Limiter["Service"]
   /** How clients authenticate, by name. */
   readonly clientAuths: ReadonlyMap<string, ClientAuth>
+  /** What clients register beyond what every client has. */
+  readonly clientMembers: ReadonlyArray<ClientMember>
   /** How tokens and keys are shown, in order. */
   readonly presentations: ReadonlyArray<Presentation>
   readonly signatures: Signatures["Service"]

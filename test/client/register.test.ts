@@ -9,6 +9,7 @@ import {
   proven as provenClient,
   used
 } from "../../core/client/Client.ts"
+import { clientMembers } from "../../core/client/members.ts"
 import { type RegistrationRequest, readRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation, type FreshClient, register, reregister } from "../../core/client/register.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
@@ -23,6 +24,7 @@ import { after, client, policy, scopes, t0 } from "../grant/given.ts"
 const uri = "https://app.example.org/cb"
 const tables = {
   clientAuths: new Map(clientAuths.map((row) => [row.name, row])),
+  clientMembers,
   grantTypes: new Map(grantTypes.map((row) => [row.name, row]))
 }
 const fresh: FreshClient = {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Result } from "effect"
 import { authMethodOf, type Client, isPublic } from "../../core/client/Client.ts"
+import { clientMembers } from "../../core/client/members.ts"
 import type { RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { register, reregister } from "../../core/client/register.ts"
 import { clientKind, decodeBody, encodeBody } from "../../core/engine/Records.ts"
@@ -12,6 +13,7 @@ import { client, policy, t0 } from "../grant/given.ts"
 
 const tables = {
   clientAuths: new Map(clientAuths.map((row) => [row.name, row])),
+  clientMembers,
   grantTypes: new Map(grantTypes.map((row) => [row.name, row]))
 }
 const fresh = {

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Logger, Option, Redacted, References } from "ef
 import { TestClock } from "effect/testing"
 import { layer as joseSignatures } from "../../adapters/jose/Signatures.ts"
 import * as Memory from "../../adapters/memory/Memory.ts"
+import type { ClientMember } from "../../core/client/ClientMember.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Endpoint } from "../../core/http/Route.ts"
 import type { ClientAuth } from "../../core/oauth/clients/ClientAuth.ts"
@@ -53,6 +54,7 @@ export interface WorldOptions {
   /** A host's endpoints, before the protocol's. */
   readonly endpoints?: ReadonlyArray<Endpoint>
   readonly clientAuths?: ReadonlyArray<ClientAuth>
+  readonly clientMembers?: ReadonlyArray<ClientMember>
   readonly presentations?: ReadonlyArray<Presentation>
   readonly signatures?: Signatures["Service"]
   /** All grant types, instead of the protocol's own. */
@@ -162,6 +164,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     policy,
     endpoints: [...(options.endpoints ?? []), ...endpoints],
     clientAuths: options.clientAuths ?? clientAuths,
+    ...(options.clientMembers === undefined ? {} : { clientMembers: options.clientMembers }),
     presentations: options.presentations ?? presentations,
     ...(options.grants === undefined ? {} : { grants: options.grants }),
     ...(options.mayMove === undefined ? {} : { mayMove: options.mayMove })

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import { Effect, Exit, Layer, Redacted } from "effect"
+import { Effect, Exit, Layer, Redacted, Schema } from "effect"
 import * as Memory from "../../adapters/memory/Memory.ts"
+import { clientMember } from "../../core/client/ClientMember.ts"
+import { clientMembers } from "../../core/client/members.ts"
 import { none } from "../../core/oauth/clients/none.ts"
 import { secretBasic } from "../../core/oauth/clients/secretBasic.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
@@ -20,6 +22,13 @@ import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 
 const withNote: WorldOptions = { clientAuths: [...clientAuths, toyNote], signatures: toySignatures }
 const withStamp: WorldOptions = { presentations: [...presentations, toyStamp] }
+
+const tier = clientMember<"gold" | "silver">({
+  name: "toy_tier",
+  schema: Schema.Literals(["gold", "silver"]),
+  fault: (value, { by, kept }) =>
+    by === "itself" && kept === "gold" && value !== "gold" ? "The toy_tier of this client is for an owner." : undefined
+})
 
 const registerNote = (world: World) =>
   registerClient(world, {
@@ -166,6 +175,53 @@ describe("a client authentication that a host adds as a row", () => {
   })
 })
 
+describe("a member of registration that a host adds as a row", () => {
+  const withTier: WorldOptions = { clientMembers: [...clientMembers, tier] }
+  const metadata = { redirect_uris: ["https://app.example/cb"] }
+
+  test("is read, kept, told and documented, and refused where its row says so", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const register = (body: object) =>
+            world.send("POST", "/oauth/register", { headers: jsonHeaders, body: JSON.stringify(body) })
+          expect(wireOf(yield* register({ ...metadata, toy_tier: "tin" }))).toEqual([400, "invalid_client_metadata"])
+          expect(jsonOf(yield* register(metadata)).toy_tier).toBeUndefined()
+          const made = jsonOf(yield* register({ ...metadata, toy_tier: "gold" }))
+          expect(made.toy_tier).toBe("gold")
+          const id = ClientId.make(text(made.client_id))
+          const kept = yield* world.services.clients.findStored(world.workspace.id, id)
+          expect(kept && tier.of(kept)).toBe("gold")
+
+          const headers = { ...jsonHeaders, authorization: `Bearer ${text(made.registration_access_token)}` }
+          const update = (more: object) =>
+            world.send("PUT", `/oauth/register/${id}`, {
+              headers,
+              body: JSON.stringify({ client_id: id, ...metadata, ...more })
+            })
+          expect(wireOf(yield* update({}))).toEqual([400, "invalid_client_metadata"])
+          expect(jsonOf(yield* update({ toy_tier: "gold" })).toy_tier).toBe("gold")
+          expect((yield* world.send("GET", "/openapi.json")).body).toContain("toy_tier")
+        }),
+      withTier
+    ))
+
+  test("that is taken away leaves its clients as they were, and is told no more", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const made = yield* registerClient(world, metadata)
+        const id = ClientId.make(made.id)
+        yield* world.services.clients.change(world.workspace.id, id, (client) => ({
+          ...client,
+          members: { toy_tier: "gold" }
+        }))
+        const headers = { authorization: `Bearer ${made.registrationToken}` }
+        const read = jsonOf(yield* world.send("GET", `/oauth/register/${id}`, { headers }))
+        expect([read.client_id, read.toy_tier]).toEqual([made.id, undefined])
+      })
+    ))
+})
+
 describe("a presentation that a host adds as a row", () => {
   const tokenOf = (world: World) =>
     Effect.gen(function* () {
@@ -227,6 +283,7 @@ describe("tables that cannot be", () => {
   test("have two rows of one name", async () => {
     for (const [options, table, name] of [
       [{ clientAuths: [...clientAuths, secretBasic] }, "clientAuths", "client_secret_basic"],
+      [{ clientMembers: [tier, tier] }, "clientMembers", "toy_tier"],
       [{ presentations: [...presentations, secondBearer] }, "presentations", "bearer"]
     ] as const) {
       await expect(composing(options)).rejects.toMatchObject({ _tag: "DuplicateRow", table, name })

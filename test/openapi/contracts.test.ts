@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Schema } from "effect"
+import { clientMembers } from "../../core/client/members.ts"
 import { registrationFields } from "../../core/client/RegistrationRequest.ts"
 import type { Contract } from "../../core/http/Route.ts"
 import { clientFields, withClientFields } from "../../core/oauth/clients/authenticateClient.ts"
@@ -13,6 +14,7 @@ import { inWorld, type World } from "../given/World.ts"
 
 const tables = {
   clientAuths: new Map(clientAuths.map((row) => [row.name, row])),
+  clientMembers,
   grantTypes: new Map(grantTypes.map((row) => [row.name, row]))
 }
 

@@ -81,7 +81,7 @@ const sweptAtOnce = 1000
 export const inProcess = Effect.fnUntraced(function* (
   world: World,
   /** What else the host composes its server of. */
-  rows: Pick<TesseraOptions, "clientAuths" | "grants" | "presentations"> = {}
+  rows: Pick<TesseraOptions, "clientAuths" | "clientMembers" | "grants" | "presentations"> = {}
 ) {
   const clock = manualClock(world.startsAt)
   const audit: Array<AuditEntry> = []

@@ -1,0 +1,4 @@
+import type { ClientMember } from "./ClientMember.ts"
+
+/** The members of a registration that features add: a feature's row is a line here. */
+export const clientMembers: ReadonlyArray<ClientMember> = []
