@@ -30,6 +30,7 @@ import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import {
   isResourceAddress,
+  longestName,
   type ResourceDefinition,
   type ResourceRegistry,
   resourceOf,
@@ -357,7 +358,7 @@ const readResource = (
 ): Result.Result<ResourceDefinition, BadResource> => {
   const refused = (reason: BadResource["reason"]) => Result.fail(new BadResource({ reason }))
   if (!isResourceAddress(at)) return refused("address")
-  const name = sanitizeName(typed === "" ? new URL(at).host : typed, 200)
+  const name = sanitizeName(typed === "" ? new URL(at).host : typed, longestName)
   if (name === undefined) return refused("name")
   const [first, ...others] = scopesNamed(registry, scopes) ?? []
   if (scopes.length === 0) return Result.succeed({ at, name })

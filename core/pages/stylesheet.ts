@@ -91,6 +91,7 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .check .field-problem{grid-column:2;margin:0}
 .choices{display:flex;flex-wrap:wrap;gap:0 28px;grid-column:1/-1;min-width:0}
 .choices .label{padding:0;margin-bottom:0}
+.choices .hint{flex-basis:100%}
 
 .fold{border:1px solid var(--line);border-radius:calc(var(--radius)*1.25)}
 summary{cursor:pointer}

@@ -2,15 +2,20 @@ import { Result, Schema } from "effect"
 import { InvalidTarget } from "./Refusal.ts"
 import { reaches, ScopeName, type ScopeRegistry } from "./Scope.ts"
 
-const longest = 2048
+/** The most characters of an address, and of all that a token is for. */
+export const longestAddress = 2048
+/** The most characters of a name. */
+export const longestName = 200
 
 /** RFC 8707 §2: a place of an API, written without a slash at the end. Covers everything below it. */
-export const Resource = Schema.String.check(Schema.isMaxLength(longest)).pipe(Schema.brand("Resource"))
+export const Resource = Schema.String.check(Schema.isMaxLength(longestAddress)).pipe(Schema.brand("Resource"))
 export type Resource = typeof Resource.Type
 
 /** What a grant or a token is for: each once, as it was asked for. No address has a space in it. */
 export const Resources = Schema.NonEmptyArray(Resource).check(
-  Schema.makeFilter((all: ReadonlyArray<string>) => new Set(all).size === all.length && all.join(" ").length <= longest)
+  Schema.makeFilter(
+    (all: ReadonlyArray<string>) => new Set(all).size === all.length && all.join(" ").length <= longestAddress
+  )
 )
 export type Resources = typeof Resources.Type
 
@@ -25,7 +30,7 @@ const normalOf = (text: string): Resource | undefined => {
   const resource = withoutEndSlash(new URL(text).href)
   // The parser escapes, so the address can be longer than its text: what is kept has to be what can be read back.
   // Checked just now, which is what the brand says.
-  return resource.length > longest ? undefined : (resource as Resource)
+  return resource.length > longestAddress ? undefined : (resource as Resource)
 }
 
 /** Segments of what a URL's path is made of, none of them dots, which a parser folds away; at most a slash at the end. */
@@ -60,7 +65,7 @@ export const ResourceDefinition = Schema.Struct({
   /** Its address, as clients name it. What is below is part of it. */
   at: ResourceAddress,
   /** What people read. */
-  name: Schema.NonEmptyString.check(Schema.isMaxLength(200)),
+  name: Schema.NonEmptyString.check(Schema.isMaxLength(longestName)),
   /** The scopes that it takes, and with each what that implies. Left out, it takes all. */
   scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName))
 })
@@ -155,7 +160,7 @@ export const readResources = (owner: Owner, texts: ReadonlyArray<string>): Resul
   const [first, ...others] = found
   if (first === undefined) return refuse("malformed")
   const all: Resources = [first, ...others]
-  return all.join(" ").length > longest ? refuse("malformed") : Result.succeed(all)
+  return all.join(" ").length > longestAddress ? refuse("malformed") : Result.succeed(all)
 }
 
 /** Whether what is asked for is a part of what was bound; `null` is the whole workspace. */

@@ -13,7 +13,7 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { hasPassed, type Instant, type Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
-import { scopesOf, servicesAt } from "../workspace/Workspace.ts"
+import { servicesAt } from "../workspace/Workspace.ts"
 import {
   auditContext,
   backTo,
@@ -25,6 +25,7 @@ import {
   withPassword
 } from "./inside.ts"
 import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows, withLastUse } from "./Rows.ts"
+import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument, shownOnce } from "./SettingsLayout.ts"
 
 const day: Millis = 86_400_000
@@ -46,8 +47,6 @@ const keyUses = {
 } as const satisfies Record<KeyUse, string>
 
 const isKeyUse = (text: string): text is KeyUse => Object.hasOwn(keyUses, text)
-
-const scopeField = (name: string): string => `scope.${name}`
 
 interface ApiKeyRow {
   readonly id: string
@@ -119,20 +118,6 @@ const choice = (of: {
 ${problem !== undefined && html`<p class="field-problem" id="${problemId}">${problem}</p>`}
 </div>`
 }
-
-const scopeBoxes = (
-  scopes: ReadonlyArray<string>,
-  ticked: ReadonlyArray<string>
-): Html => html`<fieldset class="choices">
-<legend class="label">Scopes</legend>
-${scopes.map((name) => {
-  const id = scopeField(name)
-  return html`<div class="check">
-<input id="${id}" name="${id}" type="checkbox" value="yes"${attributes({ checked: ticked.includes(name) })}>
-<label for="${id}"><code>${name}</code></label>
-</div>
-`
-})}</fieldset>`
 
 const createForm = (
   path: string,
@@ -288,12 +273,9 @@ const listOf = Effect.fnUntraced(function* (
   return { keys, paging: pagingOf(after, cursorOf(found.last)) }
 })
 
-const scopeNames = ({ policy }: Services, { call }: Inside): ReadonlyArray<string> =>
-  scopesOf(policy, call.workspace).map(({ name }) => name)
-
 const show = (services: Services, inside: Inside, status: number, page: Omit<ApiKeysPage, "scopes">) =>
   services.pages.show(inside.call.workspace, status, (place) =>
-    apiKeysPage(place, inside.visitor, { ...page, scopes: scopeNames(services, inside) })
+    apiKeysPage(place, inside.visitor, { ...page, scopes: scopeNames(services, inside.call) })
   )
 
 const draw = (services: Services, inside: Inside, status: number, said: Pick<ApiKeysPage, "form">) =>
@@ -343,7 +325,7 @@ const create = Effect.fn("settings.createKey")(function* (services: Services, in
   const name = form.get("name") ?? ""
   const chosen = keyLifetimes.find(({ value }) => value === form.get("expires"))
   const use = form.get("opens") ?? "everything"
-  const ticked = scopeNames(services, inside).filter((scope) => form.get(scopeField(scope)) === "yes")
+  const ticked = tickedScopes(scopeNames(services, inside.call), form)
   const again = (reason: BadKeyTerms["reason"]) =>
     draw(services, inside, 400, {
       form: {

@@ -7,6 +7,7 @@ import { changeClientsHandler, clientsHandler } from "./clientsSection.ts"
 import { homeHandler } from "./home.ts"
 import type { SettingsOptions, Visitors } from "./inside.ts"
 import { changeKeysHandler, keysHandler } from "./keysSection.ts"
+import { changeResourcesHandler, resourcesHandler } from "./resourcesSection.ts"
 
 /** The section that owners and members both have. */
 const firstSection: Handler = ({ workspace }) => Effect.succeed(seeOther(`${pagesPath(workspace)}/settings/apps`))
@@ -24,6 +25,7 @@ export const settingsEndpoints = (options: SettingsOptions = {}): ReadonlyArray<
     pageEndpoint("/settings", { GET: page(() => firstSection) }),
     pageEndpoint("/settings/apps", { GET: shown(appsHandler), POST: shown(changeAppsHandler) }),
     pageEndpoint("/settings/keys", { GET: shown(keysHandler), POST: shown(changeKeysHandler) }),
-    pageEndpoint("/settings/clients", { GET: shown(clientsHandler), POST: shown(changeClientsHandler) })
+    pageEndpoint("/settings/clients", { GET: shown(clientsHandler), POST: shown(changeClientsHandler) }),
+    pageEndpoint("/settings/resources", { GET: shown(resourcesHandler), POST: shown(changeResourcesHandler) })
   ]
 }

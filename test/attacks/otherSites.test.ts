@@ -81,6 +81,7 @@ describe.each([...origins])("from %s", (origin) => {
     ["/settings/members", { action: "invite", email: "", role: "owner" }],
     ["/settings/apps", { action: "revoke", id: "x" }],
     ["/settings/clients", { action: "delete", id: "x" }],
+    ["/settings/resources", { action: "add", at: "https://evil.example" }],
     ["/consent", { decision: "approve", ticket: "x" }],
     ["/login", { email: "mallory@example.com", password: "a few words in a row" }]
   ]

@@ -227,6 +227,14 @@ export const arrange = Effect.fnUntraced(function* (
         get(`${at}/settings/clients?q=led&after=x`, as),
         post(`${at}/settings/clients`, { csrf, action: "disable", id: "x", q: "led" }, as)
       ]
+    ],
+    [
+      "resources",
+      [
+        get(`${at}/settings/resources?after=x`, as),
+        post(`${at}/settings/resources`, { csrf, action: "add", at: "https://api.example.com" }, as),
+        post(`${at}/settings/resources`, { csrf, action: "remove", at: "x" }, as)
+      ]
     ]
   ])
 })

@@ -14,6 +14,7 @@ import { apiKeysPage } from "../../core/settings/keysSection.ts"
 import { membersPage } from "../../core/settings/MembersPage.ts"
 import { passwordPage } from "../../core/settings/PasswordPage.ts"
 import { profilePage } from "../../core/settings/profileSection.ts"
+import { resourcesPage } from "../../core/settings/resourcesSection.ts"
 import { defaultTheme, type Theme } from "../../core/workspace/Theme.ts"
 
 /** Turns every text of a model into another; the gallery of hostile texts is the same gallery. */
@@ -412,6 +413,36 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     [
       "settings-clients-nothing",
       clientsPage(place, owner, { search: say("<claude>"), clients: [], paging: { isContinued: false } })
+    ],
+    [
+      "settings-resources",
+      resourcesPage(place, visitor(say, "owner", { kind: "done", text: say("The API is listed.") }), {
+        resources: [
+          { at: say("https://auth.northwind.example/t/northwind/mcp"), name: say("Northwind tools"), byOwner: false },
+          {
+            at: say("https://orders.northwind.example/a/path/which-is-rather-long/and-goes-on/for-a-while"),
+            name: say("Orders of the people in the Rotterdam office"),
+            scopes: [say("orders:read"), say("orders:write")],
+            byOwner: true
+          }
+        ],
+        scopes: ["api", "profile"],
+        paging: { isContinued: false, nextCursor: say("https://orders.northwind.example/a") }
+      })
+    ],
+    [
+      "settings-resources-problem",
+      resourcesPage(place, owner, {
+        resources: [],
+        scopes: ["api", "profile", "a.scope.with-a-long-name:read"],
+        paging: { isContinued: false },
+        form: {
+          at: say("orders.northwind.example"),
+          name: say("Orders"),
+          scopes: ["profile"],
+          problem: { field: "at", text: say("Enter an https address.") }
+        }
+      })
     ],
     [
       "settings-members",

@@ -43,7 +43,7 @@ describe("settings", () => {
   test("of owners are told to members as such, whatever their form says", () =>
     inSettings((world) =>
       Effect.gen(function* () {
-        for (const section of ["keys", "clients"] as const) {
+        for (const section of ["keys", "clients", "resources"] as const) {
           const answers = [
             yield* look(world, "alice", section),
             yield* post(world, "alice", section, { action: "create", name: "n", expires: "never" }),
@@ -212,7 +212,7 @@ describe("a host with accounts of its own", () => {
     inWorld(
       (world) =>
         Effect.gen(function* () {
-          for (const path of ["/", "/settings/apps", "/settings/keys", "/settings/clients"]) {
+          for (const path of ["/", "/settings/apps", "/settings/keys", "/settings/clients", "/settings/resources"]) {
             const page = yield* world.send("GET", path, { as: "owner" })
             expect(page.status).toBe(200)
             expect(page.body.replaceAll("<wbr>", "")).toContain("owner@example.com")

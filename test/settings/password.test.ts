@@ -16,6 +16,8 @@ const signedIn = Effect.fnUntraced(function* (house: House, email = "ada@example
 const keys = "/settings/keys"
 const members = "/settings/members"
 const clients = "/settings/clients"
+const resources = "/settings/resources"
+const listed = "https://orders.example.com"
 const newKey = { action: "create", name: "Nightly & <export>", expires: "30d" }
 
 /** A house with a second member and a key, whose owner signed in long ago. */
@@ -25,6 +27,7 @@ const lived = Effect.fnUntraced(function* (house: House) {
   const owner = yield* signedIn(house)
   yield* owner.submit(keys, { action: "create", name: "Old", expires: "never" })
   yield* owner.submit(members, { action: "invite", email: "cy@example.com", role: "member" })
+  yield* owner.submit(resources, { action: "add", at: listed, name: "" })
   const [key = ""] = idsOn(yield* owner.get(keys))
   const { id: client } = yield* registerClient(house, { grant_types: ["authorization_code", "client_credentials"] })
   const [invitation = ""] = idsOn(yield* owner.get(members)).filter((id) => id !== bea)
@@ -43,6 +46,8 @@ const changes = (house: House) =>
   house.audit.flatMap(({ event }) =>
     event._tag === "KeyCreated" ||
     event._tag === "KeyRevoked" ||
+    event._tag === "ResourceAdded" ||
+    event._tag === "ResourceRemoved" ||
     event._tag === "AccountChanged" ||
     event._tag === "ClientChanged"
       ? [event._tag]
@@ -57,6 +62,8 @@ const guarded: Record<string, (house: Lived) => readonly [string, Readonly<Recor
   "rotates a key": ({ key }) => [keys, { action: "rotate", id: key }],
   "invites a member": () => [members, { action: "invite", email: "dee@example.com", role: "owner" }],
   "approves access without a person": ({ client }) => [clients, { action: "approve", id: client }],
+  "lists an API": () => [resources, { action: "add", at: "https://tools.example.com", name: "T", "scope.api": "yes" }],
+  "takes an API off the list": () => [resources, { action: "remove", at: listed }],
   "removes a member": ({ bea }) => [members, { action: "remove", id: bea }]
 }
 

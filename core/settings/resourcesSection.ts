@@ -1,0 +1,213 @@
+import { Effect } from "effect"
+import { addResource, type BadResource, type ResourceTyped, removeResource } from "../engine/administration.ts"
+import { shownMost } from "../engine/lists.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
+import type { Handler, Services } from "../http/Route.ts"
+import { field, hidden } from "../pages/Field.ts"
+import { type Html, html } from "../pages/Html.ts"
+import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { ForgedForm } from "../rules/Refusal.ts"
+import { longestAddress, longestName, type ResourceDefinition } from "../rules/Resource.ts"
+import type { OpenWorkspace } from "../workspace/Workspace.ts"
+import {
+  auditContext,
+  backTo,
+  type Inside,
+  insideForm,
+  insidePage,
+  type Section,
+  type Visitors,
+  withPassword
+} from "./inside.ts"
+import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows } from "./Rows.ts"
+import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
+import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
+
+interface ResourceRow {
+  readonly at: string
+  readonly name: string
+  /** Absent if it takes all. */
+  readonly scopes?: ReadonlyArray<string>
+  /** Listed by an owner, so that an owner can remove it. */
+  readonly byOwner: boolean
+}
+
+/**
+ * Owners only. Its forms post to `{base}/settings/resources` with `csrf` and `action`:
+ * `add` (`at`, `name`, and `scope.NAME` for each scope), `remove` (`at`).
+ */
+interface ResourcesPage {
+  readonly resources: ReadonlyArray<ResourceRow>
+  readonly paging: Paging
+  /** The scopes that there are. */
+  readonly scopes: ReadonlyArray<string>
+  /** The form as it was sent, with its problem. */
+  readonly form?: ResourceTyped & { readonly problem: Problem }
+}
+
+interface Problem {
+  readonly field: "at" | "name"
+  readonly text: string
+}
+
+const addForm = (path: string, csrf: string, { form, scopes }: ResourcesPage): Html => {
+  const problemOf = (name: Problem["field"]) => (form?.problem.field === name ? form.problem.text : undefined)
+  return html`<section aria-labelledby="add">
+<h2 id="add">Add an API</h2>
+<form method="post" action="${path}" class="panel padded inline-form">
+${hidden({ csrf, action: "add" })}
+${field({
+  label: "Address",
+  name: "at",
+  type: "text",
+  autocomplete: "off",
+  value: form?.at,
+  problem: problemOf("at"),
+  autofocus: problemOf("at") !== undefined,
+  hint: "As applications call it: https://mcp.example.com/tools. Everything below it belongs to it."
+})}
+${field({
+  label: "Name",
+  name: "name",
+  type: "text",
+  autocomplete: "off",
+  value: form?.name,
+  problem: problemOf("name"),
+  autofocus: problemOf("name") !== undefined,
+  hint: "People read it when an application asks for access. Without one they read its host.",
+  maxlength: longestName,
+  optional: true
+})}
+${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "It takes those that are ticked. With none ticked it takes all.")}
+<div class="form-actions"><button class="button primary" type="submit">Add API</button></div>
+</form>
+</section>`
+}
+
+const resourceRow = ({ at, byOwner, name, scopes }: ResourceRow, path: string, visitor: Visitor): Row => ({
+  title: html`<bdi>${name}</bdi>`,
+  subtitle: html`<code>${at}</code>`,
+  facts: [
+    ["Takes", scopes === undefined ? html`All scopes` : html`<code>${scopes.join(" ")}</code>`],
+    ["Listed by", byOwner ? html`An owner` : html`The server’s configuration`]
+  ],
+  actions: byOwner
+    ? [
+        confirmed({
+          label: "Remove",
+          about: at,
+          question: "No new token is for this API. Those that are out go on until they expire.",
+          confirm: "Remove this API",
+          tone: "danger",
+          path,
+          fields: { csrf: visitor.csrf, action: "remove", at }
+        })
+      ]
+    : []
+})
+
+export const resourcesPage = (place: Place, visitor: Visitor, model: ResourcesPage): Document => {
+  const path = sectionPath(place, "resources")
+  const { paging, resources } = model
+  const none = empty(
+    "No API is listed",
+    `Tokens are for ${place.issuer} and everything below it. Once one is listed, they are for that address itself and what is listed.`
+  )
+  return settingsDocument(place, visitor, {
+    section: "resources",
+    title: "APIs",
+    came: model.form === undefined ? undefined : "problem",
+    lead: html`The APIs of <bdi>${place.name}</bdi> that applications can ask tokens for, wherever they are. A token opens only those that it names.`,
+    main: html`${addForm(path, visitor.csrf, model)}
+<section aria-labelledby="resources">
+<h2 id="resources">Listed APIs</h2>
+${resources.length === 0 ? noRows(paging, none) : rows(resources.map((one) => resourceRow(one, path, visitor)))}
+${pager(path, paging)}
+</section>`
+  })
+}
+
+const section = {
+  name: "resources",
+  notices: {
+    "resource-added": { kind: "done", text: "The API is listed. Applications can ask for tokens for it." },
+    "resource-removed": { kind: "done", text: "The API is no longer listed. No new token is for it." },
+    "resource-gone": { kind: "problem", text: "No owner has listed this API. What is configured stays." }
+  }
+} as const satisfies Section
+
+/** One page of the list: what comes behind this address, or its beginning where it is not listed any more. */
+const pageOf = ({ listed = [], resources = [] }: OpenWorkspace, after: string | undefined) => {
+  const start = resources.findIndex(({ at }) => at === after) + 1
+  const shown = resources.slice(start, start + shownMost)
+  const last = start + shownMost < resources.length ? shown.at(-1)?.at : undefined
+  const row = (one: ResourceDefinition): ResourceRow => ({ ...one, byOwner: listed.includes(one) })
+  return { resources: shown.map(row), paging: pagingOf(start === 0 ? undefined : after, last) }
+}
+
+const draw = Effect.fnUntraced(function* (
+  services: Services,
+  inside: Inside,
+  status: number,
+  said: Pick<ResourcesPage, "form">
+) {
+  const { call, visitor } = inside
+  const workspace = yield* services.openings.current(call.workspace, call.now)
+  const list = pageOf(workspace, readParameters(call.request.query).parameters.get("after"))
+  return services.pages.show(workspace, status, (place) =>
+    resourcesPage(place, visitor, { ...list, ...said, scopes: scopeNames(services, inside.call) })
+  )
+})
+
+export const resourcesHandler = (services: Services, visitors: Visitors): Handler =>
+  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
+
+const problems = {
+  address: { field: "at", text: "Enter an https address without query, fragment or user, as a browser writes it." },
+  listed: { field: "at", text: "This API is already listed." },
+  full: { field: "at", text: "There is no room for more. Remove one first." },
+  name: { field: "name", text: "Enter a name that can be read." },
+  // The form has only the scopes that there are.
+  scopes: { field: "at", text: "One of the scopes is gone. Choose again." }
+} as const satisfies Record<BadResource["reason"], Problem>
+
+const add = Effect.fn("settings.addResource")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const typed: ResourceTyped = {
+    at: (form.get("at") ?? "").trim(),
+    name: form.get("name") ?? "",
+    scopes: tickedScopes(scopeNames(services, inside.call), form)
+  }
+  return yield* addResource(services, auditContext(inside), call.workspace, typed).pipe(
+    Effect.as(backTo(call, section, "resource-added")),
+    Effect.catchTag("BadResource", ({ reason }) =>
+      draw(services, inside, 400, {
+        form: {
+          ...typed,
+          at: typed.at.slice(0, longestAddress),
+          name: typed.name.slice(0, longestName),
+          problem: problems[reason]
+        }
+      })
+    )
+  )
+})
+
+const remove = Effect.fn("settings.removeResource")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const removed = yield* removeResource(services, auditContext(inside), call.workspace, form.get("at") ?? "")
+  return backTo(call, section, removed ? "resource-removed" : "resource-gone")
+})
+
+/** Either can widen what a token opens: an API that is removed falls to one above it, which may take more scopes. */
+export const changeResourcesHandler = (services: Services, visitors: Visitors): Handler =>
+  insideForm(services, visitors, section, (inside, form) => {
+    switch (form.get("action")) {
+      case "add":
+        return withPassword(services, inside, form, () => add(services, inside, form))
+      case "remove":
+        return withPassword(services, inside, form, () => remove(services, inside, form))
+      default:
+        return Effect.fail(new ForgedForm({ reason: "field_missing" }))
+    }
+  })
