@@ -4,10 +4,13 @@ type Path = babel.NodePath
 type Node = Path["node"]
 
 /** Members and constants that hold words for people. */
-const wordy = new Set(["message", "description", "expected", "label"])
+const wordy = new Set(["message", "description", "expected", "label", "text", "hint", "question", "confirm", "title"])
 
 /** Functions whose last argument is such words. */
 const saying = new Set(["challengeRequired", "metadataFault", "fault"])
+
+/** Members of `Effect` whose first argument is a line for an operator, or the name of a span. */
+const telling = new Set(["fn", "logDebug", "logInfo", "logWarning", "logError"])
 
 /** Tables of such words. */
 const wordTables = new Set(["faultInWords"])
@@ -45,6 +48,18 @@ const isForPeople = (path: Path): boolean => {
   )
 }
 
+/** `Effect.logInfo("…", details)`, `Effect.fn("clients.clear")`. */
+const isForOperators = (path: Path): boolean => {
+  const parent = path.parent
+  if (parent.type !== "CallExpression" || parent.arguments[0] !== path.node) return false
+  const { callee } = parent
+  return (
+    callee.type === "MemberExpression" &&
+    nameOf(callee.object) === "Effect" &&
+    telling.has(nameOf(callee.property) ?? "")
+  )
+}
+
 /** `Schema.brand("Digest")` and `Context.Service<…>()("tessera/…")`: names that only a compiler or a debugger reads. */
 const isNameOfType = (path: Path): boolean => {
   const parent = path.parent
@@ -61,6 +76,7 @@ export const passOver = {
     if (isOnlyWords(path.node)) return "words for people"
     if (!isWords(path.node)) return undefined
     if (isForPeople(path)) return "words for people"
+    if (isForOperators(path)) return "words for operators"
     return isNameOfType(path) ? "the name of a type" : undefined
   }
 }
