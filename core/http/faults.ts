@@ -50,6 +50,8 @@ export const toWire = (refusal: Refusal): Wire =>
     UnsupportedGrantType: () => row(400, "unsupported_grant_type", "The server does not know this grant type."),
     UnsupportedResponseType: () => row(400, "unsupported_response_type", "The server answers response_type=code only."),
     AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
+    LoginRequired: () => row(400, "login_required", "The person has to sign in."),
+    ConsentRequired: () => row(400, "consent_required", "The person has to allow it."),
     UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
     ForgedForm: () => row(403, "access_denied", "The form was not sent from this server's own page."),
     OwnersOnly: () => row(403, "access_denied", "Only owners of the workspace can do this."),

@@ -12,6 +12,7 @@ import { breakable, type Html, html } from "../pages/Html.ts"
 import { card, type Document, type Notice, notice, type Place, problemLine } from "../pages/Layout.ts"
 import { allowances, networkOf } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import { asksForLogin } from "../request/signInAsked.ts"
 import { readClientId } from "../rules/Id.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { rootOf } from "../workspace/SessionPath.ts"
@@ -112,7 +113,9 @@ export const loginPageHandler = (services: Services, accounts: Accounts["Service
     const returnUrl = safeReturnUrl(call.workspace, parameters.get("return_to"))
     const here = yield* accounts.here(call.workspace, call.request)
     if (Option.isSome(here)) {
-      return yield* draw(services, call, 200, { returnUrl, signedInAs: here.value.account.email })
+      const { email } = here.value.account
+      const told = asksForLogin(returnUrl) ? { email, notice: onceMore } : { signedInAs: email }
+      return yield* draw(services, call, 200, { returnUrl, ...told })
     }
     // Only an address without a session's path seeks another one.
     if (call.workspace.sessionPath !== undefined) return seeOther(services.owner.signInAt(call.workspace, returnUrl))
@@ -120,6 +123,9 @@ export const loginPageHandler = (services: Services, accounts: Accounts["Service
     const seeks = { left: parameters.get("left") }
     return yield* draw(services, call, 200, { returnUrl, seeks, ...(notice === undefined ? {} : { notice }) })
   })
+
+/** "Continue as" would lead back here, or to an error. */
+const onceMore: Notice = { kind: "done", text: "The application asks you to sign in once more." }
 
 const outdated = "This page was open for too long, or your browser does not keep cookies. Please sign in again."
 const overtaken = "This form is out of date because you signed in in another tab."
@@ -139,7 +145,7 @@ const forgedLogin = Effect.fnUntraced(function* (
   const seeks = call.workspace.sessionPath === undefined ? { seeks: { left: undefined } } : {}
   const told = Option.isNone(here)
     ? { problem: outdated, ...seeks }
-    : { problem: overtaken, signedInAs: here.value.account.email }
+    : { problem: overtaken, ...(asksForLogin(model.returnUrl) ? {} : { signedInAs: here.value.account.email }) }
   return yield* draw(services, call, 403, { ...model, ...told })
 })
 

@@ -12,7 +12,8 @@ export const signedInAs = ({ session, account }: Here): SignedIn => ({
   session: session.id,
   label: account.email,
   role: account.role,
-  confirmedAt: session.confirmedAt
+  confirmedAt: session.confirmedAt,
+  authenticatedAt: session.confirmedAt
 })
 
 /** `left`: the session's path where nobody is signed in, so that the browser goes back there no more. */

@@ -17,7 +17,15 @@ export interface SignedIn {
   readonly role: "owner" | "member"
   /** When the person last gave the password in this session, where `confirm` can ask for it again. */
   readonly confirmedAt?: Instant
+  /**
+   * When the person last proved who they are. Without it, a request that asks for a new sign-in (`prompt=login`) takes
+   * another session as one.
+   */
+  readonly authenticatedAt?: Instant
 }
+
+/** What an application asks of a sign-in: that it happens though somebody is signed in, or that an account is chosen. */
+export type SignInAsked = "login" | "select_account"
 
 /** What `/oauth/userinfo` answers about somebody (OpenID Connect's names for the claims). */
 export interface Profile {
@@ -37,12 +45,13 @@ export class ResourceOwner extends Context.Service<
       request: HttpRequest
     ) => Effect.Effect<Option.Option<SignedIn>, StorageUnavailable>
     /** Where to send the browser to sign in, so that it comes back to `returnTo`: a path of the issuer's origin. */
-    readonly signInAt: (workspace: OpenWorkspace, returnTo: string) => string
+    readonly signInAt: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked) => string
     /**
      * Where somebody goes who wants to be somebody else, and comes back from in the same way. Needed where `signInAt`
-     * sends whoever is signed in straight back; without it, `signInAt`.
+     * sends whoever is signed in straight back; without it, `signInAt`. Who is `asked` for a `login` signs in, even as
+     * the same person.
      */
-    readonly switchAt?: (workspace: OpenWorkspace, returnTo: string) => string
+    readonly switchAt?: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked) => string
     /**
      * Whether this is the person's password; if so, `confirmedAt` is now from the next request on. With it, forms of the
      * settings that make keys, or let somebody in, ask for the password after a while; without it, they never do.

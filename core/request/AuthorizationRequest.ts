@@ -10,6 +10,7 @@ import { AuthorizationRequestId, ClientId, GrantId, UserId } from "../rules/Id.t
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
+import { Prompts } from "../rules/Prompt.ts"
 import { matchRedirectUri, RedirectTarget } from "../rules/RedirectUri.ts"
 import { ForgedForm, InvalidRequest, UnauthorizedClient, UntrustedRequest } from "../rules/Refusal.ts"
 import { Resources } from "../rules/Resource.ts"
@@ -42,7 +43,8 @@ export const AuthorizationRequest = Schema.TaggedUnion({
     /** The client named no scope, so these are what it gets without asking. */
     scopeByDefault: Schema.Boolean,
     resources: Schema.NullOr(Resources),
-    challenge: Schema.NullOr(CodeChallenge)
+    challenge: Schema.NullOr(CodeChallenge),
+    prompt: Schema.optionalKey(Prompts)
   },
   /** `grant`: drawn with the approval, so that approving twice makes one. */
   Approved: { ...answered, grant: GrantId },
@@ -182,7 +184,16 @@ export const termsOf = ({ challenge, client, resources, scope, target }: Waiting
 })
 
 /** RFC 6749 §4.1.1: the request as a browser would bring it again. */
-export const queryOf = ({ challenge, client, resources, scope, scopeByDefault, state, target }: Waiting): string =>
+export const queryOf = ({
+  challenge,
+  client,
+  prompt = [],
+  resources,
+  scope,
+  scopeByDefault,
+  state,
+  target
+}: Waiting): string =>
   [
     "response_type=code",
     `client_id=${client}`,
@@ -190,5 +201,6 @@ export const queryOf = ({ challenge, client, resources, scope, scopeByDefault, s
     ...(scopeByDefault ? [] : [`scope=${encodeURIComponent(scope.join(" "))}`]),
     ...(state === null ? [] : [`state=${state}`]),
     ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
-    ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`)
+    ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`),
+    ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`])
   ].join("&")

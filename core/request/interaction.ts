@@ -6,16 +6,18 @@ import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { authorizationRequestIdOf, idLength } from "../rules/Id.ts"
 import { later } from "../rules/Instant.ts"
-import type { UntrustedRequest } from "../rules/Refusal.ts"
+import { ConsentRequired, LoginRequired, type UntrustedRequest } from "../rules/Refusal.ts"
 import type { ScopeName } from "../rules/Scope.ts"
 import { scopesOf } from "../workspace/Workspace.ts"
 import { shownOf, type Waiting } from "./AuthorizationRequest.ts"
 import { type CheckedRequest, type Returned, readAuthorizationRequest } from "./readRequest.ts"
+import { signInStep } from "./signInAsked.ts"
 import { readerOf, sealTicket } from "./Ticket.ts"
 
 /** What has to happen next for an authorization request: data, for the endpoint that draws it. */
 export type Interaction =
-  | { readonly _tag: "NeedsLogin"; readonly request: CheckedRequest }
+  /** Signs in at `at`, and comes back to `returnTo`. */
+  | { readonly _tag: "NeedsLogin"; readonly request: CheckedRequest; readonly at: string; readonly returnTo: string }
   | {
       readonly _tag: "NeedsConsent"
       readonly request: CheckedRequest
@@ -63,8 +65,15 @@ export const interaction = Effect.fnUntraced(function* (
   }
   if (Result.isFailure(read.success)) return { _tag: "Redirect", returned: read.success.failure }
   const request = read.success.success
-  const signedIn = Option.getOrUndefined(yield* services.owner.current(call.workspace, call.request))
-  if (signedIn === undefined) return { _tag: "NeedsLogin", request }
+  const { prompt = [] } = request
+  const current = Option.getOrUndefined(yield* services.owner.current(call.workspace, call.request))
+  const step = signInStep(services, call, prompt, current)
+  if (step._tag === "Ask") return { ...step, _tag: "NeedsLogin", request }
+  if (step._tag === "Missing") return { _tag: "Redirect", returned: { path: request, refusal: new LoginRequired() } }
+  const { signedIn } = step
+  if (prompt.includes("none")) {
+    return { _tag: "Redirect", returned: { path: request, refusal: new ConsentRequired() } }
+  }
   const ticket = {
     reader: readerOf(signedIn),
     request: waitingOf(services, call, request),

@@ -11,6 +11,7 @@ import { ClientId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
+import { type Prompts, readPrompts } from "../rules/Prompt.ts"
 import { matchRedirectUri, type RedirectTarget, withQuery } from "../rules/RedirectUri.ts"
 import {
   InvalidRequest,
@@ -66,7 +67,13 @@ const AuthorizationQuery = Schema.Struct({
         "RFC 8707: what the grant is to be for: the issuer, or an API that the server knows. May come more than once."
     })
   ),
-  response_mode: Schema.optionalKey(Schema.Literal("query").annotate(refusedAs(responseMode)))
+  response_mode: Schema.optionalKey(Schema.Literal("query").annotate(refusedAs(responseMode))),
+  prompt: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "OpenID Connect Core §3.1.2.1: `login`, `consent` or `select_account`, with a space between them, ask for that page; `none` asks for an error where a page would be needed."
+    })
+  )
 })
 
 const noClient = { id: "", name: undefined, redirectUri: "https://client.example/", registeredItself: true }
@@ -137,6 +144,8 @@ export interface CheckedRequest extends ReturnPath {
   readonly scopeByDefault: boolean
   readonly resources: Resources | null
   readonly challenge: CodeChallenge | null
+  /** Not there where it asks for no page beyond the ordinary. */
+  readonly prompt?: Prompts
 }
 
 /** A request that cannot go on, and whose client may be told so. */
@@ -263,7 +272,14 @@ const checkedTerms = (
     const taken = resources === null ? null : scopesTaken(workspace, resources)
     const available = taken === null ? path.client.scope : commonScopes(registry, path.client.scope, taken)
     const scope = yield* grantScopes(registry, available, asked.scope)
-    return { scope, scopeByDefault: asksNoScope(asked.scope), resources, challenge }
+    const prompt = yield* readPrompts(asked.prompt ?? "")
+    return {
+      scope,
+      scopeByDefault: asksNoScope(asked.scope),
+      resources,
+      challenge,
+      ...(prompt.length === 0 ? {} : { prompt })
+    }
   })
 
 /** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */

@@ -18,7 +18,8 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     "challenge_method",
     "verifier_malformed",
     "response_mode",
-    "request_too_long"
+    "request_too_long",
+    "prompt_none_with_another"
   ]),
   /** For the client's developer; holds nothing but names of parameters and rules. */
   message: Schema.String
@@ -100,6 +101,12 @@ export class UnsupportedResponseType extends Schema.TaggedError<UnsupportedRespo
 
 /** RFC 6749 §4.1.2.1: the person said no. */
 export class AccessDenied extends Schema.TaggedError<AccessDenied>()("AccessDenied", {}) {}
+
+/** OpenID Connect Core §3.1.2.6: nobody signed in, or not so as the request asks. */
+export class LoginRequired extends Schema.TaggedError<LoginRequired>()("LoginRequired", {}) {}
+
+/** OpenID Connect Core §3.1.2.6: the request takes the person's yes, and no page may be shown. */
+export class ConsentRequired extends Schema.TaggedError<ConsentRequired>()("ConsentRequired", {}) {}
 
 /** RFC 6749 §4.1.2.1: who asks, or where the answer should go, does not hold, so nobody is sent anywhere. */
 export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("UntrustedRequest", {
@@ -208,6 +215,8 @@ export type Refusal =
   | UnsupportedGrantType
   | UnsupportedResponseType
   | AccessDenied
+  | LoginRequired
+  | ConsentRequired
   | UntrustedRequest
   | ForgedForm
   | OwnersOnly

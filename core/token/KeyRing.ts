@@ -58,7 +58,7 @@ export interface Place {
 }
 
 /** What a MAC is made for. A MAC for one purpose, or in one place, is noise for every other. */
-export type SealPurpose = "token" | "ticket" | "form" | "session" | "sender" | "signing"
+export type SealPurpose = "token" | "ticket" | "form" | "session" | "sender" | "signing" | "stamp"
 
 const utf8 = new TextEncoder()
 
@@ -114,7 +114,8 @@ const purposesOf = (key: SealKey): Purposes => ({
   form: forPurpose(key, "form"),
   session: forPurpose(key, "session"),
   sender: forPurpose(key, "sender"),
-  signing: forPurpose(key, "signing")
+  signing: forPurpose(key, "signing"),
+  stamp: forPurpose(key, "stamp")
 })
 
 export const makeSealer = (ring: KeyRing): Sealer => {

@@ -1,9 +1,10 @@
 import { Effect, Layer, Option, Schema } from "effect"
 import type { HttpRequest } from "../../core/http/Http.ts"
 import { Person } from "../../core/oauth/endpoints/userinfo.ts"
-import { type Profile, ResourceOwner, type SignedIn } from "../../core/ports/ResourceOwner.ts"
+import { type Profile, ResourceOwner, type SignedIn, type SignInAsked } from "../../core/ports/ResourceOwner.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
 import { UserId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { nativeOf } from "./nativeRequest.ts"
 
@@ -29,6 +30,11 @@ export interface HostPerson {
   readonly label?: string
   /** Owners look after applications and keys on the settings pages. Default: `"member"`. */
   readonly role?: "owner" | "member"
+  /**
+   * When the person last proved who they are. Without it, an application that asks for a new sign-in is content with
+   * another `session` than before, and none can ask for one that is not too old.
+   */
+  readonly authenticatedAt?: Date
 }
 
 type Now<A> = A | Promise<A>
@@ -44,12 +50,13 @@ export interface HostPeople {
    * Your sign-in page, told where to send the browser back to: `/sign-in?return_to=${encodeURIComponent(returnTo)}`.
    * `workspace`: its id, here and below.
    */
-  readonly signInAt: (returnTo: string, workspace: string) => string
+  readonly signInAt: (returnTo: string, workspace: string, asked?: SignInAsked) => string
   /**
    * Where "Not you?" leads, and comes back from in the same way: a page that lets somebody sign in though they are signed
-   * in already. Default: `signInAt`.
+   * in already. `asked`: for `login` an application asks that whoever is there signs in once more, and for
+   * `select_account` that they choose who to be. Default: `signInAt`.
    */
-  readonly switchAt?: (returnTo: string, workspace: string) => string
+  readonly switchAt?: (returnTo: string, workspace: string, asked?: SignInAsked) => string
   /**
    * What applications with the scope `profile` learn; `undefined` once the person is gone. They are told what is named
    * here, and nothing else that the object has. Default: that there is somebody with this id.
@@ -69,6 +76,8 @@ const asked = <A>(option: string, ask: () => A | Promise<A>): Effect.Effect<A, S
     Effect.catch((cause) => away(option, cause))
   )
 
+const readInstant = Schema.decodeUnknownOption(Instant)
+
 const readUser = Schema.decodeUnknownOption(UserId)
 
 const signedIn = (person: HostPerson): Effect.Effect<SignedIn, StorageUnavailable> => {
@@ -79,11 +88,17 @@ const signedIn = (person: HostPerson): Effect.Effect<SignedIn, StorageUnavailabl
   }
   const label: unknown = person.label ?? user.value
   if (typeof label !== "string") return away("owner.signedIn", "label is no text")
+  const at: unknown = person.authenticatedAt ?? undefined
+  const authenticatedAt = readInstant(at instanceof Date ? at.getTime() : undefined)
+  if (at !== undefined && Option.isNone(authenticatedAt)) {
+    return away("owner.signedIn", "authenticatedAt is no valid Date")
+  }
   return Effect.succeed({
     user: user.value,
     session: digestOf(person.session),
     label,
-    role: person.role ?? "member"
+    role: person.role ?? "member",
+    ...(Option.isNone(authenticatedAt) ? {} : { authenticatedAt: authenticatedAt.value })
   })
 }
 
@@ -119,8 +134,8 @@ export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
             : Effect.map(signedIn(person), Option.some)
       )
     },
-    signInAt: ({ id }, returnTo) => people.signInAt(returnTo, id),
-    switchAt: ({ id }, returnTo) => (people.switchAt ?? people.signInAt)(returnTo, id),
+    signInAt: ({ id }, returnTo, asked) => people.signInAt(returnTo, id, asked),
+    switchAt: ({ id }, returnTo, asked) => (people.switchAt ?? people.signInAt)(returnTo, id, asked),
     profile: ({ id }, sub) => {
       const { profile } = people
       if (profile === undefined) return Effect.succeedSome<Profile>({ sub })

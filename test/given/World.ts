@@ -22,6 +22,7 @@ import { Signatures } from "../../core/ports/Signatures.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
 import { UserId } from "../../core/rules/Id.ts"
+import { Instant } from "../../core/rules/Instant.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { type Guarded, makeTessera, Tessera, type TesseraOptions } from "../../core/Tessera.ts"
 import { drawFrom } from "../../core/testing/Draw.ts"
@@ -114,7 +115,13 @@ const people = (gone: ReadonlySet<string>): ResourceOwner["Service"] => ({
       const cookie = request.headers.get("cookie") ?? ""
       const name = /(?:^|; )person=([a-z]+)/.exec(cookie)?.[1]
       const session = /(?:^|; )session=([a-z]+)/.exec(cookie)?.[1]
-      return name === undefined ? Option.none<SignedIn>() : Option.some(signedIn(name, session))
+      const since = /(?:^|; )since=(\d+)/.exec(cookie)?.[1]
+      return name === undefined
+        ? Option.none<SignedIn>()
+        : Option.some({
+            ...signedIn(name, session),
+            ...(since === undefined ? {} : { authenticatedAt: Instant.make(Number(since)) })
+          })
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
   profile: (_workspace, user) =>

@@ -34,7 +34,8 @@ const clients = [...request, "core/oauth/clients"]
 const presented = [...request, "core/oauth/presented"]
 const openapi = [...http, "core/openapi"]
 const endpoints = [...clients, ...presented, ...openapi, "core/oauth/endpoints"]
-const people = [...http, "core/people"]
+// The sign-in page reads what its return address asks of it.
+const people = [...http, "core/request/signInAsked.ts", "core/people"]
 
 /** What composes the core, and what proves it, may import all of it. */
 const everything = "core"

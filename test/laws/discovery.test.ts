@@ -131,12 +131,17 @@ const walked = {
   grants: ["authorization_code", "client_credentials", "refresh_token"],
   types: ["code"],
   challenges: ["S256"],
+  // What comes back first: an error, a code, or the sign-in that leads back.
+  prompts: { none: "error", consent: "code", login: "return_to", select_account: "return_to" } as Record<
+    string,
+    string
+  >,
   members: [
     "issuer",
     ...["registration", "authorization", "token", "revocation", "introspection", "userinfo"].map(
       (name) => `${name}_endpoint`
     ),
-    ...["scopes", "response_types", "response_modes", "grant_types", "code_challenge_methods"].map(
+    ...["scopes", "response_types", "response_modes", "grant_types", "code_challenge_methods", "prompt_values"].map(
       (name) => `${name}_supported`
     ),
     ...["token", "revocation", "introspection"].map((name) => `${name}_endpoint_auth_methods_supported`),
@@ -196,6 +201,11 @@ const walkFlows = Effect.fnUntraced(function* (address: Address, dice: Dice, tok
   }
   for (const mode of list(document, "response_modes_supported")) {
     expect((yield* approved(address, member, { response_mode: mode })).has("code")).toBe(true)
+  }
+
+  for (const prompt of list(document, "prompt_values_supported")) {
+    const back = yield* approved(address, member, { prompt })
+    expect([prompt, [...back.keys()][0]]).toEqual([prompt, walked.prompts[prompt] ?? "unknown"])
   }
 
   // All that is advertised was walked above or is walked below; what comes to be advertised has to be walked too.

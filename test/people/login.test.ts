@@ -33,6 +33,31 @@ describe("signing in", () => {
       })
     ))
 
+  test("anew where an application asks for it, without a way around it, and once", () =>
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        yield* addAccount(house)
+        const client = yield* registerClient(house)
+        const browser = new Browser(house)
+        yield* browser.signIn()
+        yield* TestClock.adjust("1 minute")
+        const target = authorizeTarget(client, { prompt: "login" })
+        const away = header(yield* browser.get(target), "location") ?? ""
+        const page = yield* browser.get(away)
+        expect([pageName(page), page.body.includes("Continue as"), page.body.includes("ada@example.com")]).toEqual([
+          "sign-in",
+          false,
+          true
+        ])
+        const back = header(yield* browser.signIn("ada@example.com", password, away), "location") ?? ""
+        expect(pageName(yield* browser.get(back))).toBe("consent")
+        const choice = header(yield* browser.get(authorizeTarget(client, { prompt: "select_account" })), "location")
+        const [, goOn = ""] =
+          /<a class="button wide" href="([^"]*)"/.exec((yield* browser.get(choice ?? "")).body) ?? []
+        expect(pageName(yield* browser.get(goOn.replaceAll("&amp;", "&")))).toBe("consent")
+      })
+    ))
+
   test("finds the email however it is typed", () =>
     inHouse(
       Effect.fnUntraced(function* (house) {

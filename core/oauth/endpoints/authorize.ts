@@ -12,6 +12,7 @@ import type { ConsentPage, ConsentResource } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
 import { authorizeContract, type CheckedRequest, type Returned, returnRefusal } from "../../request/readRequest.ts"
+import { Prompt } from "../../rules/Prompt.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
 import { definitionAt } from "../../rules/Resource.ts"
 import { authorizePath, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
@@ -73,7 +74,7 @@ const draw = (services: Services, call: Call, next: Interaction): HttpResponse =
     case "Redirect":
       return refusedTo(services, call, next.returned)
     case "NeedsLogin":
-      return seeOther(services.owner.signInAt(call.workspace, returnUrlOf(call)))
+      return seeOther(next.at)
     case "NeedsConsent":
       return services.pages.consentAt === undefined
         ? services.pages.consent(call.workspace, consentModel(services, call, next, returnUrlOf(call)))
@@ -97,9 +98,8 @@ const tooLong = new InvalidRequest({
 export const asked = Effect.fnUntraced(function* (services: Services, call: Call) {
   yield* takeOfAddress(services.limiter, call, allowances.authorize)
   const next = yield* interaction(services, call)
-  if ((next._tag === "NeedsLogin" || next._tag === "NeedsConsent") && !fitsSignIn(returnUrlOf(call))) {
-    return yield* tooLong
-  }
+  const returnTo = next._tag === "NeedsLogin" ? next.returnTo : next._tag === "NeedsConsent" ? returnUrlOf(call) : ""
+  if (!fitsSignIn(returnTo)) return yield* tooLong
   if (next._tag === "NeedsConsent") {
     yield* services.limiter.take({
       allowance: allowances.account,
@@ -131,6 +131,7 @@ export const authorizeEndpoint: Endpoint = {
     members: {
       response_types_supported: names(() => [response_type.literal]),
       response_modes_supported: names(() => [response_mode.schema.literal]),
+      prompt_values_supported: names(() => Prompt.literals),
       code_challenge_methods_supported: names(() => [code_challenge_method.schema.literal]),
       // RFC 9207 §3: every answer to the client has `iss`.
       authorization_response_iss_parameter_supported: { schema: Schema.Boolean, value: () => true }

@@ -63,7 +63,7 @@ const authorizing = (call: Call, query: string): Call => {
 const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { _tag: "Page" }>): ConsentAsked => {
   switch (next._tag) {
     case "NeedsLogin":
-      return { state: "sign_in", continueTo: services.owner.signInAt(call.workspace, returnUrlOf(call)) }
+      return { state: "sign_in", continueTo: next.at }
     case "Redirect":
       return {
         state: "refused",

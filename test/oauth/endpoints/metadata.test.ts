@@ -33,6 +33,7 @@ describe("authorization server metadata (RFC 8414)", () => {
           token_endpoint_auth_methods_supported: methods,
           revocation_endpoint_auth_methods_supported: methods,
           introspection_endpoint_auth_methods_supported: [...methods.filter((name) => name !== "none"), "Bearer"],
+          prompt_values_supported: ["none", "login", "consent", "select_account"],
           code_challenge_methods_supported: ["S256"],
           authorization_response_iss_parameter_supported: true,
           protected_resources: [issuer]

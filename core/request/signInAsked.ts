@@ -1,0 +1,133 @@
+import { base64Url } from "../codec/Base64Url.ts"
+import type { Mac } from "../codec/Sha256.ts"
+import type { Call, Services } from "../http/Route.ts"
+import { addressOf } from "../http/returnUrl.ts"
+import type { SignedIn, SignInAsked } from "../ports/ResourceOwner.ts"
+import { hasPassed, Instant, later } from "../rules/Instant.ts"
+import type { Prompts } from "../rules/Prompt.ts"
+import { sameDigest } from "../rules/Secret.ts"
+import type { SealKey } from "../token/KeyRing.ts"
+import { basePath } from "../workspace/Workspace.ts"
+import { readerOf } from "./Ticket.ts"
+
+/*
+ * A request that asks for a new sign-in comes back from it as the same address, and must not ask again. So the address
+ * that the sign-in returns to has a stamp: when the request arrived, in which session, and a MAC over these and the
+ * request. What counts is a sign-in after that; a stamp that this server did not make for this request is none.
+ */
+
+const parameter = "asked_at="
+
+const markLength = 22
+
+/** Of the session that was there when the request arrived; empty where nobody was signed in. */
+const markOf = (signedIn: SignedIn | undefined): string =>
+  signedIn === undefined ? "" : readerOf(signedIn).slice(0, markLength)
+
+interface Stamp {
+  readonly at: Instant
+  readonly session: string
+}
+
+const form = /^(login|choice)\.(\d{1,15})\.([A-Za-z0-9_-]{22}|)\.([0-9a-f]{8})\.([A-Za-z0-9_-]{43})$/
+
+const utf8 = new TextEncoder()
+
+const isStamp = (pair: string): boolean => pair.startsWith(parameter)
+
+/** The request without its stamp, as a browser sends it. */
+const unstamped = ({ path, request: { query }, workspace }: Call): string =>
+  addressOf(
+    basePath(workspace.issuer) + path,
+    query
+      .split("&")
+      .filter((pair) => !isStamp(pair))
+      .join("&")
+  )
+
+const macText = (mac: Mac, address: string, { at, session }: Stamp): string =>
+  base64Url(mac.of(utf8.encode(`${at} ${session} ${address}`)))
+
+const macBy = (services: Pick<Services, "keys">, { workspace }: Call, key: SealKey): Mac =>
+  services.keys.current().under(key, workspace, "stamp")
+
+/** The stamp of this request, for as long as its sign-in may take. */
+const stampOf = (services: Pick<Services, "keys" | "policy">, call: Call): Stamp | undefined => {
+  const [pair, another] = call.request.query.split("&").filter(isStamp)
+  const [, , time, session, keyId, mac] = form.exec(pair?.slice(parameter.length) ?? "") ?? []
+  if (another !== undefined || time === undefined || session === undefined || keyId === undefined) return undefined
+  const key = services.keys.current().find(keyId)
+  const stamp: Stamp = { at: Instant.make(Number(time)), session }
+  if (key === undefined || hasPassed(later(stamp.at, services.policy.consentTtl), call.now)) return undefined
+  return sameDigest(mac ?? "", macText(macBy(services, call, key), unstamped(call), stamp)) ? stamp : undefined
+}
+
+const stamped = (
+  services: Pick<Services, "keys">,
+  call: Call,
+  asked: SignInAsked,
+  signedIn: SignedIn | undefined
+): string => {
+  const key = services.keys.current().first
+  const stamp: Stamp = { at: call.now, session: markOf(signedIn) }
+  const address = unstamped(call)
+  const mac = macText(macBy(services, call, key), address, stamp)
+  const kind = asked === "login" ? "login" : "choice"
+  return `${address}${address.includes("?") ? "&" : "?"}${parameter}${kind}.${stamp.at}.${stamp.session}.${key.id}.${mac}`
+}
+
+/** Whether somebody who is signed in has to sign in anew before this address goes on, as far as it says so. */
+export const asksForLogin = (address: string): boolean => {
+  const [pair = ""] = address.split(/[?&]/).filter(isStamp)
+  return pair.startsWith(`${parameter}login.`)
+}
+
+/** Some hosts know it to the second only. */
+const inSeconds = (at: Instant): number => Math.floor(at / 1000)
+
+/** A host that does not say when somebody signed in still has another session after it. */
+const isSince = (stamp: Stamp, signedIn: SignedIn): boolean =>
+  signedIn.authenticatedAt === undefined
+    ? markOf(signedIn) !== stamp.session
+    : inSeconds(signedIn.authenticatedAt) >= inSeconds(stamp.at)
+
+const askedBy = (prompt: Prompts): SignInAsked | undefined => {
+  if (prompt.includes("login")) return "login"
+  return prompt.includes("select_account") ? "select_account" : undefined
+}
+
+/** What a request needs of the sign-in before its consent page can be drawn. */
+export type SignInStep =
+  | { readonly _tag: "Enough"; readonly signedIn: SignedIn }
+  /** `returnTo`: where the browser comes back to from `at`. */
+  | { readonly _tag: "Ask"; readonly at: string; readonly returnTo: string }
+  /** It may not be asked for, or was and did not happen. */
+  | { readonly _tag: "Missing" }
+
+/**
+ * OpenID Connect Core §3.1.2.1. A browser is sent to the sign-in once for a session, or twice where its session was seen
+ * only on the way back: a host that sends it straight back leads to an error at the client, and never in a circle.
+ */
+export const signInStep = (
+  services: Services,
+  call: Call,
+  prompt: Prompts,
+  signedIn: SignedIn | undefined
+): SignInStep => {
+  const asked = askedBy(prompt)
+  if (signedIn !== undefined && asked === undefined) return { _tag: "Enough", signedIn }
+  if (prompt.includes("none")) return { _tag: "Missing" }
+  const stamp = asked === undefined ? undefined : stampOf(services, call)
+  if (signedIn !== undefined && stamp !== undefined) {
+    const wasSeen = stamp.session !== ""
+    if (isSince(stamp, signedIn) || (asked === "select_account" && wasSeen)) return { _tag: "Enough", signedIn }
+    if (wasSeen) return { _tag: "Missing" }
+  }
+  const returnTo =
+    asked === undefined
+      ? addressOf(basePath(call.workspace.issuer) + call.path, call.request.query)
+      : stamped(services, call, asked, signedIn)
+  const { signInAt, switchAt = signInAt } = services.owner
+  const lead = signedIn === undefined ? signInAt : switchAt
+  return { _tag: "Ask", at: lead(call.workspace, returnTo, asked), returnTo }
+}
