@@ -3,12 +3,9 @@ import { ClientId, GrantId } from "../rules/Id.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
+import { AccessTokenFormat } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
-
-/** `opaque`: it means something to this server alone. `jwt`: others can read and verify it (RFC 9068). */
-export const AccessTokenFormat = Schema.Literals(["opaque", "jwt"])
-export type AccessTokenFormat = typeof AccessTokenFormat.Type
 
 /** What a client tells about itself to people. Nothing is decided by it, and all of it is somebody's claim. */
 export const About = Schema.Struct({

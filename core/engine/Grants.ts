@@ -9,7 +9,7 @@ import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
 import type { Tokens } from "../grant/issue.ts"
-import { formatOf } from "../grant/jwtAccessToken.ts"
+import { mayBeJwt, termsFor } from "../grant/jwtAccessToken.ts"
 import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
 import { revokeGrant, revokeToken } from "../grant/revoke.ts"
 import { markSender, type Retry, type Sender } from "../grant/Sender.ts"
@@ -21,10 +21,10 @@ import type { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, allowances, type Limiter } from "../ports/Limiter.ts"
 import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../rules/Id.ts"
-import { hasPassed, type Instant, instantOf } from "../rules/Instant.ts"
+import { earlier, hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Contended, InvalidClient, InvalidGrant, InvalidToken, type TooManyRequests } from "../rules/Refusal.ts"
-import type { Resources } from "../rules/Resource.ts"
+import { anyTerms, type Resources } from "../rules/Resource.ts"
 import type { ScopeName, Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
@@ -298,7 +298,8 @@ export const makeGrants = ({
     by: AuthenticatedClient,
     mark: "markProven" | "markUsed",
     now: Instant,
-    write: ((tokens: Tokens) => Effect.Effect<string, Fault>) | undefined
+    /** `undefined`: it is sealed. */
+    write: (tokens: Tokens) => Effect.Effect<string, Fault> | undefined
   ): Effect.Effect<Issued, Fault> =>
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
       if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
@@ -306,11 +307,10 @@ export const makeGrants = ({
         usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
-      return write === undefined
+      const written = write(outcome.success)
+      return written === undefined
         ? issued
-        : Effect.flatMap(issued, (tokens) =>
-            Effect.map(write(outcome.success), (access): Issued => ({ ...tokens, access }))
-          )
+        : Effect.flatMap(issued, (tokens) => Effect.map(written, (access): Issued => ({ ...tokens, access })))
     })
 
   /** The client's name is in the key, so that a stranger with a stolen text uses up no share but its own. */
@@ -331,8 +331,11 @@ export const makeGrants = ({
       return Effect.flatMapEager(unproven(), () => Effect.fail(failure))
     }
     const { form: opened, from, grant } = about.success
-    const decided = (jwt?: WriteJwt) => {
+    const local = policyAt(policy, workspace)
+    const asks = by.client.accessTokenFormat === "jwt" || anyTerms(workspace)
+    const decided = (jwt?: Result.Result<WriteJwt, Fault>) => {
       let live: Grant | undefined
+      let writeJwt: WriteJwt | undefined
       const step: Step<unknown> = {
         by,
         form: opened,
@@ -340,14 +343,29 @@ export const makeGrants = ({
         taken,
         binding,
         markSender: markSender(sealer, workspace, grant, sender),
-        policy: policyAt(policy, workspace),
+        policy: local,
         now,
         fresh: fresh(sealer)
+      }
+      /** As the resources ask that they are for. What they ask and cannot be done is refused before anything is spent. */
+      const keepingTo = (decision: Decision<Tokens, Fault>): Decision<Tokens, Fault> => {
+        if (Result.isFailure(decision.outcome) || (live?._tag !== "Active" && live?._tag !== "Standing"))
+          return decision
+        const tokens = decision.outcome.success
+        const { format, ttl } = termsFor(by.client, workspace, local.scopes, live, tokens)
+        writeJwt = undefined
+        if (format === "jwt" && jwt !== undefined) {
+          if (Result.isFailure(jwt)) return refuse(jwt.failure)
+          writeJwt = jwt.success
+        }
+        return ttl === undefined
+          ? decision
+          : { ...decision, outcome: Result.succeed(endingBy(tokens, later(now, ttl))) }
       }
       const decideOn = (found: Grant | undefined): Decision<Tokens, Fault> => {
         const decision = from === "drawn" && found !== undefined ? refuse(grantIdTaken) : row.decide(found, step)
         live = decision.next ?? found
-        return decision
+        return asks ? keepingTo(decision) : decision
       }
       return handedOut(
         from === "client"
@@ -359,13 +377,13 @@ export const makeGrants = ({
         // Its own grant no person gave it.
         from === "client" ? "markUsed" : "markProven",
         now,
-        jwt === undefined ? undefined : (tokens) => jwt(live, tokens)
+        (tokens) => writeJwt?.(live, tokens)
       )
     }
     // The key first: once a code is spent, whoever has no answer would be taken for a thief.
     const answered = () =>
-      formatOf(by.client, resources) === "jwt"
-        ? Effect.flatMapEager(jwts.writer(workspace, policy.accessTtl, now), decided)
+      mayBeJwt(by.client, workspace)
+        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local.scopes, policy.accessTtl, now)), decided)
         : decided()
     if (!isPublic(by.client)) {
       return row.allowance === undefined
@@ -489,6 +507,11 @@ export const makeGrants = ({
     })
   }
 }
+
+const endingBy = (tokens: Tokens, end: Instant): Tokens => ({
+  ...tokens,
+  access: { ...tokens.access, expiresAt: earlier(tokens.access.expiresAt, end) }
+})
 
 const settled = <A, E>(result: Result.Result<A, E>): Effect.Effect<A, E> =>
   Result.isSuccess(result) ? Effect.succeed(result.success) : Effect.fail(result.failure)

@@ -9,6 +9,7 @@ import type { StorageUnavailable } from "../ports/Storage.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import { algorithms } from "../rules/Jwk.ts"
 import { InvalidToken, PortUnavailable } from "../rules/Refusal.ts"
+import type { ScopeRegistry } from "../rules/Scope.ts"
 import { digestOf } from "../rules/Secret.ts"
 import type { Keys } from "../token/KeyRing.ts"
 import { type AccessToken, openReference, sealReference } from "../token/Token.ts"
@@ -21,7 +22,12 @@ export type WriteJwt = (grant: Grant | undefined, tokens: Tokens) => Effect.Effe
 /** Access tokens that others can read (RFC 9068), and the server by what it sealed into them. */
 export interface JwtTokens {
   /** Asked for before anything is spent for a token: there is a key, and it signs. */
-  readonly writer: (workspace: OpenWorkspace, life: Millis, now: Instant) => Effect.Effect<WriteJwt, SigningFault>
+  readonly writer: (
+    workspace: OpenWorkspace,
+    registry: ScopeRegistry,
+    life: Millis,
+    now: Instant
+  ) => Effect.Effect<WriteJwt, SigningFault>
   /** What it says, if one of our keys that is published signed it. */
   readonly open: (
     workspace: OpenWorkspace,
@@ -64,7 +70,7 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
     })
 
   return {
-    writer: (workspace, life, now) =>
+    writer: (workspace, registry, life, now) =>
       Effect.mapEager(
         signing.ready(workspace, { algorithm: usualAlgorithm, life }, now),
         (sign): WriteJwt =>
@@ -73,7 +79,7 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
               return Effect.fail(new PortUnavailable({ port: "signatures", reason: "no_grant" }))
             }
             const ref = sealReference(keys.current(), workspace, tokens.access)
-            return sign({ typ: jwtType }, claimsOf(workspace.issuer, grant, tokens, ref, now))
+            return sign({ typ: jwtType }, claimsOf(workspace, registry, grant, tokens, ref, now))
           }
       ),
     open: (workspace, text, now) => {

@@ -1,5 +1,5 @@
 import { Effect, type Redacted, Result, Schema } from "effect"
-import { type AccessTokenFormat, type Client, isKnown } from "../client/Client.ts"
+import { type Client, isKnown } from "../client/Client.ts"
 import {
   type LiveSecret,
   liveSecrets,
@@ -29,6 +29,7 @@ import { currentInstant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import {
+  type AccessTokenFormat,
   isResourceAddress,
   longestName,
   type ResourceDefinition,
@@ -334,7 +335,7 @@ export const revokeKey = Effect.fn("administration.revokeKey")(function* (
 
 /** A resource that cannot be listed. */
 export class BadResource extends Schema.TaggedError<BadResource>()("BadResource", {
-  reason: Schema.Literals(["address", "name", "scopes", "listed", "full"])
+  reason: Schema.Literals(["address", "name", "scopes", "life", "listed", "full"])
 }) {}
 
 /** What an owner types of a resource. */
@@ -343,6 +344,10 @@ export interface ResourceTyped {
   readonly name: string
   /** Without any it takes all. */
   readonly scopes: ReadonlyArray<string>
+  /** Left out, opaque. */
+  readonly accessTokenFormat?: AccessTokenFormat | undefined
+  /** At least a second; left out, as long as any. */
+  readonly accessTokenTtl?: Millis | undefined
 }
 
 /** What takes part in listing resources. */
@@ -353,16 +358,25 @@ interface Listing {
 }
 
 const readResource = (
-  { at, name: typed, scopes }: ResourceTyped,
+  { accessTokenFormat, accessTokenTtl, at, name: typed, scopes }: ResourceTyped,
   registry: ScopeRegistry
 ): Result.Result<ResourceDefinition, BadResource> => {
   const refused = (reason: BadResource["reason"]) => Result.fail(new BadResource({ reason }))
   if (!isResourceAddress(at)) return refused("address")
   const name = sanitizeName(typed === "" ? new URL(at).host : typed, longestName)
   if (name === undefined) return refused("name")
+  if (accessTokenTtl !== undefined && !(Number.isSafeInteger(accessTokenTtl) && accessTokenTtl >= 1000)) {
+    return refused("life")
+  }
+  const asked = {
+    at,
+    name,
+    ...(accessTokenFormat === undefined ? {} : { accessTokenFormat }),
+    ...(accessTokenTtl === undefined ? {} : { accessTokenTtl })
+  }
   const [first, ...others] = scopesNamed(registry, scopes) ?? []
-  if (scopes.length === 0) return Result.succeed({ at, name })
-  return first === undefined ? refused("scopes") : Result.succeed({ at, name, scopes: [first, ...others] })
+  if (scopes.length === 0) return Result.succeed(asked)
+  return first === undefined ? refused("scopes") : Result.succeed({ ...asked, scopes: [first, ...others] })
 }
 
 /** Lists a resource beside those that are configured. */

@@ -1,19 +1,47 @@
-import type { AccessTokenFormat, Client } from "../client/Client.ts"
+import type { Client } from "../client/Client.ts"
 import type { Members } from "../codec/Jws.ts"
 import { grantMark } from "../rules/Id.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
-import type { Resources } from "../rules/Resource.ts"
-import { formatScopes } from "../rules/Scope.ts"
-import type { Issuer } from "../workspace/Workspace.ts"
+import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"
+import { formatScopes, type ScopeRegistry } from "../rules/Scope.ts"
+import type { Workspace } from "../workspace/Workspace.ts"
 import type { Active, Standing } from "./Grant.ts"
 import type { Tokens } from "./issue.ts"
 
-/** What resources ask for. */
-const formatOfResources = (_resources: Resources | null): AccessTokenFormat => "opaque"
+/** Names that a token carries where its request named none; more of them would not fit into a header. */
+const longestUnnamed = 1024
 
-/** How an access token of this client, for these resources, is written. */
-export const formatOf = ({ accessTokenFormat }: Client, resources: Resources | null): AccessTokenFormat =>
-  accessTokenFormat ?? formatOfResources(resources)
+/**
+ * What a token is for, by name. A request that names nothing gets what introspection tells of its token: the issuer, and
+ * the listed resources that take one of its scopes.
+ */
+const placesOf = (
+  workspace: Workspace,
+  registry: ScopeRegistry,
+  grant: Active | Standing,
+  { access, scope }: Tokens
+): ReadonlyArray<string> => {
+  const named = access.resources ?? grant.resources
+  if (named !== null) return named
+  const all = unnamedResources(workspace, registry, scope)
+  return all === null || all.join(" ").length > longestUnnamed ? [workspace.issuer] : all
+}
+
+/** What an owner chose for the client; where nobody did, what is asked by the resources that the token is for. */
+export const termsFor = (
+  { accessTokenFormat }: Client,
+  workspace: Workspace,
+  registry: ScopeRegistry,
+  grant: Active | Standing,
+  tokens: Tokens
+): TokenTerms => {
+  const terms = termsOf(workspace, placesOf(workspace, registry, grant, tokens))
+  return accessTokenFormat === undefined ? terms : { ...terms, format: accessTokenFormat }
+}
+
+/** Whether a token of this client may become a JWT: an owner chose so, or a resource of its workspace asks for it. */
+export const mayBeJwt = ({ accessTokenFormat }: Client, workspace: Workspace): boolean =>
+  accessTokenFormat === "jwt" || (accessTokenFormat === undefined && anyTerms(workspace))
 
 /** RFC 9068 §2.1. */
 export const jwtType = "at+jwt"
@@ -41,31 +69,28 @@ export interface JwtClaims extends Members {
   readonly ref: string
 }
 
-const audienceOf = (resources: Resources | null, issuer: Issuer): JwtClaims["aud"] => {
-  const [first, ...more] = resources ?? [issuer]
-  return first !== undefined && more.length === 0 ? first : [...(resources ?? [issuer])]
-}
-
-/**
- * RFC 9068 §2.2. A person is named by their id and nothing else. Without a resource it is for all of the API, which is
- * what the issuer's own address stands for.
- */
+/** RFC 9068 §2.2. A person is named by their id and nothing else. */
 export const claimsOf = (
-  issuer: Issuer,
+  workspace: Workspace,
+  registry: ScopeRegistry,
   grant: Active | Standing,
-  { access, scope }: Tokens,
+  tokens: Tokens,
   ref: string,
   now: Instant
-): JwtClaims => ({
-  iss: issuer,
-  sub: grant.subject._tag === "User" ? grant.subject.id : grant.client,
-  aud: audienceOf(access.resources ?? grant.resources, issuer),
-  client_id: grant.client,
-  exp: seconds(access.expiresAt),
-  iat: seconds(now),
-  jti: access.serial,
-  scope: formatScopes(scope),
-  principal: grant.subject._tag,
-  grant: grantMark(grant.id),
-  ref
-})
+): JwtClaims => {
+  const places = placesOf(workspace, registry, grant, tokens)
+  const [first, ...more] = places
+  return {
+    iss: workspace.issuer,
+    sub: grant.subject._tag === "User" ? grant.subject.id : grant.client,
+    aud: first !== undefined && more.length === 0 ? first : places,
+    client_id: grant.client,
+    exp: seconds(tokens.access.expiresAt),
+    iat: seconds(now),
+    jti: tokens.access.serial,
+    scope: formatScopes(tokens.scope),
+    principal: grant.subject._tag,
+    grant: grantMark(grant.id),
+    ref
+  }
+}

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import type { Millis } from "./Instant.ts"
 import { InvalidTarget } from "./Refusal.ts"
 import { reaches, ScopeName, type ScopeRegistry } from "./Scope.ts"
 
@@ -60,6 +61,10 @@ export type ResourceAddress = typeof ResourceAddress.Type
 
 export const isResourceAddress = (text: unknown): text is ResourceAddress => typeof text === "string" && isAddress(text)
 
+/** How access tokens are written: as sealed references that this server reads, or as JWTs (RFC 9068) for anybody. */
+export const AccessTokenFormat = Schema.Literals(["opaque", "jwt"])
+export type AccessTokenFormat = typeof AccessTokenFormat.Type
+
 /** An API that tokens are for (RFC 8707), wherever it is. */
 export const ResourceDefinition = Schema.Struct({
   /** Its address, as clients name it. What is below is part of it. */
@@ -67,7 +72,11 @@ export const ResourceDefinition = Schema.Struct({
   /** What people read. */
   name: Schema.NonEmptyString.check(Schema.isMaxLength(longestName)),
   /** The scopes that it takes, and with each what that implies. Left out, it takes all. */
-  scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName))
+  scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName)),
+  /** Left out, opaque. */
+  accessTokenFormat: Schema.optionalKey(AccessTokenFormat),
+  /** The longest life of an access token for it, where that is shorter than the policy's. */
+  accessTokenTtl: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1000)))
 })
 export type ResourceDefinition = typeof ResourceDefinition.Type
 
@@ -214,4 +223,47 @@ export const unnamedResources = (
       scopes.some((name) => reaches(registry, scope, [name])) || scope.some((name) => reaches(registry, scopes, [name]))
   )
   return [...new Set([issuer, ...takers.map(resourceOf)])]
+}
+
+/** What resources ask of the access tokens that are for them. */
+export interface TokenTerms {
+  readonly format: AccessTokenFormat
+  /** `undefined`: as the policy says. */
+  readonly ttl: Millis | undefined
+}
+
+const noTerms: TokenTerms = { format: "opaque", ttl: undefined }
+
+const hasTerms = ({ accessTokenFormat, accessTokenTtl }: ResourceDefinition): boolean =>
+  accessTokenFormat === "jwt" || accessTokenTtl !== undefined
+
+/** By registry, which is immutable. */
+const asking = new WeakMap<ResourceRegistry, boolean>()
+
+/** Whether any resource asks something of its tokens. Each token request looks, so each registry is looked through once. */
+export const anyTerms = ({ resources = none }: Owner): boolean => {
+  if (resources.length === 0) return false
+  const before = asking.get(resources)
+  if (before !== undefined) return before
+  const found = resources.some(hasTerms)
+  asking.set(resources, found)
+  return found
+}
+
+/**
+ * What a token for several places has to keep to. One resource that reads tokens by itself makes a JWT of it, since the
+ * others, who ask, take either; the shortest life is that of all. A place that has resources below it opens those too.
+ */
+export const termsOf = (owner: Owner, places: ReadonlyArray<string>): TokenTerms => {
+  if (!anyTerms(owner)) return noTerms
+  const { resources = none } = owner
+  const concerned = places.flatMap((place) => [
+    ...resources.filter((one) => isBelow(resourceOf(one), place)),
+    ...[definitionOf(owner, place) ?? []].flat()
+  ])
+  const lives = concerned.flatMap(({ accessTokenTtl = [] }) => accessTokenTtl)
+  return {
+    format: concerned.some(({ accessTokenFormat }) => accessTokenFormat === "jwt") ? "jwt" : "opaque",
+    ttl: lives.length === 0 ? undefined : Math.min(...lives)
+  }
 }

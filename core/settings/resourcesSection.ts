@@ -4,7 +4,7 @@ import { shownMost } from "../engine/lists.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
-import { type Html, html } from "../pages/Html.ts"
+import { attributes, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { longestAddress, longestName, type ResourceDefinition } from "../rules/Resource.ts"
@@ -23,7 +23,32 @@ import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows 
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
-interface ResourceRow {
+/** The values of `tokens` in the form. */
+const tokenChoices = {
+  opaque: { words: "This API asks this server about each", asks: {} },
+  "jwt-5m": {
+    words: "JWTs for 5 minutes, which this API verifies itself",
+    asks: { accessTokenFormat: "jwt", accessTokenTtl: 5 * 60 * 1000 }
+  },
+  jwt: {
+    words: "JWTs for as long as any, which this API verifies itself",
+    asks: { accessTokenFormat: "jwt" }
+  }
+} as const satisfies Record<
+  string,
+  { readonly words: string; readonly asks: Pick<ResourceTyped, "accessTokenFormat" | "accessTokenTtl"> }
+>
+type TokenChoice = keyof typeof tokenChoices
+
+const isTokenChoice = (text: string): text is TokenChoice => Object.hasOwn(tokenChoices, text)
+
+/** What a listed API asks, in words. */
+const askedWords = ({ accessTokenFormat = "opaque", accessTokenTtl }: ResourceRow): string => {
+  const format = accessTokenFormat === "jwt" ? "JWTs" : "Opaque"
+  return accessTokenTtl === undefined ? format : `${format}, for at most ${Math.ceil(accessTokenTtl / 1000)} seconds`
+}
+
+interface ResourceRow extends Pick<ResourceDefinition, "accessTokenFormat" | "accessTokenTtl"> {
   readonly at: string
   readonly name: string
   /** Absent if it takes all. */
@@ -34,7 +59,7 @@ interface ResourceRow {
 
 /**
  * Owners only. Its forms post to `{base}/settings/resources` with `csrf` and `action`:
- * `add` (`at`, `name`, and `scope.NAME` for each scope), `remove` (`at`).
+ * `add` (`at`, `name`, `tokens`, and `scope.NAME` for each scope), `remove` (`at`).
  */
 interface ResourcesPage {
   readonly resources: ReadonlyArray<ResourceRow>
@@ -42,7 +67,7 @@ interface ResourcesPage {
   /** The scopes that there are. */
   readonly scopes: ReadonlyArray<string>
   /** The form as it was sent, with its problem. */
-  readonly form?: ResourceTyped & { readonly problem: Problem }
+  readonly form?: ResourceTyped & { readonly tokens: TokenChoice; readonly problem: Problem }
 }
 
 interface Problem {
@@ -79,32 +104,44 @@ ${field({
   optional: true
 })}
 ${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "It takes those that are ticked. With none ticked it takes all.")}
+<div class="field">
+<label for="tokens">Access tokens</label>
+<select id="tokens" name="tokens" aria-describedby="tokens-hint">${Object.entries(tokenChoices).map(
+    ([value, { words }]) =>
+      html`<option value="${value}"${attributes({ selected: value === (form?.tokens ?? "opaque") })}>${words}</option>`
+  )}</select>
+<p class="hint" id="tokens-hint">A JWT works until it ends, also after it was revoked, wherever nobody asks this server.</p>
+</div>
 <div class="form-actions"><button class="button primary" type="submit">Add API</button></div>
 </form>
 </section>`
 }
 
-const resourceRow = ({ at, byOwner, name, scopes }: ResourceRow, path: string, visitor: Visitor): Row => ({
-  title: html`<bdi>${name}</bdi>`,
-  subtitle: html`<code>${at}</code>`,
-  facts: [
-    ["Takes", scopes === undefined ? html`All scopes` : html`<code>${scopes.join(" ")}</code>`],
-    ["Listed by", byOwner ? html`An owner` : html`The server’s configuration`]
-  ],
-  actions: byOwner
-    ? [
-        confirmed({
-          label: "Remove",
-          about: at,
-          question: "No new token is for this API. Those that are out go on until they expire.",
-          confirm: "Remove this API",
-          tone: "danger",
-          path,
-          fields: { csrf: visitor.csrf, action: "remove", at }
-        })
-      ]
-    : []
-})
+const resourceRow = (row: ResourceRow, path: string, visitor: Visitor): Row => {
+  const { at, byOwner, name, scopes } = row
+  return {
+    title: html`<bdi>${name}</bdi>`,
+    subtitle: html`<code>${at}</code>`,
+    facts: [
+      ["Takes", scopes === undefined ? html`All scopes` : html`<code>${scopes.join(" ")}</code>`],
+      ["Access tokens", html`${askedWords(row)}`],
+      ["Listed by", byOwner ? html`An owner` : html`The server’s configuration`]
+    ],
+    actions: byOwner
+      ? [
+          confirmed({
+            label: "Remove",
+            about: at,
+            question: "No new token is for this API. Those that are out go on until they expire.",
+            confirm: "Remove this API",
+            tone: "danger",
+            path,
+            fields: { csrf: visitor.csrf, action: "remove", at }
+          })
+        ]
+      : []
+  }
+}
 
 export const resourcesPage = (place: Place, visitor: Visitor, model: ResourcesPage): Document => {
   const path = sectionPath(place, "resources")
@@ -168,15 +205,20 @@ const problems = {
   full: { field: "at", text: "There is no room for more. Remove one first." },
   name: { field: "name", text: "Enter a name that can be read." },
   // The form has only the scopes that there are.
-  scopes: { field: "at", text: "One of the scopes is gone. Choose again." }
+  scopes: { field: "at", text: "One of the scopes is gone. Choose again." },
+  // Nor has it another life.
+  life: { field: "at", text: "Access tokens last for a second at least." }
 } as const satisfies Record<BadResource["reason"], Problem>
 
 const add = Effect.fn("settings.addResource")(function* (services: Services, inside: Inside, form: Parameters) {
   const { call } = inside
+  const asked = form.get("tokens") ?? ""
+  const tokens = isTokenChoice(asked) ? asked : "opaque"
   const typed: ResourceTyped = {
     at: (form.get("at") ?? "").trim(),
     name: form.get("name") ?? "",
-    scopes: tickedScopes(scopeNames(services, inside.call), form)
+    scopes: tickedScopes(scopeNames(services, inside.call), form),
+    ...tokenChoices[tokens].asks
   }
   return yield* addResource(services, auditContext(inside), call.workspace, typed).pipe(
     Effect.as(backTo(call, section, "resource-added")),
@@ -184,6 +226,7 @@ const add = Effect.fn("settings.addResource")(function* (services: Services, ins
       draw(services, inside, 400, {
         form: {
           ...typed,
+          tokens,
           at: typed.at.slice(0, longestAddress),
           name: typed.name.slice(0, longestName),
           problem: problems[reason]

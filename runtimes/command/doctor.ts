@@ -4,16 +4,16 @@ import { dirname, resolve } from "node:path"
 import { Cause, Clock, Context, Effect, Layer, Logger, Option, Result, Schema } from "effect"
 import { Command } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
-import { type Client, displayName } from "../../core/client/Client.ts"
+import { displayName } from "../../core/client/Client.ts"
 import { clientChangesOwner } from "../../core/engine/ClientChanges.ts"
-import { issuerOf, OtherIssuer } from "../../core/engine/Openings.ts"
+import { issuerOf, OtherIssuer, workspaceKind } from "../../core/engine/Openings.ts"
 import { clientKind, decodeBody, grantKind, makeRecords } from "../../core/engine/Records.ts"
 import { signingKind } from "../../core/engine/signingKeys.ts"
 import type { Active } from "../../core/grant/Grant.ts"
 import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { type Conflict, Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { grantMark } from "../../core/rules/Id.ts"
-import { basePath, isLoopbackHost } from "../../core/workspace/Workspace.ts"
+import { basePath, isLoopbackHost, withListed } from "../../core/workspace/Workspace.ts"
 import { noProxies } from "../serve/peer.ts"
 import { movesByItself } from "../server/application.ts"
 import { hasOpenAccess, openAccessAdvice, openAccessWarning } from "../server/banner.ts"
@@ -188,42 +188,62 @@ const examineRefreshes = (settings: Settings) =>
     )
   })
 
-/** Every client whose tokens others may check without asking. */
-const jwtClients = Effect.fnUntraced(function* ({ workspace }: Settings) {
+/** Whose tokens others may check without asking, and for how long one of them works after it was revoked. */
+interface Outliving {
+  readonly whose: string
+  readonly life: number
+}
+
+/** Clients that an owner chose JWTs for. */
+const jwtClients = Effect.fnUntraced(function* ({ policy, workspace }: Settings) {
   const { scan } = yield* StorageScan
   const read = decodeBody(clientKind)
-  const found: Array<Client> = []
+  const found: Array<Outliving> = []
   let after: string | undefined
   do {
     const page = yield* scan("client", after, pageSize)
     for (const { body, workspace: of } of page.records) {
       const client = of === workspace.id ? read(body) : undefined
       if (client === undefined || Result.isFailure(client)) continue
-      if (client.success.value.accessTokenFormat === "jwt") found.push(client.success.value)
+      const { accessTokenFormat, id } = client.success.value
+      if (accessTokenFormat !== "jwt") continue
+      found.push({ whose: `${displayName(client.success.value)} (${id})`, life: policy.accessTtl })
     }
     after = page.next
   } while (after !== undefined)
   return found
 })
 
-const examineJwts = (settings: Settings) =>
-  Effect.map(jwtClients(settings), (found): ReadonlyArray<Finding> => {
-    if (found.length === 0) return []
-    const what = "JWT access tokens"
-    const { accessTtl } = settings.policy
-    const named = found.slice(0, shownMost).map((client) => `${displayName(client)} (${client.id})`)
-    const more = found.length > shownMost ? [`${found.length - shownMost} more`] : []
-    const minutes = Math.ceil(accessTtl / 60_000)
-    return isLongLived(accessTtl)
-      ? [
-          doubtful(
-            what,
-            `outlive a revocation by up to ${minutes} minutes where nobody asks this server: ${[...named, ...more].join(", ")}`,
-            "Set ACCESS_TTL to 5 minutes or less, let the APIs ask (jwtGuard with an apiKey), or run: tessera client access-tokens ID opaque"
-          )
-        ]
-      : [good(what, `outlive a revocation by ${minutes} minutes at most`)]
-  })
+/** Resources that asked for JWTs: those that are configured, and those that owners listed. */
+const jwtResources = Effect.fnUntraced(function* (
+  { policy: { accessTtl }, workspace }: Settings,
+  storage: Storage["Service"]
+) {
+  const kept = yield* makeRecords(storage, workspaceKind).get(workspace.id, workspace.id)
+  const { resources = [] } = withListed(workspace, false, kept?.value.resources ?? [])
+  return resources.flatMap(
+    ({ accessTokenFormat, accessTokenTtl = accessTtl, at }): ReadonlyArray<Outliving> =>
+      accessTokenFormat === "jwt" ? [{ whose: at, life: Math.min(accessTokenTtl, accessTtl) }] : []
+  )
+})
+
+const examineJwts = Effect.fnUntraced(function* (settings: Settings, storage: Storage["Service"]) {
+  const found = [...(yield* jwtResources(settings, storage)), ...(yield* jwtClients(settings))]
+  if (found.length === 0) return []
+  const what = "JWT access tokens"
+  const minutes = (all: ReadonlyArray<Outliving>) => Math.ceil(Math.max(...all.map(({ life }) => life)) / 60_000)
+  const long = found.filter(({ life }) => isLongLived(life))
+  if (long.length === 0) return [good(what, `outlive a revocation by ${minutes(found)} minutes at most`)]
+  const named = long.slice(0, shownMost).map(({ whose }) => whose)
+  const more = long.length > shownMost ? [`${long.length - shownMost} more`] : []
+  return [
+    doubtful(
+      what,
+      `outlive a revocation by up to ${minutes(long)} minutes where nobody asks this server: ${[...named, ...more].join(", ")}`,
+      "Give the resource an accessTokenTtl of 5 minutes or less (or set ACCESS_TTL), let the API ask (jwtGuard with an apiKey), or run: tessera client access-tokens ID opaque"
+    )
+  ]
+})
 
 /** Whether the ring still has what the private parts are encrypted under. */
 const examineSigningKeys = Effect.fnUntraced(function* (settings: Settings, storage: Storage["Service"]) {
@@ -284,7 +304,10 @@ export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<
       // What the store says of itself at a start.
       ...warnings.map((said) => doubtful(what, said, "Change it, or know what a crash or a failover costs.")),
       yield* Effect.provideContext(examineRefreshes(settings), Context.pick(StorageScan)(services)),
-      ...(yield* Effect.provideContext(examineJwts(settings), Context.pick(StorageScan)(services))),
+      ...(yield* Effect.provideContext(
+        examineJwts(settings, Context.get(services, Storage)),
+        Context.pick(StorageScan)(services)
+      )),
       ...(yield* examineSigningKeys(settings, Context.get(services, Storage)))
     ]
   }).pipe(

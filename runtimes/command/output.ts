@@ -119,6 +119,7 @@ const resourceProblems = {
   address: misused("That is no https URL (or http on this machine) as browsers write it, without query or fragment."),
   name: misused("Give it a name that people can read."),
   scopes: misused("Name scopes that this server has."),
+  life: misused("Access tokens last for a second at least."),
   listed: refused("It is listed already."),
   full: refused("So many are listed that there is no room for another. Remove one, or list them in a RESOURCES file.")
 } as const satisfies Record<BadResource["reason"], CommandFailed>

@@ -1,7 +1,7 @@
-import { Effect, Option } from "effect"
+import { Duration, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { addResource, removeResource } from "../../core/engine/administration.ts"
-import type { ResourceDefinition } from "../../core/rules/Resource.ts"
+import { AccessTokenFormat, type ResourceDefinition } from "../../core/rules/Resource.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
 import { json, notFound, print, table } from "./output.ts"
@@ -13,6 +13,8 @@ const described = (one: ResourceDefinition, configured: boolean) => ({
   at: one.at,
   name: one.name,
   scopes: one.scopes ?? null,
+  access_token_format: one.accessTokenFormat ?? "opaque",
+  access_token_ttl: one.accessTokenTtl === undefined ? null : one.accessTokenTtl / 1000,
   configured
 })
 
@@ -30,6 +32,15 @@ const add = Command.make(
       Flag.withDescription('The scopes that it takes, such as "orders:read"; all where this is left out'),
       Flag.optional
     ),
+    accessTokens: Flag.Literals("access-tokens", AccessTokenFormat.literals).pipe(
+      Flag.withDescription("jwt: it verifies them itself, by the keys of /oauth/jwks; opaque: it asks this server"),
+      Flag.optional
+    ),
+    accessTokenTtl: Flag.String("access-token-ttl").pipe(
+      Flag.withDescription('The longest that access tokens for it last, such as "5 minutes"; ACCESS_TTL is the most'),
+      Flag.withSchema(Schema.DurationFromString),
+      Flag.optional
+    ),
     json
   },
   (given) =>
@@ -39,7 +50,9 @@ const add = Command.make(
         const added = yield* addResource(services, auditContext, yield* opened(administration), {
           at: given.at,
           name: Option.getOrElse(given.name, () => ""),
-          scopes: namesIn(Option.getOrElse(given.scope, () => ""))
+          scopes: namesIn(Option.getOrElse(given.scope, () => "")),
+          accessTokenFormat: Option.getOrUndefined(given.accessTokens),
+          accessTokenTtl: Option.getOrUndefined(Option.map(given.accessTokenTtl, Duration.toMillis))
         })
         const seconds = services.policy.clientStaleness / 1000
         yield* print(given.json, described(added, false), [
@@ -50,7 +63,8 @@ const add = Command.make(
 ).pipe(
   Command.withDescription("List an API that tokens can be for, wherever it is"),
   Command.withExamples([
-    { command: 'tessera resource add https://mcp.example.com --name "Tools" --scope "tools:read tools"' }
+    { command: 'tessera resource add https://mcp.example.com --name "Tools" --scope "tools:read tools"' },
+    { command: 'tessera resource add https://api.example.com --access-tokens jwt --access-token-ttl "5 minutes"' }
   ])
 )
 
@@ -65,11 +79,12 @@ const list = Command.make("list", { json }, (given) =>
         shown.length === 0
           ? [`None is listed: tokens are for ${administration.workspace.issuer} and everything below it.`]
           : table(
-              ["ADDRESS", "NAME", "SCOPES", "FROM"],
+              ["ADDRESS", "NAME", "SCOPES", "TOKENS", "FROM"],
               shown.map((one) => [
                 one.at,
                 one.name,
                 one.scopes?.join(" ") ?? "all",
+                one.access_token_format,
                 one.configured ? "configuration" : "owners"
               ])
             )

@@ -45,6 +45,13 @@ export interface ResourceOption {
   readonly name?: string
   /** The scopes that it takes, with what they imply; a token for it has no others. Default: all. */
   readonly scopes?: ReadonlyArray<string>
+  /**
+   * `"jwt"`: access tokens for it are JWTs (RFC 9068), which it verifies by the keys of `/oauth/jwks` and asks nobody. A
+   * token for several resources is one if any of them asks for it. Default: `"opaque"`.
+   */
+  readonly accessTokenFormat?: "opaque" | "jwt"
+  /** The longest that access tokens for it last: `"5 minutes"`. Default, and the most: `lifetimes.access`. */
+  readonly accessTokenTtl?: Duration.Input
 }
 
 /** How long things last, a second at least: milliseconds, or words such as `"90 seconds"` or `"30 days"`. */

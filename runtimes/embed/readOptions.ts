@@ -10,7 +10,13 @@ import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimi
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
-import { isResourceAddress, ResourceDefinition, ResourceRegistry, strangeScope } from "../../core/rules/Resource.ts"
+import {
+  AccessTokenFormat,
+  isResourceAddress,
+  ResourceDefinition,
+  ResourceRegistry,
+  strangeScope
+} from "../../core/rules/Resource.ts"
 import { faultOfScopes, ScopeDefinition, ScopeRegistry } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
@@ -96,7 +102,13 @@ const lifetimeNames: NamesOf<LifetimeOptions> = {
 
 const scopeNames: NamesOf<ScopeOption> = { name: true, meaning: true, needsUser: true, byDefault: true, implies: true }
 
-const resourceNames: NamesOf<ResourceOption> = { at: true, name: true, scopes: true }
+const resourceNames: NamesOf<ResourceOption> = {
+  at: true,
+  name: true,
+  scopes: true,
+  accessTokenFormat: true,
+  accessTokenTtl: true
+}
 
 const fetchNames: NamesOf<FetchOption> = { allow: true, ca: true }
 
@@ -178,11 +190,15 @@ const millisOf = (
   otherwise: number,
   least = 1000
 ): Checked<number> => {
-  if (given === undefined) return Result.succeed(otherwise)
+  return Result.map(lifeOf(`lifetimes.${name}`, given, least), (millis = otherwise) => millis)
+}
+
+const lifeOf = (option: string, given: Duration.Input | undefined, least = 1000): Checked<number | undefined> => {
+  if (given === undefined) return Result.succeed(undefined)
   const millis = readMillis(given)
   return millis !== undefined && millis >= least
     ? Result.succeed(millis)
-    : bad(`lifetimes.${name}`, `has to be at least ${least} milliseconds, or words such as "90 seconds"`)
+    : bad(option, `has to be at least ${least} milliseconds, or words such as "90 seconds"`)
 }
 
 const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<ScopeRegistry> => {
@@ -223,14 +239,21 @@ const resourcesOf = (
     if (!isObject(given)) return bad(option, "has to be { at, name, scopes }")
     const known = knownNames(given, resourceNames, `${option}.`)
     if (Result.isFailure(known)) return Result.fail(known.failure)
-    const { at, name, scopes } = one
+    const { accessTokenFormat, accessTokenTtl, at, name, scopes } = one
     if (!isResourceAddress(at)) {
       return bad(`${option}.at`, "has to be an https URL (or http on this machine) as browsers write it, without query")
     }
+    if (accessTokenFormat !== undefined && !Schema.is(AccessTokenFormat)(accessTokenFormat)) {
+      return bad(`${option}.accessTokenFormat`, "has to be opaque or jwt")
+    }
+    const ttl = lifeOf(`${option}.accessTokenTtl`, accessTokenTtl)
+    if (Result.isFailure(ttl)) return Result.fail(ttl.failure)
     const definition = Schema.decodeUnknownOption(ResourceDefinition)({
       at,
       name: name ?? new URL(at).host,
-      ...(scopes === undefined ? {} : { scopes })
+      ...(scopes === undefined ? {} : { scopes }),
+      ...(accessTokenFormat === undefined ? {} : { accessTokenFormat }),
+      ...(ttl.success === undefined ? {} : { accessTokenTtl: ttl.success })
     })
     if (Option.isNone(definition))
       return bad(option, "has to have a name that people can read, and at least one scope if any")

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs"
 import { Effect, Option, Result, Schema, SchemaIssue } from "effect"
 import { standardPolicy } from "../../core/rules/Policy.ts"
 import {
+  AccessTokenFormat,
   mostResources,
   ResourceAddress,
   type ResourceDefinition,
@@ -11,7 +12,7 @@ import {
 import { faultOfScopes, type ScopeDefinition, ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { type JsonLines, readJsonLines } from "./JsonLines.ts"
-import type { Variable } from "./Variable.ts"
+import { durationOf, type Variable } from "./Variable.ts"
 
 const falseWithout = Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
 
@@ -22,7 +23,9 @@ const File = Schema.Struct({
       Schema.Struct({
         at: ResourceAddress,
         name: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(200))),
-        scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName))
+        scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName)),
+        accessTokenFormat: Schema.optionalKey(AccessTokenFormat),
+        accessTokenTtl: Schema.optionalKey(Schema.String)
       })
     ).check(Schema.isMaxLength(mostResources))
   ),
@@ -77,15 +80,25 @@ const scopesIn = (
   })
 }
 
+const life = durationOf("accessTokenTtl", 1000, standardPolicy.accessTtl)
+
 const resourcesIn = (
   { lineOf }: JsonLines,
-  resources: ReadonlyArray<Omit<ResourceDefinition, "name"> & { readonly name?: string }>,
+  resources: NonNullable<(typeof File.Type)["resources"]>,
   scopes: ScopeRegistry
 ): Result.Result<ReadonlyArray<ResourceDefinition>, string> => {
   const seen = new Set<string>()
   const all: Array<ResourceDefinition> = []
-  for (const [index, { name, ...one }] of resources.entries()) {
-    const definition = { ...one, name: name ?? new URL(one.at).host }
+  for (const [index, { accessTokenTtl, name, ...one }] of resources.entries()) {
+    const ttl = accessTokenTtl === undefined ? undefined : life.read(accessTokenTtl)
+    if (ttl !== undefined && Option.isNone(ttl)) {
+      return at(lineOf(["resources", index, "accessTokenTtl"]), `accessTokenTtl has to be ${life.expected}`)
+    }
+    const definition = {
+      ...one,
+      name: name ?? new URL(one.at).host,
+      ...(ttl === undefined ? {} : { accessTokenTtl: ttl.value })
+    }
     const strange = strangeScope(definition, scopes)
     if (strange !== undefined) {
       return at(lineOf(["resources", index, "scopes"]), `${strange} is none of the scopes that there are`)

@@ -13,7 +13,7 @@ const openedOf = (world: World) => world.services.openings.open(world.workspace)
 const add = (
   world: World,
   at: string,
-  more: { readonly name?: string; readonly scopes?: ReadonlyArray<string> } = {}
+  more: { readonly name?: string; readonly scopes?: ReadonlyArray<string>; readonly accessTokenTtl?: number } = {}
 ) =>
   Effect.flatMap(openedOf(world), (workspace) =>
     Effect.result(addResource(world.services, byOwner(world), workspace, { name: "", scopes: [], ...more, at }))
@@ -58,6 +58,9 @@ describe("the resources that an owner lists", () => {
         }
         expect(yield* add(world, api, { scopes: ["unheard-of"] })).toEqual(refused("scopes"))
         expect(yield* add(world, api, { name: "\u202e" })).toEqual(refused("name"))
+        for (const accessTokenTtl of [0, -1, 999, 1000.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+          expect(yield* add(world, api, { accessTokenTtl })).toEqual(refused("life"))
+        }
         expect(yield* listed(world)).toEqual([])
       })
     ))

@@ -440,6 +440,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           at: say("orders.northwind.example"),
           name: say("Orders"),
           scopes: ["profile"],
+          tokens: "jwt-5m",
           problem: { field: "at", text: say("Enter an https address.") }
         }
       })

@@ -13,7 +13,8 @@ const good = `{
   ],
   "resources": [
     { "at": "https://api.example.com/", "name": "Orders", "scopes": ["orders"] },
-    { "at": "http://127.0.0.1:4000/mcp" }
+    { "at": "http://127.0.0.1:4000/mcp" },
+    { "at": "https://gateway.example.com", "accessTokenFormat": "jwt", "accessTokenTtl": "5 minutes" }
   ]
 }`
 
@@ -27,7 +28,13 @@ describe("a file of resources", () => {
         ],
         resources: [
           { at: "https://api.example.com/", name: "Orders", scopes: ["orders"] },
-          { at: "http://127.0.0.1:4000/mcp", name: "127.0.0.1:4000" }
+          { at: "http://127.0.0.1:4000/mcp", name: "127.0.0.1:4000" },
+          {
+            at: "https://gateway.example.com",
+            name: "gateway.example.com",
+            accessTokenFormat: "jwt",
+            accessTokenTtl: 300_000
+          }
         ]
       } as unknown as Result.Result.Success<ReturnType<typeof readListed>>)
     )
@@ -45,6 +52,9 @@ describe("a file of resources", () => {
     ['{"resources": [\n{ "at": "https://a.example" },\n{ "at": "https://a.example/" }\n]}', 3],
     ['{"resources": [\n{ "at": "https://a.example",\n "scopes": ["unheard-of"] }\n]}', 3],
     ['{"resources": [\n{ "at": "https://a.example",\n\n "scopes": [] }\n]}', 4],
+    ['{"resources": [\n{ "at": "https://a.example",\n "accessTokenFormat": "JWT" }\n]}', 3],
+    ['{"resources": [\n{ "at": "https://a.example",\n "accessTokenTtl": "soon" }\n]}', 3],
+    ['{"resources": [\n{ "at": "https://a.example",\n "accessTokenTtl": "999 millis" }\n]}', 3],
     ['{"scopes":\n[\n{ "name": "a b", "meaning": "A" }]}', 3],
     ['{"scopes": [{ "name": "a", "meaning": "A" },\n{ "name": "a", "meaning": "A" }]}', 2],
     ['{\n"scopes": [{ "name": "a", "meaning": "A", "implies": ["b"] }]}', 2],
@@ -62,7 +72,7 @@ describe("a file of resources", () => {
       expect(Option.isNone(resourcesVariable.read(path))).toBe(true)
       expect(resourcesVariable.wrong?.(path)).toContain("cannot be read")
       writeFileSync(path, good)
-      expect(Option.getOrThrow(resourcesVariable.read(path)).resources?.length).toBe(2)
+      expect(Option.getOrThrow(resourcesVariable.read(path)).resources?.length).toBe(3)
       writeFileSync(path, "{")
       expect(resourcesVariable.wrong?.(path)).toStartWith("line 1: ")
     } finally {

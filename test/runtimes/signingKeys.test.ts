@@ -44,6 +44,13 @@ test("the command line chooses JWTs, looks after the keys, and the doctor says w
     expect(said(before, "JWT access tokens")).toMatchObject({ state: "doubtful" })
     expect(said(before, "JWT access tokens")?.says).toContain(id)
     expect(said(before, "signing keys")?.state).toBe("good")
+    const gateway = "https://gateway.example.com"
+    const add = (at: string, ...more: ReadonlyArray<string>) =>
+      Effect.map(run("resource", "add", at, "--access-tokens", "jwt", ...more), ({ status }) => status)
+    expect([yield* add(gateway, "--access-token-ttl", "999 millis"), yield* add(gateway)]).toEqual([2, 0])
+    expect(yield* add(`${gateway}/quick`, "--access-token-ttl", "5 minutes")).toBe(0)
+    const says = said(yield* findings, "JWT access tokens")?.says ?? ""
+    expect([says.includes(gateway), says.includes("/quick")]).toEqual([true, false])
     const [key] = yield* keys
     rmSync(join(server.folder, "tessera.db.keys"))
     const lost = yield* command(["doctor", "--json"], {

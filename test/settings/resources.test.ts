@@ -98,6 +98,26 @@ describe("the APIs of a workspace", () => {
       })
     ))
 
+  test.each([
+    ["opaque", undefined, undefined],
+    ["jwt", "jwt", undefined],
+    ["jwt-5m", "jwt", 300_000],
+    ["JWT", undefined, undefined]
+  ] as const)("tokens as the owner chose: %s", (tokens, accessTokenFormat, accessTokenTtl) =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const page = yield* follow(world, "owner", yield* add(world, { tokens }))
+        expect(page.body.includes("<dd>JWTs")).toBe(accessTokenFormat === "jwt")
+        const { listed = [] } = yield* world.services.openings.open(world.workspace)
+        expect(listed.map((one) => [one.accessTokenFormat, one.accessTokenTtl])).toEqual([
+          [accessTokenFormat, accessTokenTtl]
+        ])
+        const wrong = yield* add(world, { at: "", tokens })
+        expect(wrong.body.includes('value="jwt" selected')).toBe(tokens === "jwt")
+      })
+    )
+  )
+
   test("scopes that there are not are none that it takes", () =>
     inSettings((world) =>
       Effect.gen(function* () {

@@ -166,8 +166,8 @@ const issue = (
   if (isOfWebPage(call) && actsForWorkspace(row)) {
     return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "web_page" }))
   }
-  // Only a request that names a resource has to know what is listed now.
-  return served.named && namesResource(sent)
+  // Only where resources are named, or listed, has a request to know what is listed now.
+  return served.named && (call.workspace.resources !== undefined || namesResource(sent))
     ? Effect.flatMapEager(services.openings.current(call.workspace, call.now), (workspace) =>
         issueFor(services, { ...call, workspace }, by, served, sent)
       )
