@@ -1,4 +1,5 @@
 import type { ClientMember } from "./ClientMember.ts"
+import { requirePushedRequests } from "./Profile.ts"
 
 /** The members of a registration that features add: a feature's row is a line here. */
-export const clientMembers: ReadonlyArray<ClientMember> = []
+export const clientMembers: ReadonlyArray<ClientMember> = [requirePushedRequests]

@@ -69,8 +69,11 @@ export const encodeBody = <A>(kind: RecordKind<A>, value: A, command: string): F
 })
 
 /** What an earlier release wrote, as this one would have. */
-const upcast = <A>(kind: RecordKind<A>, { _v, _by, ...fields }: Fields, version: number): Fields =>
-  kind.upcast.slice(version - 1).reduce<Fields>((older, up) => up(older), fields)
+export const upcast = <A>(
+  kind: Pick<RecordKind<A>, "upcast">,
+  { _v, _by, ...fields }: Fields,
+  version: number
+): Fields => kind.upcast.slice(version - 1).reduce<Fields>((older, up) => up(older), fields)
 
 /** Reads a body of this release or of an earlier one. What a later release wrote is refused, never guessed at. */
 export const decodeBody = <A>(

@@ -7,7 +7,14 @@ import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
 import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { ForgedForm, InvalidTarget, Refusal, TooManyRequests, UnauthorizedClient } from "../rules/Refusal.ts"
+import type {
+  ForgedForm,
+  InvalidTarget,
+  Refusal,
+  RequestNotSupported,
+  TooManyRequests,
+  UnauthorizedClient
+} from "../rules/Refusal.ts"
 import { definitionOf, protectedResourcePath, resourceMetadataUrl } from "../rules/Resource.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
@@ -53,6 +60,9 @@ export const toWire = (refusal: Refusal): Wire =>
     LoginRequired: () => row(400, "login_required", "The person has to sign in."),
     ConsentRequired: () => row(400, "consent_required", "The person has to allow it."),
     UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
+    InvalidRequestUri: () =>
+      row(400, "invalid_request_uri", "The request_uri is not known, has expired, was used, or is not this client's."),
+    RequestNotSupported: ({ parameter }) => row(400, `${parameter}_not_supported`, notSupported[parameter]),
     ForgedForm: () => row(403, "access_denied", "The form was not sent from this server's own page."),
     OwnersOnly: () => row(403, "access_denied", "Only owners of the workspace can do this."),
     NoSuchRoute: ({ reason }) =>
@@ -87,6 +97,11 @@ export const toWire = (refusal: Refusal): Wire =>
     WorkspaceDisabled: () =>
       row(503, "temporarily_unavailable", "This workspace is disabled for the time being.", retryAfter(300))
   })
+
+const notSupported: Record<RequestNotSupported["parameter"], string> = {
+  request: "The server takes a request object at the endpoint for pushed requests only (RFC 9126).",
+  request_uri: "The server takes a request_uri that it gave out itself only (RFC 9126)."
+}
 
 const target: Record<InvalidTarget["reason"], string> = {
   malformed: "The resource is not one of this server's.",
@@ -217,6 +232,8 @@ const errorOf = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, 
   switch (fault._tag) {
     case "UntrustedRequest":
       return Errors.untrustedRequest(fault)
+    case "InvalidRequestUri":
+      return Errors.requestUriOver(fault.reason)
     case "InvalidRequest":
       return fault.reason === "request_too_long" ? Errors.requestTooLong(fault.message) : unreadable(fault)
     case "ForgedForm":

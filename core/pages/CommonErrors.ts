@@ -1,4 +1,4 @@
-import type { UntrustedRequest } from "../rules/Refusal.ts"
+import type { InvalidRequestUri, UntrustedRequest } from "../rules/Refusal.ts"
 import { type ReturnAddress, returnAddress } from "./Consent.ts"
 import type { ErrorPage } from "./ErrorPage.ts"
 import type { Notice } from "./Layout.ts"
@@ -68,6 +68,31 @@ export const badRequest = (
   happened: "The application sent you here with a request that we cannot read. Nothing was shared with it.",
   remedy: "Go back to the application and try again. If that does not help, tell its developer.",
   developer: { explanation, details }
+})
+
+const whyOver: Record<InvalidRequestUri["reason"], string> = {
+  malformed: "is not one that this server gave out",
+  unknown_key: "is not one that this server gave out",
+  forged: "is not one that this server gave out",
+  unknown: "is not known any more",
+  expired: "has expired",
+  used: "was used before",
+  other_client: "is not this client's",
+  repeated: "came more than once",
+  beside_request: "came together with the parameter request"
+}
+
+/** RFC 9126 §4: a request that was pushed is good for a moment, once, and for its own client. */
+export const requestUriOver = (reason: InvalidRequestUri["reason"]): CommonError => ({
+  name: "request-uri",
+  status: 400,
+  title: "This link is no longer valid",
+  happened:
+    "The request that the application left here has expired, was answered before, or is not its own. Nothing was shared with it now.",
+  remedy: "Go back to the application and connect again. If that does not help, tell its developer.",
+  developer: {
+    explanation: `The request_uri ${whyOver[reason]}. Push the request again for each authorization (RFC 9126).`
+  }
 })
 
 const placeOf = (address: ReturnAddress): string => {

@@ -77,6 +77,8 @@ export const allowances = {
   account: { name: "account", burst: 120, refill: perMinute(120) },
   /** Authorization requests from one address. */
   authorize: { name: "authorize", burst: 3000, refill: perMinute(3000) },
+  /** Requests that one client pushes; of clients that nobody let in yet, that come from one address. */
+  push: { name: "push", burst: 300, refill: perMinute(300) },
   /** Sign-ins from one address, the right ones too. What slows down guessing is `people/SignInThrottle.ts`. */
   signIn: { name: "sign_in", burst: 600, refill: perMinute(600) },
   /** Registrations from one address. */

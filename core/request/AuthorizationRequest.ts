@@ -12,7 +12,7 @@ import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { Prompts } from "../rules/Prompt.ts"
 import { matchRedirectUri, RedirectTarget } from "../rules/RedirectUri.ts"
-import { ForgedForm, InvalidRequest, UnauthorizedClient, UntrustedRequest } from "../rules/Refusal.ts"
+import { ForgedForm, InvalidRequest, InvalidScope, UnauthorizedClient, UntrustedRequest } from "../rules/Refusal.ts"
 import { Resources } from "../rules/Resource.ts"
 import { allScopes, isWithin, reaches, Scopes } from "../rules/Scope.ts"
 
@@ -29,16 +29,26 @@ const born = {
 
 const answered = { ...born, user: UserId, answeredAt: Instant }
 
+/** Where the answer goes. */
+const AnswerPlace = Schema.TaggedUnion({
+  /** RFC 6749 §4.1.2: to the client, by the person's browser. */
+  Redirect: {
+    target: RedirectTarget,
+    /** As it came, still encoded. */
+    state: Schema.NullOr(Schema.String)
+  }
+})
+
 /**
  * RFC 6749 §4.1.1: what a client asks a person for. A request that a browser brought waits in the ticket of its consent
- * page, and is a record from its answer on.
+ * page, and is a record from its answer on; one that its client pushed is a record from then on (RFC 9126).
  */
 export const AuthorizationRequest = Schema.TaggedUnion({
   Waiting: {
     ...born,
-    target: RedirectTarget,
-    /** As it came, still encoded. */
-    state: Schema.NullOr(Schema.String),
+    to: AnswerPlace,
+    /** RFC 9126 §2.2: its client pushed it. A browser that comes from this instant on is too late. */
+    pushed: Schema.optionalKey(Schema.Struct({ until: Instant })),
     scope: Scopes,
     /** The client named no scope, so these are what it gets without asking. */
     scopeByDefault: Schema.Boolean,
@@ -53,19 +63,28 @@ export const AuthorizationRequest = Schema.TaggedUnion({
 export type AuthorizationRequest = typeof AuthorizationRequest.Type
 export type Waiting = typeof AuthorizationRequest.cases.Waiting.Type
 
+type Upcast = RecordKind<AuthorizationRequest>["upcast"][number]
+
 /** Version 1 was for one resource at most. */
-export const requestOfVersion1: RecordKind<AuthorizationRequest>["upcast"][number] = ({ resource, ...body }) =>
+const requestOfVersion1: Upcast = ({ resource, ...body }) =>
   body._tag === "Waiting" ? { ...body, resources: typeof resource === "string" ? [resource] : null } : body
+
+/** Version 2 was answered by a redirect, always. */
+const requestOfVersion2: Upcast = ({ target, state, ...body }) =>
+  body._tag === "Waiting" && target !== undefined && state !== undefined
+    ? { ...body, to: { _tag: "Redirect", target, state } }
+    : body
 
 export const requestKind: RecordKind<AuthorizationRequest> = {
   kind: "request",
   schema: AuthorizationRequest,
-  version: 2,
-  upcast: [requestOfVersion1],
+  version: 3,
+  upcast: [requestOfVersion1, requestOfVersion2],
   id: (request) => request.id,
   // The client's, since an owner never changes and a request that was pushed has no person yet.
   owner: (request) => `client:${request.client}`,
-  expiresAt: (request) => later(request.expiresAt, margin)
+  // Many are pushed that nobody comes for; and one that is not there counts as expired.
+  expiresAt: (request) => (request._tag === "Waiting" ? request.expiresAt : later(request.expiresAt, margin))
 }
 
 /** What a consent page says of a client beyond what it asks for. */
@@ -102,13 +121,34 @@ export const challengeRequired = new InvalidRequest({
   message: "A code_challenge is needed (PKCE, S256)."
 })
 
+export const pushRequired = new InvalidRequest({
+  reason: "request_not_pushed",
+  message: "The client has to push its requests first (RFC 9126)."
+})
+
+/** Why a client may not have by now what it asked for, whatever it was when it asked. */
+export const termsFault = (
+  client: Client,
+  { challenge, pushed, scope }: Pick<Waiting, "challenge" | "pushed" | "scope">,
+  policy: Policy
+): InvalidRequest | UnauthorizedClient | InvalidScope | undefined => {
+  if (!mayUse(client, authorizationCode.name)) return new UnauthorizedClient({ reason: "grant_type_not_registered" })
+  const profile = profileOf(client)
+  if (pushed === undefined && profile.needsPush(client, policy)) return pushRequired
+  if (challenge === null && profile.needsChallenge(client, policy)) return challengeRequired
+  return reaches(policy.scopes, client.scope, scope) && isWithin(scope, allScopes(policy.scopes))
+    ? undefined
+    : new InvalidScope({ reason: "none_to_be_had" })
+}
+
 /** RFC 9700 §4.11.2: without a client that has this redirect URI now, no browser is sent anywhere. */
 const reachable = ({ client, now, waiting }: Answering): Result.Result<Client, UntrustedRequest> => {
+  const { target } = waiting.to
   const refused = (reason: UntrustedRequest["reason"]) =>
-    Result.fail(new UntrustedRequest({ reason, clientId: waiting.client, redirectUri: waiting.target }))
+    Result.fail(new UntrustedRequest({ reason, clientId: waiting.client, redirectUri: target }))
   if (client === undefined || !isKnown(client, now)) return refused("client_unknown")
   if (client.disabled) return refused("client_disabled")
-  return matchRedirectUri(client.redirectUris, waiting.target) === undefined
+  return matchRedirectUri(client.redirectUris, target) === undefined
     ? refused("redirect_uri_not_registered")
     : Result.succeed(client)
 }
@@ -123,7 +163,9 @@ const answering = (
   if (Result.isFailure(client)) return refuse(client.failure)
   const stranger = found !== undefined && found._tag !== "Waiting" && found.user !== step.person
   if (stranger) return refuse(new ForgedForm({ reason: "ticket" }))
-  return hasPassed(step.waiting.expiresAt, step.now)
+  const { expiresAt, pushed } = step.waiting
+  // The record of a pushed request is what is used up: without it, nothing tells whether it was.
+  return hasPassed(expiresAt, step.now) || (pushed !== undefined && found === undefined)
     ? answer({ _tag: "Expired", client: client.success })
     : decide(client.success)
 }
@@ -142,22 +184,12 @@ export const approve = (found: AuthorizationRequest | undefined, step: Answering
     if (found?._tag === "Approved") return answer({ _tag: "Approved", client, grant: found.grant })
     if (found?._tag === "Denied") return answer({ _tag: "Denied", client, anew: false })
     const { policy, shown, waiting } = step
-    if (!mayUse(client, authorizationCode.name)) {
-      return answer({ _tag: "Returned", refusal: new UnauthorizedClient({ reason: "grant_type_not_registered" }) })
-    }
-    if (waiting.challenge === null && profileOf(client).needsChallenge(client, policy)) {
-      return answer({ _tag: "Returned", refusal: challengeRequired })
-    }
+    const refusal = termsFault(client, waiting, policy)
+    if (refusal !== undefined && refusal._tag !== "InvalidScope") return answer({ _tag: "Returned", refusal })
     // RFC 7592: the client may have changed itself while its page was read.
     const now = shownOf(client)
     const isAsShown = now.name === shown.name && now.madeBy === shown.madeBy
-    if (
-      !isAsShown ||
-      !reaches(policy.scopes, client.scope, waiting.scope) ||
-      !isWithin(waiting.scope, allScopes(policy.scopes))
-    ) {
-      return refuse(new ForgedForm({ reason: "ticket" }))
-    }
+    if (!isAsShown || refusal !== undefined) return refuse(new ForgedForm({ reason: "ticket" }))
     return answerAndKeep(
       { _tag: "Approved", ...answeredBy(step), grant: fresh },
       { _tag: "Approved", client, grant: fresh }
@@ -174,32 +206,23 @@ export const deny = (found: AuthorizationRequest | undefined, step: Answering, e
   })
 
 /** The terms on which the grant of an approval begins. */
-export const termsOf = ({ challenge, client, resources, scope, target }: Waiting, user: UserId): ApprovedTerms => ({
+export const termsOf = ({ challenge, client, resources, scope, to }: Waiting, user: UserId): ApprovedTerms => ({
   client,
   user,
-  redirectUri: target,
+  redirectUri: to.target,
   challenge,
   scope,
   resources
 })
 
-/** RFC 6749 §4.1.1: the request as a browser would bring it again. */
-export const queryOf = ({
-  challenge,
-  client,
-  prompt = [],
-  resources,
-  scope,
-  scopeByDefault,
-  state,
-  target
-}: Waiting): string =>
+/** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
+export const queryOf = ({ challenge, client, prompt = [], resources, scope, scopeByDefault, to }: Waiting): string =>
   [
     "response_type=code",
     `client_id=${client}`,
-    `redirect_uri=${encodeURIComponent(target)}`,
+    `redirect_uri=${encodeURIComponent(to.target)}`,
     ...(scopeByDefault ? [] : [`scope=${encodeURIComponent(scope.join(" "))}`]),
-    ...(state === null ? [] : [`state=${state}`]),
+    ...(to.state === null ? [] : [`state=${to.state}`]),
     ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
     ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`),
     ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`])

@@ -7,7 +7,7 @@ import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery,
 import type { Call, Contract, Sample, Services } from "../http/Route.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
-import { ClientId } from "../rules/Id.ts"
+import { authorizationRequestIdOf, ClientId, idLength } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -15,9 +15,11 @@ import { type Prompts, readPrompts } from "../rules/Prompt.ts"
 import { matchRedirectUri, type RedirectTarget, withQuery } from "../rules/RedirectUri.ts"
 import {
   InvalidRequest,
+  InvalidRequestUri,
   type InvalidScope,
   type InvalidTarget,
   type Refusal,
+  RequestNotSupported,
   TooManyRequests,
   UnauthorizedClient,
   UnsupportedResponseType,
@@ -26,7 +28,7 @@ import {
 import { type Resources, readResources, scopesTaken } from "../rules/Resource.ts"
 import { asksNoScope, commonScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
 import { scopesOf, type Workspace } from "../workspace/Workspace.ts"
-import { challengeRequired } from "./AuthorizationRequest.ts"
+import { challengeRequired, pushRequired, type Waiting } from "./AuthorizationRequest.ts"
 
 const challengeMalformed = new InvalidRequest({
   reason: "challenge_malformed",
@@ -73,6 +75,12 @@ const AuthorizationQuery = Schema.Struct({
       description:
         "OpenID Connect Core §3.1.2.1: `login`, `consent` or `select_account`, with a space between them, ask for that page; `none` asks for an error where a page would be needed."
     })
+  ),
+  request_uri: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "RFC 9126: what pushing the request was answered with. Of all others, only client_id counts beside it."
+    })
   )
 })
 
@@ -104,7 +112,7 @@ export const authorizeContract = {
     { description: "The consent page.", like: consentPage },
     { description: "To the sign-in, or back to the client with an error.", like: () => seeOther("/") }
   ],
-  faults: [UntrustedRequest, InvalidRequest, TooManyRequests, StorageUnavailable]
+  faults: [UntrustedRequest, InvalidRequestUri, InvalidRequest, TooManyRequests, StorageUnavailable]
 } as const satisfies Contract
 
 const { fields } = authorizeContract.query
@@ -148,10 +156,27 @@ export interface CheckedRequest extends ReturnPath {
   readonly prompt?: Prompts
 }
 
+/** The request with an id of its own, for which a person has until `expiresAt`. */
+export const waitingOf = (
+  { entropy }: Pick<Services, "entropy">,
+  { client, state, target, ...asked }: CheckedRequest,
+  expiresAt: Instant
+): Waiting => ({
+  _tag: "Waiting",
+  id: authorizationRequestIdOf(entropy.bytes(idLength)),
+  client: client.id,
+  expiresAt,
+  to: { _tag: "Redirect", target, state },
+  ...asked
+})
+
+/** What of a request whose client and redirect URI hold may be wrong all the same. */
+export type TermsFault = InvalidRequest | UnsupportedResponseType | UnauthorizedClient | InvalidScope | InvalidTarget
+
 /** A request that cannot go on, and whose client may be told so. */
-export interface Returned {
+export interface Returned<F = Refusal> {
   readonly path: ReturnPath
-  readonly refusal: Refusal
+  readonly refusal: F
 }
 
 /** RFC 6749 §4.1.2: `state` goes back byte for byte, so it is not decoded on the way where it need not be. */
@@ -194,14 +219,17 @@ export const returnRefusal = (
 
 const isMissing = (fault: InvalidRequest): boolean => fault.reason === "missing_parameter"
 
-/** RFC 9700 §4.11.2: the client and where its answer goes. Until both hold, no browser is sent anywhere. */
-const readReturnPath = Effect.fnUntraced(function* (
+type SentRequest = ReturnType<typeof sentQuery>
+
+/** The client that a request names, as it is now, and how the request is refused from here on. */
+export const readNamedClient = Effect.fnUntraced(function* (
   services: Services,
   call: Call,
-  query: string,
-  sent: Sent,
-  repeated: ReadonlySet<string>
-): Effect.fn.Return<ReturnPath, UntrustedRequest | StorageUnavailable> {
+  { repeated, sent }: SentRequest
+): Effect.fn.Return<
+  { readonly client: Client; readonly refuse: (reason: UntrustedRequest["reason"]) => UntrustedRequest },
+  UntrustedRequest | StorageUnavailable
+> {
   const clientId = asItCame(sent, "client_id")
   const redirectUri = asItCame(sent, "redirect_uri")
   const refuse = (reason: UntrustedRequest["reason"]) =>
@@ -215,7 +243,18 @@ const readReturnPath = Effect.fnUntraced(function* (
   if (Result.isFailure(asking)) return yield* refuse(isMissing(asking.failure) ? "client_missing" : "client_unknown")
   const client = yield* services.clients.find(call.workspace.id, asking.success.client_id)
   if (client === undefined || !isKnown(client, call.now)) return yield* refuse("client_unknown")
-  if (client.disabled) return yield* refuse("client_disabled")
+  return client.disabled ? yield* refuse("client_disabled") : { client, refuse }
+})
+
+/** RFC 9700 §4.11.2: the client and where its answer goes. Until both hold, no browser is sent anywhere. */
+const readReturnPath = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  query: string,
+  asked: SentRequest
+): Effect.fn.Return<ReturnPath, UntrustedRequest | StorageUnavailable> {
+  const { client, refuse } = yield* readNamedClient(services, call, asked)
+  const { repeated, sent } = asked
   if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
   const place = readPlace(sent)
   if (Result.isFailure(place))
@@ -247,16 +286,25 @@ const challengeOf = (
   return Result.flatMap(method, () => Result.map(challenge, (read) => read.code_challenge ?? null))
 }
 
+/** What is wrong with a request because a browser brought it. */
+const broughtFault = (
+  { client }: ReturnPath,
+  { repeated, sent }: SentRequest,
+  policy: Policy
+): InvalidRequest | RequestNotSupported | undefined => {
+  if (repeated.size > 0) return repeatedParameter(repeated)
+  // OpenID Connect Core §6: left unread, it would be a request that its client did not make.
+  const given = (["request", "request_uri"] as const).find((name) => asItCame(sent, name) !== undefined)
+  if (given !== undefined) return new RequestNotSupported({ parameter: given })
+  return profileOf(client).needsPush(client, policy) ? pushRequired : undefined
+}
+
 const checkedTerms = (
   services: Services,
   workspace: Workspace,
   path: ReturnPath,
-  sent: Sent,
-  repeated: ReadonlySet<string>
-): Result.Result<
-  Omit<CheckedRequest, keyof ReturnPath>,
-  InvalidRequest | UnsupportedResponseType | UnauthorizedClient | InvalidScope | InvalidTarget
-> =>
+  { repeated, sent }: SentRequest
+): Result.Result<Omit<CheckedRequest, keyof ReturnPath>, TermsFault> =>
   Result.gen(function* () {
     if (repeated.size > 0) return yield* Result.fail(repeatedParameter(repeated))
     // RFC 6749 §4.1.2.1: a response type that is not to be had is told by a code of its own.
@@ -282,17 +330,34 @@ const checkedTerms = (
     }
   })
 
+type Reading<F> = Effect.Effect<Result.Result<CheckedRequest, Returned<F>>, UntrustedRequest | StorageUnavailable>
+
 /** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
-export const readAuthorizationRequest = Effect.fnUntraced(function* (
+const readAs = Effect.fnUntraced(function* <F>(
   services: Services,
   call: Call,
-  query: string
-): Effect.fn.Return<Result.Result<CheckedRequest, Returned>, UntrustedRequest | StorageUnavailable> {
-  const { sent, repeated } = sentQuery(query, several)
-  const path = yield* readReturnPath(services, call, query, sent, repeated)
+  query: string,
+  faultOf: (path: ReturnPath, asked: SentRequest) => F | undefined
+): Effect.fn.Return<Result.Result<CheckedRequest, Returned<F | TermsFault>>, UntrustedRequest | StorageUnavailable> {
+  const asked = sentQuery(query, several)
+  const path = yield* readReturnPath(services, call, query, asked)
+  const fault = faultOf(path, asked)
+  if (fault !== undefined) return Result.fail({ path, refusal: fault })
   const workspace = yield* services.openings.current(call.workspace, call.now)
-  const terms = checkedTerms(services, workspace, path, sent, repeated)
+  const terms = checkedTerms(services, workspace, path, asked)
   return Result.isSuccess(terms)
     ? Result.succeed({ ...path, ...terms.success })
     : Result.fail({ path, refusal: terms.failure })
 })
+
+/** As a browser brings it. */
+export const readAuthorizationRequest = (
+  services: Services,
+  call: Call,
+  query: string
+): Reading<TermsFault | RequestNotSupported> =>
+  readAs(services, call, query, (path, asked) => broughtFault(path, asked, services.policy))
+
+/** RFC 9126 §2.1: as its client pushes it, read by the same contract. */
+export const readPushedRequest = (services: Services, call: Call, parameters: string): Reading<TermsFault> =>
+  readAs<never>(services, call, parameters, () => undefined)

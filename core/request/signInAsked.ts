@@ -35,6 +35,10 @@ const utf8 = new TextEncoder()
 
 const isStamp = (pair: string): boolean => pair.startsWith(parameter)
 
+/** The query of a request that the browser brought in another form, with the stamp that it brought. */
+export const keepingStamp = (query: string, brought: string): string =>
+  [query, ...brought.split("&").filter(isStamp)].join("&")
+
 /** The request without its stamp, as a browser sends it. */
 const unstamped = ({ path, request: { query }, workspace }: Call): string =>
   addressOf(

@@ -13,6 +13,8 @@ export const Policy = Schema.Struct({
   refreshMaxTtl: Millis,
   /** How long a spent refresh token still gets the same successor; 0 means it never does. */
   refreshGrace: Millis,
+  /** RFC 9126 §2.2: how long a browser may take to come with a request that was pushed. */
+  pushedTtl: Millis,
   /** How long a person may take over the consent page. */
   consentTtl: Millis,
   /** After this long a client that no person ever let in is forgotten, if it is not used. */
@@ -26,6 +28,8 @@ export const Policy = Schema.Struct({
   clientStaleness: Millis,
   /** Asked of confidential clients too, where it is only recommended. */
   requirePkce: Schema.Boolean,
+  /** RFC 9126 §5: no client may ask by a browser what it did not push before. */
+  requirePush: Schema.Boolean,
   /**
    * Which clients may act for the workspace itself: all that `registered` for it; of those, the ones that an owner
    * `approved`; or none but an `owner`'s own, which always may.
@@ -44,11 +48,13 @@ export const standardPolicy: Policy = {
   refreshIdleTtl: 30 * day,
   refreshMaxTtl: 180 * day,
   refreshGrace: 60 * second,
+  pushedTtl: 60 * second,
   consentTtl: 15 * 60 * second,
   unusedClientTtl: 30 * day,
   maxUnprovenClients: 100_000,
   clientStaleness: 5 * second,
   requirePkce: false,
+  requirePush: false,
   workspaceAccess: "owner",
   scopes: standardScopes
 }

@@ -19,7 +19,10 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     "verifier_malformed",
     "response_mode",
     "request_too_long",
-    "prompt_none_with_another"
+    "prompt_none_with_another",
+    "request_not_pushed",
+    "request_uri_pushed",
+    "request_object"
   ]),
   /** For the client's developer; holds nothing but names of parameters and rules. */
   message: Schema.String
@@ -124,6 +127,26 @@ export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("Un
   redirectUri: Schema.optionalKey(Schema.String)
 }) {}
 
+/** RFC 9126 §2.2, RFC 9101 §7: the `request_uri` is none that this client may use now, so nobody is sent anywhere. */
+export class InvalidRequestUri extends Schema.TaggedError<InvalidRequestUri>()("InvalidRequestUri", {
+  reason: Schema.Literals([
+    "malformed",
+    "unknown_key",
+    "forged",
+    "expired",
+    "unknown",
+    "used",
+    "other_client",
+    "repeated",
+    "beside_request"
+  ])
+}) {}
+
+/** OpenID Connect Core §6: the request came in a form that this endpoint does not take, and is never read without it. */
+export class RequestNotSupported extends Schema.TaggedError<RequestNotSupported>()("RequestNotSupported", {
+  parameter: Schema.Literals(["request", "request_uri"])
+}) {}
+
 /** A page's form came from somewhere else, from another session, too late, or not whole. */
 export class ForgedForm extends Schema.TaggedError<ForgedForm>()("ForgedForm", {
   reason: Schema.Literals(["csrf", "ticket", "expired", "field_missing"]),
@@ -218,6 +241,8 @@ export type Refusal =
   | LoginRequired
   | ConsentRequired
   | UntrustedRequest
+  | InvalidRequestUri
+  | RequestNotSupported
   | ForgedForm
   | OwnersOnly
   | NoSuchRoute

@@ -58,7 +58,7 @@ export interface Place {
 }
 
 /** What a MAC is made for. A MAC for one purpose, or in one place, is noise for every other. */
-export type SealPurpose = "token" | "ticket" | "form" | "session" | "sender" | "signing" | "stamp"
+export type SealPurpose = "token" | "ticket" | "request" | "form" | "session" | "sender" | "signing" | "stamp"
 
 const utf8 = new TextEncoder()
 
@@ -111,6 +111,7 @@ const forPurpose = (key: SealKey, purpose: SealPurpose): ForPurpose => ({
 const purposesOf = (key: SealKey): Purposes => ({
   token: forPurpose(key, "token"),
   ticket: forPurpose(key, "ticket"),
+  request: forPurpose(key, "request"),
   form: forPurpose(key, "form"),
   session: forPurpose(key, "session"),
   sender: forPurpose(key, "sender"),

@@ -81,8 +81,8 @@ const memberOf = (response: HttpResponse, method: string): Member => {
 }
 
 /** The answer that comes back to the client for these parameters, once Ann has said yes. */
-const approved = Effect.fnUntraced(function* (address: Address, member: Member, more: Record<string, string> = {}) {
-  const query = new URLSearchParams({
+const approved = (address: Address, member: Member, more: Record<string, string> = {}) =>
+  answered(address, {
     response_type: "code",
     client_id: member.id,
     redirect_uri: redirect,
@@ -90,6 +90,9 @@ const approved = Effect.fnUntraced(function* (address: Address, member: Member, 
     code_challenge_method: "S256",
     ...more
   })
+
+const answered = Effect.fnUntraced(function* (address: Address, fields: Record<string, string>) {
+  const query = new URLSearchParams(fields)
   const page = yield* at(address, "GET", `${endpoint(address, "authorization")}?${query}`, { as: "ann" })
   const form = page.status === 200 ? readConsentForm(page.body) : null
   const answer =
@@ -101,6 +104,18 @@ const approved = Effect.fnUntraced(function* (address: Address, member: Member, 
           body: new URLSearchParams({ ...form.fields, decision: "approve" }).toString()
         })
   return locationOf(answer)?.parameters ?? new URLSearchParams()
+})
+
+/** RFC 9126: the same for a request that the client pushed. */
+const pushed = Effect.fnUntraced(function* (address: Address, member: Member) {
+  const answer = yield* post(address, "pushed_authorization_request", member, {
+    response_type: "code",
+    redirect_uri: redirect,
+    code_challenge: challengeOf(verifier),
+    code_challenge_method: "S256"
+  })
+  const uri = textField(jsonOf(answer), "request_uri") ?? ""
+  return yield* answered(address, { client_id: member.id, request_uri: uri })
 })
 
 const tokensFor = Effect.fnUntraced(function* (address: Address, member: Member, scope: string) {
@@ -146,6 +161,9 @@ const walked = {
     ),
     ...["token", "revocation", "introspection"].map((name) => `${name}_endpoint_auth_methods_supported`),
     "authorization_response_iss_parameter_supported",
+    "pushed_authorization_request_endpoint",
+    "require_pushed_authorization_requests",
+    "request_uri_parameter_supported",
     "protected_resources"
   ]
 }
@@ -202,6 +220,12 @@ const walkFlows = Effect.fnUntraced(function* (address: Address, dice: Dice, tok
   for (const mode of list(document, "response_modes_supported")) {
     expect((yield* approved(address, member, { response_mode: mode })).has("code")).toBe(true)
   }
+
+  expect(document?.require_pushed_authorization_requests).toBe(false)
+  expect((yield* pushed(address, member)).has("code")).toBe(true)
+  expect(document?.request_uri_parameter_supported).toBe(false)
+  const elsewhere = { request_uri: "https://app.example/request.jwt" }
+  expect((yield* approved(address, member, elsewhere)).get("error")).toBe("request_uri_not_supported")
 
   for (const prompt of list(document, "prompt_values_supported")) {
     const back = yield* approved(address, member, { prompt })

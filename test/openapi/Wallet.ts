@@ -29,7 +29,7 @@ const kinds = {
   confidential: { grant_types: ["authorization_code", "client_credentials"] },
   public: { token_endpoint_auth_method: "none" },
   codeOnly: {},
-  machine: { grant_types: ["client_credentials"], redirect_uris: [] }
+  machine: { grant_types: ["client_credentials"] }
 } as const
 
 export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice) {

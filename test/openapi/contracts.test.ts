@@ -6,6 +6,7 @@ import type { Contract } from "../../core/http/Route.ts"
 import { clientFields, withClientFields } from "../../core/oauth/clients/authenticateClient.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { introspectContract } from "../../core/oauth/endpoints/introspect.ts"
+import { parContract } from "../../core/oauth/endpoints/par.ts"
 import { revokeContract } from "../../core/oauth/endpoints/revoke.ts"
 import { tokenContract as tokenContractOf } from "../../core/oauth/endpoints/token.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
@@ -21,7 +22,7 @@ const tables = {
 const rows = tables.grantTypes
 const tokenContract = tokenContractOf({ grantTypes: rows })
 
-const forms = [...tokenContract.form.members, introspectContract.form, revokeContract.form]
+const forms = [...tokenContract.form.members, introspectContract.form, revokeContract.form, parContract.form]
 
 /** The contracts of a server's table. */
 const contractsOf = ({ services }: World): ReadonlyArray<Contract> =>
@@ -37,8 +38,14 @@ describe("what readers are compiled from", () => {
     inWorld((world) =>
       Effect.sync(() => {
         const taken = contractsOf(world).filter(({ form, query }) => form !== undefined || query !== undefined)
-        expect(taken.map(({ id }) => id).sort()).toEqual(["authorize", "introspect", "revoke", "token"])
-        const known = [tokenContract, introspectContract, revokeContract]
+        expect(taken.map(({ id }) => id).sort()).toEqual([
+          "authorize",
+          "introspect",
+          "pushAuthorizationRequest",
+          "revoke",
+          "token"
+        ])
+        const known = [tokenContract, introspectContract, revokeContract, parContract]
         for (const contract of known) {
           const form = taken.find(({ id }) => id === contract.id)?.form
           expect(jsonIn(form)).toBe(jsonIn(withClientFields(world.services, contract).form))

@@ -114,6 +114,9 @@ const credentials = Effect.fnUntraced(function* (
   return { authorization: `Bearer ${token}`, inBody: false }
 })
 
+/** Optional parameters without which a request seldom comes to all that it may be refused for. */
+const likely = /^code_|^resource$/
+
 const clientFields = ["client_id", "client_secret"]
 
 export const drawRequest = Effect.fnUntraced(function* (
@@ -138,7 +141,7 @@ export const drawRequest = Effect.fnUntraced(function* (
   for (const place of places) {
     const needed = contentType === formType && clientFields.includes(place.name) ? shown.inBody : place.required
     const skipped = contentType === formType && clientFields.includes(place.name) && !shown.inBody
-    if (skipped || (!needed && !dice.chance(place.name.startsWith("code_") ? 85 : 40))) continue
+    if (skipped || (!needed && !dice.chance(likely.test(place.name) ? 85 : 40))) continue
     const special =
       texts[place.name] === undefined || place.name === "scope" ? yield* wallet.valueOf(place.name) : undefined
     if (special === undefined && clientFields.includes(place.name)) continue

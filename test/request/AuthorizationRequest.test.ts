@@ -24,8 +24,7 @@ const waiting: Waiting = {
   id: AuthorizationRequestId.make("r".repeat(22)),
   client: client().id,
   expiresAt: after(1000),
-  target: RedirectTarget.make("https://app.example.org/cb"),
-  state: "a%20b",
+  to: { _tag: "Redirect", target: RedirectTarget.make("https://app.example.org/cb"), state: "a%20b" },
   scope: scopes("api"),
   scopeByDefault: false,
   resources: null,
@@ -80,6 +79,30 @@ describe("an authorization request", () => {
   test("that is a record while it waits is answered as one that is none", () => {
     expect(approve(waiting, step(), grant).next).toEqual(yes)
     expect(deny(waiting, step()).next).toEqual(no)
+  })
+
+  test("that was pushed has an answer only as long as its record is there", () => {
+    const pushed = { ...waiting, pushed: { until: t0 } }
+    for (const decided of [
+      approve(undefined, step({ waiting: pushed }), grant),
+      deny(undefined, step({ waiting: pushed }))
+    ]) {
+      expect(decided.next).toBeUndefined()
+      expect(outcome(decided)).toMatchObject({ _tag: "Expired" })
+    }
+    expect(approve(pushed, step({ waiting: pushed }), grant).next).toEqual(yes)
+  })
+
+  test("that was not pushed is returned where its client has to push", () => {
+    const strict = client({ members: { require_pushed_authorization_requests: true } })
+    for (const now of [step({ client: strict }), step({ policy: { ...policy, requirePush: true } })]) {
+      expect(outcome(approve(undefined, now, grant))).toMatchObject({
+        _tag: "Returned",
+        refusal: { _tag: "InvalidRequest", reason: "request_not_pushed" }
+      })
+      const pushed = { ...waiting, pushed: { until: t0 } }
+      expect(approve(pushed, { ...now, waiting: pushed }, grant).next).toEqual(yes)
+    }
   })
 
   test("is answered by one person, and in time", () => {
@@ -141,7 +164,8 @@ describe("an authorization request", () => {
   test("stands in its client's list in every state, and goes a day after its last answer could count", () => {
     for (const request of [waiting, yes, no]) {
       expect(requestKind.owner(request)).toBe(`client:${ClientId.make("c".repeat(22))}`)
-      expect<number | null>(requestKind.expiresAt(request)).toBe(waiting.expiresAt + 24 * 60 * 60 * 1000)
+      const margin = request._tag === "Waiting" ? 0 : 24 * 60 * 60 * 1000
+      expect<number | null>(requestKind.expiresAt(request)).toBe(waiting.expiresAt + margin)
     }
   })
 
@@ -154,14 +178,14 @@ describe("an authorization request", () => {
     expect([...new URLSearchParams(queryOf(asked))]).toEqual([
       ["response_type", "code"],
       ["client_id", waiting.client],
-      ["redirect_uri", waiting.target],
+      ["redirect_uri", waiting.to.target],
       ["scope", "api profile"],
       ["state", "a b"],
       ["code_challenge", String(waiting.challenge)],
       ["code_challenge_method", "S256"],
       ["resource", "https://auth.example/rest"]
     ])
-    const bare = { ...waiting, scopeByDefault: true, state: null, challenge: null }
+    const bare = { ...waiting, scopeByDefault: true, to: { ...waiting.to, state: null }, challenge: null }
     expect([...new URLSearchParams(queryOf(bare)).keys()]).toEqual(["response_type", "client_id", "redirect_uri"])
   })
 })

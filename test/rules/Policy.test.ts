@@ -13,11 +13,13 @@ describe("the standard policy", () => {
       refreshIdleTtl: 30 * day,
       refreshMaxTtl: 180 * day,
       refreshGrace: 60 * second,
+      pushedTtl: minute,
       consentTtl: 15 * minute,
       unusedClientTtl: 30 * day,
       maxUnprovenClients: 100_000,
       clientStaleness: 5 * second,
       requirePkce: false,
+      requirePush: false,
       workspaceAccess: "owner",
       scopes: [
         {

@@ -301,8 +301,7 @@ describe("a consent page's ticket", () => {
       id: authorizationRequestIdOf(new Uint8Array(16).fill(7)),
       client: clientIdOf(new Uint8Array(16).fill(8)),
       expiresAt,
-      target: RedirectTarget.make("https://app.example/cb"),
-      state: "a%20b",
+      to: { _tag: "Redirect", target: RedirectTarget.make("https://app.example/cb"), state: "a%20b" },
       scope: allScopes(standardScopes),
       scopeByDefault: true,
       resources: null,
@@ -315,7 +314,10 @@ describe("a consent page's ticket", () => {
   test("brings back what was sealed, by any key of the ring, however long that is", () => {
     expect(openTicket(sealer, home, text)).toEqual(ticket)
     expect(openTicket(makeSealer([key(2), key(1)]), home, text)).toEqual(ticket)
-    const long = { ...ticket, request: { ...ticket.request, state: "x".repeat(12 * 1024) } }
+    const long = {
+      ...ticket,
+      request: { ...ticket.request, to: { ...ticket.request.to, state: "x".repeat(12 * 1024) } }
+    }
     expect(openTicket(sealer, home, sealTicket(sealer, home, long))).toEqual(long)
   })
 
@@ -342,18 +344,25 @@ describe("a consent page's ticket", () => {
   }
 
   test("is version, key, the ticket as JSON, and a MAC made for tickets over these", () => {
-    expect(forge("ticket", 4, ticket)).toEqual(ticket)
-    expect(forge("form", 4, ticket)).toBeUndefined()
-    for (const version of [0, 1, 2, 5]) expect(forge("ticket", version, ticket)).toBeUndefined()
-    // The release before knew one resource at most.
-    const { resources: _, ...request } = ticket.request
+    expect(forge("ticket", 5, ticket)).toEqual(ticket)
+    expect(forge("form", 5, ticket)).toBeUndefined()
+    for (const version of [0, 1, 2, 6]) expect(forge("ticket", version, ticket)).toBeUndefined()
+    // Earlier ones were always answered by a redirect, and before that were for one resource at most.
+    const { resources: _, to, ...request } = ticket.request
+    const { _tag, ...redirect } = to
     for (const resource of [null, "https://auth.example.com/rest"]) {
       const resources = resource === null ? null : [resource]
-      const opened: unknown = forge("ticket", 3, { ...ticket, request: { ...request, resource } })
-      expect(opened).toEqual({ ...ticket, request: { ...request, resources } })
+      const same = { ...ticket, request: { ...request, to, resources } }
+      for (const [version, kept] of [
+        [3, { resource }],
+        [4, { resources }]
+      ] as const) {
+        const opened: unknown = forge("ticket", version, { ...ticket, request: { ...request, ...redirect, ...kept } })
+        expect(opened).toEqual(same)
+      }
     }
-    for (const body of [null, {}, { ...ticket, reader: "" }, { ...ticket, request: { ...ticket.request, state: 7 } }]) {
-      expect(forge("ticket", 4, body)).toBeUndefined()
+    for (const body of [null, {}, { ...ticket, reader: "" }, { ...ticket, request: { ...ticket.request, to: 7 } }]) {
+      for (const version of [3, 4, 5]) expect(forge("ticket", version, body)).toBeUndefined()
     }
   })
 

@@ -6,7 +6,7 @@ import { refused } from "../../http/audit.ts"
 import { commonErrorPage, faultPage, toWire } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import { bound, type Call, type Endpoint, type HandlerOf, names, type Services } from "../../http/Route.ts"
-import { fitsSignIn, returnUrlOf, wellFormed } from "../../http/returnUrl.ts"
+import { addressOf, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
 import { strangersError } from "../../pages/CommonErrors.ts"
 import type { ConsentPage, ConsentResource } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
@@ -15,7 +15,7 @@ import { authorizeContract, type CheckedRequest, type Returned, returnRefusal } 
 import { Prompt } from "../../rules/Prompt.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
 import { definitionAt } from "../../rules/Resource.ts"
-import { authorizePath, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
+import { authorizeAt, authorizePath, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
 
 /** What the grant is to be for, as people know it, where that is less than the whole workspace. */
 const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace): ReadonlyArray<ConsentResource> =>
@@ -26,12 +26,15 @@ const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace):
         return name === undefined ? { at } : { at, name }
       })
 
-/** All that a person has to know to say yes or no. `returnUrlOf` is the authorization request, for who is somebody else. */
+/** Where a browser comes back to an authorization request, after sign-in or as somebody else. */
+export const comeBackTo = ({ workspace }: Call, { query }: { readonly query: string }): string =>
+  addressOf(authorizeAt(workspace), query)
+
+/** All that a person has to know to say yes or no. */
 export const consentModel = (
   services: Services,
   call: Call,
-  { allowed, form, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
-  returnUrlOf: string
+  { allowed, form, query, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>
 ): ConsentPage => ({
   client: {
     id: request.client.id,
@@ -51,7 +54,7 @@ export const consentModel = (
   resources: placesOf(request.resources, call.workspace),
   account: signedIn.label,
   acknowledge: isStranger(request.client),
-  switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(call.workspace, returnUrlOf),
+  switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(call.workspace, comeBackTo(call, { query })),
   ...form,
   now: call.now
 })
@@ -77,8 +80,8 @@ const draw = (services: Services, call: Call, next: Interaction): HttpResponse =
       return seeOther(next.at)
     case "NeedsConsent":
       return services.pages.consentAt === undefined
-        ? services.pages.consent(call.workspace, consentModel(services, call, next, returnUrlOf(call)))
-        : seeOther(consentPageFor(services.pages.consentAt, call.request.query))
+        ? services.pages.consent(call.workspace, consentModel(services, call, next))
+        : seeOther(consentPageFor(services.pages.consentAt, next.query))
   }
 }
 
@@ -98,7 +101,8 @@ const tooLong = new InvalidRequest({
 export const asked = Effect.fnUntraced(function* (services: Services, call: Call) {
   yield* takeOfAddress(services.limiter, call, allowances.authorize)
   const next = yield* interaction(services, call)
-  const returnTo = next._tag === "NeedsLogin" ? next.returnTo : next._tag === "NeedsConsent" ? returnUrlOf(call) : ""
+  const returnTo =
+    next._tag === "NeedsLogin" ? next.returnTo : next._tag === "NeedsConsent" ? comeBackTo(call, next) : ""
   if (!fitsSignIn(returnTo)) return yield* tooLong
   if (next._tag === "NeedsConsent") {
     yield* services.limiter.take({

@@ -23,10 +23,10 @@ import {
   approve,
   deny,
   type Outcome,
-  queryOf,
   termsOf
 } from "../../request/AuthorizationRequest.ts"
 import { allowedTo } from "../../request/interaction.ts"
+import { queryAgain } from "../../request/pushed.ts"
 import { type CheckedRequest, returnRefusal, returnTo } from "../../request/readRequest.ts"
 import { openTicket, readerOf } from "../../request/Ticket.ts"
 import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
@@ -68,10 +68,10 @@ const again = (step: Answering, client: Client, to: Approval, issuer: string) =>
 }
 
 const withCode = ({ waiting }: Answering, code: string, issuer: string): string =>
-  returnTo(waiting, issuer, [["code", code]])
+  returnTo(waiting.to, issuer, [["code", code]])
 
 const refusedTo = ({ waiting }: Answering, refusal: Refusal, issuer: string): ConsentDecision =>
-  back(returnRefusal({ path: waiting, refusal }, issuer))
+  back(returnRefusal({ path: waiting.to, refusal }, issuer))
 
 /** What comes of an answer that changes nothing, and what the operator may know of it. */
 const unchanged = Effect.fnUntraced(function* (
@@ -159,14 +159,18 @@ const unacknowledged = Effect.fnUntraced(function* (
   request: CheckedRequest,
   signedIn: SignedIn,
   form: Parameters,
-  startAgainAt: string
+  query: string
 ): Effect.fn.Return<ConsentDecision, StorageUnavailable> {
   const sent = { csrf: form.get("csrf") ?? "", ticket: form.get("ticket") ?? "" }
   const allowed = yield* allowedTo(services, call, signedIn, request)
-  const next = { _tag: "NeedsConsent", request, signedIn, allowed, form: sent } as const
-  const asked = consentModel(services, call, next, startAgainAt)
+  const next = { _tag: "NeedsConsent", request, query, signedIn, allowed, form: sent } as const
+  const asked = consentModel(services, call, next)
   const problem = "Tick this box if it is true. If it is not, deny."
-  return { _tag: "Unacknowledged", page: { ...asked, problem }, startAgainAt }
+  return {
+    _tag: "Unacknowledged",
+    page: { ...asked, problem },
+    startAgainAt: addressOf(authorizeAt(call.workspace), query)
+  }
 })
 
 /** The answer to a consent page. Nothing in the form is believed but the ticket, which holds what the page was drawn for. */
@@ -182,7 +186,8 @@ export const consentDecision = Effect.fnUntraced(function* (
     return yield* new ForgedForm({ reason: "field_missing" })
   }
   const ticket = openTicket(services.keys.current(), workspace, sealed)
-  const startAgainAt = ticket && addressOf(authorizeAt(workspace), queryOf(ticket.request))
+  const query = ticket && queryAgain(services.keys.current(), workspace, ticket.request)
+  const startAgainAt = query && addressOf(authorizeAt(workspace), query)
   const forged = (reason: ForgedForm["reason"]) =>
     new ForgedForm({ reason, ...(startAgainAt && { startAgainAt: inSession(workspace, startAgainAt) }) })
   const here = Option.getOrUndefined(yield* services.owner.current(workspace, call.request))
@@ -194,7 +199,7 @@ export const consentDecision = Effect.fnUntraced(function* (
   const { session, user: person } = here
   yield* services.limiter.take({ allowance: allowances.account, workspace: workspace.id, of: person })
   yield* Effect.mapError(requireOwn(services, call, session, form), ({ reason }) => forged(reason))
-  if (ticket === undefined || startAgainAt === undefined || !sameDigest(ticket.reader, readerOf(here)))
+  if (ticket === undefined || query === undefined || !sameDigest(ticket.reader, readerOf(here)))
     return yield* forged("ticket")
   const { request: waiting, shown } = ticket
   const client = yield* services.clients.find(workspace.id, waiting.client)
@@ -202,7 +207,7 @@ export const consentDecision = Effect.fnUntraced(function* (
   const needsTick = decision === "approve" && shown.madeBy === "itself" && form.get("acknowledged") !== "yes"
   if (needsTick && client !== undefined && isStranger(client)) {
     yield* refused(services.audit, call, forged("field_missing"))
-    return yield* unacknowledged(services, call, { ...waiting, client }, here, form, startAgainAt)
+    return yield* unacknowledged(services, call, { ...waiting, ...waiting.to, client }, here, form, query)
   }
   const step: Answering = {
     waiting,

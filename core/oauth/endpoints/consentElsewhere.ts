@@ -6,7 +6,6 @@ import { oauthError } from "../../http/faults.ts"
 import { readParameters } from "../../http/form.ts"
 import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
-import { returnUrlOf } from "../../http/returnUrl.ts"
 import {
   type ConsentPage,
   type ConsentResource,
@@ -17,7 +16,7 @@ import {
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
 import { authorizeAt, authorizePath, consentPath } from "../../workspace/Workspace.ts"
-import { asked, consentModel } from "./authorize.ts"
+import { asked, comeBackTo, consentModel } from "./authorize.ts"
 import { type ConsentDecision, consentDecision } from "./consent.ts"
 
 /** What a consent page of the host's own is told: what to show, or where the browser has to go instead. */
@@ -69,11 +68,11 @@ const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { 
         state: "refused",
         // Of a stranger our own page tells, so that the person decides about the way to it.
         continueTo: isStranger(next.returned.path.client)
-          ? returnUrlOf(call)
+          ? comeBackTo(call, next)
           : returnRefusal(next.returned, call.workspace.issuer)
       }
     case "NeedsConsent": {
-      const { client, csrf, now: _, ticket, ...page } = consentModel(services, call, next, returnUrlOf(call))
+      const { client, csrf, now: _, ticket, ...page } = consentModel(services, call, next)
       const { name, redirectUri, ...known } = client
       return {
         state: "consent",

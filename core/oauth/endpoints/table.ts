@@ -8,6 +8,7 @@ import { introspectEndpoint } from "./introspect.ts"
 import { jwksEndpoint } from "./jwks.ts"
 import { resourceMetadataEndpoint, serverMetadataEndpoint } from "./metadata.ts"
 import { openApiEndpoint } from "./openapi.ts"
+import { parEndpoint } from "./par.ts"
 import { registerEndpoint, registrationEndpoint } from "./register.ts"
 import { revokeEndpoint } from "./revoke.ts"
 import { tokenEndpoint } from "./token.ts"
@@ -21,6 +22,7 @@ export const endpoints: ReadonlyArray<Endpoint> = [
   openApiEndpoint,
   registerEndpoint,
   registrationEndpoint,
+  parEndpoint,
   authorizeEndpoint,
   tokenEndpoint,
   revokeEndpoint,

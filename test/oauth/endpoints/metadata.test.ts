@@ -21,6 +21,7 @@ describe("authorization server metadata (RFC 8414)", () => {
         expect(jsonOf(response)).toEqual({
           issuer,
           registration_endpoint: `${issuer}/oauth/register`,
+          pushed_authorization_request_endpoint: `${issuer}/oauth/par`,
           authorization_endpoint: `${issuer}/oauth/authorize`,
           token_endpoint: `${issuer}/oauth/token`,
           revocation_endpoint: `${issuer}/oauth/revoke`,
@@ -36,6 +37,8 @@ describe("authorization server metadata (RFC 8414)", () => {
           prompt_values_supported: ["none", "login", "consent", "select_account"],
           code_challenge_methods_supported: ["S256"],
           authorization_response_iss_parameter_supported: true,
+          require_pushed_authorization_requests: false,
+          request_uri_parameter_supported: false,
           protected_resources: [issuer]
         })
       })
@@ -74,19 +77,19 @@ describe("authorization server metadata (RFC 8414)", () => {
         Effect.gen(function* () {
           const document = jsonOf(yield* world.send("GET", server))
           expect(document.scopes_supported).toEqual(["read", "offline_access"])
-          expect(document.pushed_authorization_request_endpoint).toBe(`${issuer}/oauth/par`)
+          expect(document.hosts_own_endpoint).toBe(`${issuer}/oauth/own`)
           expect(jsonOf(yield* world.send("GET", resource)).scopes_supported).toEqual(["read"])
         }),
       {
         policy: { scopes },
         endpoints: [
           {
-            path: "/oauth/par",
+            path: "/oauth/own",
             match: "exact",
             methods: {},
             errors: "oauth",
             cors: false,
-            metadata: { name: "pushed_authorization_request_endpoint" }
+            metadata: { name: "hosts_own_endpoint" }
           }
         ]
       }

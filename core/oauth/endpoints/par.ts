@@ -1,0 +1,102 @@
+import { Effect, Schema, Struct } from "effect"
+import type { AuthenticatedClient } from "../../client/authenticate.ts"
+import { isPublic, isStranger } from "../../client/Client.ts"
+import { takeOfAddress } from "../../http/addressLimit.ts"
+import { secretJson, type Written } from "../../http/answer.ts"
+import { sentForm, severalOf } from "../../http/form.ts"
+import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import { allowances } from "../../ports/Limiter.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
+import { push, readPushed } from "../../request/pushed.ts"
+import { authorizeContract } from "../../request/readRequest.ts"
+import {
+  InvalidClient,
+  InvalidRequest,
+  InvalidScope,
+  InvalidTarget,
+  PortUnavailable,
+  TooManyRequests,
+  UnauthorizedClient,
+  UnsupportedResponseType,
+  UntrustedRequest
+} from "../../rules/Refusal.ts"
+import { authenticateClient, takeUnproven, withClientFields } from "../clients/authenticateClient.ts"
+
+/** RFC 9126 §2.2. */
+const PushedAnswer = Schema.Struct({
+  request_uri: Schema.String.annotate({ description: "For the authorization endpoint, once." }),
+  expires_in: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)).annotate({
+    description: "Seconds from now in which a browser has to come with it."
+  })
+}).annotate({ identifier: "PushedRequest" })
+type PushedAnswer = typeof PushedAnswer.Type
+
+const PushRequest = Schema.Struct(Struct.omit(authorizeContract.query.fields, ["client_id", "request_uri"])).annotate({
+  identifier: "PushRequest"
+})
+
+export const parContract = {
+  id: "pushAuthorizationRequest",
+  heading: "OAuth",
+  summary: "Push an authorization request",
+  description:
+    "RFC 9126: the client sends here what it asks a person for, and its browser goes to the authorization endpoint with `client_id` and the `request_uri` of the answer.",
+  form: PushRequest,
+  callers: [{ shows: "clientSecret" }, { shows: "nothing" }],
+  answers: [{ description: "The request is kept for a moment.", like: () => secretJson(201, {}), body: PushedAnswer }],
+  faults: [
+    InvalidRequest,
+    InvalidClient,
+    UntrustedRequest,
+    UnauthorizedClient,
+    UnsupportedResponseType,
+    InvalidScope,
+    InvalidTarget,
+    TooManyRequests,
+    PortUnavailable,
+    StorageUnavailable
+  ]
+} as const satisfies Contract
+
+const several = severalOf(parContract.form.fields)
+
+/**
+ * Each push is a write. Of a client that nobody let in yet it is taken from its network, which may register many; of a
+ * public one too, whose name is no secret; of any other from its own share.
+ */
+const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by: AuthenticatedClient) {
+  const { client } = by
+  yield* takeUnproven(services, call, by)
+  if (isStranger(client)) return yield* takeOfAddress(services.limiter, call, allowances.push)
+  if (isPublic(client)) return
+  yield* services.limiter.take({ allowance: allowances.push, workspace: call.workspace.id, of: client.id })
+})
+
+/** RFC 9126 §2.1: read as at the authorization endpoint, by the same contract, from the body of a client that is known. */
+const parHandler = (services: Services): HandlerOf<typeof parContract> =>
+  Effect.fnUntraced(function* (call) {
+    const sent = yield* Effect.fromResult(sentForm(call.request, several))
+    const by = yield* authenticateClient(services, call, sent)
+    yield* takePush(services, call, by)
+    const request = yield* readPushed(services, call, sent, by)
+    const { expiresInSeconds, requestUri } = yield* push(services, call, request)
+    return secretJson(201, { request_uri: requestUri, expires_in: expiresInSeconds } satisfies Written<PushedAnswer>)
+  })
+
+/** RFC 9126. */
+export const parEndpoint: Endpoint = {
+  path: "/oauth/par",
+  match: "exact",
+  methods: { POST: bound((services) => withClientFields(services, parContract), parHandler) },
+  errors: "oauth",
+  cors: true,
+  metadata: {
+    name: "pushed_authorization_request_endpoint",
+    members: {
+      // RFC 9126 §5.
+      require_pushed_authorization_requests: { schema: Schema.Boolean, value: ({ policy }) => policy.requirePush },
+      // OpenID Connect Discovery §3: without a word it would mean that any address is fetched.
+      request_uri_parameter_supported: { schema: Schema.Boolean, value: () => false }
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import { Effect, Result } from "effect"
+import type { AuthenticatedClient } from "../client/authenticate.ts"
+import { base64Url, hexOf, readBase64Url, readBase64UrlInto } from "../codec/Base64Url.ts"
+import { macLength } from "../codec/Sha256.ts"
+import { asItCame, type Sent, sentQuery } from "../http/form.ts"
+import type { Call, Services } from "../http/Route.ts"
+import { StorageUnavailable } from "../ports/Storage.ts"
+import { type AuthorizationRequestId, authorizationRequestIdOf, type ClientId, idLength } from "../rules/Id.ts"
+import { hasPassed, later } from "../rules/Instant.ts"
+import { matchRedirectUri } from "../rules/RedirectUri.ts"
+import { InvalidRequest, InvalidRequestUri, UntrustedRequest } from "../rules/Refusal.ts"
+import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
+import { policyAt } from "../workspace/Workspace.ts"
+import { queryOf, termsFault, type Waiting } from "./AuthorizationRequest.ts"
+import {
+  type CheckedRequest,
+  type Returned,
+  readNamedClient,
+  readPushedRequest,
+  type TermsFault,
+  waitingOf
+} from "./readRequest.ts"
+
+/** RFC 9126 §2.2: what every `request_uri` of a pushed request begins with. */
+export const requestUriPrefix = "urn:ietf:params:oauth:request_uri:"
+
+/** What a `request_uri` stands for. */
+interface RequestUri {
+  readonly id: AuthorizationRequestId
+  /**
+   * `begins`: as the client was given it. `continues`: of a browser that came in time, and comes back after sign-in or
+   * with another account: it has as long as a consent page.
+   */
+  readonly visit: "begins" | "continues"
+}
+
+const version = 1
+const visits = { begins: 1, continues: 2 } as const
+const at = { key: 1, visit: 5, id: 6 } as const
+const headLength = 22
+const textLength = requestUriPrefix.length + 72
+
+/** Version, key id, the kind of visit, the record's id, and a MAC over these: what nobody was given never reaches the store. */
+export const sealRequestUri = (sealer: Sealer, place: Place, { id, visit }: RequestUri): string => {
+  const bytes = new Uint8Array(headLength + macLength)
+  bytes[0] = version
+  bytes.set(sealer.first.idBytes, at.key)
+  bytes[at.visit] = visits[visit]
+  readBase64UrlInto(id, 0, id.length, bytes, at.id)
+  sealer.under(sealer.first, place, "request").seal(bytes)
+  return requestUriPrefix + base64Url(bytes)
+}
+
+export const openRequestUri = (
+  sealer: Sealer,
+  place: Place,
+  text: string
+): Result.Result<RequestUri, InvalidRequestUri["reason"]> => {
+  const bytes = text.length === textLength ? readBase64Url(text, requestUriPrefix.length) : undefined
+  if (bytes === undefined || bytes[0] !== version) {
+    return Result.fail("malformed")
+  }
+  const key = sealer.find(hexOf(bytes, at.key, at.key + keyIdLength))
+  if (key === undefined) return Result.fail("unknown_key")
+  if (!holdsAt(sealer, key, place, "request", bytes)) return Result.fail("forged")
+  const id = authorizationRequestIdOf(bytes.slice(at.id, at.id + idLength))
+  return Result.succeed({ id, visit: bytes[at.visit] === visits.begins ? "begins" : "continues" })
+}
+
+/** The request of a browser that goes on with it, after sign-in or as somebody else. */
+export const queryOfVisit = (sealer: Sealer, place: Place, { client, id }: Pick<Waiting, "client" | "id">): string =>
+  `client_id=${client}&request_uri=${encodeURIComponent(sealRequestUri(sealer, place, { id, visit: "continues" }))}`
+
+/** The query by which a browser comes back to a request that its consent page holds. */
+export const queryAgain = (sealer: Sealer, place: Place, waiting: Waiting): string =>
+  waiting.pushed === undefined ? queryOf(waiting) : queryOfVisit(sealer, place, waiting)
+
+const nested = new InvalidRequest({
+  reason: "request_uri_pushed",
+  message: "A request_uri is what comes of pushing a request, and cannot be pushed."
+})
+
+const noObject = new InvalidRequest({ reason: "request_object", message: "The server takes no request object." })
+
+const otherClient = new InvalidRequest({
+  reason: "two_client_ids",
+  message: "The client_id is not that of the client that authenticated."
+})
+
+/** RFC 9126 §2.1: what a client pushes, read as at the authorization endpoint, and the client's own. */
+export const readPushed = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  sent: Sent,
+  { client }: AuthenticatedClient
+): Effect.fn.Return<CheckedRequest, TermsFault | UntrustedRequest | StorageUnavailable> {
+  if (asItCame(sent, "request_uri") !== undefined) return yield* nested
+  if (asItCame(sent, "request") !== undefined) return yield* noObject
+  const named = asItCame(sent, "client_id")
+  if (named !== undefined && named !== client.id) return yield* otherClient
+  const { body } = call.request
+  const read = yield* readPushedRequest(services, call, named === undefined ? `client_id=${client.id}&${body}` : body)
+  return Result.isSuccess(read) ? read.success : yield* read.failure.refusal
+})
+
+/** What a pushed request takes of a store, in bytes of JSON: many may wait at once. */
+const longestPushed = 8 * 1024
+
+const utf8 = new TextEncoder()
+
+const tooLong = new InvalidRequest({ reason: "request_too_long", message: "A pushed request may have 8 KiB." })
+
+/** A request as it was pushed: from now on a record, which its answer uses up. */
+export interface Pushed {
+  readonly requestUri: string
+  readonly expiresInSeconds: number
+}
+
+/** RFC 9126 §2.2. */
+export const push = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  request: CheckedRequest
+): Effect.fn.Return<Pushed, InvalidRequest | StorageUnavailable> {
+  const { consentTtl, pushedTtl } = services.policy
+  const until = later(call.now, pushedTtl)
+  // Whoever comes at the last moment has as long for the consent page as anybody.
+  const waiting = { ...waitingOf(services, request, later(until, consentTtl)), pushed: { until } }
+  if (utf8.encode(JSON.stringify(waiting)).length > longestPushed) return yield* tooLong
+  yield* Effect.catchTag(services.requests.insert(call.workspace.id, waiting, "push"), "Conflict", () =>
+    Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "a fresh request's id was taken" }))
+  )
+  const { id } = waiting
+  return {
+    requestUri: sealRequestUri(services.keys.current(), call.workspace, { id, visit: "begins" }),
+    expiresInSeconds: Math.floor(pushedTtl / 1000)
+  }
+})
+
+/** Whether a query comes with a request that was pushed here. */
+export const namesPushed = (query: string): boolean =>
+  asItCame(sentQuery(query).sent, "request_uri")?.startsWith(requestUriPrefix) === true
+
+/** A pushed request that a browser came with, as it was kept. */
+export interface Visit {
+  readonly waiting: Waiting
+  readonly request: Result.Result<CheckedRequest, Returned>
+}
+
+/** RFC 9101 §5: the client's id and the `request_uri` are read, and nothing that stands beside them. */
+const readUri = (services: Services, { request, workspace }: Call): Result.Result<RequestUri, InvalidRequestUri> => {
+  const { repeated, sent } = sentQuery(request.query)
+  const refuse = (reason: InvalidRequestUri["reason"]) => Result.fail(new InvalidRequestUri({ reason }))
+  if (repeated.has("request_uri")) return refuse("repeated")
+  if (asItCame(sent, "request") !== undefined) return refuse("beside_request")
+  return Result.mapError(
+    openRequestUri(services.keys.current(), workspace, asItCame(sent, "request_uri") ?? ""),
+    (reason) => new InvalidRequestUri({ reason })
+  )
+}
+
+/** The request that a `request_uri` stands for, where this client pushed it and nobody has answered it. */
+const keptRequest = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  { id, visit }: RequestUri,
+  client: ClientId
+): Effect.fn.Return<Waiting, InvalidRequestUri | StorageUnavailable> {
+  const kept = (yield* services.requests.get(call.workspace.id, id))?.value
+  if (kept === undefined) return yield* new InvalidRequestUri({ reason: "unknown" })
+  if (kept.client !== client) return yield* new InvalidRequestUri({ reason: "other_client" })
+  if (kept._tag !== "Waiting") return yield* new InvalidRequestUri({ reason: "used" })
+  if (kept.pushed === undefined) return yield* new InvalidRequestUri({ reason: "unknown" })
+  const end = visit === "begins" ? kept.pushed.until : kept.expiresAt
+  return hasPassed(end, call.now) ? yield* new InvalidRequestUri({ reason: "expired" }) : kept
+})
+
+/** RFC 9126 §4: a browser comes with a pushed request. Looking uses nothing up, so that a reload finds it again. */
+export const visitPushed = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call
+): Effect.fn.Return<Visit, InvalidRequestUri | UntrustedRequest | StorageUnavailable> {
+  const uri = yield* Effect.fromResult(readUri(services, call))
+  const { client } = yield* readNamedClient(services, call, sentQuery(call.request.query))
+  const waiting = yield* keptRequest(services, call, uri, client.id)
+  const { _tag, id, client: _, expiresAt, pushed, to, ...asked } = waiting
+  if (matchRedirectUri(client.redirectUris, to.target) === undefined) {
+    const refused = { clientId: client.id, redirectUri: to.target } as const
+    return yield* new UntrustedRequest({ reason: "redirect_uri_not_registered", ...refused })
+  }
+  const path = { client, target: to.target, state: to.state }
+  // The client, or what the server asks of it, may have changed since.
+  const fault = termsFault(client, waiting, policyAt(services.policy, call.workspace))
+  return {
+    waiting,
+    request: fault === undefined ? Result.succeed({ ...asked, ...path }) : Result.fail({ path, refusal: fault })
+  }
+})
