@@ -80,7 +80,7 @@ interface Watched {
 }
 
 /** A store that answers at once has answered as soon as it is called. */
-const isThere = (answer: Effect.Effect<unknown, unknown>): boolean => Exit.isExit(answer)
+export const isThere = (answer: Effect.Effect<unknown, unknown>): boolean => Exit.isExit(answer)
 
 export const makeClientChanges = (
   storage: Storage["Service"],

@@ -43,6 +43,7 @@ import { type OpenWorkspace, policyAt, type WorkspaceId } from "../workspace/Wor
 import type { Clients } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
 import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
+import type { Spent } from "./Once.ts"
 import type { Listed, Records } from "./Records.ts"
 import { cleanUpOrWarn, makeGrantDecisions } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
@@ -88,6 +89,8 @@ export interface TokenRequest {
   /** Asked only where a refresh token is spent. */
   readonly sender: () => Sender
   readonly unproven: Unproven
+  /** Nothing is written and nothing handed out before. */
+  readonly spent: Spent
 }
 
 /** Every step of the protocol that touches a grant: open the token, decide, keep, seal the answer. */
@@ -121,12 +124,13 @@ export interface Grants {
     now?: Instant
   ) => Effect.Effect<Examined, InvalidToken | StorageUnavailable>
   /** RFC 7009: whatever the text was, the answer is the same; `undefined` where nothing was revoked. */
-  readonly revokeToken: (
+  readonly revokeToken: <R>(
     workspace: OpenWorkspace,
     by: AuthenticatedClient,
     text: string,
-    unproven: Unproven
-  ) => Effect.Effect<GrantId | undefined, Storing | TooManyRequests>
+    unproven: Unproven,
+    spent: Spent<R>
+  ) => Effect.Effect<GrantId | undefined, Storing | TooManyRequests | R>
   readonly revokeGrant: (
     workspace: WorkspaceId,
     id: GrantId,
@@ -278,21 +282,29 @@ export const makeGrants = ({
     workspace: WorkspaceId,
     { id, workspaceGrant }: Client,
     decideOn: (found: Grant | undefined) => Decision<Tokens, Fault>,
-    now: Instant
+    now: Instant,
+    spent: Spent
   ) =>
     Effect.flatMapEager(
-      decideOwn<Tokens, Fault>(workspace, workspaceGrant, (found) => (found ? decideOn(found) : refuse(notBegun)), now),
+      decideOwn<Tokens, Fault, Fault>(
+        workspace,
+        workspaceGrant,
+        (found) => (found ? decideOn(found) : refuse(notBegun)),
+        now,
+        spent
+      ),
       (outcome) =>
         Result.isFailure(outcome) && outcome.failure === notBegun
           ? Effect.flatMapEager(clients.findStored(workspace, id), (stored) =>
-              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, decideOn, now)
+              stored === undefined ? clientGone : decideOwn(workspace, workspaceGrant, decideOn, now, spent)
             )
           : Effect.succeed(outcome)
     )
 
   /** The tokens of a decision, sealed, or its refusal. */
   const handedOut = (
-    decided: Effect.Effect<Result.Result<Tokens, Fault>, Storing>,
+    decided: Effect.Effect<Result.Result<Tokens, Fault>, Fault>,
+    spent: Spent,
     sealer: Sealer,
     workspace: OpenWorkspace,
     by: AuthenticatedClient,
@@ -303,7 +315,8 @@ export const makeGrants = ({
   ): Effect.Effect<Issued, Fault> =>
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
       if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
-      const issued = Effect.mapEager(noted(workspace.id, by.client, mark, now), () => {
+      const note = () => noted(workspace.id, by.client, mark, now)
+      const issued = Effect.mapEager(spent === undefined ? note() : Effect.flatMapEager(spent, note), () => {
         usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
@@ -322,7 +335,7 @@ export const makeGrants = ({
   ) => limiter.take({ allowance, workspace, of: `${client.id} ${grantMark(grant)}` })
 
   const issue: Grants["issue"] = (workspace, row, request) => {
-    const { binding, by, form, resources, sender, taken, unproven } = request
+    const { binding, by, form, resources, sender, spent, taken, unproven } = request
     const now = instantOf(clock)
     const sealer = keys.current()
     const about = row.grantOf(form, by, openerAt(sealer, workspace, now))
@@ -369,8 +382,9 @@ export const makeGrants = ({
       }
       return handedOut(
         from === "client"
-          ? decideOfClient(workspace.id, by.client, decideOn, now)
-          : decide(workspace.id, grant, decideOn),
+          ? decideOfClient(workspace.id, by.client, decideOn, now, spent)
+          : decide(workspace.id, grant, decideOn, spent),
+        spent,
         sealer,
         workspace,
         by,
@@ -463,7 +477,13 @@ export const makeGrants = ({
         ? Effect.flatMapEager(jwts.open(workspace, text, now), (token) => examineOpened(workspace, token, now))
         : Effect.fail(new InvalidToken({ reason: opened.failure }))
     },
-    revokeToken: Effect.fnUntracedEager(function* (workspace, by, text, unproven) {
+    revokeToken: Effect.fnUntracedEager(function* <R>(
+      workspace: OpenWorkspace,
+      by: AuthenticatedClient,
+      text: string,
+      unproven: Unproven,
+      spent: Spent<R>
+    ): Effect.fn.Return<GrantId | undefined, Storing | TooManyRequests | R> {
       const now = instantOf(clock)
       const opened = openToRevoke(keys.current(), workspace, text, now, policy.accessTtl)
       const token = Result.isSuccess(opened) ? opened.success : yield* ofJwt(workspace, text, now)
@@ -472,9 +492,9 @@ export const makeGrants = ({
         return undefined
       }
       if (isPublic(by.client)) yield* takeOfGrant(workspace.id, by, token.grant)
-      const outcome = yield* decide(workspace.id, token.grant, (grant) =>
+      const decideOn = (grant: Grant | undefined) =>
         grant === undefined ? answer("left_alone" as const) : revokeToken(grant, by.client.id, token, policy, now)
-      )
+      const outcome = yield* decide(workspace.id, token.grant, decideOn, spent)
       if ((yield* Effect.fromResult(outcome)) === "revoked") return token.grant
       yield* unproven()
       return undefined

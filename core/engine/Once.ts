@@ -1,13 +1,13 @@
-import { Effect, Schema } from "effect"
+import { Effect, Fiber, Schema } from "effect"
+import type { Fault } from "../http/Fault.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { type GoodOnce, Purpose } from "../rules/GoodOnce.ts"
 import { Instant } from "../rules/Instant.ts"
+import type { Refusal } from "../rules/Refusal.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
+import { isThere } from "./ClientChanges.ts"
 import { makeRecords, type RecordKind } from "./Records.ts"
-
-/** What something is good once for. A value that was taken for one purpose is free for every other. */
-const Purpose = Schema.Literals(["set-up", "client-assertion"])
-export type Purpose = typeof Purpose.Type
 
 /** Something that was taken. It is only ever inserted, so that of two that take it the store tells one. */
 const Taken = Schema.Struct({
@@ -40,17 +40,47 @@ export interface Once {
     /** From then on it is free again, as soon as it is swept. */
     expiresAt: Instant
   ) => Effect.Effect<boolean, StorageUnavailable>
+  /** Takes what a request shows; fails with its refusal where another request has it. */
+  readonly spend: <E extends Refusal>(
+    workspace: WorkspaceId,
+    shown: GoodOnce<E>,
+    by: string
+  ) => Effect.Effect<void, E | StorageUnavailable>
 }
 
 export const makeOnce = (storage: Storage["Service"]): Once => {
   const records = makeRecords(storage, onceKind)
-  return {
-    take: (workspace, purpose, value, by, expiresAt) => {
-      const id = digestOf(`${purpose} ${value}`)
-      return records.insert(workspace, { id, purpose, by, expiresAt }, "take").pipe(
-        Effect.as(true),
-        Effect.catchTag("Conflict", () => Effect.map(records.get(workspace, id), (kept) => kept?.value.by === by))
-      )
-    }
+  const take: Once["take"] = (workspace, purpose, value, by, expiresAt) => {
+    const id = digestOf(`${purpose} ${value}`)
+    return records.insert(workspace, { id, purpose, by, expiresAt }, "take").pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", () => Effect.map(records.get(workspace, id), (kept) => kept?.value.by === by))
+    )
   }
+  return {
+    take,
+    spend: (workspace, { purpose, refusal, until, value }, by) =>
+      Effect.flatMap(take(workspace, purpose, value, by, until), (isFirst) =>
+        isFirst ? Effect.void : Effect.fail(refusal)
+      )
+  }
+}
+
+/** Ends once a request has what it spends: succeeded, and it may write and hand out. `undefined`: it spends nothing. */
+export type Spent<E = Fault> = Effect.Effect<void, E> | undefined
+
+/**
+ * Spends beside the rest of a request, so that it costs no round trip of its own: what the rest reads leaves in the same
+ * turn. The rest awaits `spent` before it writes; whatever it comes to, it is answered only if all was spent.
+ */
+export const beside = <A, E, R>(
+  spending: Spent<R>,
+  rest: (spent: Spent<R>) => Effect.Effect<A, E>
+): Effect.Effect<A, E | R> => {
+  if (spending === undefined) return rest(undefined)
+  if (isThere(spending)) return Effect.flatMapEager(spending, () => rest(undefined))
+  return Effect.flatMap(Effect.forkChild(spending, { startImmediately: true }), (fiber): Effect.Effect<A, E | R> => {
+    const spent = Fiber.join(fiber)
+    return Effect.flatMap(Effect.exit(rest(spent)), (answer) => Effect.flatMap(spent, () => answer))
+  })
 }

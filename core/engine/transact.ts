@@ -34,16 +34,18 @@ interface Attempt<V, A, E> {
 
 /**
  * Read, decide, swap; a lost swap decides again on the record that won. A write whose answer was lost is recognised by
- * its command id, never repeated blindly. A decision that writes is first made on the cached record, unread.
+ * its command id, never repeated blindly. A decision that writes is first made on the cached record, unread. Nothing is
+ * written before `spent` has succeeded; what is read meanwhile is read beside it.
  */
-export const transact = <V, A, E>(
+export const transact = <V, A, E, R = never>(
   records: Records<V>,
   entropy: Entropy["Service"],
   workspace: WorkspaceId,
   id: string,
-  decide: (value: V | undefined) => Decision<A, E, V>
-): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended> => {
-  const transaction: Transaction<V, A, E> = { records, entropy, workspace, id, decide }
+  decide: (value: V | undefined) => Decision<A, E, V>,
+  spent?: Effect.Effect<void, R>
+): Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended | R> => {
+  const transaction: Transaction<V, A, E, R> = { records, entropy, workspace, id, decide, spent }
   const known = records.cache?.assumed(workspace, id)
   const early = known === undefined ? undefined : decide(known.value)
   if (early?.next !== undefined)
@@ -56,12 +58,13 @@ export const transact = <V, A, E>(
   })
 }
 
-interface Transaction<V, A, E> {
+interface Transaction<V, A, E, R> {
   readonly records: Records<V>
   readonly entropy: Entropy["Service"]
   readonly workspace: WorkspaceId
   readonly id: string
   readonly decide: (value: V | undefined) => Decision<A, E, V>
+  readonly spent: Effect.Effect<void, R> | undefined
 }
 
 const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | undefined, next: V, command: string) =>
@@ -69,11 +72,20 @@ const save = <V>(records: Records<V>, workspace: WorkspaceId, kept: Kept<V> | un
     ? records.insert(workspace, next, command)
     : records.replace(workspace, kept.version, next, command)
 
-type Swapped<A, E> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended>
+type Swapped<A, E, R = never> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended | R>
 
 /** `unread`: decided on the cached record. */
-const swap = <V, A, E>(
-  transaction: Transaction<V, A, E>,
+const swap = <V, A, E, R>(
+  transaction: Transaction<V, A, E, R>,
+  attempt: Attempt<V, A, E>,
+  unread: boolean
+): Swapped<A, E, R> =>
+  transaction.spent === undefined
+    ? swapNow(transaction, attempt, unread)
+    : Effect.flatMapEager(transaction.spent, () => swapNow(transaction, attempt, unread))
+
+const swapNow = <V, A, E, R>(
+  transaction: Transaction<V, A, E, R>,
   attempt: Attempt<V, A, E>,
   unread: boolean
 ): Swapped<A, E> => {
@@ -88,8 +100,8 @@ const swap = <V, A, E>(
   })
 }
 
-const retry = Effect.fnUntraced(function* <V, A, E>(
-  transaction: Transaction<V, A, E>,
+const retry = Effect.fnUntraced(function* <V, A, E, R>(
+  transaction: Transaction<V, A, E, R>,
   command: string,
   first: Attempt<V, A, E>,
   firstLoss: Conflict | StorageUnavailable
@@ -144,16 +156,27 @@ export const cleanUpOrWarn = (
   )
 
 type Step<A, E> = (grant: Grant | undefined) => Decision<A, E>
-type Decided<A, E> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended>
+type Decided<A, E, R> = Effect.Effect<Result.Result<A, E>, StorageUnavailable | Contended | R>
 
 /** Decisions about grants, each on the grant as it is stored, except those about a client's own grant. */
 interface GrantDecisions {
-  readonly decide: <A, E>(workspace: WorkspaceId, id: GrantId, step: Step<A, E>) => Decided<A, E>
+  readonly decide: <A, E, R = never>(
+    workspace: WorkspaceId,
+    id: GrantId,
+    step: Step<A, E>,
+    spent?: Effect.Effect<void, R>
+  ) => Decided<A, E, R>
   /**
    * About a client's own grant, as it was a moment ago. A token of a grant that ended meanwhile is worth nothing, because
    * every check reads the stored grant.
    */
-  readonly decideOwn: <A, E>(workspace: WorkspaceId, id: GrantId, step: Step<A, E>, now: Instant) => Decided<A, E>
+  readonly decideOwn: <A, E, R = never>(
+    workspace: WorkspaceId,
+    id: GrantId,
+    step: Step<A, E>,
+    now: Instant,
+    spent?: Effect.Effect<void, R>
+  ) => Decided<A, E, R>
   readonly forget: (workspace: WorkspaceId, id: GrantId) => void
 }
 
@@ -168,14 +191,15 @@ export const makeGrantDecisions = (
 ): GrantDecisions => {
   const standing = new TtlCache<Standing>(standingGrantsKept, policy.clientStaleness)
 
-  const decide: GrantDecisions["decide"] = (workspace, id, step) => {
+  const decide: GrantDecisions["decide"] = (workspace, id, step, spent) => {
     let changed = false
-    const decided = transact(records, entropy, workspace, id, (grant) => {
+    const decideOn: typeof step = (grant) => {
       const decision = step(grant)
       changed = decision.next !== undefined && (isStanding(grant) || isStanding(decision.next))
       if (changed) standing.forget(workspace, id)
       return decision
-    })
+    }
+    const decided = transact(records, entropy, workspace, id, decideOn, spent)
     // A request that read the grant during the write may have read it as it was before.
     return Effect.mapEager(decided, (outcome) => {
       if (changed) standing.forget(workspace, id)
@@ -183,13 +207,14 @@ export const makeGrantDecisions = (
     })
   }
 
-  const readAndDecide: GrantDecisions["decideOwn"] = (workspace, id, step, now) => {
+  const readAndDecide: GrantDecisions["decideOwn"] = (workspace, id, step, now, spent) => {
     const before = standing.forgotten
     let read: Grant | undefined
-    const decided = decide(workspace, id, (grant) => {
+    const decideOn: typeof step = (grant) => {
       read = grant
       return step(grant)
-    })
+    }
+    const decided = decide(workspace, id, decideOn, spent)
     return Effect.mapEager(decided, (outcome) => {
       if (isStanding(read)) standing.remember(workspace, id, read, now, before)
       return outcome
@@ -198,11 +223,11 @@ export const makeGrantDecisions = (
 
   return {
     decide,
-    decideOwn: (workspace, id, step, now) => {
+    decideOwn: (workspace, id, step, now, spent) => {
       const known = standing.get(workspace, id, now)
       const decision = known === undefined ? undefined : step(known)
       return decision === undefined || decision.next !== undefined
-        ? readAndDecide(workspace, id, step, now)
+        ? readAndDecide(workspace, id, step, now, spent)
         : Effect.succeed(decision.outcome)
     },
     forget: (workspace, id) => standing.forget(workspace, id)

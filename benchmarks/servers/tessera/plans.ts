@@ -112,7 +112,8 @@ export const makePlans = (
         taken: null,
         binding: null,
         sender,
-        unproven: () => Effect.void
+        unproven: () => Effect.void,
+        spent: undefined
       })
     }
 

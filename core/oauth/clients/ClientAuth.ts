@@ -1,5 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
-import { type AuthenticatedClient, authenticate } from "../../client/authenticate.ts"
+import { type AuthenticatedClient, authenticate, type Proof } from "../../client/authenticate.ts"
 import type { Client, StoredCredential } from "../../client/Client.ts"
 import type { RegistrationRequest } from "../../client/RegistrationRequest.ts"
 import type { Fields, Sent } from "../../http/form.ts"
@@ -12,7 +12,7 @@ import type { ClientId } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { InvalidClient, InvalidClientMetadata, InvalidRequest, PortUnavailable } from "../../rules/Refusal.ts"
 import type { Credential } from "../../rules/Secret.ts"
-import type { Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
 
 /** A request to an endpoint that clients authenticate at. */
 export interface AuthRequest {
@@ -36,17 +36,6 @@ export interface AuthPorts {
   readonly signatures: Signatures["Service"]
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
-  /** For what is good once, such as a client's assertion. */
-  readonly once: {
-    /** Whether `by` is the first of all processes to show the value; `expiresAt`: nobody has to remember it from then on. */
-    readonly take: (
-      workspace: WorkspaceId,
-      purpose: "client-assertion",
-      value: string,
-      by: string,
-      expiresAt: Instant
-    ) => Effect.Effect<boolean, StorageUnavailable>
-  }
 }
 
 /** What a request shows of one method; at the least, whose it says that it is. */
@@ -89,15 +78,14 @@ export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential>
   readonly told?: (stored: Stored) => Members
   /**
    * Succeeds where what was shown holds. `stored` is undefined where no such client may use the method: the same steps
-   * are taken then, and what comes of them is not told. A row that waits for nothing answers with a finished effect. Where
-   * a client has two credentials, the audit is told the mark of the one that it showed.
+   * are taken then, and what comes of them is not told. A row that waits for nothing answers with a finished effect.
    */
   readonly prove: (
     shown: S,
     stored: Stored | undefined,
     request: AuthRequest,
     ports: AuthPorts
-  ) => Effect.Effect<string | undefined, ProofFault>
+  ) => Effect.Effect<Proof | undefined, ProofFault>
   /** RFC 8414 §2: more lists, each without its endpoint's prefix: `auth_signing_alg_values_supported`. */
   readonly metadata?: Readonly<Record<string, ReadonlyArray<string>>>
 }
@@ -171,9 +159,11 @@ class ShownClaim<S extends Shown, Stored extends StoredCredential> implements Cl
   }
 }
 
+type Proved = Result.Result<Proof | undefined, ProofFault>
+
 const held = {
-  onSuccess: (mark: string | undefined): Result.Result<string | undefined, ProofFault> => Result.succeed(mark),
-  onFailure: (fault: ProofFault): Result.Result<string | undefined, ProofFault> => Result.fail(fault)
+  onSuccess: (proof: Proof | undefined): Proved => Result.succeed(proof),
+  onFailure: (fault: ProofFault): Proved => Result.fail(fault)
 }
 
 /** Makes a row of the table, which has rows of all kinds, out of one that says what it shows and stores. */

@@ -1,6 +1,7 @@
 import { Effect, Result, Schema, SchemaAST } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isKnown, isPublic } from "../../client/Client.ts"
+import type { Spent } from "../../engine/Once.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { type Fields, readerOf, type Sent } from "../../http/form.ts"
 import { type Call, type Caller, type Contract, type MetadataMembers, names, type Services } from "../../http/Route.ts"
@@ -107,6 +108,10 @@ const onlyNamed = (clientAuths: ReadonlyMap<string, ClientAuth>, request: AuthRe
 
 type Unauthenticated = InvalidClient | InvalidRequest | TooManyRequests | PortUnavailable | StorageUnavailable
 
+/** Counted by address: by the client's name, a stranger could use up the client's share. */
+const refused = <E>(limiter: Services["limiter"], call: Call, fault: E): Effect.Effect<never, E | TooManyRequests> =>
+  Effect.flatMapEager(takeOfAddress(limiter, call, allowances.failedClient), () => Effect.fail(fault))
+
 const requestOf = (call: Call, sent: Sent): Result.Result<AuthRequest, InvalidClient> => {
   const authorization = call.request.headers.get("authorization") ?? ""
   const name = readName(sent)
@@ -153,10 +158,11 @@ export const refuseUnproven = <E>(
   Effect.flatMapEager(takeUnproven(services, call, by), () => Effect.fail(fault))
 
 /**
- * The client behind a request to the token, revocation or introspection endpoint. Nothing is taken for a public one: by
- * its name, a stranger could use up the share of all who use it, so the endpoint counts what the request shows.
+ * The client behind a request to the token, revocation or introspection endpoint, but for what its proof is good for once:
+ * the endpoint spends that beside its own work. Nothing is taken for a public one: by its name, a stranger could use up
+ * the share of all who use it, so the endpoint counts what the request shows.
  */
-export const authenticateClient = (
+export const authenticateUnspent = (
   services: Services,
   call: Call,
   sent: Sent
@@ -176,14 +182,37 @@ export const authenticateClient = (
               services.limiter.take({ allowance: allowances.client, workspace, of: claim.success.id }),
               () => authenticated.success
             )
-        : // Counted by address: by the client's name, a stranger could use up the client's share.
-          Effect.flatMapEager(takeOfAddress(services.limiter, call, allowances.failedClient), () =>
-            Effect.fail(authenticated.failure)
-          )
+        : refused(services.limiter, call, authenticated.failure)
   )
 }
 
-/** The same for a client that this very request authenticated, and that may be gone since: its share was taken then. */
+/** Spends what the client's proof is good for once; `undefined` where it can be shown again. */
+export const spendProof = (
+  { limiter, once }: Services,
+  call: Call,
+  { once: shown }: AuthenticatedClient
+): Spent<InvalidClient | TooManyRequests | StorageUnavailable> =>
+  shown === undefined
+    ? undefined
+    : Effect.catchTag(once.spend(call.workspace.id, shown, call.requestId), "InvalidClient", (fault) =>
+        refused(limiter, call, fault)
+      )
+
+/** The client behind a request, all of its proof spent: for endpoints that read nothing beside it. */
+export const authenticateClient = (
+  services: Services,
+  call: Call,
+  sent: Sent
+): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
+  Effect.flatMapEager(authenticateUnspent(services, call, sent), (by) => {
+    const spending = spendProof(services, call, by)
+    return spending === undefined ? Effect.succeed(by) : Effect.as(spending, by)
+  })
+
+/**
+ * The same for a client that this very request authenticated, and that may be gone since: its share was taken and its
+ * proof spent then.
+ */
 export const authenticateAgain = (
   services: Services,
   call: Call,

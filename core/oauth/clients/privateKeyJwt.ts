@@ -1,4 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
+import type { Proof } from "../../client/authenticate.ts"
 import { type Members, readJws } from "../../codec/Jws.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
@@ -36,6 +37,7 @@ type Reason = InvalidClient["reason"]
 const refusal = (reason: Reason) => new InvalidClient({ reason, triedHeader: false })
 
 const unreadable = Result.fail(refusal("unreadable"))
+const replayed = refusal("assertion_replayed")
 
 const kidOf = (header: Members): string | undefined => (typeof header.kid === "string" ? header.kid : undefined)
 
@@ -150,7 +152,7 @@ const prove = Effect.fnUntraced(function* (
   stored: StoredKeys | undefined,
   request: AuthRequest,
   ports: AuthPorts
-): Effect.fn.Return<undefined, ProofFault> {
+): Effect.fn.Return<Proof, ProofFault> {
   if (stored === undefined) return yield* refusal("wrong_method")
   const { algorithm, keys: source } = stored
   if (algorithm !== undefined && !sameAlgorithm(algorithm, shown.algorithm)) {
@@ -158,14 +160,12 @@ const prove = Effect.fnUntraced(function* (
   }
   const keys = yield* keysOf(source, shown, request, ports)
   const { claims, header } = yield* verified(shown, keys, ports)
-  const { endpoint, now, requestId, workspace } = request.call
+  const { endpoint, now, workspace } = request.call
   const audiences = [workspace.issuer, endpointUrl(workspace, endpoint)]
   const good = checkAssertion(header, claims, { client: shown.id, audiences, now })
   if (Result.isFailure(good)) return yield* forFault[good.failure]
   const { jti, until } = good.success
-  const isFirst = yield* ports.once.take(workspace.id, "client-assertion", `${shown.id} ${jti}`, requestId, until)
-  if (!isFirst) return yield* refusal("assertion_replayed")
-  return undefined
+  return { once: { purpose: "client-assertion", value: `${shown.id} ${jti}`, until, refusal: replayed } }
 })
 
 /** OpenID Connect Core §9, RFC 7523: a JWT that the client signs with a key of its own. No secret is anywhere but there. */

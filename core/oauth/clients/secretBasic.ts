@@ -1,5 +1,6 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
+import type { Proof } from "../../client/authenticate.ts"
 import { registerSecret, StoredSecret, secretMark, whichSecret } from "../../client/ClientSecret.ts"
 import { asItCame, formDecoded } from "../../http/form.ts"
 import { readClientId } from "../../rules/Id.ts"
@@ -15,7 +16,7 @@ interface ShownBasic extends Shown {
   readonly hash: Uint8Array | undefined
 }
 
-const holds: Effect.Effect<string | undefined, ProofFault> = Effect.undefined
+const holds: Effect.Effect<Proof | undefined, ProofFault> = Effect.undefined
 
 /** RFC 6749 §2.3.1, whichever way the secret came. An unknown id takes the same steps as a wrong secret. */
 export const proveSecret = (
@@ -23,14 +24,14 @@ export const proveSecret = (
   stored: StoredSecret | undefined,
   now: Instant,
   triedHeader: boolean
-): Effect.Effect<string | undefined, ProofFault> => {
+): Effect.Effect<Proof | undefined, ProofFault> => {
   const which = whichSecret(hash, stored, now)
   if (stored === undefined || which === "wrong") {
     return Effect.fail(new InvalidClient({ reason: "bad_secret", triedHeader }))
   }
   const { digest, older } = stored
   if (older === undefined) return holds
-  return Effect.succeed(secretMark(which === "older" ? older.digest : digest))
+  return Effect.succeed({ mark: secretMark(which === "older" ? older.digest : digest) })
 }
 
 const wrongMethod = Effect.fail(new InvalidClient({ reason: "wrong_method", triedHeader: true }))

@@ -1,6 +1,8 @@
 import { Effect, Result, Schema } from "effect"
+import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic } from "../../client/Client.ts"
 import type { Examined } from "../../engine/Grants.ts"
+import { beside } from "../../engine/Once.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
@@ -23,9 +25,10 @@ import { formatScopes, impliedBy, type Scopes } from "../../rules/Scope.ts"
 import { scopesOf, type Workspace, type WorkspaceId } from "../../workspace/Workspace.ts"
 import {
   authenticateAgain,
-  authenticateClient,
+  authenticateUnspent,
   authMetadata,
   refuseUnproven,
+  spendProof,
   withClientFields
 } from "../clients/authenticateClient.ts"
 import { keySchemes, type Presentation, type Presented, tokenTypeOf } from "../presented/Presentation.ts"
@@ -86,7 +89,7 @@ export const introspectContract = {
 const read = readerOf(introspectContract.form.fields)
 
 /** Whoever asks: a client, about its own tokens; or a resource server of the workspace, about all of them. */
-type Asker = { readonly _tag: "Client"; readonly client: ClientId } | { readonly _tag: "ResourceServer" }
+type Asker = { readonly _tag: "Client"; readonly by: AuthenticatedClient } | { readonly _tag: "ResourceServer" }
 
 /** The rows that read a header in which an API key may stand. */
 const keyRows = ({ presentations }: Services): ReadonlyArray<Presentation> => {
@@ -127,10 +130,10 @@ const askerOf = (
       return Effect.flatMapEager(presented, (shown) => resourceServer(services, call, shown))
     }
   }
-  return Effect.flatMapEager(authenticateClient(services, call, sent), (by) =>
+  return Effect.flatMapEager(authenticateUnspent(services, call, sent), (by) =>
     isPublic(by.client)
       ? refuseUnproven(services, call, by, provesNothing(call))
-      : Effect.succeed({ _tag: "Client", client: by.client.id })
+      : Effect.succeed({ _tag: "Client", by })
   )
 }
 
@@ -248,35 +251,34 @@ const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
 const introspectHandler = (services: Services): HandlerOf<typeof introspectContract> => {
   const rows = keyRows(services)
   const tokenType = tokenTypeOf(services.presentations, null)
+  const tell = (call: Call, who: Asker, sent: Sent): ReturnType<HandlerOf<typeof introspectContract>> => {
+    const form = read(sent)
+    if (Result.isFailure(form)) return Effect.fail(form.failure)
+    const answered = Effect.mapEager(services.grants.examine(call.workspace, form.success.token, call.now), (known) => {
+      const facts = factsOf(call.workspace.id, known)
+      // A resource server asks because somebody bears it there.
+      if (who._tag === "ResourceServer" && facts.bearer) {
+        services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
+      }
+      return who._tag === "Client" && facts.client !== who.by.client.id
+        ? inactiveAnswer
+        : secretJson(200, describe(services, call, facts, tokenType))
+    })
+    return Effect.catchEager(answered, (fault) => {
+      if (fault._tag === "StorageUnavailable") return Effect.fail(fault)
+      const toldInactive = Effect.as(refused(services.audit, call, fault), inactiveAnswer)
+      return who._tag === "Client" && mayBeOfAsker(fault)
+        ? Effect.flatMapEager(authenticateAgain(services, call, sent), () => toldInactive)
+        : toldInactive
+    })
+  }
   return (call) => {
     const sent = sentForm(call.request)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
-    return Effect.flatMapEager(
-      askerOf(services, rows, call, sent.success),
-      (who): ReturnType<HandlerOf<typeof introspectContract>> => {
-        const form = read(sent.success)
-        if (Result.isFailure(form)) return Effect.fail(form.failure)
-        const answered = Effect.mapEager(
-          services.grants.examine(call.workspace, form.success.token, call.now),
-          (known) => {
-            const facts = factsOf(call.workspace.id, known)
-            // A resource server asks because somebody bears it there.
-            if (who._tag === "ResourceServer" && facts.bearer) {
-              services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
-            }
-            return who._tag === "Client" && facts.client !== who.client
-              ? inactiveAnswer
-              : secretJson(200, describe(services, call, facts, tokenType))
-          }
-        )
-        return Effect.catchEager(answered, (fault) => {
-          if (fault._tag === "StorageUnavailable") return Effect.fail(fault)
-          const toldInactive = Effect.as(refused(services.audit, call, fault), inactiveAnswer)
-          return who._tag === "Client" && mayBeOfAsker(fault)
-            ? Effect.flatMapEager(authenticateAgain(services, call, sent.success), () => toldInactive)
-            : toldInactive
-        })
-      }
+    return Effect.flatMapEager(askerOf(services, rows, call, sent.success), (who) =>
+      beside(who._tag === "Client" ? spendProof(services, call, who.by) : undefined, () =>
+        tell(call, who, sent.success)
+      )
     )
   }
 }

@@ -1,15 +1,17 @@
 import { Effect, Result, Schema } from "effect"
+import { beside } from "../../engine/Once.ts"
 import { secretJson } from "../../http/answer.ts"
 import { noteOf } from "../../http/audit.ts"
 import { readerOf, sentForm } from "../../http/form.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import { bound, type Contract, type Endpoint, type FaultOf, type HandlerOf, type Services } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { grantMark } from "../../rules/Id.ts"
+import { type GrantId, grantMark } from "../../rules/Id.ts"
 import { Contended, InvalidClient, InvalidRequest, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
 import {
-  authenticateClient,
+  authenticateUnspent,
   authMetadata,
   refuseUnproven,
+  spendProof,
   takeUnproven,
   withClientFields
 } from "../clients/authenticateClient.ts"
@@ -38,15 +40,22 @@ export const revokeContract = {
 
 const read = readerOf(revokeContract.form.fields)
 
+type Refused = FaultOf<typeof revokeContract>
+
 /** RFC 7009 §2.2: the same answer for whatever was sent, so that nobody learns what a string is worth. */
 const revokeHandler = (services: Services): HandlerOf<typeof revokeContract> =>
   Effect.fnUntracedEager(function* (call) {
     const sent = yield* Effect.fromResult(sentForm(call.request))
-    const by = yield* authenticateClient(services, call, sent)
+    const by = yield* authenticateUnspent(services, call, sent)
     const form = read(sent)
-    if (Result.isFailure(form)) return yield* refuseUnproven(services, call, by, form.failure)
     const unproven = () => takeUnproven(services, call, by)
-    const grant = yield* services.grants.revokeToken(call.workspace, by, form.success.token, unproven)
+    const grant = yield* beside(
+      spendProof(services, call, by),
+      (spent): Effect.Effect<GrantId | undefined, Refused> =>
+        Result.isFailure(form)
+          ? refuseUnproven(services, call, by, form.failure)
+          : services.grants.revokeToken(call.workspace, by, form.success.token, unproven, spent)
+    )
     if (grant !== undefined) {
       yield* noteOf(services, call, { _tag: "TokenRevoked", client: by.client.id, grant: grantMark(grant) })
     }

@@ -3,6 +3,7 @@ import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { mayUse } from "../../client/Client.ts"
 import { actsForWorkspace } from "../../client/workspaceAccess.ts"
 import type { Issued } from "../../engine/Grants.ts"
+import { beside, type Spent } from "../../engine/Once.ts"
 import type { Sender } from "../../grant/Sender.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import type { Fault, FaultClass } from "../../http/Fault.ts"
@@ -35,9 +36,10 @@ import { type Resources, readResources, scopesTaken } from "../../rules/Resource
 import { formatScopes, type ScopeName } from "../../rules/Scope.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
 import {
-  authenticateClient,
+  authenticateUnspent,
   authMetadata,
   refuseUnproven,
+  spendProof,
   takeUnproven,
   withClientFields
 } from "../clients/authenticateClient.ts"
@@ -156,7 +158,8 @@ const issue = (
   call: Call,
   by: AuthenticatedClient,
   served: Served | undefined,
-  sent: Sent
+  sent: Sent,
+  spent: Spent
 ): Effect.Effect<HttpResponse, Fault> => {
   if (served === undefined) return refuseUnproven(services, call, by, new UnsupportedGrantType())
   const { row } = served
@@ -169,9 +172,9 @@ const issue = (
   // Only where resources are named, or listed, has a request to know what is listed now.
   return served.named && (call.workspace.resources !== undefined || namesResource(sent))
     ? Effect.flatMapEager(services.openings.current(call.workspace, call.now), (workspace) =>
-        issueFor(services, { ...call, workspace }, by, served, sent)
+        issueFor(services, { ...call, workspace }, by, served, sent, spent)
       )
-    : issueFor(services, call, by, served, sent)
+    : issueFor(services, call, by, served, sent, spent)
 }
 
 const resourceName = "resource"
@@ -188,7 +191,8 @@ const issueFor = (
   call: Call,
   by: AuthenticatedClient,
   { read, row }: Served,
-  sent: Sent
+  sent: Sent,
+  spent: Spent
 ): Effect.Effect<HttpResponse, Fault> => {
   const asked = read(sent, call.workspace)
   if (Result.isFailure(asked)) return refuseUnproven(services, call, by, asked.failure)
@@ -197,7 +201,8 @@ const issueFor = (
     by,
     binding: null,
     sender: () => senderOf(call),
-    unproven: () => takeUnproven(services, call, by)
+    unproven: () => takeUnproven(services, call, by),
+    spent
   }
   const issued = services.grants.issue(call.workspace, row, request)
   return Effect.flatMapEager(issued, (tokens) => {
@@ -225,8 +230,10 @@ const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenCont
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     const asked = readGrantType(sent.success)
     if (Result.isFailure(asked)) return Effect.fail(asked.failure)
-    return Effect.flatMapEager(authenticateClient(services, call, sent.success), (by) =>
-      issue(services, call, by, served.get(asked.success.grant_type), sent.success)
+    return Effect.flatMapEager(authenticateUnspent(services, call, sent.success), (by) =>
+      beside(spendProof(services, call, by), (spent) =>
+        issue(services, call, by, served.get(asked.success.grant_type), sent.success, spent)
+      )
     )
   }
 }

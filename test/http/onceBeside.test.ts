@@ -1,0 +1,162 @@
+import { describe, expect, test } from "bun:test"
+import { Deferred, Effect, Fiber, Layer } from "effect"
+import { exportJWK, generateKeyPair, SignJWT } from "jose"
+import * as Memory from "../../adapters/memory/Memory.ts"
+import { assertionType } from "../../core/oauth/clients/assertion.ts"
+import { Storage } from "../../core/ports/Storage.ts"
+import { codeFor, formHeaders, jsonOf, redirectUri, registerClient, verifier } from "../given/flow.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+
+const { privateKey, publicKey } = await generateKeyPair("ES256")
+const jwk = await exportJWK(publicKey)
+
+/** A store that answers what is taken once only when it may, and tells of it and of reads of grants as they are asked. */
+const gated = (gate: {
+  readonly taken: Deferred.Deferred<void>
+  readonly read: Deferred.Deferred<void>
+  readonly open: Deferred.Deferred<void>
+}) =>
+  Layer.effect(
+    Storage,
+    Effect.map(Storage, (below) => ({
+      ...below,
+      get: (key: Parameters<typeof below.get>[0]) =>
+        key.kind === "grant"
+          ? Effect.tap(below.get(key), () => Deferred.succeed(gate.read, undefined))
+          : below.get(key),
+      insert: (record: Parameters<typeof below.insert>[0]) =>
+        record.kind === "once"
+          ? Deferred.succeed(gate.taken, undefined).pipe(
+              Effect.andThen(Deferred.await(gate.open)),
+              Effect.andThen(Effect.suspend(() => below.insert(record)))
+            )
+          : below.insert(record)
+    }))
+  ).pipe(Layer.provide(Memory.layer))
+
+const newGate = () => ({
+  taken: Deferred.makeUnsafe<void>(),
+  read: Deferred.makeUnsafe<void>(),
+  open: Deferred.makeUnsafe<void>()
+})
+
+const registered = (world: World) =>
+  registerClient(world, {
+    grant_types: ["authorization_code", "refresh_token", "client_credentials"],
+    token_endpoint_auth_method: "private_key_jwt",
+    jwks: { keys: [jwk] }
+  })
+
+let drawn = 0
+
+const assertionOf = (client: string) =>
+  Effect.promise(() =>
+    new SignJWT({ iss: client, sub: client, aud: theWorkspace.issuer, jti: `${++drawn}`, exp: t0 / 1000 + 60 })
+      .setProtectedHeader({ alg: "ES256" })
+      .sign(privateKey)
+  )
+
+const sent = (world: World, assertion: string, fields: Readonly<Record<string, string>>, path = "/oauth/token") =>
+  world.send("POST", path, {
+    headers: formHeaders,
+    body: new URLSearchParams({
+      client_assertion_type: assertionType,
+      client_assertion: assertion,
+      ...fields
+    }).toString()
+  })
+
+const codeFields = (code: string) => ({
+  grant_type: "authorization_code",
+  code,
+  redirect_uri: redirectUri,
+  code_verifier: verifier
+})
+
+const signing = { signatures: realSignatures }
+
+describe("what is good once is taken beside the rest of a request", () => {
+  test("the grant is read meanwhile, and written and answered only then", () => {
+    const gate = newGate()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world)
+          const code = yield* codeFor(world, client)
+          const assertion = yield* assertionOf(client.id)
+          world.calls.replace.length = 0
+          const answer = yield* Effect.forkChild(sent(yield* world.elsewhere, assertion, codeFields(code)))
+          yield* Deferred.await(gate.taken)
+          yield* Deferred.await(gate.read)
+          for (let turn = 0; turn < 20; turn++) yield* Effect.yieldNow
+          expect([world.calls.replace, answer.pollUnsafe()]).toEqual([[], undefined])
+          yield* Deferred.succeed(gate.open, undefined)
+          expect((yield* Fiber.join(answer)).status).toBe(200)
+          expect(world.calls.replace).toContain("grant")
+        }),
+      { ...signing, store: gated(gate) }
+    )
+  })
+
+  test("a replay changes nothing and is told nothing, whatever it shows", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world)
+          const once = yield* assertionOf(client.id)
+          const begun = yield* sent(world, once, codeFields(yield* codeFor(world, client)))
+          expect(begun.status).toBe(200)
+          const tokens = jsonOf(begun)
+          const code = yield* codeFor(world, client)
+          const refreshToken = String(tokens.refresh_token)
+          const rows = [
+            ["/oauth/token", codeFields(code)],
+            ["/oauth/token", codeFields("tsr_ac_x")],
+            ["/oauth/token", { grant_type: "refresh_token", refresh_token: refreshToken }],
+            ["/oauth/token", { grant_type: "client_credentials" }],
+            ["/oauth/token", { grant_type: "unheard_of" }],
+            ["/oauth/revoke", { token: refreshToken }],
+            ["/oauth/revoke", {}],
+            ["/oauth/introspect", { token: refreshToken }],
+            ["/oauth/introspect", { token: "x" }]
+          ] as const
+          for (const process of [world, yield* world.elsewhere]) {
+            for (const [path, fields] of rows) {
+              for (const made of Object.values(world.calls)) made.length = 0
+              const answer = yield* sent(process, once, fields, path)
+              expect([path, fields, answer.status, jsonOf(answer)]).toMatchObject([
+                path,
+                fields,
+                401,
+                { error: "invalid_client" }
+              ])
+              expect([world.calls.replace, world.calls.remove]).toEqual([[], []])
+            }
+          }
+          // All that it showed is as good as it was.
+          for (const fields of [codeFields(code), { grant_type: "refresh_token", refresh_token: refreshToken }]) {
+            expect((yield* sent(world, yield* assertionOf(client.id), fields)).status).toBe(200)
+          }
+        }),
+      signing
+    ))
+
+  test("nothing is written or handed out where the store does not say that it was taken", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world)
+          const code = yield* codeFor(world, client)
+          world.away.add("insert once")
+          world.calls.replace.length = 0
+          for (const fields of [codeFields(code), { grant_type: "client_credentials" }]) {
+            const answer = yield* sent(world, yield* assertionOf(client.id), fields)
+            expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
+          }
+          expect(world.calls.replace).toEqual([])
+          world.away.clear()
+          expect((yield* sent(world, yield* assertionOf(client.id), codeFields(code))).status).toBe(200)
+        }),
+      signing
+    ))
+})
