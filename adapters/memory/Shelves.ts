@@ -17,43 +17,48 @@ interface Place extends Expiring {
   record: StoredRecord
 }
 
-const byOwnerAndId = ({ record: a }: Place, { record: b }: Place): number => {
-  if (a.owner !== b.owner) return a.owner < b.owner ? -1 : 1
-  if (a.id !== b.id) return a.id < b.id ? -1 : 1
-  return 0
-}
+/** Which of two names comes first: -1, 0 or 1. */
+const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
-/** The records of one kind in one workspace. */
+const byPlace = ({ record: a }: Place, { record: b }: Place): number =>
+  order(a.workspace, b.workspace) || order(a.owner, b.owner) || order(a.id, b.id)
+
+/** The records of one kind, of all workspaces together: a workspace with few of them takes no more than those. */
 class Shelf {
-  readonly workspace: string
-  readonly places = new Map<string, Place>()
-  private readonly lists = new SortedList<Place>(byOwnerAndId)
+  /** By id. Ids are random, so hardly ever do two workspaces have one in common. */
+  private readonly places = new Map<string, Place | Array<Place>>()
+  private readonly list = new SortedList<Place>(byPlace)
 
-  constructor(workspace: string) {
-    this.workspace = workspace
+  find(workspace: string, id: string): Place | undefined {
+    const found = this.places.get(id)
+    if (Array.isArray(found)) return found.find(({ record }) => record.workspace === workspace)
+    return found?.record.workspace === workspace ? found : undefined
   }
 
   add(place: Place): void {
-    this.places.set(place.record.id, place)
-    this.lists.add(place)
+    const { id } = place.record
+    const found = this.places.get(id)
+    this.places.set(id, found === undefined ? place : [place].concat(found))
+    this.list.add(place)
   }
 
   delete(place: Place): void {
-    this.places.delete(place.record.id)
-    this.lists.delete(place)
+    const { id } = place.record
+    const found = this.places.get(id)
+    const left = Array.isArray(found) ? found.filter((one) => one !== place) : []
+    if (left.length === 0) this.places.delete(id)
+    else this.places.set(id, left)
+    this.list.delete(place)
   }
 
-  /** Records after an owner and id, by owner and id. */
-  behind(owner: string, id: string | undefined): Iterable<Place> {
-    return this.lists.from(
-      ({ record }) => record.owner < owner || (record.owner === owner && id !== undefined && record.id <= id)
-    )
+  /** Records after a workspace, an owner and an id, in this order. */
+  behind(workspace: string, owner: string, id: string | undefined): Iterable<Place> {
+    return this.list.from(({ record }) => {
+      const before = order(record.workspace, workspace) || order(record.owner, owner)
+      return before < 0 || (before === 0 && id !== undefined && record.id <= id)
+    })
   }
 }
-
-type Workspace = { readonly [kind in Kind]: Shelf }
-
-const emptyWorkspace = (id: string): Workspace => forEachKind(() => new Shelf(id))
 
 const Cursor = Schema.fromJsonString(Schema.Tuple([Schema.String, Schema.String, Schema.String]))
 /** Throws on a cursor that no page has returned: that is a caller's bug. */
@@ -63,7 +68,9 @@ const cursor = (last: StoredRecord | undefined): string | undefined =>
 
 /** All records. JavaScript runs one turn at a time, so each method is atomic. */
 export class Shelves {
-  private readonly workspaces = new Map<string, Workspace>()
+  private readonly shelves = forEachKind(() => new Shelf())
+  /** One text of each, so that records do not each keep a copy. */
+  private readonly workspaces = new Map<string, string>()
   private readonly expiring = new ExpiryHeap<Place>()
   private readonly keep: (body: Json) => Json
 
@@ -76,10 +83,9 @@ export class Shelves {
   }
 
   insert({ workspace, kind, id, owner, expiresAt, body }: NewRecord): boolean {
-    const shelf = this.shelf(workspace, kind)
-    if (shelf.places.has(id)) return false
-    // The shelf's own string of the workspace, so that records do not each keep a copy.
-    const record = { workspace: shelf.workspace, kind, id, owner, version: 1, expiresAt, body: this.keep(body) }
+    const shelf = this.shelves[kind]
+    if (shelf.find(workspace, id) !== undefined) return false
+    const record = { workspace: this.nameOf(workspace), kind, id, owner, version: 1, expiresAt, body: this.keep(body) }
     const place = { record, expiresAt, due: 0, slot: -1 }
     shelf.add(place)
     this.expiring.update(place)
@@ -100,16 +106,14 @@ export class Shelves {
   remove(key: RecordKey): void {
     const place = this.place(key)
     if (place === undefined) return
-    this.shelf(key.workspace, key.kind).delete(place)
+    this.shelves[key.kind].delete(place)
     this.expiring.delete(place)
   }
 
   list({ workspace, kind, owner, after, limit }: Listing): Page {
     const records: Array<StoredRecord> = []
-    const shelf = this.workspaces.get(workspace)?.[kind]
-    if (shelf === undefined) return { records, next: undefined }
-    for (const { record } of shelf.behind(owner, after)) {
-      if (record.owner !== owner) break
+    for (const { record } of this.shelves[kind].behind(workspace, owner, after)) {
+      if (record.owner !== owner || record.workspace !== workspace) break
       if (records.length === limit) return { records, next: records.at(-1)?.id }
       records.push(record)
     }
@@ -129,24 +133,20 @@ export class Shelves {
   scan(kind: Kind, after: string | undefined, limit: number): Page {
     const [workspace, owner, id] = after === undefined ? ["", "", undefined] : readCursor(after)
     const records: Array<StoredRecord> = []
-    for (const name of [...this.workspaces.keys()].sort()) {
-      if (name < workspace) continue
-      const shelf = this.shelf(name, kind)
-      for (const { record } of name === workspace ? shelf.behind(owner, id) : shelf.behind("", undefined)) {
-        if (records.length === limit) return { records, next: cursor(records.at(-1)) }
-        records.push(record)
-      }
+    for (const { record } of this.shelves[kind].behind(workspace, owner, id)) {
+      if (records.length === limit) return { records, next: cursor(records.at(-1)) }
+      records.push(record)
     }
     return { records, next: undefined }
   }
 
   private place({ workspace, kind, id }: RecordKey): Place | undefined {
-    return this.workspaces.get(workspace)?.[kind].places.get(id)
+    return this.shelves[kind].find(workspace, id)
   }
 
-  private shelf(workspace: string, kind: Kind): Shelf {
-    const found = this.workspaces.get(workspace) ?? emptyWorkspace(workspace)
-    this.workspaces.set(workspace, found)
-    return found[kind]
+  private nameOf(workspace: string): string {
+    const known = this.workspaces.get(workspace)
+    if (known === undefined) this.workspaces.set(workspace, workspace)
+    return known ?? workspace
   }
 }

@@ -5,7 +5,7 @@ import type { Entropy } from "../ports/Entropy.ts"
 import { type RecordKey, type Storage, StorageUnavailable, type StoredRecord } from "../ports/Storage.ts"
 import { ClientId } from "../rules/Id.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import { WorkspaceId } from "../workspace/Workspace.ts"
+import { WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import { decodeBody, makeRecords, type RecordKind } from "./Records.ts"
 import { transact } from "./transact.ts"
 
@@ -67,8 +67,6 @@ export interface ClientChanges {
   /** To be told after the change: whoever has learnt of it reads the client as it is by then. */
   readonly tell: (workspace: WorkspaceId, client: ClientId) => Effect.Effect<void, StorageUnavailable | Contended>
 }
-
-const workspacesKept = 10_000
 
 /** What a process has learnt of a workspace. Every request looks at it, so everything that looking takes is made once. */
 interface Watched {

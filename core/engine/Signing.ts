@@ -8,7 +8,7 @@ import type { Instant, Millis } from "../rules/Instant.ts"
 import { type Algorithm, type PublicKey, thumbprint } from "../rules/Jwk.ts"
 import { Contended, PortUnavailable } from "../rules/Refusal.ts"
 import type { Keys, Place, SealKey } from "../token/KeyRing.ts"
-import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
+import { type Workspace, type WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
 import { TtlCache } from "./caches.ts"
 import { makeRecords } from "./Records.ts"
 import {
@@ -77,8 +77,6 @@ export interface SigningParts {
   /** How long this process may go on with keys that another has changed. */
   readonly staleness: Millis
 }
-
-const workspacesKept = 10_000
 
 const utf8 = new TextEncoder()
 const purpose = utf8.encode("AES-256-GCM")

@@ -82,6 +82,19 @@ describe("a process", () => {
       })
     ))
 
+  test("remembers what it has learnt of each of ten thousand workspaces that are in use in turn", () =>
+    inStore((storage) =>
+      Effect.gen(function* () {
+        const [here, there] = [processOver(storage), processOver(storage)]
+        yield* there.tell(home, clientOf(1))
+        yield* here.learnAtOnce(home)
+        expect(here.forgotten()).toEqual([[home, "all"]])
+        for (let n = 1; n < 10_000; n++) yield* here.learnAtOnce(WorkspaceId.make(`w${n}`))
+        yield* here.learnAtOnce(home)
+        expect(here.forgotten()).toEqual([])
+      })
+    ))
+
   test("forgets everything where the store was put back, and is right from then on", () =>
     inStore((storage) =>
       Effect.gen(function* () {
