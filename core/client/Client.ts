@@ -3,7 +3,7 @@ import { ClientId, GrantId } from "../rules/Id.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
-import { AccessTokenFormat } from "../rules/Resource.ts"
+import { AccessTokenFormat, Resource } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 
@@ -76,7 +76,9 @@ export const Client = Schema.Struct({
    */
   accessTokenFormat: Schema.optionalKey(AccessTokenFormat),
   /** What it registered beyond what every client has, by the names of the table's rows. */
-  members: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown))
+  members: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
+  /** The API that it is: tokens that were sent there it may exchange (RFC 8693). Only an owner says so. */
+  serves: Schema.optionalKey(Resource)
 })
 export type Client = typeof Client.Type
 

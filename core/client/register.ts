@@ -29,6 +29,8 @@ export interface RegistrableGrantType {
      * another origin can use it.
      */
     readonly needs: ReadonlyArray<"secret" | "redirect" | "owner">
+    /** No client registers for it by itself: an owner registers the client, or lets it in later. */
+    readonly givenByOwner?: true
     /** RFC 7591 §2.1: what it is asked for by at the authorization endpoint. */
     readonly responseType?: string
   }
@@ -95,7 +97,9 @@ const nameable = (
   [...grantTypes].filter((row) => row.registers.onlyBrought !== true && isAvailable(row))
 
 const isAvailableTo = (madeBy: ClientMaker, policy: Policy) => (row: RegistrableGrantType) =>
-  !actsForWorkspace(row) || mayRegisterForWorkspace(madeBy, policy)
+  row.registers.givenByOwner === true
+    ? madeBy === "owner"
+    : !actsForWorkspace(row) || mayRegisterForWorkspace(madeBy, policy)
 
 /** For a client that registers itself. */
 export const nameableGrantTypes = ({ grantTypes }: Pick<Tables, "grantTypes">, policy: Policy): ReadonlyArray<string> =>
@@ -273,6 +277,19 @@ const issuedAs = (client: Client, drawn: Credential): Option.Option<Redacted.Red
 }
 
 /**
+ * What an owner gave holds for the scopes that the owner saw, and not for more. `serves` goes with what it was given for.
+ */
+const keepGiven = (before: Client, after: Client, { grantTypes }: Tables): Client => {
+  const isGiven = (name: string) => grantTypes.get(name)?.registers.givenByOwner === true
+  const kept = isWithin(after.scope, before.scope)
+    ? after.grantTypes
+    : after.grantTypes.filter((name) => !isGiven(name))
+  if (before.grantTypes.filter(isGiven).every((name) => kept.includes(name))) return after
+  const { serves: _, ...rest } = after
+  return { ...rest, grantTypes: kept }
+}
+
+/**
  * RFC 7592 §2.2: what was registered is replaced by what is sent. The secret stays what it was, unless the client had
  * none and needs one now. `isOpen`: anybody could register the like anew. Elsewhere nobody comes to act for the workspace
  * by this way who was not let in for it.
@@ -287,7 +304,9 @@ export const reregister = (
   isOpen: boolean
 ): Result.Result<Registered, RegistrationFault> => {
   const isAvailable = (row: RegistrableGrantType) =>
-    !actsForWorkspace(row) || (mayRegisterForWorkspace("itself", policy) && (isOpen || mayUse(client, row.name)))
+    row.registers.givenByOwner === true
+      ? mayUse(client, row.name)
+      : !actsForWorkspace(row) || (mayRegisterForWorkspace("itself", policy) && (isOpen || mayUse(client, row.name)))
   return Result.gen(function* () {
     const terms = yield* readTerms(request, policy, isAvailable, "itself", client, tables)
     const drawn = drawnSecret(fresh.secret)
@@ -303,7 +322,7 @@ export const reregister = (
       grantTypes: terms.grantTypes,
       scope: terms.scope
     }
-    const next = yield* fits(asking(changed, tables.grantTypes.values(), asked, client))
+    const next = yield* fits(asking(keepGiven(client, changed, tables), tables.grantTypes.values(), asked, client))
     return { client: next, secret: issuedAs(next, drawn) }
   })
 }

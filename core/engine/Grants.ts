@@ -5,7 +5,7 @@ import { hexOf } from "../codec/Base64Url.ts"
 import { apiKeySecretLength, isKeyText, type KeyAsked, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
 import type { Binding } from "../grant/Binding.ts"
 import { type Approved, begin, codeOf, withdraw } from "../grant/begin.ts"
-import { checkAccess, checkKey, checkRefresh } from "../grant/check.ts"
+import { checkAccess, checkActors, checkKey, checkRefresh } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
 import type { Tokens } from "../grant/issue.ts"
@@ -15,7 +15,7 @@ import { revokeGrant, revokeToken } from "../grant/revoke.ts"
 import { markSender, type Retry, type Sender } from "../grant/Sender.ts"
 import type { Fresh, Step } from "../grant/Step.ts"
 import type { Fault } from "../http/Fault.ts"
-import type { GrantType, Opener } from "../oauth/grants/GrantType.ts"
+import type { GrantType, LiveAccess, Opener, Sources } from "../oauth/grants/GrantType.ts"
 import type { Presented } from "../oauth/presented/Presentation.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, allowances, type Limiter } from "../ports/Limiter.ts"
@@ -239,15 +239,34 @@ export const makeGrants = ({
       }
     )
 
+  /** An access token as it stands now, and those who exchanged others for it. */
+  const accessOf = (
+    workspace: OpenWorkspace,
+    token: AccessToken,
+    binding: Binding | null,
+    now: Instant
+  ): Effect.Effect<UserPrincipal | WorkspacePrincipal, InvalidToken | StorageUnavailable> => {
+    const { actors } = token
+    const principal = judged(workspace.id, token.grant, now, (grant, client) =>
+      checkAccess(workspace.id, grant, client, token, binding, policyAt(policy, workspace), now)
+    )
+    if (actors === null) return principal
+    return Effect.flatMap(principal, (known) =>
+      Effect.flatMap(
+        Effect.forEach(actors, ({ client }) => clients.find(workspace.id, client, now)),
+        (found) => settled(Result.map(checkActors(found, now), () => known))
+      )
+    )
+  }
+
   const checkOpened = (
     workspace: OpenWorkspace,
     token: AccessToken,
     binding: Binding | null,
     now: Instant
   ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> =>
-    judged(workspace.id, token.grant, now, (grant, client) => {
-      const principal = checkAccess(workspace.id, grant, client, token, binding, policyAt(policy, workspace), now)
-      if (Result.isSuccess(principal)) usage.saw("grant", workspace.id, principal.success.grant, now)
+    Effect.mapEager(accessOf(workspace, token, binding, now), (principal) => {
+      usage.saw("grant", workspace.id, principal.grant, now)
       return principal
     })
 
@@ -335,10 +354,25 @@ export const makeGrants = ({
   ) => limiter.take({ allowance, workspace, of: `${client.id} ${grantMark(grant)}` })
 
   const issue: Grants["issue"] = (workspace, row, request) => {
-    const { binding, by, form, resources, sender, spent, taken, unproven } = request
+    const { by, form, unproven } = request
+    if (row.gather === undefined) return issueOn(workspace, row, request, undefined)
+    const gathered = Effect.result(row.gather(form, by, sourcesAt(workspace, instantOf(clock))))
+    return Effect.flatMap(gathered, (evidence) =>
+      Result.isSuccess(evidence)
+        ? issueOn(workspace, row, request, evidence.success)
+        : Effect.flatMap(unproven(), () => Effect.fail(evidence.failure))
+    )
+  }
+
+  const issueOn = (
+    workspace: OpenWorkspace,
+    row: GrantType,
+    { binding, by, form, resources, sender, spent, taken, unproven }: TokenRequest,
+    evidence: unknown
+  ): Effect.Effect<Issued, Fault> => {
     const now = instantOf(clock)
     const sealer = keys.current()
-    const about = row.grantOf(form, by, openerAt(sealer, workspace, now))
+    const about = row.grantOf(form, by, openerAt(sealer, workspace, now), evidence)
     if (Result.isFailure(about)) {
       const { failure } = about
       return Effect.flatMapEager(unproven(), () => Effect.fail(failure))
@@ -389,7 +423,7 @@ export const makeGrants = ({
         workspace,
         by,
         // Its own grant no person gave it.
-        from === "client" ? "markUsed" : "markProven",
+        from === "client" || row.meetsNobody === true ? "markUsed" : "markProven",
         now,
         (tokens) => writeJwt?.(live, tokens)
       )
@@ -418,16 +452,39 @@ export const makeGrants = ({
     now: Instant
   ): Effect.Effect<Examined, InvalidToken | StorageUnavailable> => {
     if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
-    return judged(workspace.id, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
-      if (token.kind === "refresh") {
+    if (token.kind === "refresh") {
+      return judged(workspace.id, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
         const live = checkRefresh(grant, client, token, policy, now)
         return Result.isSuccess(live) ? Result.succeed({ kind: "refresh", token, grant: live.success }) : refused(live)
-      }
-      const principal = checkAccess(workspace.id, grant, client, token, token.binding, policyAt(policy, workspace), now)
-      return Result.isSuccess(principal)
-        ? Result.succeed({ kind: "access", token, principal: principal.success })
-        : refused(principal)
-    })
+      })
+    }
+    return Effect.mapEager(accessOf(workspace, token, token.binding, now), (principal) => ({
+      kind: "access",
+      token,
+      principal
+    }))
+  }
+
+  const sourcesAt = (workspace: OpenWorkspace, now: Instant): Sources => ({
+    accessToken: (text) =>
+      Effect.flatMap(
+        examine(workspace, text, now),
+        (known): Effect.Effect<LiveAccess, InvalidToken> =>
+          known.kind === "access" ? Effect.succeed(known) : Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
+      )
+  })
+
+  const examine: Grants["examine"] = (workspace, text, now = instantOf(clock)) => {
+    if (isKeyText(text)) {
+      return Effect.mapEager(checkKeyText(workspace.id, text, now), (principal) => ({ kind: "key", principal }))
+    }
+    const opened = text.startsWith(tokens.access.prefix)
+      ? tokenCache.open(workspace, text, now)
+      : openAny(keys.current(), workspace, text, now)
+    if (Result.isSuccess(opened)) return examineOpened(workspace, opened.success, now)
+    return isJwt(text)
+      ? Effect.flatMapEager(jwts.open(workspace, text, now), (token) => examineOpened(workspace, token, now))
+      : Effect.fail(new InvalidToken({ reason: opened.failure }))
   }
 
   /** `undefined` where it is no good token. */
@@ -465,18 +522,7 @@ export const makeGrants = ({
       const decided = decide(workspace, id, (found) => withdraw(found, approved, id, policy, now))
       return Effect.flatMap(decided, Effect.fromResult)
     },
-    examine: (workspace, text, now = instantOf(clock)) => {
-      if (isKeyText(text)) {
-        return Effect.mapEager(checkKeyText(workspace.id, text, now), (principal) => ({ kind: "key", principal }))
-      }
-      const opened = text.startsWith(tokens.access.prefix)
-        ? tokenCache.open(workspace, text, now)
-        : openAny(keys.current(), workspace, text, now)
-      if (Result.isSuccess(opened)) return examineOpened(workspace, opened.success, now)
-      return isJwt(text)
-        ? Effect.flatMapEager(jwts.open(workspace, text, now), (token) => examineOpened(workspace, token, now))
-        : Effect.fail(new InvalidToken({ reason: opened.failure }))
-    },
+    examine,
     revokeToken: Effect.fnUntracedEager(function* <R>(
       workspace: OpenWorkspace,
       by: AuthenticatedClient,

@@ -1,5 +1,5 @@
-import { Effect, type Redacted, Result, Schema } from "effect"
-import { type Client, isKnown } from "../client/Client.ts"
+import { Effect, Option, type Redacted, Result, Schema } from "effect"
+import { type Client, isKnown, isPublic } from "../client/Client.ts"
 import {
   type LiveSecret,
   liveSecrets,
@@ -21,6 +21,7 @@ import { answered, asksForWorkspace } from "../client/workspaceAccess.ts"
 import { type BadKeyTerms, type KeyTerms, type NewKey, readKeyTerms } from "../grant/apiKey.ts"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
 import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
+import { tokenExchange } from "../oauth/grants/tokenExchange.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
@@ -32,8 +33,10 @@ import {
   type AccessTokenFormat,
   isResourceAddress,
   longestName,
+  type Resource,
   type ResourceDefinition,
   type ResourceRegistry,
+  readResources,
   resourceOf,
   withoutEndSlash
 } from "../rules/Resource.ts"
@@ -178,6 +181,47 @@ export const setAccessTokenFormat = Effect.fn("administration.setAccessTokenForm
   yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
   return "done"
 })
+
+/**
+ * The API that a client is, and for which it may exchange tokens from then on (RFC 8693). `null`: none, and what it
+ * exchanged is worth nothing any more.
+ */
+export const setServedResource = Effect.fn("administration.setServedResource")(function* (
+  services: { readonly audit: Audit["Service"]; readonly clients: Clients },
+  auditContext: OwnerAuditContext,
+  workspace: Workspace,
+  id: ClientId,
+  address: string | null
+): Effect.fn.Return<"done" | "was_so" | "unknown" | "public" | "no_resource", StorageUnavailable | Contended> {
+  const now = yield* currentInstant
+  const named =
+    address === null ? undefined : Option.getOrUndefined(Result.getSuccess(readResources(workspace, [address])))
+  if (address !== null && named === undefined) return "no_resource"
+  const serves = named?.[0]
+  const outcomeOf = (stored: Client) => {
+    if (!isKnown(stored, now)) return "unknown"
+    if (serves !== undefined && isPublic(stored)) return "public"
+    return stored.serves === serves ? "was_so" : "done"
+  }
+  // Set by the last of possibly several calls of the decision.
+  const found: { outcome: ReturnType<typeof outcomeOf> } = { outcome: "unknown" }
+  yield* services.clients.change(auditContext.workspace, id, (stored) => {
+    found.outcome = outcomeOf(stored)
+    return found.outcome === "done" ? serving(stored, serves) : stored
+  })
+  if (found.outcome === "done") {
+    const change = serves === undefined ? "exchange_ended" : "exchange_allowed"
+    yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
+  }
+  return found.outcome
+})
+
+const serving = ({ grantTypes, serves: _, ...client }: Client, serves: Resource | undefined): Client => {
+  const others = grantTypes.filter((name) => name !== tokenExchange.name)
+  return serves === undefined
+    ? { ...client, grantTypes: others }
+    : { ...client, grantTypes: [...others, tokenExchange.name], serves }
+}
 
 /** The next signing keys, where none waits. `undefined`: nothing was ever signed, so there is nothing to rotate. */
 export const rotateSigningKeys = Effect.fn("administration.rotateSigningKeys")(function* (

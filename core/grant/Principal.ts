@@ -20,8 +20,11 @@ interface Common {
 export interface UserPrincipal extends Common {
   readonly _tag: "User"
   readonly user: UserId
+  /** The one that the token was issued to. */
   readonly client: ClientId
   readonly expiresAt: Instant
+  /** RFC 8693 §4.1: of an exchanged token, those who exchanged, the last of them first: it is the `client`. */
+  readonly actors?: ReadonlyArray<ClientId>
 }
 
 /** An application acting for itself, with the workspace's own access. */

@@ -12,7 +12,7 @@ import { type Binding, isBoundTo } from "./Binding.ts"
 import type { Active, Grant, Standing } from "./Grant.ts"
 import type { ApiKeyPrincipal, UserPrincipal, WorkspacePrincipal } from "./Principal.ts"
 import { placeInLine } from "./refreshLine.ts"
-import { isDead } from "./revoke.ts"
+import { holderOf, isDead } from "./revoke.ts"
 
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
 
@@ -55,12 +55,35 @@ export const checkAccess = (
   if (scope !== live.scope && !reaches(policy.scopes, live.scope, scope)) return refuse("revoked")
   const { id: grant, client: by, subject } = live
   const resources = token.resources ?? live.resources
-  const { expiresAt } = token
-  return Result.succeed(
-    subject._tag === "User"
-      ? { _tag: "User", user: subject.id, workspace, scope, grant, client: by, resources, expiresAt }
-      : { _tag: "Workspace", workspace, scope, grant, client: by, resources, expiresAt }
-  )
+  const { actors, expiresAt } = token
+  if (subject._tag === "Workspace") {
+    return Result.succeed({ _tag: "Workspace", workspace, scope, grant, client: by, resources, expiresAt })
+  }
+  const { id: user } = subject
+  const common = {
+    _tag: "User",
+    user,
+    workspace,
+    scope,
+    grant,
+    client: holderOf(live, token),
+    resources,
+    expiresAt
+  } as const
+  return Result.succeed(actors === null ? common : { ...common, actors: actors.map(({ client }) => client) })
+}
+
+/** Who exchanged a token has to be there, and let exchange, for as long as the token is good. */
+export const checkActors = (
+  actors: ReadonlyArray<Client | undefined>,
+  now: Instant
+): Result.Result<void, InvalidToken> => {
+  for (const client of actors) {
+    if (client === undefined || !isKnown(client, now)) return refuse("client_gone")
+    if (client.disabled) return refuse("client_disabled")
+    if (client.serves === undefined) return refuse("exchange_ended")
+  }
+  return Result.succeed(undefined)
 }
 
 /**

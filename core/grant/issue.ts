@@ -40,6 +40,7 @@ export const accessToken = (
   resources: Resources | null,
   { binding, fresh, now, policy }: Issuing
 ): AccessToken => ({
+  actors: null,
   kind: "access",
   grant: grant.id,
   expiresAt: later(now, policy.accessTtl),

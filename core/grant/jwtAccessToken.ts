@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import type { Client } from "../client/Client.ts"
 import type { Members } from "../codec/Jws.ts"
 import { grantMark } from "../rules/Id.ts"
@@ -7,6 +8,7 @@ import { formatScopes, type ScopeRegistry } from "../rules/Scope.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import type { Active, Standing } from "./Grant.ts"
 import type { Tokens } from "./issue.ts"
+import { holderOf } from "./revoke.ts"
 
 /** Names that a token carries where its request named none; more of them would not fit into a header. */
 const longestUnnamed = 1024
@@ -63,11 +65,34 @@ export interface JwtClaims extends Members {
   readonly jti: string
   readonly scope: string
   readonly principal: "User" | "Workspace"
+  /** RFC 8693 §4.1: who acts, where the token came of an exchange. */
+  readonly act?: ActClaim | undefined
   /** What the audit stream calls that which it came from. */
   readonly grant: string
   /** By which the server itself finds that. */
   readonly ref: string
 }
+
+/** How many exchanges a token may have come of: a loop of resources that call each other ends here. */
+export const mostActors = 4
+
+/** RFC 8693 §4.1: the client that acts, and within it those that acted before. */
+export interface ActClaim extends Members {
+  readonly sub: string
+  readonly act?: ActClaim
+}
+
+export const actOf = (actors: ReadonlyArray<string>): ActClaim | undefined =>
+  actors.reduceRight<ActClaim | undefined>((act, sub) => (act === undefined ? { sub } : { sub, act }), undefined)
+
+/** The same read back by whoever is told it; one that nests deeper than any of ours is cut. */
+export const actorsIn = (act: unknown): { readonly actors?: ReadonlyArray<string> } => {
+  const actors: Array<string> = []
+  for (let at = act; isActClaim(at) && actors.length < mostActors; at = at.act) actors.push(at.sub)
+  return actors.length === 0 ? {} : { actors }
+}
+
+const isActClaim = Schema.is(Schema.Struct({ sub: Schema.String, act: Schema.optionalKey(Schema.Unknown) }))
 
 /** RFC 9068 §2.2. A person is named by their id and nothing else. */
 export const claimsOf = (
@@ -84,12 +109,13 @@ export const claimsOf = (
     iss: workspace.issuer,
     sub: grant.subject._tag === "User" ? grant.subject.id : grant.client,
     aud: first !== undefined && more.length === 0 ? first : places,
-    client_id: grant.client,
+    client_id: holderOf(grant, tokens.access),
     exp: seconds(tokens.access.expiresAt),
     iat: seconds(now),
     jti: tokens.access.serial,
     scope: formatScopes(tokens.scope),
     principal: grant.subject._tag,
+    act: tokens.access.actors === null ? undefined : actOf(tokens.access.actors.map(({ client }) => client)),
     grant: grantMark(grant.id),
     ref
   }

@@ -45,12 +45,18 @@ const without = (access: AccessTokens, token: AccessToken, now: Instant): Access
     : { epoch: access.epoch, revoked: [...live, { serial: token.serial, expiresAt: token.expiresAt }] }
 }
 
-export const isDead = (access: AccessTokens, token: AccessToken): boolean =>
-  token.epoch !== access.epoch || access.revoked.some((one) => one.serial === token.serial)
+/** A token that was revoked by itself, or one that came of such a token by an exchange. */
+export const isDead = (access: AccessTokens, { actors, epoch, serial }: AccessToken): boolean =>
+  epoch !== access.epoch ||
+  access.revoked.some((one) => one.serial === serial || actors?.some(({ showed }) => one.serial === showed) === true)
+
+/** The client that a token was issued to: of an exchanged one, the last that exchanged. */
+export const holderOf = (grant: { readonly client: ClientId }, token: AccessToken | RefreshToken): ClientId =>
+  (token.kind === "access" ? token.actors?.[0]?.client : undefined) ?? grant.client
 
 /**
- * RFC 7009 §2.1: a refresh token takes its grant along, an access token goes alone. A token of another client is
- * left as it is, and nobody is told.
+ * RFC 7009 §2.1: a refresh token takes its grant along, an access token goes with what came of it by exchange. A token
+ * of another client is left as it is, and nobody is told.
  */
 export const revokeToken = (
   grant: Grant,
@@ -60,7 +66,7 @@ export const revokeToken = (
   now: Instant
 ): Decision<"revoked" | "left_alone", never> => {
   if (grant._tag !== "Active" && grant._tag !== "Standing") return answer("left_alone")
-  if (grant.client !== client) return answer("left_alone")
+  if (holderOf(grant, token) !== client) return answer("left_alone")
   if (token.kind === "refresh") return answerAndKeep(revoked(grant, "by_client", policy, now), "revoked")
   if (isDead(grant.access, token)) return answer("left_alone")
   const next: Active | Standing = { ...grant, access: without(grant.access, token, now) }

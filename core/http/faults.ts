@@ -73,6 +73,13 @@ export const toWire = (refusal: Refusal): Wire =>
     InvalidClientMetadata: ({ message }) => row(400, "invalid_client_metadata", message),
     TokenRequired: () => row(401, "invalid_token", "An access token is needed."),
     InvalidToken: () => row(401, "invalid_token", "The access token is not valid, has expired or was revoked."),
+    // RFC 8693 §2.2.2: whatever is wrong with it, the error is `invalid_request`.
+    InvalidSubjectToken: () =>
+      row(
+        400,
+        "invalid_request",
+        "The subject_token is not valid, has expired, was revoked, or was not sent to this client."
+      ),
     InsufficientScope: () => row(403, "insufficient_scope", "The access token does not reach this far."),
     WrongCaller: () =>
       row(403, "insufficient_scope", "The access token is good, and of a kind that may not call this."),
@@ -120,6 +127,7 @@ const unauthorized: Record<UnauthorizedClient["reason"], string> = {
   no_owner_answers: notThisGrant,
   approval_awaited: unapproved,
   approval_refused: unapproved,
+  serves_no_resource: notThisGrant,
   web_page: "This grant type is for servers; a web page of another origin may not use it."
 }
 

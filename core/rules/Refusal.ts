@@ -91,6 +91,7 @@ export class UnauthorizedClient extends Schema.TaggedError<UnauthorizedClient>()
     "no_owner_answers",
     "approval_awaited",
     "approval_refused",
+    "serves_no_resource",
     "web_page"
   ])
 }) {}
@@ -187,8 +188,14 @@ export class InvalidToken extends Schema.TaggedError<InvalidToken>()("InvalidTok
     "workspace_access_ended",
     "bad_secret",
     "other_resource",
-    "binding_differs"
+    "binding_differs",
+    "exchange_ended"
   ])
+}) {}
+
+/** RFC 8693 §2.2.2: the token that is to be exchanged is worth nothing, or not this client's to exchange. */
+export class InvalidSubjectToken extends Schema.TaggedError<InvalidSubjectToken>()("InvalidSubjectToken", {
+  reason: Schema.Literals([...InvalidToken.fields.reason.literals, "not_sent_here", "too_many_actors"])
 }) {}
 
 export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
@@ -250,6 +257,7 @@ export type Refusal =
   | InvalidClientMetadata
   | TokenRequired
   | InvalidToken
+  | InvalidSubjectToken
   | InsufficientScope
   | WrongCaller
   | RegistrationRefused

@@ -7,18 +7,21 @@ import {
   deleteClient,
   dropSecret,
   makeSecret,
-  setClientEnabled
+  setClientEnabled,
+  setServedResource
 } from "../engine/administration.ts"
 import { collectPage } from "../engine/lists.ts"
 import { readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { clientName, clientTitle } from "../pages/Consent.ts"
-import { breakable, type Html, html } from "../pages/Html.ts"
+import { hidden } from "../pages/Field.ts"
+import { attributes, breakable, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import { type ClientId, readClientId } from "../rules/Id.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
+import { resourceOf } from "../rules/Resource.ts"
 import {
   auditContext,
   backTo,
@@ -59,6 +62,8 @@ interface ClientRow {
   readonly disabled: boolean
   /** Those that work; none where it proves itself otherwise. */
   readonly secrets: ReadonlyArray<LiveSecret>
+  /** The API that it is, for which it exchanges tokens. */
+  readonly serves?: string | undefined
   /** Where it is for an owner to answer whether it acts for the workspace itself. */
   readonly question?: Question
 }
@@ -74,13 +79,16 @@ interface Question {
 
 /**
  * Owners only. The search is a GET of `{base}/settings/clients` with `q`; its forms post there with
- * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `new-secret`, `drop-secret` or `delete`, `id`, and `q` to return to the same list.
+ * `csrf`, `action` = `disable`, `enable`, `approve`, `refuse`, `exchange` with `resource`, `new-secret`, `drop-secret` or
+ * `delete`, `id`, and `q` to return to the same list.
  */
 interface ClientsPage {
   /** The search text; empty for all clients. */
   readonly search: string
   readonly clients: ReadonlyArray<ClientRow>
   readonly paging: Paging
+  /** The addresses that tokens are for, one of which a client may be. */
+  readonly resources: ReadonlyArray<string>
   /** A new secret: on this answer and never again. */
   readonly made?: { readonly name: string | undefined; readonly secret: string }
   /** Those that wait for an owner, on the page that has them. Their cursor is `waiting`. */
@@ -135,12 +143,42 @@ const answers = (client: ClientRow, path: string, visitor: Visitor, search: stri
   }
 }
 
-const clientActions = (client: ClientRow, path: string, visitor: Visitor, search: string): ReadonlyArray<Html> => {
+/** An owner says which API the client is; only then may it exchange the tokens that it is sent (RFC 8693). */
+const exchangeAction = (
+  client: ClientRow,
+  path: string,
+  visitor: Visitor,
+  { resources, search }: Pick<ClientsPage, "resources" | "search">
+): ReadonlyArray<Html> => {
+  if (client.kind === "public") return []
+  const about = clientName(client.name)
+  const option = (value: string, label: string) =>
+    html`<option value="${value}"${attributes({ selected: (client.serves ?? "") === value })}>${label}</option>`
+  const others = client.serves === undefined || resources.includes(client.serves) ? [] : [client.serves]
+  return [
+    html`<details class="confirm" name="confirm">
+<summary class="button small plain">Token exchange<span class="visually-hidden"> <bdi>${about}</bdi></span></summary>
+<form method="post" action="${path}" class="confirm-body">
+${hidden({ csrf: visitor.csrf, action: "exchange", id: client.id, q: search })}
+<div class="field">
+<label>This client is the API
+<select name="resource">${option("", "None: it exchanges no tokens")}${[...resources, ...others].map((at) => option(at, at))}</select></label>
+<p class="hint">An access token that is sent to this API it may exchange for a narrower one, to call another API for the same person.</p>
+</div>
+<button class="button plain wide" type="submit">Save<span class="visually-hidden"> <bdi>${about}</bdi></span></button>
+</form>
+</details>`
+  ]
+}
+
+const clientActions = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): ReadonlyArray<Html> => {
+  const { search } = page
   const about = clientName(client.name)
   const fields = (action: string) => ({ csrf: visitor.csrf, action, id: client.id, q: search })
   return [
     ...answers(client, path, visitor, search),
     ...secretActions(client, path, visitor, search),
+    ...exchangeAction(client, path, visitor, page),
     client.disabled
       ? actionButton({ label: "Enable", about, path, fields: fields("enable") })
       : confirmed({
@@ -246,7 +284,7 @@ ${
 ${pager(path, paging, undefined, { cursor: "waiting", label: "Pages of those that wait" })}
 </section>`
 
-const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: string): Row => ({
+const clientRow = (client: ClientRow, path: string, visitor: Visitor, page: ClientsPage): Row => ({
   title: html`<bdi>${clientTitle(client.name)}</bdi>${client.disabled && html` <span class="badge badge-danger">Disabled</span>`}`,
   subtitle: html`<span class="visually-hidden">Client id </span><code>${client.id}</code>`,
   facts: [
@@ -259,10 +297,13 @@ const clientRow = (client: ClientRow, path: string, visitor: Visitor, search: st
       ? []
       : [["Without a person", html`${standingWords[client.question.standing]}`] as const]),
     ...(client.secrets.length < 2 ? [] : [["Secrets", secretList(client.secrets, visitor.now)] as const]),
+    ...(client.serves === undefined
+      ? []
+      : [["Exchanges tokens sent to", html`<bdi>${breakable(client.serves)}</bdi>`] as const]),
     ["Registered", ago(client.registeredAt, visitor.now)],
     ["Last used", client.lastUsedAt === undefined ? html`Never` : ago(client.lastUsedAt, visitor.now)]
   ],
-  actions: clientActions(client, path, visitor, search)
+  actions: clientActions(client, path, visitor, page)
 })
 
 const nothing = (search: string): Html =>
@@ -296,7 +337,7 @@ ${searchForm(path, model.search)}
 ${
   model.clients.length === 0
     ? noRows(model.paging, nothing(model.search))
-    : rows(model.clients.map((client) => clientRow(client, path, visitor, model.search)))
+    : rows(model.clients.map((client) => clientRow(client, path, visitor, model)))
 }
 ${pager(path, model.paging, model.search)}
 </section>`
@@ -310,6 +351,11 @@ const section = {
     "client-enabled": { kind: "done", text: "The client is enabled. It can use what people allowed it again." },
     "client-approved": { kind: "done", text: "The client is approved: it may use the API without a person." },
     "client-refused": { kind: "done", text: "The client is refused: it has no access without a person." },
+    "exchange-saved": { kind: "done", text: "Saved." },
+    "exchange-impossible": {
+      kind: "problem",
+      text: "That client cannot exchange tokens for this API: it is public, or no token is for the API any more."
+    },
     "client-not-asked": { kind: "problem", text: "The client does not ask for access without a person any more." },
     "secret-dropped": { kind: "done", text: "The older secret has stopped working." },
     "secret-not-made": {
@@ -357,6 +403,7 @@ const rowOf = (services: Services, client: Client, now: Instant) => ({
     registeredAt: client.createdAt,
     redirectHosts: returnHosts(client.redirectUris),
     secrets: liveSecrets(client, now),
+    serves: client.serves,
     disabled: client.disabled
   }
 })
@@ -419,10 +466,15 @@ export const clientsHandler = (services: Services, visitors: Visitors): Handler 
         ? yield* waitingFor(services, inside, Option.getOrUndefined(readClientId(asked.get("waiting"))))
         : {}
       return services.pages.show(call.workspace, 200, (place) =>
-        clientsPage(place, visitor, { search: text, clients, paging, ...waiting })
+        clientsPage(place, visitor, { search: text, clients, paging, resources: servable(call), ...waiting })
       )
     })
   )
+
+/** Where tokens may be for: the issuer with all below it, and what is listed. */
+const servable = ({ workspace: { issuer, resources = [] } }: Inside["call"]): ReadonlyArray<string> => [
+  ...new Set([issuer, ...resources.map(resourceOf)])
+]
 
 /** Shows a new secret, in the answer to the form that made it and nowhere else, with its client alone. */
 const newSecret = Effect.fn("settings.newSecret")(function* (services: Services, inside: Inside, id: ClientId) {
@@ -447,6 +499,7 @@ const newSecret = Effect.fn("settings.newSecret")(function* (services: Services,
   return services.pages.show(call.workspace, 200, (place) =>
     clientsPage(place, visitor, {
       search: id,
+      resources: servable(call),
       clients: shown.map(({ row }) => row),
       paging: { isContinued: false },
       made: { name: client?.about.client_name, secret: Redacted.value(made.text) }
@@ -485,6 +538,21 @@ const change = Effect.fn("settings.changeClient")(function* (
   return outcome === "unknown" ? ("client-gone" as const) : (`client-${change}` as const)
 })
 
+const exchanging = Effect.fnUntraced(function* (
+  services: Services,
+  inside: Inside,
+  id: ClientId | undefined,
+  address: string | undefined
+) {
+  if (id === undefined) return "client-gone" as const
+  const { workspace } = inside.call
+  const outcome = yield* setServedResource(services, auditContext(inside), workspace, id, address ?? null)
+  if (outcome === "unknown") return "client-gone" as const
+  return outcome === "public" || outcome === "no_resource"
+    ? ("exchange-impossible" as const)
+    : ("exchange-saved" as const)
+})
+
 export const changeClientsHandler = (services: Services, visitors: Visitors): Handler =>
   insideForm(
     services,
@@ -497,6 +565,14 @@ export const changeClientsHandler = (services: Services, visitors: Visitors): Ha
           Option.isNone(id)
             ? Effect.succeed(backTo(inside.call, section, "client-gone"))
             : Effect.catchTag(newSecret(services, inside, id.value), "SecretRefused", notMade(inside))
+        )
+      }
+      if (form.get("action") === "exchange") {
+        const id = Option.getOrUndefined(readClientId(form.get("id")))
+        return yield* withPassword(services, inside, form, () =>
+          Effect.map(exchanging(services, inside, id, form.get("resource")), (done) =>
+            backTo(inside.call, section, done, form.get("q")?.slice(0, searchLength))
+          )
         )
       }
       const action = actions.find((one) => one === form.get("action"))

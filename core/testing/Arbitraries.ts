@@ -15,7 +15,7 @@ import { RedirectTarget, RedirectUri } from "../rules/RedirectUri.ts"
 import { Resource, ResourceAddress, ResourceRegistry, Resources } from "../rules/Resource.ts"
 import { offlineAccess, ScopeName, ScopeRegistry, Scopes, standardScopes } from "../rules/Scope.ts"
 import { Digest, digestOf } from "../rules/Secret.ts"
-import type { Token } from "../token/Token.ts"
+import { Actor, type Token } from "../token/Token.ts"
 import { Issuer, WorkspaceId, Workspace as WorkspaceSchema } from "../workspace/Workspace.ts"
 import { type Arbitrary, all, array, flatMap, map, ofSchema, oneOf } from "./forAll.ts"
 
@@ -255,6 +255,8 @@ export const principal: Arbitrary<Principal> = flatMap(
 
 const count = ofSchema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0xffff_ffff })))
 
+const Actors = Schema.Array(Actor).check(Schema.isMinLength(1), Schema.isMaxLength(4))
+
 /** A token of any kind, unsealed. */
 export const token: Arbitrary<Token> = flatMap(
   all([grantId, instant, count, issuer]),
@@ -263,8 +265,8 @@ export const token: Arbitrary<Token> = flatMap(
       map(label, () => ({ kind: "code", grant: id, expiresAt })),
       map(label, () => ({ kind: "refresh", grant: id, expiresAt, generation: number })),
       map(
-        all([word(/^[0-9a-f]{16}$/), scopes, resources(address), ofSchema(Binding)]),
-        ([serial, scope, at, binding]) => ({
+        all([word(/^[0-9a-f]{16}$/), scopes, resources(address), ofSchema(Binding), ofSchema(Actors)]),
+        ([serial, scope, at, binding, actors]) => ({
           kind: "access",
           grant: id,
           expiresAt,
@@ -272,7 +274,8 @@ export const token: Arbitrary<Token> = flatMap(
           serial,
           scope,
           resources: at,
-          binding
+          binding,
+          actors
         })
       ),
       map(word(/^[0-9a-f]{16}$/), (serial) => ({
@@ -283,7 +286,8 @@ export const token: Arbitrary<Token> = flatMap(
         serial,
         scope: null,
         resources: null,
-        binding: null
+        binding: null,
+        actors: null
       }))
     )
 )

@@ -1,8 +1,8 @@
-import { Option, Result } from "effect"
+import { Option, Result, Schema } from "effect"
 import { base64Url, hexOf, readBase64Url, readBase64UrlInto, textLength, writeHex } from "../codec/Base64Url.ts"
 import { macLength } from "../codec/Sha256.ts"
 import type { Binding } from "../grant/Binding.ts"
-import { type GrantId, writeGrantId } from "../rules/Id.ts"
+import { ClientId, type GrantId, writeGrantId } from "../rules/Id.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { tokenFaults } from "../rules/Refusal.ts"
 import type { Resources } from "../rules/Resource.ts"
@@ -82,6 +82,29 @@ const binding: Form<Binding> = {
     end - start === thumbprintLength ? { thumbprint: base64Url(bytes.subarray(start, end)) } : undefined
 }
 
+/** Who got a token for another (RFC 8693 §4.1). */
+export const Actor = Schema.Struct({
+  client: ClientId,
+  /** The serial of the token that it showed: with that one, what came of it ends. */
+  showed: Schema.String.check(Schema.isPattern(/^[0-9a-f]{16}$/))
+})
+export type Actor = typeof Actor.Type
+
+const actors: Form<ReadonlyArray<Actor>> = {
+  write: (value) => utf8.encode(value.map(({ client, showed }) => `${client} ${showed}`).join(" ")),
+  read: (bytes, start, end) => {
+    const words = utf8Reader.decode(bytes.subarray(start, end)).split(" ")
+    const read: Array<Actor> = []
+    for (let i = 0; i < words.length; i += 2) {
+      const [client, showed] = [words[i], words[i + 1]]
+      if (!client || !showed) return undefined
+      // Written by `seal` from an actor, as the MAC has shown.
+      read.push({ client: client as ClientId, showed })
+    }
+    return read
+  }
+}
+
 interface Claim<V> extends Form<V> {
   readonly tag: number
   /** A token without it is none of ours; without any other, the token has `null` there. */
@@ -100,7 +123,9 @@ const claims = {
   /** Fewer than the grant's; `null` are the grant's own. */
   resources: claim(3, resources),
   /** Who may use it: the holder of a key or a certificate; `null` is whoever bears it. */
-  binding: claim(4, binding)
+  binding: claim(4, binding),
+  /** Those who exchanged tokens for this one, the last of them first; `null` where it came of no exchange. */
+  actors: claim(5, actors)
 }
 
 type ValueOf<C> = C extends Claim<infer V> ? (C extends { readonly required: true } ? V : V | null) : never

@@ -13,7 +13,8 @@ import {
   makeSecret,
   registerClient,
   setAccessTokenFormat,
-  setClientEnabled
+  setClientEnabled,
+  setServedResource
 } from "../../core/engine/administration.ts"
 import { collectAll } from "../../core/engine/lists.ts"
 import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
@@ -50,6 +51,7 @@ const described = (administration: Administration, client: Client, usedAt: numbe
   made_by: client.madeBy,
   disabled: client.disabled,
   access_token_format: client.accessTokenFormat ?? null,
+  serves: client.serves ?? null,
   workspace_access: standingOf(administration, client),
   ...questionShown(administration, client),
   last_used_at: usedAt === null ? null : new Date(usedAt).toISOString()
@@ -239,6 +241,40 @@ const accessTokens = Command.make("access-tokens", { id, format, json }, (given)
   Command.withExamples([{ command: "tessera client access-tokens 3hGTh17jXbC0aVd9kQ2LmA jwt" }])
 )
 
+const exchange = Command.make(
+  "exchange",
+  {
+    id,
+    resource: Argument.String("resource").pipe(
+      Argument.withDescription("The API that the client is, such as https://orders.example.com; none takes it back")
+    ),
+    json
+  },
+  (given) =>
+    administer(({ auditContext, services, workspace }) =>
+      Effect.gen(function* () {
+        const clientId = yield* readId(given.id)
+        const address = given.resource === "none" ? null : given.resource
+        const opened = yield* services.openings.open(workspace)
+        const outcome = yield* setServedResource(services, auditContext, opened, clientId, address)
+        if (outcome === "unknown") return yield* unknown
+        if (outcome === "public")
+          return yield* refused("A client without a secret or keys of its own may not exchange.")
+        if (outcome === "no_resource") {
+          return yield* refused(`No token is ever for ${given.resource}: see \`tessera resource list\`.`)
+        }
+        yield* print(given.json, { client_id: clientId, serves: address }, [
+          address === null
+            ? `${clientId} exchanges no tokens any more, and those that it got are not accepted.`
+            : `${clientId} may exchange the access tokens that are sent to ${address}, for narrower ones.`
+        ])
+      })
+    )
+).pipe(
+  Command.withDescription("Let an API exchange the access tokens that it is sent, to call another API (RFC 8693)"),
+  Command.withExamples([{ command: "tessera client exchange CLIENT_ID https://orders.example.com" }])
+)
+
 const outlivingAdvice = ({ accessTtl }: Policy): ReadonlyArray<string> =>
   isLongLived(accessTtl)
     ? [
@@ -380,6 +416,7 @@ export const client = Command.make("client").pipe(
     switched("disable", "Refuse a client and all its tokens until it is enabled again"),
     switched("enable", "Accept a client again"),
     accessTokens,
+    exchange,
     answering("approve", "approved", "Let a client that asked for it act for the workspace, without a person"),
     answering("refuse", "refused", "Refuse that to a client, also one that was approved; its tokens of that kind end"),
     secret,

@@ -10,7 +10,8 @@ import {
   makeSecret,
   registerClient,
   setAccessTokenFormat,
-  setClientEnabled
+  setClientEnabled,
+  setServedResource
 } from "../../core/engine/administration.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
@@ -36,6 +37,8 @@ export interface RegisteredClient {
   readonly disabled: boolean
   /** What `setAccessTokenFormat` chose; `undefined`: opaque, unless a resource asks for JWTs. */
   readonly accessTokenFormat: AccessTokenFormat | undefined
+  /** The API that `allowExchange` said that it is; `undefined`: it exchanges no tokens. */
+  readonly serves: string | undefined
   /** Whether it may act for the workspace itself, or why not; `undefined` where it did not register for that. */
   readonly workspaceAccess: WorkspaceStanding | undefined
   /** The secrets that work, the newer one first; none where it proves itself otherwise. Never their text. */
@@ -82,6 +85,14 @@ export interface ClientsApi {
    * `BadOption` for another format.
    */
   readonly setAccessTokenFormat: (id: string, format: AccessTokenFormat) => Promise<boolean>
+  /**
+   * Says which API a client is, by its address: access tokens that were sent there it may exchange for narrower ones, to
+   * call another API (RFC 8693). `false`: there is no such client. Rejects with `BadOption` where no token is for that
+   * address, or the client is public.
+   */
+  readonly allowExchange: (id: string, resource: string) => Promise<boolean>
+  /** Takes that back, and what it got so far is not accepted any more. `false`: there is no such client. */
+  readonly endExchange: (id: string) => Promise<boolean>
   /** With it goes all that it was granted. `false`: there is no such client. */
   readonly delete: (id: string) => Promise<boolean>
 }
@@ -105,6 +116,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         madeBy: client.madeBy,
         disabled: client.disabled,
         accessTokenFormat: client.accessTokenFormat,
+        serves: client.serves,
         workspaceAccess: asksForWorkspace(client, services.grantTypes.values())
           ? workspaceStanding(client, services.policy)
           : undefined,
@@ -172,6 +184,26 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       isFormat(format)
         ? run(done(id, (client) => setAccessTokenFormat(services, auditContext, client, format)))
         : run(Effect.fail(badArgument("clients.setAccessTokenFormat format", "has to be jwt or opaque"))),
+    allowExchange: (id, resource) =>
+      run(
+        Effect.gen(function* () {
+          const opened = yield* services.openings.open(workspace)
+          const client = readClientId(id)
+          if (Option.isNone(client)) return false
+          const outcome = yield* setServedResource(services, auditContext, opened, client.value, resource)
+          if (outcome === "no_resource") {
+            return yield* badArgument(
+              "clients.allowExchange resource",
+              "has to be the address of an API of the workspace"
+            )
+          }
+          if (outcome === "public") {
+            return yield* badArgument("clients.allowExchange id", "has to be a client with a secret or keys of its own")
+          }
+          return outcome !== "unknown"
+        })
+      ),
+    endExchange: (id) => run(done(id, (client) => setServedResource(services, auditContext, workspace, client, null))),
     delete: (id) => run(done(id, (client) => deleteClient(services, auditContext, client)))
   }
 }

@@ -42,6 +42,8 @@ export interface UserCaller extends Common {
   readonly client: string
   /** Milliseconds since 1970. */
   readonly expiresAt: number
+  /** RFC 8693: of a token that was exchanged, the clients that did, the last of them first: it is the `client`. */
+  readonly actors?: ReadonlyArray<string>
 }
 
 /** An application acting for itself. */
@@ -68,7 +70,8 @@ export type CallerOf<Kind extends CallerKind> = Extract<Caller, { readonly _tag:
 export const copyOf = <C extends Caller>(caller: C): C => ({
   ...caller,
   scope: [...caller.scope],
-  resources: caller.resources === null ? null : [...caller.resources]
+  resources: caller.resources === null ? null : [...caller.resources],
+  ...("actors" in caller && caller.actors !== undefined ? { actors: [...caller.actors] } : {})
 })
 
 /**
@@ -86,6 +89,7 @@ const callerOf = ({ id, issuer }: Workspace, principal: Principal, isOneOfMany: 
         user: principal.user,
         client: principal.client,
         expiresAt: principal.expiresAt,
+        ...(principal.actors === undefined ? {} : { actors: [...principal.actors] }),
         ...common
       }
     case "Workspace":

@@ -1,4 +1,5 @@
 import { Effect, Redacted, Schema } from "effect"
+import { actorsIn } from "../../core/grant/jwtAccessToken.ts"
 import { apiKey } from "../../core/oauth/presented/apiKey.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
@@ -26,6 +27,7 @@ const Active = Schema.Struct({
   exp: Schema.optionalKey(Schema.Finite),
   aud: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   implied_scope: Schema.optionalKey(Schema.String),
+  act: Schema.optionalKey(Schema.Unknown),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]),
   grant: Schema.String
 })
@@ -56,7 +58,7 @@ const callerOf = (issuer: string, active: Active): Caller | undefined => {
   if (client === undefined || exp === undefined) return undefined
   const expiresAt = exp * 1000
   return active.principal === "User"
-    ? { _tag: "User", user: sub, client, expiresAt, ...common }
+    ? { _tag: "User", user: sub, client, expiresAt, ...actorsIn(active.act), ...common }
     : { _tag: "Workspace", client, expiresAt, ...common }
 }
 

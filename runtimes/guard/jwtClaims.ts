@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import type { UnverifiedJws } from "../../core/codec/Jws.ts"
-import { jwtType } from "../../core/grant/jwtAccessToken.ts"
+import { actorsIn, jwtType } from "../../core/grant/jwtAccessToken.ts"
 import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { covers, withoutEndSlash } from "../../core/rules/Resource.ts"
@@ -17,6 +17,7 @@ const Claims = Schema.Struct({
   nbf: Schema.optionalKey(Schema.Finite),
   jti: Schema.NonEmptyString,
   scope: Schema.String,
+  act: Schema.optionalKey(Schema.Unknown),
   principal: Schema.Literals(["User", "Workspace"]),
   grant: Schema.NonEmptyString
 })
@@ -54,7 +55,7 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   if (!isAlgorithm(alg) || !expected.algorithms.includes(alg) || typeof kid !== "string") return refuse("malformed")
   const decoded = read(claims)
   if (Result.isFailure(decoded)) return refuse("malformed")
-  const { aud, client_id: client, exp, grant, iat, iss, jti, nbf = iat, principal, scope, sub } = decoded.success
+  const { act, aud, client_id: client, exp, grant, iat, iss, jti, nbf = iat, principal, scope, sub } = decoded.success
   const { issuer, leeway, now } = expected
   if (iss !== issuer) return refuse("unknown")
   const audiences = typeof aud === "string" ? [aud] : aud
@@ -73,6 +74,7 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   return Result.succeed({
     kid,
     jti,
-    caller: principal === "User" ? { _tag: "User", user: sub, ...common } : { _tag: "Workspace", ...common }
+    caller:
+      principal === "User" ? { _tag: "User", user: sub, ...actorsIn(act), ...common } : { _tag: "Workspace", ...common }
   })
 }

@@ -52,7 +52,9 @@ export const AuditLine = Schema.Union([
       "secret_made",
       "secret_dropped",
       "opaque_access_tokens",
-      "jwt_access_tokens"
+      "jwt_access_tokens",
+      "exchange_allowed",
+      "exchange_ended"
     ]),
     ...byMaybe
   }),

@@ -303,6 +303,26 @@ test("all of a person's grants are revoked, however few the store gives at a tim
 
 describe("a page of a list", () => {
   type Paging = Parameters<EmbeddedTessera["clients"]["list"]>[0]
+  test("lets a client exchange the tokens that an API is sent, or says why it cannot", () =>
+    withHost({}, async ({ clients }) => {
+      const { client } = await clients.register({ redirect_uris: [redirectUri] })
+      const open = await clients.register({ redirect_uris: [redirectUri], token_endpoint_auth_method: "none" })
+      expect(await clients.allowExchange(client.id, issuer)).toBe(true)
+      expect((await clients.get(client.id))?.serves).toBe(issuer)
+      for (const [id, resource] of [
+        [client.id, "https://evil.example"],
+        [open.client.id, issuer]
+      ] as const) {
+        expect(await failure(clients.allowExchange(id, resource))).toMatchObject({ _tag: "BadOption" })
+      }
+      expect(await clients.endExchange(client.id)).toBe(true)
+      expect((await clients.get(client.id))?.serves).toBeUndefined()
+      expect([await clients.allowExchange("nobody", issuer), await clients.endExchange("nobody")]).toEqual([
+        false,
+        false
+      ])
+    }))
+
   const stores = {
     memory: () => memory.layer,
     SQLite: () => sqlite.layer({ path: join(mkdtempSync(join(tmpdir(), "pages-")), "tessera.db") })

@@ -19,7 +19,8 @@ const token: AccessToken = {
   serial: "0123456789abcdef",
   scope: null,
   resources: null,
-  binding: null
+  binding: null,
+  actors: null
 }
 const sealerOf = (byte: number): Sealer => makeSealer([sealKey(new Uint8Array(32).fill(byte))])
 

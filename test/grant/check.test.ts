@@ -37,6 +37,7 @@ const token = (over: Partial<AccessToken> = {}): AccessToken => ({
   scope: null,
   resources: null,
   binding: null,
+  actors: null,
   ...over
 })
 const refusal = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))

@@ -17,6 +17,7 @@ const token = (index: number, over: Partial<AccessToken> = {}): AccessToken => (
   scope: null,
   resources: null,
   binding: null,
+  actors: null,
   ...over
 })
 

@@ -1,7 +1,9 @@
 import { expect } from "bun:test"
 import { Effect, Redacted } from "effect"
+import { setServedResource } from "../../core/engine/administration.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
+import { ClientId } from "../../core/rules/Id.ts"
 import { ScopeName, ScopeRegistry, standardScopes } from "../../core/rules/Scope.ts"
 import { issuer } from "../../core/testing/Arbitraries.ts"
 import type { Dice } from "../../core/testing/Dice.ts"
@@ -143,7 +145,12 @@ const neverAdvertised = {
 } as const
 
 const walked = {
-  grants: ["authorization_code", "client_credentials", "refresh_token"],
+  grants: [
+    "authorization_code",
+    "client_credentials",
+    "refresh_token",
+    "urn:ietf:params:oauth:grant-type:token-exchange"
+  ],
   types: ["code"],
   challenges: ["S256"],
   // What comes back first: an error, a code, or the sign-in that leads back.
@@ -248,6 +255,23 @@ const walkFlows = Effect.fnUntraced(function* (address: Address, dice: Dice, tok
   const service = { grant_types: ["client_credentials"], token_endpoint_auth_method: "client_secret_basic" }
   const alone = memberOf(yield* registered(address, service, token), "client_secret_basic")
   expect((yield* post(address, "token", alone, { grant_type: "client_credentials" })).status).toBe(200)
+  const again = yield* tokensFor(address, member, "api")
+  yield* walkExchange(address, alone, textField(jsonOf(again), "access_token") ?? "")
+})
+
+/** No client registers for it, so that an owner has to let this one. */
+const walkExchange = Effect.fnUntraced(function* (address: Address, member: Member, token: string) {
+  const { world, document } = address
+  const issuer = textField(document, "issuer") ?? ""
+  const asked = { workspace: world.workspace.id, by: "command line", requestId: "law" } as const
+  const serves = setServedResource(world.services, asked, world.workspace, ClientId.make(member.id), issuer)
+  expect(yield* Effect.orDie(serves)).toBe("done")
+  const answer = yield* post(address, "token", member, {
+    grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+    subject_token: token,
+    subject_token_type: "urn:ietf:params:oauth:token-type:access_token"
+  })
+  expect(answer.status).toBe(200)
 })
 
 /** From a resource without a token to the documents, as a client goes that knows nothing else (RFC 9728 §5). */

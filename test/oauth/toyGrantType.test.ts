@@ -137,7 +137,7 @@ describe("a grant type of a host's own in the model's scripts", () => {
   test("is caught where it does otherwise", async () => {
     const generous: typeof voucher = {
       ...voucher,
-      grantOf: (_form, by, opener) => voucher.grantOf({ voucher: used.voucher }, by, opener)
+      grantOf: (_form, by, opener) => voucher.grantOf({ voucher: used.voucher }, by, opener, undefined)
     }
     const result = await Effect.runPromise(checkModel(stage([...grantTypes, generous]), runs))
     expect(result._tag).toBe("Falsified")

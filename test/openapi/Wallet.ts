@@ -1,4 +1,6 @@
 import { Effect } from "effect"
+import { setServedResource } from "../../core/engine/administration.ts"
+import { ClientId } from "../../core/rules/Id.ts"
 import type { Dice } from "../../core/testing/Dice.ts"
 import {
   challenge,
@@ -35,6 +37,17 @@ const kinds = {
 export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice) {
   const kind = dice.pick(["confidential", "confidential", "public", "codeOnly", "machine"] as const)
   const client = yield* registerClient(world, kinds[kind], sent)
+  if (client.secret !== undefined) {
+    const ids = { workspace: world.workspace.id, by: "command line", requestId: "wallet" } as const
+    const serves = setServedResource(
+      world.services,
+      ids,
+      world.workspace,
+      ClientId.make(client.id),
+      world.workspace.issuer
+    )
+    yield* Effect.orDie(serves)
+  }
   const byCode = kind === "machine" ? yield* registerClient(world, {}, sent) : client
   const key = yield* Effect.orDie(world.services.grants.createKey(world.workspace.id, { name: "k", expiresAt: null }))
   const signIn = (scope: string) => signInToApp(world, byCode, { scope })
@@ -71,6 +84,9 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
         return some(challenge)
       case "scope":
         return some(dice.pick(["api", "profile", "api profile", "api unheard", "unheard"]))
+      case "subject_token":
+        return dice.chance(15) ? some("tsr_at_nonsense") : Effect.map(signIn("api profile"), ({ access }) => access)
+      case "audience":
       case "resource":
         return some(dice.pick([world.workspace.issuer, `${world.workspace.issuer}/rest`, "https://elsewhere.example/"]))
       case "apiKey":

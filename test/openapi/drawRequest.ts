@@ -92,7 +92,7 @@ const byItself = (dice: Dice, { name, schema }: Place): unknown => {
 
 /** A parameter that may come more than once (RFC 8707 §2). */
 const isList = ({ in: where, name, schema }: Place): boolean =>
-  schema.type === "array" && (where === "query" || name === "resource")
+  schema.type === "array" && (where === "query" || name === "resource" || name === "audience")
 
 const basic = (id: string, secret: string) => `Basic ${Buffer.from(`${id}:${secret}`).toString("base64")}`
 
@@ -118,6 +118,8 @@ const credentials = Effect.fnUntraced(function* (
 const likely = /^code_|^resource$/
 
 const clientFields = ["client_id", "client_secret"]
+/** What the document names to say that it is refused. */
+const notTaken = ["actor_token", "actor_token_type"]
 
 export const drawRequest = Effect.fnUntraced(function* (
   document: Document,
@@ -132,7 +134,7 @@ export const drawRequest = Effect.fnUntraced(function* (
   const variants = body === undefined ? [] : variantsOf(document, body.schema)
   const variant = variants[dice.under(Math.max(1, variants.length))]
   const inBody = variant === undefined ? [] : placesIn(variant)
-  const places: ReadonlyArray<Place> = [...(operation.parameters ?? []), ...inBody]
+  const places = [...(operation.parameters ?? []), ...inBody].filter(({ name }) => !notTaken.includes(name))
 
   const requirement = operation.security[dice.under(operation.security.length)] ?? {}
   const shown = yield* credentials(wallet, requirement)

@@ -388,6 +388,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             registeredItself: false,
             registeredAt: before(400 * day),
             redirectHosts: [],
+            serves: "https://api.example.com",
             secrets: [
               { mark: say("q1w2e3r4"), until: null },
               { mark: say("a9s8d7f6"), until: later(now, 6 * day) }
@@ -395,6 +396,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
             disabled: true
           }
         ],
+        resources: ["https://api.example.com", "https://mcp.example.com/mcp"],
         paging: { isContinued: false, nextCursor: say("c2") }
       })
     ],
@@ -403,6 +405,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       clientsPage(place, owner, {
         search: "",
         clients: [asking(say, "allowed"), asking(say, "refused")],
+        resources: [],
         paging: { isContinued: false },
         waiting: {
           clients: [asking(say, "waiting"), asking(say, "waiting", null)],
@@ -412,7 +415,7 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
     ],
     [
       "settings-clients-nothing",
-      clientsPage(place, owner, { search: say("<claude>"), clients: [], paging: { isContinued: false } })
+      clientsPage(place, owner, { search: say("<claude>"), clients: [], resources: [], paging: { isContinued: false } })
     ],
     [
       "settings-resources",

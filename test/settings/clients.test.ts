@@ -7,8 +7,9 @@ import { registerClient as addClient, drawClient } from "../../core/engine/admin
 import { lookedAtMost, shownMost } from "../../core/engine/lists.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { clientTitle } from "../../core/pages/Consent.ts"
-import { UserId } from "../../core/rules/Id.ts"
+import { ClientId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
+import { Resource } from "../../core/rules/Resource.ts"
 import { byOwner } from "../given/auditContext.ts"
 import { authorizeTarget, companies, header, registerClient, signInToApp, tokenRequest } from "../given/flow.ts"
 import { emptyList, noticeOn } from "../given/page.ts"
@@ -253,6 +254,29 @@ describe("registered clients", () => {
         expect((yield* look(world, "owner", "clients")).body).not.toContain('value="new-secret"')
         const made = yield* post(world, "owner", "clients", { action: "new-secret", id: client.id })
         expect(header(made, "location")).toBe("/settings/clients?done=secret-not-made")
+      })
+    ))
+
+  test("one that proves itself may be let exchange the tokens that an API is sent, and not be any more", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world)
+        const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        const stored = () => world.services.clients.findStored(world.workspace.id, ClientId.make(client.id))
+        const save = (id: string, resource: string) =>
+          Effect.map(post(world, "owner", "clients", { action: "exchange", id, resource }), (answer) =>
+            header(answer, "location")
+          )
+        const { issuer } = world.workspace
+        expect(yield* save(client.id, issuer)).toBe("/settings/clients?done=exchange-saved")
+        expect((yield* stored())?.serves).toBe(Resource.make(issuer))
+        expect((yield* look(world, "owner", "clients")).body).toContain(`<option value="${issuer}" selected>`)
+        expect(yield* save(client.id, "https://evil.example")).toBe("/settings/clients?done=exchange-impossible")
+        expect(yield* save(open.id, issuer)).toBe("/settings/clients?done=exchange-impossible")
+        expect(yield* save("A".repeat(22), issuer)).toBe("/settings/clients?done=client-gone")
+        expect(yield* save(client.id, "")).toBe("/settings/clients?done=exchange-saved")
+        expect((yield* stored())?.serves).toBeUndefined()
+        expect((yield* post(world, "alice", "clients", { action: "exchange", id: client.id })).status).toBe(403)
       })
     ))
 

@@ -50,7 +50,8 @@ const access: AccessToken = {
   serial: "0123456789abcdef",
   scope: scopes("api"),
   resources: null,
-  binding: null
+  binding: null,
+  actors: null
 }
 const tokens: ReadonlyArray<Token> = [
   { kind: "code", grant, expiresAt },

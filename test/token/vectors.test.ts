@@ -9,7 +9,7 @@ import { Instant } from "../../core/rules/Instant.ts"
 import { Resources } from "../../core/rules/Resource.ts"
 import { Scopes } from "../../core/rules/Scope.ts"
 import { makeSealer, sealKey } from "../../core/token/KeyRing.ts"
-import { openAny, seal, type Token } from "../../core/token/Token.ts"
+import { Actor, openAny, seal, type Token } from "../../core/token/Token.ts"
 import vectors from "./vectors.json" with { type: "json" }
 
 const common = { grant: GrantId, expiresAt: Instant }
@@ -23,7 +23,8 @@ const VectorToken = Schema.Union([
     serial: Schema.String,
     scope: Schema.NullOr(Scopes),
     resources: Schema.NullOr(Resources),
-    binding: Schema.NullOr(Binding)
+    binding: Schema.NullOr(Binding),
+    actors: Schema.NullOr(Schema.Array(Actor))
   })
 ])
 const tokenOf: (value: unknown) => Token = Schema.decodeUnknownSync(VectorToken)

@@ -72,7 +72,8 @@ export const accessTokenOf = (services: Services, workspace: Place, grant: Grant
     serial: Buffer.from(services.entropy.bytes(8)).toString("hex"),
     scope: null,
     resources: null,
-    binding: null
+    binding: null,
+    actors: null
   })
 
 /** The refresh token that is the live one of a grant now. */

@@ -3,6 +3,7 @@ import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic } from "../../client/Client.ts"
 import type { Examined } from "../../engine/Grants.ts"
 import { beside } from "../../engine/Once.ts"
+import { actOf } from "../../grant/jwtAccessToken.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
@@ -63,6 +64,12 @@ const LiveToken = Schema.Struct({
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]).annotate({
     description: "Which of the three is calling."
   }),
+  act: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Unknown).annotate({
+      description:
+        "RFC 8693 §4.1: the client that acts, where the token came of an exchange; within it, those before it."
+    })
+  ),
   grant: Schema.String.annotate({ description: "What the audit stream calls that which the token came from." })
 }).annotate({ identifier: "LiveToken" })
 
@@ -150,6 +157,7 @@ interface Facts {
   readonly scope: Scopes
   readonly resources: Resources | null
   readonly expiresAt: Instant | null
+  readonly actors?: ReadonlyArray<ClientId>
   /** A refresh token is not for bearing. */
   readonly bearer: boolean
 }
@@ -174,6 +182,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         scope,
         resources,
         expiresAt,
+        ...(by.actors && { actors: by.actors }),
         bearer: true
       }
     case "Workspace":
@@ -221,6 +230,7 @@ const describe = (
   aud: audienceOf(services, call.workspace, facts),
   implied_scope: impliedIn(services, call.workspace, facts.scope),
   principal: facts.principal,
+  act: facts.actors && actOf(facts.actors),
   grant: grantMark(facts.grant)
 })
 

@@ -52,7 +52,8 @@ const TokenAnswer = Schema.Struct({
   token_type: Schema.String.annotate({ description: "How it is shown (RFC 6749 §7.1)." }),
   expires_in: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "Seconds from now." }),
   refresh_token: Schema.optionalKey(Schema.String),
-  scope: Schema.String.annotate({ description: "What was granted, which may be less than was asked for." })
+  scope: Schema.String.annotate({ description: "What was granted, which may be less than was asked for." }),
+  issued_token_type: Schema.optionalKey(Schema.String.annotate({ description: "RFC 8693 §2.2.1: of an exchange." }))
 }).annotate({ identifier: "Tokens" })
 type TokenAnswer = typeof TokenAnswer.Type
 
@@ -88,13 +89,14 @@ export const tokenContract = ({ grantTypes }: Pick<Services, "grantTypes">) => {
 }
 
 /** RFC 6749 §5.1: the scope is always told, whether or not it is what was asked for. */
-const tokenAnswer = (services: Services, issued: Issued): HttpResponse =>
+const tokenAnswer = (services: Services, { answers }: GrantType, issued: Issued): HttpResponse =>
   secretJson(200, {
     access_token: issued.access,
     token_type: tokenTypeOf(services.presentations, null),
     expires_in: issued.expiresInSeconds,
     refresh_token: issued.refresh,
-    scope: formatScopes(issued.scope)
+    scope: formatScopes(issued.scope),
+    ...answers
   } satisfies Written<TokenAnswer>)
 
 /** What a form asks for, read. */
@@ -109,25 +111,32 @@ interface Asked {
 interface Served {
   readonly row: GrantType
   readonly read: (sent: Sent, workspace: Workspace) => Result.Result<Asked, InvalidRequest | InvalidTarget>
-  /** Whether it takes resources. */
-  readonly named: boolean
+  /** Whether it may name resources, and whether this one does. */
+  readonly takesTargets: boolean
+  readonly names: (sent: Sent) => boolean
 }
 
 /** Fields are checked in the form's order; at their place in it, resources are held against the registry. */
 const serve = (row: GrantType): Served => {
   const fields = Object.entries(row.form)
-  const split = fields.findIndex(([name]) => name === resourceName) + 1 || fields.length
+  const targets = fields.map(([name]) => name).filter((name) => (row.targets ?? [resourceName]).includes(name))
+  const split = fields.findIndex(([name]) => name === targets.at(-1)) + 1 || fields.length
   const readFirst = readerOf(Object.fromEntries(fields.slice(0, split)))
   const readRest = split === fields.length ? undefined : readerOf(Object.fromEntries(fields.slice(split)))
-  const named = Object.hasOwn(row.form, resourceName)
+  const readTargets = readerOf(Object.fromEntries(targets.map((name) => [name, resource])))
+  const textsIn = (form: Read<Fields>): ReadonlyArray<string> => targets.flatMap((name) => textsOf(form[name]))
   return {
     row,
-    named,
+    takesTargets: targets.length > 0,
+    names: (sent) => {
+      const read = targets.length === 0 ? unasked : readTargets(sent)
+      return Result.isSuccess(read) && read.success !== null && textsIn(read.success).length > 0
+    },
     read: (sent, workspace) => {
       const first = readFirst(sent)
       if (Result.isFailure(first)) return Result.fail(first.failure)
-      const texts = named ? first.success.resource : undefined
-      const asked = Array.isArray(texts) ? readResources(workspace, texts) : unasked
+      const texts = textsIn(first.success)
+      const asked = texts.length > 0 ? readResources(workspace, texts) : unasked
       if (Result.isFailure(asked)) return Result.fail(asked.failure)
       const resources = asked.success
       const taken = resources === null ? null : scopesTaken(workspace, resources)
@@ -138,6 +147,10 @@ const serve = (row: GrantType): Served => {
     }
   }
 }
+
+const noTexts: ReadonlyArray<string> = []
+
+const textsOf = (read: unknown): ReadonlyArray<string> => (Array.isArray(read) ? read : noTexts)
 
 const unasked: Result.Result<null> = Result.succeed(null)
 
@@ -170,7 +183,7 @@ const issue = (
     return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "web_page" }))
   }
   // Only where resources are named, or listed, has a request to know what is listed now.
-  return served.named && (call.workspace.resources !== undefined || namesResource(sent))
+  return served.takesTargets && (call.workspace.resources !== undefined || served.names(sent))
     ? Effect.flatMapEager(services.openings.current(call.workspace, call.now), (workspace) =>
         issueFor(services, { ...call, workspace }, by, served, sent, spent)
       )
@@ -178,13 +191,6 @@ const issue = (
 }
 
 const resourceName = "resource"
-
-const readResource = readerOf({ [resourceName]: resource })
-
-const namesResource = (sent: Sent): boolean => {
-  const read = readResource(sent)
-  return Result.isSuccess(read) && read.success[resourceName] !== undefined
-}
 
 const issueFor = (
   services: Services,
@@ -215,7 +221,7 @@ const issueFor = (
     const issued = { _tag: "TokensIssued", grantType: row.name, scope: formatScopes(scope), ...of } as const
     const told = record(by.shown === undefined ? issued : { ...issued, secret: by.shown })
     const all = retried === undefined ? told : Effect.andThen(retried, told)
-    return Effect.mapEager(all, () => tokenAnswer(services, tokens))
+    return Effect.mapEager(all, () => tokenAnswer(services, row, tokens))
   })
 }
 

@@ -1,17 +1,19 @@
-import type { Result } from "effect"
+import type { Effect, Result } from "effect"
 import { Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import type { RegistrableGrantType } from "../../client/register.ts"
 import type { Decision } from "../../grant/Decision.ts"
 import type { Grant } from "../../grant/Grant.ts"
 import type { Tokens } from "../../grant/issue.ts"
+import type { UserPrincipal, WorkspacePrincipal } from "../../grant/Principal.ts"
 import type { Step } from "../../grant/Step.ts"
-import type { FaultClass } from "../../http/Fault.ts"
+import type { Fault, FaultClass } from "../../http/Fault.ts"
 import type { Fields, Read } from "../../http/form.ts"
 import type { Allowance } from "../../ports/Limiter.ts"
+import type { StorageUnavailable } from "../../ports/Storage.ts"
 import type { GrantId } from "../../rules/Id.ts"
-import type { InvalidGrant } from "../../rules/Refusal.ts"
-import type { Token } from "../../token/Token.ts"
+import type { InvalidGrant, InvalidToken } from "../../rules/Refusal.ts"
+import type { AccessToken, Token } from "../../token/Token.ts"
 
 /** What a row finds its grant by. */
 export interface Opener {
@@ -22,6 +24,18 @@ export interface Opener {
   ) => Result.Result<Extract<Token, { readonly kind: K }>, InvalidGrant>
   /** The id of a grant that is yet to be made. */
   readonly drawId: () => GrantId
+}
+
+/** An access token that is good now. */
+export interface LiveAccess {
+  readonly token: AccessToken
+  readonly principal: UserPrincipal | WorkspacePrincipal
+}
+
+/** What a row may find out before its decision, which is a function and asks nobody. */
+export interface Sources {
+  /** An access token, sealed or a JWT, as a resource would find it; but whoever bears it proved to hold its key. */
+  readonly accessToken: (text: string) => Effect.Effect<LiveAccess, InvalidToken | StorageUnavailable>
 }
 
 /** The grant that a request is about, and the form with its tokens opened. */
@@ -36,17 +50,34 @@ export interface About<Opened> {
  * A row of the table of grant types, by which the token endpoint, the metadata, registration and the OpenAPI document
  * know it. Its functions are methods, so that rows of different forms stand in one list: each gets what its form read.
  */
-export interface GrantType<F extends Fields = Fields, Opened = unknown, R extends FaultClass = FaultClass>
-  extends RegistrableGrantType {
+export interface GrantType<
+  F extends Fields = Fields,
+  Opened = unknown,
+  R extends FaultClass = FaultClass,
+  Evidence = unknown
+> extends RegistrableGrantType {
   /** How the OpenAPI document names and describes the form. */
   readonly documents: { readonly identifier: string; readonly description: string }
   /** The flow of the OpenAPI document's security scheme (RFC 6749 §1.3), where it has one. */
   readonly flow?: "authorizationCode" | "clientCredentials" | "refresh"
   /** The parameters beside `grant_type` and the client's own, in the order in which they are checked. */
   readonly form: F
+  /** Which of them name resources (RFC 8707): they are held against the registry and reach the decision together. */
+  readonly targets?: ReadonlyArray<string>
   /** What it may refuse by, beyond what every request to the token endpoint may be refused by. */
   readonly faults: ReadonlyArray<R>
-  grantOf(form: Read<F>, by: AuthenticatedClient, opener: Opener): Result.Result<About<Opened>, R["Type"]>
+  /** RFC 8693 §2.2.1: what its answers say beside the tokens, whatever they are. */
+  readonly answers?: Readonly<Record<string, string>>
+  /** Nobody lets the client in by it: it stays as unknown, or as well known, as it was. */
+  readonly meetsNobody?: true
+  /** What is asked of others than the request, once the form is read; where it is not there, nothing. */
+  gather?(form: Read<F>, by: AuthenticatedClient, sources: Sources): Effect.Effect<Evidence, R["Type"] | Fault>
+  grantOf(
+    form: Read<F>,
+    by: AuthenticatedClient,
+    opener: Opener,
+    evidence: Evidence
+  ): Result.Result<About<Opened>, R["Type"]>
   /** Taken by each client for each grant, before the grant is read. */
   readonly allowance?: Allowance
   /** A function of what it is given: it may be asked again where two requests meet on one grant. */
@@ -54,9 +85,9 @@ export interface GrantType<F extends Fields = Fields, Opened = unknown, R extend
 }
 
 /** A row, with the types of its form and of its refusals found in it. */
-export const grantType = <const F extends Fields, Opened, R extends FaultClass>(
-  row: GrantType<F, Opened, R>
-): GrantType<F, Opened, R> => row
+export const grantType = <const F extends Fields, Opened, R extends FaultClass, Evidence = undefined>(
+  row: GrantType<F, Opened, R, Evidence>
+): GrantType<F, Opened, R, Evidence> => row
 
 /** RFC 8707: in a row's form, it is held against the registry at its place, and reaches the decision as `step.resources`. */
 export const resource = Schema.optionalKey(

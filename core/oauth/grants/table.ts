@@ -2,6 +2,7 @@ import { authorizationCode } from "./authorizationCode.ts"
 import { clientCredentials } from "./clientCredentials.ts"
 import type { GrantType } from "./GrantType.ts"
 import { refreshToken } from "./refreshToken.ts"
+import { tokenExchange } from "./tokenExchange.ts"
 
 /** The grant types of the protocol. A host adds its own: `grants: [...grantTypes, mine]`. */
-export const grantTypes: ReadonlyArray<GrantType> = [authorizationCode, refreshToken, clientCredentials]
+export const grantTypes: ReadonlyArray<GrantType> = [authorizationCode, refreshToken, clientCredentials, tokenExchange]

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
+import { grantTypes } from "../../../core/oauth/grants/table.ts"
 import { ScopeName, ScopeRegistry } from "../../../core/rules/Scope.ts"
 import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { header, jsonOf } from "../../given/flow.ts"
@@ -30,7 +31,7 @@ describe("authorization server metadata (RFC 8414)", () => {
           scopes_supported: ["api", "profile", "offline_access"],
           response_types_supported: ["code"],
           response_modes_supported: ["query"],
-          grant_types_supported: ["authorization_code", "refresh_token", "client_credentials"],
+          grant_types_supported: grantTypes.map(({ name }) => name),
           token_endpoint_auth_methods_supported: methods,
           revocation_endpoint_auth_methods_supported: methods,
           introspection_endpoint_auth_methods_supported: [...methods.filter((name) => name !== "none"), "Bearer"],

@@ -78,7 +78,8 @@ describe("redeeming a code (RFC 6749 §4.1.3)", () => {
         serial: fresh.serial,
         scope: null,
         resources: null,
-        binding: null
+        binding: null,
+        actors: null
       },
       refresh: {
         token: { kind: "refresh", grant: pending().id, expiresAt: after(7 + policy.refreshIdleTtl), generation: 1 },

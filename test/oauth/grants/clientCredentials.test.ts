@@ -47,7 +47,8 @@ describe("client credentials (RFC 6749 §4.4)", () => {
         serial: fresh.serial,
         scope: scopes("api"),
         resources: null,
-        binding: null
+        binding: null,
+        actors: null
       },
       refresh: null,
       scope: scopes("api")

@@ -65,7 +65,8 @@ describe("refreshing (RFC 6749 §6)", () => {
         serial: fresher.serial,
         scope: null,
         resources: null,
-        binding: null
+        binding: null,
+        actors: null
       },
       refresh: {
         token: { kind: "refresh", grant: next.id, expiresAt: next.refresh.expiresAt, generation: 2 },

@@ -1,0 +1,474 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Result, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { decodeJwt } from "jose"
+import {
+  deleteClient,
+  setAccessTokenFormat,
+  setClientEnabled,
+  setServedResource
+} from "../../../core/engine/administration.ts"
+import { tokenExchange } from "../../../core/oauth/grants/tokenExchange.ts"
+import { ClientId } from "../../../core/rules/Id.ts"
+import { Instant } from "../../../core/rules/Instant.ts"
+import { ResourceRegistry } from "../../../core/rules/Resource.ts"
+import { ScopeRegistry } from "../../../core/rules/Scope.ts"
+import { openAny, seal } from "../../../core/token/Token.ts"
+import type { Workspace } from "../../../core/workspace/Workspace.ts"
+import { byOwner } from "../../given/auditContext.ts"
+import {
+  bearing,
+  companies,
+  form,
+  formHeaders,
+  jsonHeaders,
+  jsonOf,
+  provenClient,
+  refresh,
+  registerClient,
+  signInToApp,
+  type TestClient,
+  text,
+  tokenRequest,
+  type Values
+} from "../../given/flow.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
+
+const orders = "https://orders.example"
+const billing = "https://billing.example"
+const accessToken = "urn:ietf:params:oauth:token-type:access_token"
+const allScopes = "api orders billing profile"
+
+const workspace: Workspace = {
+  ...theWorkspace,
+  scopes: Schema.decodeUnknownSync(ScopeRegistry)([
+    { name: "api", meaning: "All", needsUser: false, byDefault: true },
+    { name: "orders", meaning: "Orders", needsUser: false, byDefault: false },
+    { name: "billing", meaning: "Bills", needsUser: false, byDefault: false },
+    { name: "profile", meaning: "You", needsUser: true, byDefault: false }
+  ]),
+  resources: Schema.decodeUnknownSync(ResourceRegistry)([
+    { at: orders, name: "Orders", scopes: ["orders", "api"] },
+    { at: billing, name: "Billing", scopes: ["billing"] }
+  ])
+}
+
+const serve = (world: World, client: TestClient, address: string | null) =>
+  setServedResource(world.services, byOwner(world), workspace, ClientId.make(client.id), address)
+
+/** A resource server that its owner lets exchange. */
+const server = Effect.fnUntraced(function* (world: World, address: string, scope = allScopes) {
+  const client = yield* registerClient(world, { scope, grant_types: ["client_credentials"], redirect_uris: [] })
+  expect(yield* serve(world, client, address)).toBe("done")
+  return client
+})
+
+const exchange = (world: World, by: TestClient, subject: string, fields: Values = {}) =>
+  tokenRequest(world, by, {
+    grant_type: tokenExchange.name,
+    subject_token: subject,
+    subject_token_type: accessToken,
+    ...fields
+  })
+
+const exchanged = (world: World, by: TestClient, subject: string, fields: Values = {}) =>
+  Effect.map(exchange(world, by, subject, fields), (answer) => {
+    expect(answer.status).toBe(200)
+    return text(jsonOf(answer).access_token)
+  })
+
+const told = Effect.fnUntraced(function* (world: World, token: string) {
+  const key = yield* world.services.grants.createKey(theWorkspace.id, { name: "rs", expiresAt: null })
+  const headers = { ...formHeaders, ...bearing(world.reveal(key.text)) }
+  return jsonOf(yield* world.send("POST", "/oauth/introspect", { headers, body: form({ token }) }))
+})
+
+interface Scene {
+  readonly world: World
+  readonly app: TestClient
+  readonly orders: TestClient
+  readonly billing: TestClient
+  /** For everything that the person allowed. */
+  readonly token: string
+  readonly refresh: string
+}
+
+const inScene = <A, E>(body: (scene: Scene) => Effect.Effect<A, E>, asked: Values = {}) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const app = yield* provenClient(world, { scope: allScopes })
+        const tokens = yield* signInToApp(world, app, {
+          scope: "orders billing profile",
+          resource: [orders, billing],
+          ...asked
+        })
+        return yield* body({
+          world,
+          app,
+          orders: yield* server(world, orders),
+          billing: yield* server(world, billing),
+          token: tokens.access,
+          refresh: tokens.refresh
+        })
+      }),
+    { resolve: () => workspace, signatures: realSignatures }
+  )
+
+describe("an exchanged token (RFC 8693)", () => {
+  test("is narrower, on the same grant, says who acts, and writes nothing", () =>
+    inScene(({ app, billing: other, orders: resource, token, world }) =>
+      Effect.gen(function* () {
+        const writes = () => [world.calls.insert.length, world.calls.replace.length]
+        const before = writes()
+        const answer = yield* exchange(world, resource, token, { resource: billing })
+        expect(writes()).toEqual(before)
+        const { access_token, ...rest } = jsonOf(answer)
+        expect(rest).toEqual({
+          issued_token_type: accessToken,
+          token_type: "Bearer",
+          expires_in: 3600,
+          scope: "billing"
+        })
+        const [first, second] = [yield* told(world, token), yield* told(world, text(access_token))]
+        expect(first).toMatchObject({ client_id: app.id, sub: "alice" })
+        expect(first.act).toBeUndefined()
+        expect(second).toMatchObject({
+          active: true,
+          sub: "alice",
+          client_id: resource.id,
+          aud: billing,
+          scope: "billing",
+          act: { sub: resource.id },
+          grant: first.grant
+        })
+        const again = yield* exchanged(world, other, text(access_token))
+        expect(yield* told(world, again)).toMatchObject({
+          client_id: other.id,
+          act: { sub: other.id, act: { sub: resource.id } },
+          grant: first.grant
+        })
+        const issued = world.audit.map(({ event }) => event).filter(({ _tag }) => _tag === "TokensIssued")
+        expect(issued.at(-1)).toMatchObject({ grantType: tokenExchange.name, client: other.id, grant: first.grant })
+      })
+    ))
+
+  test("lives no longer than the token that it came of", () =>
+    inScene(({ orders: resource, token, world }) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("50 minutes")
+        const answer = jsonOf(yield* exchange(world, resource, token))
+        expect(answer.expires_in).toBe(600)
+        yield* TestClock.adjust("10 minutes")
+        expect(yield* told(world, text(answer.access_token))).toEqual({ active: false })
+      })
+    ))
+
+  test("is a JWT where its client's tokens are, of a JWT too, with act in it", () =>
+    inScene(({ app, orders: resource, refresh: line, world }) =>
+      Effect.gen(function* () {
+        for (const client of [app, resource]) {
+          yield* setAccessTokenFormat(world.services, byOwner(world), ClientId.make(client.id), "jwt")
+        }
+        const token = text(jsonOf(yield* refresh(world, app, line)).access_token)
+        const type = "urn:ietf:params:oauth:token-type:jwt"
+        const second = yield* exchanged(world, resource, token, { subject_token_type: type, resource: billing })
+        expect(decodeJwt(second)).toMatchObject({
+          sub: "alice",
+          client_id: resource.id,
+          aud: billing,
+          act: { sub: resource.id }
+        })
+        expect(yield* told(world, second)).toMatchObject({ active: true, act: { sub: resource.id } })
+      })
+    ))
+
+  test("opens resources as a person's token does, and guards are told who acts", () =>
+    inScene(
+      ({ orders: resource, token, world }) =>
+        Effect.gen(function* () {
+          const second = yield* exchanged(world, resource, token)
+          expect((yield* companies(world, second)).status).toBe(200)
+          const guarded = yield* world.guard("/rest/companies", { scopes: ["api"] }, bearing(second))
+          expect(guarded).toMatchObject({ principal: { user: "alice", client: resource.id, actors: [resource.id] } })
+        }),
+      { scope: "api profile", resource: undefined }
+    ))
+
+  const endings: ReadonlyArray<readonly [string, (scene: Scene, second: string) => Effect.Effect<unknown, unknown>]> = [
+    ["the grant ends", ({ app, refresh: line, world }) => revoke(world, app, line)],
+    ["the token that was shown is revoked", ({ app, token, world }) => revoke(world, app, token)],
+    ["its own client revokes it", ({ orders: by, world }, second) => revoke(world, by, second)],
+    [
+      "its client is disabled",
+      ({ orders: by, world }) => setClientEnabled(world.services, byOwner(world), ClientId.make(by.id), "disabled")
+    ],
+    [
+      "its client is deleted",
+      ({ orders: by, world }) => deleteClient(world.services, byOwner(world), ClientId.make(by.id))
+    ],
+    [
+      "the person's application is disabled",
+      ({ app, world }) => setClientEnabled(world.services, byOwner(world), ClientId.make(app.id), "disabled")
+    ],
+    ["an owner lets its client exchange no more", ({ orders: by, world }) => serve(world, by, null)]
+  ]
+
+  const revoke = (world: World, client: TestClient, token: string) =>
+    world.send("POST", "/oauth/revoke", {
+      headers: formHeaders,
+      body: form({ client_id: client.id, client_secret: client.secret, token })
+    })
+
+  test.each([...endings])("ends when %s", (_, end) =>
+    inScene((scene) =>
+      Effect.gen(function* () {
+        const { billing: next, orders: by, token, world } = scene
+        const second = yield* exchanged(world, by, token)
+        const third = yield* exchanged(world, next, second)
+        yield* end(scene, second)
+        expect([yield* told(world, second), yield* told(world, third)]).toEqual([{ active: false }, { active: false }])
+        const again = yield* exchange(world, next, second)
+        expect([again.status, jsonOf(again).error]).toEqual([400, "invalid_request"])
+      })
+    )
+  )
+
+  test("another client's revocation and introspection leave it as it is", () =>
+    inScene(({ billing: other, orders: by, token, world }) =>
+      Effect.gen(function* () {
+        const second = yield* exchanged(world, by, token)
+        yield* revoke(world, other, second)
+        expect((yield* told(world, second)).active).toBe(true)
+        const asked = yield* world.send("POST", "/oauth/introspect", {
+          headers: formHeaders,
+          body: form({ client_id: other.id, client_secret: other.secret, token: second })
+        })
+        expect(jsonOf(asked)).toEqual({ active: false })
+      })
+    ))
+})
+
+type Attack = (scene: Scene) => Effect.Effect<readonly [TestClient, Values], unknown>
+const subject = ({ token }: Scene, more: Values = {}): Values => ({ subject_token: token, ...more })
+const byOrders =
+  (more: Values): Attack =>
+  (scene) =>
+    Effect.succeed([scene.orders, subject(scene, more)])
+
+const keyOf = ({ world }: Scene) =>
+  Effect.map(world.services.grants.createKey(theWorkspace.id, { name: "k", expiresAt: null }), (key) =>
+    world.reveal(key.text)
+  )
+
+const attacks: ReadonlyArray<readonly [name: string, error: string, attack: Attack]> = [
+  ["no subject_token", "invalid_request", byOrders({ subject_token: undefined })],
+  ["no subject_token_type", "invalid_request", byOrders({ subject_token_type: undefined })],
+  [
+    "a subject_token_type that is not ours",
+    "invalid_request",
+    byOrders({ subject_token_type: "urn:ietf:params:oauth:token-type:id_token" })
+  ],
+  [
+    "a refresh token's type",
+    "invalid_request",
+    byOrders({ subject_token_type: "urn:ietf:params:oauth:token-type:refresh_token" })
+  ],
+  [
+    "a refresh token asked for",
+    "invalid_request",
+    byOrders({ requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" })
+  ],
+  [
+    "an actor_token",
+    "invalid_request",
+    (scene) =>
+      Effect.succeed([scene.orders, subject(scene, { actor_token: scene.token, actor_token_type: accessToken })])
+  ],
+  ["an actor_token_type alone", "invalid_request", byOrders({ actor_token_type: accessToken })],
+  [
+    "two subject tokens",
+    "invalid_request",
+    (scene) => Effect.succeed([scene.orders, subject(scene, { subject_token: [scene.token, scene.token] })])
+  ],
+  ["a text that is no token", "invalid_request", byOrders({ subject_token: "made-up" })],
+  [
+    "a token cut short",
+    "invalid_request",
+    (scene) => Effect.succeed([scene.orders, { subject_token: scene.token.slice(0, -1) }])
+  ],
+  [
+    "a refresh token in its place",
+    "invalid_request",
+    (scene) => Effect.succeed([scene.orders, { subject_token: scene.refresh }])
+  ],
+  [
+    "an API key in its place",
+    "invalid_request",
+    (scene) => Effect.map(keyOf(scene), (key) => [scene.orders, { subject_token: key }])
+  ],
+  [
+    "a JWT that nobody signed",
+    "invalid_request",
+    byOrders({ subject_token: "eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.eyJyZWYiOiJ4In0.x" })
+  ],
+  [
+    "a client's own access in its place",
+    "invalid_request",
+    (scene) =>
+      Effect.map(tokenRequest(scene.world, scene.orders, { grant_type: "client_credentials" }), (own) => [
+        scene.orders,
+        { subject_token: text(jsonOf(own).access_token) }
+      ])
+  ],
+  [
+    "an expired token",
+    "invalid_request",
+    (scene) => Effect.as(TestClock.adjust("1 hour"), [scene.orders, subject(scene)] as const)
+  ],
+  [
+    "a token that was sent elsewhere",
+    "invalid_request",
+    (scene) =>
+      Effect.map(refresh(scene.world, scene.app, scene.refresh, { resource: billing }), (only) => [
+        scene.orders,
+        { subject_token: text(jsonOf(only).access_token) }
+      ])
+  ],
+  [
+    "a token of another workspace's seal",
+    "invalid_request",
+    (scene) =>
+      Effect.sync(() => {
+        const { keys } = scene.world.services
+        const opened = Result.getOrThrow(openAny(keys.current(), workspace, scene.token, Instant.make(t0)))
+        return [
+          scene.orders,
+          { subject_token: seal(keys.current(), { id: "other", issuer: workspace.issuer }, opened) }
+        ] as const
+      })
+  ],
+  [
+    "a bound token without its proof",
+    "invalid_request",
+    (scene) =>
+      Effect.sync(() => {
+        const { keys } = scene.world.services
+        const opened = Result.getOrThrow(openAny(keys.current(), workspace, scene.token, Instant.make(t0)))
+        const bound = { ...opened, binding: { thumbprint: "A".repeat(43) } }
+        return [scene.orders, { subject_token: seal(keys.current(), workspace, bound) }] as const
+      })
+  ],
+  ["a scope that the token has not", "invalid_scope", byOrders({ scope: "api" })],
+  ["a scope that nobody knows", "invalid_scope", byOrders({ scope: "root" })],
+  ["one scope more than the token has", "invalid_scope", byOrders({ scope: "orders billing api" })],
+  ["a resource that the token is not for", "invalid_target", byOrders({ resource: theWorkspace.issuer })],
+  ["a resource that nobody lists", "invalid_target", byOrders({ resource: "https://evil.example" })],
+  ["an audience that nobody lists", "invalid_target", byOrders({ audience: "https://evil.example" })],
+  [
+    "a good resource beside a bad audience",
+    "invalid_target",
+    byOrders({ resource: billing, audience: "https://evil.example" })
+  ],
+  ["scopes that the resource does not take", "invalid_target", byOrders({ resource: billing, scope: "orders" })],
+  [
+    "a resource above the one that it is for",
+    "invalid_target",
+    byOrders({ resource: "https://billing.example.evil.example" })
+  ],
+  [
+    "a client that no owner let exchange",
+    "unauthorized_client",
+    (scene) => Effect.succeed([scene.app, subject(scene)])
+  ],
+  [
+    "a client that an owner lets no more",
+    "unauthorized_client",
+    (scene) => Effect.as(serve(scene.world, scene.orders, null), [scene.orders, subject(scene)] as const)
+  ],
+  [
+    "a client with fewer scopes",
+    "invalid_scope",
+    (scene) => Effect.map(server(scene.world, orders, "api"), (weak) => [weak, subject(scene)])
+  ],
+  [
+    "no proof of the client",
+    "invalid_client",
+    (scene) => Effect.succeed([{ ...scene.orders, secret: "wrong" }, subject(scene)])
+  ]
+]
+
+describe("an exchange that is refused", () => {
+  test.each([...attacks])("%s: %s", (_, error, attack) =>
+    inScene((scene) =>
+      Effect.gen(function* () {
+        const [by, fields] = yield* attack(scene)
+        const answer = yield* exchange(scene.world, by, "", fields)
+        expect([answer.status, jsonOf(answer).error]).toEqual([error === "invalid_client" ? 401 : 400, error])
+        expect((yield* told(scene.world, scene.token)).scope ?? "").not.toContain("api")
+      })
+    )
+  )
+
+  test("a fifth time in a row", () =>
+    inScene(({ billing: other, orders: by, token, world }) =>
+      Effect.gen(function* () {
+        let last = token
+        for (const client of [by, other, by, other]) last = yield* exchanged(world, client, last)
+        const answer = yield* exchange(world, by, last)
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_request"])
+      })
+    ))
+})
+
+describe("who may exchange", () => {
+  test("no client registers for it by itself, nor updates itself to it; it is given up with more scopes", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const asked = { grant_types: ["client_credentials", tokenExchange.name], redirect_uris: [], scope: "orders" }
+          const client = yield* registerClient(world, asked)
+          const stored = () => world.services.clients.findStored(theWorkspace.id, ClientId.make(client.id))
+          const update = (scope: string) =>
+            world.send("PUT", new URL(client.registrationUri).pathname, {
+              headers: { ...jsonHeaders, ...bearing(client.registrationToken) },
+              body: JSON.stringify({
+                client_id: client.id,
+                token_endpoint_auth_method: "client_secret_post",
+                ...asked,
+                scope
+              })
+            })
+          expect((yield* stored())?.grantTypes).not.toContain(tokenExchange.name)
+          expect((yield* update("orders")).status).toBe(200)
+          expect((yield* stored())?.grantTypes).not.toContain(tokenExchange.name)
+          expect(yield* serve(world, client, `${orders}/`)).toBe("done")
+          expect((yield* update("orders")).status).toBe(200)
+          expect(yield* stored()).toMatchObject({
+            serves: orders,
+            grantTypes: ["client_credentials", tokenExchange.name]
+          })
+          expect((yield* update("orders billing")).status).toBe(200)
+          const after = yield* stored()
+          expect([after?.serves, after?.grantTypes]).toEqual([undefined, ["client_credentials"]])
+        }),
+      { resolve: () => workspace }
+    ))
+
+  test("an owner says so for an API that is listed and a client that proves itself, and is on record", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const open = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+          expect(yield* serve(world, client, "https://evil.example")).toBe("no_resource")
+          expect(yield* serve(world, open, orders)).toBe("public")
+          expect(yield* serve(world, { ...client, id: "A".repeat(22) }, orders)).toBe("unknown")
+          expect([yield* serve(world, client, orders), yield* serve(world, client, orders)]).toEqual(["done", "was_so"])
+          expect(yield* serve(world, client, null)).toBe("done")
+          const changes = world.audit.flatMap(({ event }) => (event._tag === "ClientChanged" ? [event.change] : []))
+          expect(changes).toEqual(["exchange_allowed", "exchange_ended"])
+        }),
+      { resolve: () => workspace }
+    ))
+})
