@@ -431,7 +431,7 @@ export const makeGrants = ({
     // The key first: once a code is spent, whoever has no answer would be taken for a thief.
     const answered = () =>
       mayBeJwt(by.client, workspace)
-        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local.scopes, policy.accessTtl, now)), decided)
+        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local, now)), decided)
         : decided()
     if (!isPublic(by.client)) {
       return row.allowance === undefined

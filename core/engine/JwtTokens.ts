@@ -6,15 +6,15 @@ import type { Tokens } from "../grant/issue.ts"
 import { claimsOf, jwtType } from "../grant/jwtAccessToken.ts"
 import type { Signatures } from "../ports/Signatures.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { Instant, Millis } from "../rules/Instant.ts"
+import type { Instant } from "../rules/Instant.ts"
 import { algorithms } from "../rules/Jwk.ts"
+import type { Policy } from "../rules/Policy.ts"
 import { InvalidToken, PortUnavailable } from "../rules/Refusal.ts"
-import type { ScopeRegistry } from "../rules/Scope.ts"
 import { digestOf } from "../rules/Secret.ts"
 import type { Keys } from "../token/KeyRing.ts"
 import { type AccessToken, openReference, sealReference } from "../token/Token.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
-import { type Signing, type SigningFault, usualAlgorithm } from "./Signing.ts"
+import type { Signing, SigningFault } from "./Signing.ts"
 
 /** Writes an access token of this grant. */
 export type WriteJwt = (grant: Grant | undefined, tokens: Tokens) => Effect.Effect<string, PortUnavailable>
@@ -22,12 +22,7 @@ export type WriteJwt = (grant: Grant | undefined, tokens: Tokens) => Effect.Effe
 /** Access tokens that others can read (RFC 9068), and the server by what it sealed into them. */
 export interface JwtTokens {
   /** Asked for before anything is spent for a token: there is a key, and it signs. */
-  readonly writer: (
-    workspace: OpenWorkspace,
-    registry: ScopeRegistry,
-    life: Millis,
-    now: Instant
-  ) => Effect.Effect<WriteJwt, SigningFault>
+  readonly writer: (workspace: OpenWorkspace, policy: Policy, now: Instant) => Effect.Effect<WriteJwt, SigningFault>
   /** What it says, if one of our keys that is published signed it. */
   readonly open: (
     workspace: OpenWorkspace,
@@ -70,9 +65,9 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
     })
 
   return {
-    writer: (workspace, registry, life, now) =>
+    writer: (workspace, { accessTtl: life, jwtAlgorithm: algorithm, scopes: registry }, now) =>
       Effect.mapEager(
-        signing.ready(workspace, { algorithm: usualAlgorithm, life }, now),
+        signing.ready(workspace, { algorithm, life }, now),
         (sign): WriteJwt =>
           (grant, tokens) => {
             if (grant?._tag !== "Active" && grant?._tag !== "Standing") {

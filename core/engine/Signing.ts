@@ -29,9 +29,6 @@ import {
 } from "./signingKeys.ts"
 import { transact } from "./transact.ts"
 
-/** What signs when nobody says more: short signatures, quickly made, and every client reads them. */
-export const usualAlgorithm: Algorithm = "ES256"
-
 export type SigningFault = PortUnavailable | StorageUnavailable | Contended
 
 /** What is signed. */

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { Algorithm } from "./Jwk.ts"
 import { ScopeRegistry, standardScopes } from "./Scope.ts"
 
 const Millis = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -35,6 +36,8 @@ export const Policy = Schema.Struct({
    * `approved`; or none but an `owner`'s own, which always may.
    */
   workspaceAccess: Schema.Literals(["registered", "approved", "owner"]),
+  /** Signs access tokens that are JWTs: ES256 makes short signatures quickly, and some APIs read RS256 alone. */
+  jwtAlgorithm: Algorithm,
   scopes: ScopeRegistry
 })
 export type Policy = typeof Policy.Type
@@ -56,5 +59,6 @@ export const standardPolicy: Policy = {
   requirePkce: false,
   requirePush: false,
   workspaceAccess: "owner",
+  jwtAlgorithm: "ES256",
   scopes: standardScopes
 }

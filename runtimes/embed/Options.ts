@@ -148,6 +148,9 @@ export interface CreateOptions {
   /** Asks PKCE of confidential applications too; public ones always need it. Default: `false`. */
   readonly requirePkce?: boolean
 
+  /** Signs access tokens that are JWTs. Some APIs and gateways read `"RS256"` alone. Default: `"ES256"`. */
+  readonly jwtAlgorithm?: "EdDSA" | "Ed25519" | "ES256" | "PS256" | "RS256"
+
   /**
    * Slows floods down: by application, grant, account, and only last by address. A `factor` from 0.1 to 1000 allows so
    * many times as much of everything. Default: `true`.

@@ -9,6 +9,7 @@ import {
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { algorithms, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import {
   AccessTokenFormat,
@@ -77,6 +78,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   lifetimes: true,
   registration: true,
   requirePkce: true,
+  jwtAlgorithm: true,
   workspaceAccess: true,
   maxUnprovenClients: true,
   rateLimits: true,
@@ -283,7 +285,12 @@ const maxUnprovenClientsOf = (
 
 const policyOf = (options: SharedOptions): Checked<Policy> =>
   Result.gen(function* () {
-    const { lifetimes = {}, requirePkce = standardPolicy.requirePkce } = options
+    const {
+      jwtAlgorithm = standardPolicy.jwtAlgorithm,
+      lifetimes = {},
+      requirePkce = standardPolicy.requirePkce
+    } = options
+    if (!isAlgorithm(jwtAlgorithm)) return yield* bad("jwtAlgorithm", `has to be one of ${algorithms.join(", ")}`)
     if (!isObject(lifetimes)) return yield* bad("lifetimes", "has to be an object")
     yield* knownNames(lifetimes, lifetimeNames, "lifetimes.")
     return {
@@ -295,6 +302,7 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace, 0),
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
       requirePkce,
+      jwtAlgorithm,
       maxUnprovenClients: yield* maxUnprovenClientsOf(options.maxUnprovenClients),
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
       scopes: yield* registryOf(options.scopes)

@@ -3,6 +3,7 @@ import type { FetchOptions } from "../../adapters/documents/FetchOptions.ts"
 import type { Opening, Store } from "../../adapters/StoreKind.ts"
 import { StoreKinds } from "../../adapters/stores.ts"
 import { isLimitFactor, limitFactorExpected, type RateLimits } from "../../core/limits/SharedLimiter.ts"
+import { algorithms } from "../../core/rules/Jwk.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
@@ -146,6 +147,7 @@ const variables = {
     read: readRateLimits,
     fallback: true
   },
+  jwtAlgorithm: oneOf("JWT_ALGORITHM", algorithms, standardPolicy.jwtAlgorithm),
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
   workspaceAccess: optional<Policy["workspaceAccess"]>({
     name: "WORKSPACE_ACCESS",
@@ -258,6 +260,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       refreshGrace: given.refreshGrace,
       maxUnprovenClients: given.maxUnprovenClients,
       requirePkce: given.requirePkce,
+      jwtAlgorithm: given.jwtAlgorithm,
       workspaceAccess: access.is
     },
     workspaceAccessBecause: access.because,

@@ -111,6 +111,10 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["resources[0].accessTokenFormat", { resources: [{ at: "https://api.example", accessTokenFormat: null }] }],
   ["resources[0].accessTokenTtl", { resources: [{ at: "https://api.example", accessTokenTtl: "soon" }] }],
   ["resources[0].accessTokenTtl", { resources: [{ at: "https://api.example", accessTokenTtl: 999 }] }],
+  ...["HS256", "none", "es256", "", null, 256].map((jwtAlgorithm): readonly [string, object] => [
+    "jwtAlgorithm",
+    { jwtAlgorithm }
+  ]),
   ["scopes.default", { scopes: [{ name: "api", meaning: "Do things", default: true }] }],
   ["scopes", { scopes: [{ name: "api", meaning: "Do things", byDefault: "yes" }] }],
   ["theme.dark", { theme: { dark: null } }],

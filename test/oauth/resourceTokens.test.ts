@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { decodeJwt } from "jose"
+import { decodeJwt, decodeProtectedHeader } from "jose"
 import { addResource, setAccessTokenFormat } from "../../core/engine/administration.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { ClientId } from "../../core/rules/Id.ts"
@@ -117,6 +117,21 @@ describe("what resources ask of their tokens", () => {
         expect(told(narrowed)).toEqual(["opaque", 300])
       })
     ))
+
+  test.each(["EdDSA", "Ed25519", "ES256", "PS256", "RS256"] as const)(
+    "is signed by %s where the server says so",
+    (alg) =>
+      inListed(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* provenClient(world, all)
+            const access = String(jsonOf(yield* own(world, client)).access_token)
+            expect(decodeProtectedHeader(access).alg).toBe(alg)
+            expect((yield* companies(world, access)).status).toBe(200)
+          }),
+        { policy: { jwtAlgorithm: alg } }
+      )
+  )
 
   test("is told of and revoked as any token", () =>
     inListed((world) =>

@@ -21,6 +21,7 @@ describe("the standard policy", () => {
       requirePkce: false,
       requirePush: false,
       workspaceAccess: "owner",
+      jwtAlgorithm: "ES256",
       scopes: [
         {
           name: ScopeName.make("api"),

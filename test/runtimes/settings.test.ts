@@ -61,6 +61,7 @@ describe("settings", () => {
       MAX_UNPROVEN_CLIENTS: "500",
       RATE_LIMITS: "off",
       REQUIRE_PKCE: "true",
+      JWT_ALGORITHM: "RS256",
       WORKSPACE_ACCESS: "owner",
       TRUSTED_PROXIES: "10.0.0.0/8, ::1",
       FETCH_ALLOW: "keys.internal, [fd00::1]:9443"
@@ -78,6 +79,7 @@ describe("settings", () => {
       refreshGrace: 0,
       maxUnprovenClients: 500,
       requirePkce: true,
+      jwtAlgorithm: "RS256",
       workspaceAccess: "owner"
     })
     expect(settings.registration._tag).toBe("Token")
