@@ -127,7 +127,7 @@ export const drawRequest = Effect.fnUntraced(function* (
   wallet: Wallet,
   dice: Dice,
   mishap: Mishap | undefined,
-  /** The required parameter that a mishap is about, where it is not left to chance. */
+  /** The parameter that a mishap is about, where it is not left to chance. */
   chosen?: string
 ) {
   const [contentType, body] = bodyOf(operation) ?? []

@@ -17,8 +17,10 @@ import { declaredBy, type Judge, makeJudge } from "./Judge.ts"
 import { type Limit, makeLimit, sendInTrouble } from "./trouble.ts"
 import { initialToken, openWallet } from "./Wallet.ts"
 
-/** How many requests are made of each operation, for each of the bodies that it may take. */
+/** How many requests are drawn of each operation, for each of the bodies that it may take. */
 const requests = 100
+/** How many more break one parameter of an operation, for each of them: chance alone would miss some. */
+const broken = 2
 
 const registrations = {
   open: RegistrationPolicy.layerOpen,
@@ -83,15 +85,21 @@ const play = (registration: keyof typeof registrations, operations: (operation: 
       const allowedTooMuch: Array<string> = []
       for (const [place, operation] of document.operations.filter(operations).entries()) {
         const [, body] = bodyOf(operation) ?? []
-        const rounds = requests * (body === undefined ? 1 : variantsOf(document, body.schema).length)
-        for (let round = 0; round < rounds; round++) {
+        const variants = body === undefined ? 1 : variantsOf(document, body.schema).length
+        const rounds = requests * variants
+        const names = parametersOf(document, operation)
+        for (let round = 0; round < rounds + names.length * broken * variants; round++) {
           const dice = makeDice(seedOfRun(seed, place * 1000 + round))
           const wallet = yield* openWallet(world, dice)
           // Every second request is as it should be; the others take turns.
           const possible = mishapsOf(operation)
-          const mishap = round % 2 === 0 ? possible[(round / 2) % possible.length] : undefined
-          const drawn = yield* drawRequest(document, operation, wallet, dice, mishap)
-          const response = yield* sendInTrouble(world, limit, dice, drawn, round)
+          const name = names[round - rounds < 0 ? -1 : (round - rounds) % names.length]
+          const drawnMishap = round % 2 === 0 ? possible[(round / 2) % possible.length] : undefined
+          const mishap = name === undefined ? drawnMishap : "broken"
+          const drawn = yield* drawRequest(document, operation, wallet, dice, mishap, name)
+          const response = yield* name === undefined
+            ? sendInTrouble(world, limit, dice, drawn, round)
+            : world.send(drawn.method, drawn.target, drawn.sent)
           for (const complaint of judge.complaints(operation, response)) {
             undeclared.push(`${complaint}\n${inWords(operation, drawn, mishap, response)}`)
           }
@@ -235,6 +243,16 @@ describe("the OpenAPI document is true:", () => {
     patience
   )
 })
+
+/** All that an operation takes, in whichever of its bodies. */
+const parametersOf = (document: Document, operation: Operation): ReadonlyArray<string> => {
+  const [, body] = bodyOf(operation) ?? []
+  const inBody = (body === undefined ? [] : variantsOf(document, body.schema)).flatMap(({ properties }) =>
+    Object.keys(properties ?? {})
+  )
+  const inQuery = (operation.parameters ?? []).filter((parameter) => parameter.in === "query")
+  return [...new Set([...inBody, ...inQuery.map(({ name }) => name)])]
+}
 
 const requiredOf = (document: Document, operation: Operation): ReadonlyArray<string> => {
   const [, body] = bodyOf(operation) ?? []
