@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import { type Connected, type Grant, isConnected } from "../grant/Grant.ts"
+import { type Connected, type Grant, isConnected, placeOf } from "../grant/Grant.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
-import type { ClientId } from "../rules/Id.ts"
+import type { ClientId, PlaceId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Resources, withinResources } from "../rules/Resource.ts"
@@ -9,13 +9,14 @@ import { reaches, type ScopeName, type ScopeRegistry } from "../rules/Scope.ts"
 import { forEachItem, type GrantList, lookedAtMost } from "./lists.ts"
 
 /**
- * What connects an application with a person: each time that it came back for more, a person allowed another grant. They
- * are one connection, shown as one and ended together.
+ * What connects an application with a person, at one of their places where they have several: each time that it came back
+ * for more, a person allowed another grant. They are one connection, shown as one and ended together.
  */
 export interface Connection {
   /** The first of its grants in the list, by which it is known. */
   readonly id: Connected["id"]
   readonly client: ClientId
+  readonly place?: PlaceId
   readonly grants: ReadonlyArray<Connected>
 }
 
@@ -35,20 +36,23 @@ export const connectionsIn = Effect.fnUntraced(function* (
   after?: string,
   most: number = lookedAtMost
 ): Effect.fn.Return<Found, StorageUnavailable> {
-  const found = new Map<ClientId, { readonly id: Connected["id"]; readonly grants: Array<Connected> }>()
+  const found = new Map<string, Omit<Connection, "grants"> & { readonly grants: Array<Connected> }>()
   let start = after
   for (let lookedAt = 0; lookedAt < most; lookedAt += batch) {
     const page = yield* list({ after: start, limit: Math.min(batch, most - lookedAt) })
     for (const grant of page.values) {
       if (!isConnected(grant, policy, now)) continue
-      const known = found.get(grant.client)
-      if (known === undefined) found.set(grant.client, { id: grant.id, grants: [grant] })
+      const { client, id, place } = grant
+      // No id holds a space.
+      const name = place === undefined ? client : `${client} ${place}`
+      const known = found.get(name)
+      if (known === undefined) found.set(name, { id, client, ...placeOf(grant), grants: [grant] })
       else known.grants.push(grant)
     }
     start = page.next
     if (start === undefined) break
   }
-  return { connections: [...found].map(([client, one]) => ({ client, ...one })), last: start }
+  return { connections: [...found.values()], last: start }
 })
 
 /** One page of connections, in the order by which they are known; `next` is the id behind which another follows. */
@@ -72,6 +76,9 @@ export const connectionsPage = Effect.fnUntraced(function* (
     : { connections: rest, next: last }
 })
 
+/** A client's own grant has none. */
+const placeIn = (grant: Grant): PlaceId | undefined => ("place" in grant ? grant.place : undefined)
+
 /** All grants of the connection that one of them belongs to, however many there are. */
 export const grantsBeside = Effect.fnUntraced(function* (
   list: GrantList,
@@ -81,7 +88,8 @@ export const grantsBeside = Effect.fnUntraced(function* (
   const all: Array<Grant> = []
   yield* forEachItem(list, (grant) =>
     Effect.sync(() => {
-      if (grant._tag !== "Key" && grant._tag !== "Revoked" && grant.client === one.client) all.push(grant)
+      if (grant._tag === "Key" || grant._tag === "Revoked" || grant.client !== one.client) return
+      if (placeIn(grant) === placeIn(one)) all.push(grant)
     })
   )
   return all

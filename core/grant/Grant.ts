@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { ClientId, GrantId, UserId } from "../rules/Id.ts"
+import { ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
 import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -49,6 +49,9 @@ const born = {
   createdAt: Instant
 }
 
+/** Where a person allowed it, of the places that they have: for life. Not there where the host knows no places. */
+const placed = { place: Schema.optionalKey(PlaceId) }
+
 /**
  * What a subject allowed a client: one record with a version. A code grant goes `Pending` → `Active` → `Revoked`;
  * a client's workspace grant (`Standing`) and an API key (`Key`) are born live.
@@ -56,6 +59,7 @@ const born = {
 export const Grant = Schema.TaggedUnion({
   Pending: {
     ...born,
+    ...placed,
     client: ClientId,
     subject: Subject,
     redirectUri: RedirectTarget,
@@ -64,6 +68,7 @@ export const Grant = Schema.TaggedUnion({
   },
   Active: {
     ...born,
+    ...placed,
     client: ClientId,
     subject: Subject,
     /** Of its code, by which a replay is told from a stolen code; `null` where it had none. */
@@ -95,6 +100,7 @@ export const Grant = Schema.TaggedUnion({
   },
   Revoked: {
     ...born,
+    ...placed,
     client: Schema.NullOr(ClientId),
     subject: Subject,
     revokedAt: Instant,
@@ -146,6 +152,10 @@ export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null =>
 
 /** What connects an application with a person. */
 export type Connected = Pending | Active
+
+/** The place of a grant, as what is kept of it has it: a member, or none. */
+export const placeOf = (of: { readonly place?: PlaceId }): { readonly place?: PlaceId } =>
+  of.place === undefined ? {} : { place: of.place }
 
 /** Whether anything that it issued, or may yet, could open a door. */
 export const isConnected = (grant: Grant, policy: Policy, now: Instant): grant is Connected => {

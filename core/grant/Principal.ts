@@ -1,4 +1,4 @@
-import type { ClientId, GrantId, UserId } from "../rules/Id.ts"
+import type { ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Resources } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
@@ -20,6 +20,8 @@ interface Common {
 export interface UserPrincipal extends Common {
   readonly _tag: "User"
   readonly user: UserId
+  /** Where the person allowed it, where they have places: the host's name for it. */
+  readonly place?: PlaceId
   /** The one that the token was issued to. */
   readonly client: ClientId
   readonly expiresAt: Instant

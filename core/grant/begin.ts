@@ -1,4 +1,4 @@
-import type { ClientId, GrantId, UserId } from "../rules/Id.ts"
+import type { ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
 import { type Instant, later } from "../rules/Instant.ts"
 import type { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -7,7 +7,7 @@ import type { Resources } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import type { CodeToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
-import type { Grant, Pending } from "./Grant.ts"
+import { type Grant, type Pending, placeOf } from "./Grant.ts"
 import { revoked } from "./revoke.ts"
 
 /** An authorization request that a person said yes to. */
@@ -18,6 +18,7 @@ export interface Approved {
   readonly challenge: CodeChallenge | null
   readonly scope: Scopes
   readonly resources: Resources | null
+  readonly place?: PlaceId
 }
 
 /** RFC 6749 §4.1.2: an approved request becomes a grant with a code out. */
@@ -28,6 +29,7 @@ export const begin = (approved: Approved, id: GrantId, policy: Policy, now: Inst
   subject: { _tag: "User", id: approved.user },
   scope: approved.scope,
   resources: approved.resources,
+  ...placeOf(approved),
   redirectUri: approved.redirectUri,
   challenge: approved.challenge,
   createdAt: now,

@@ -9,7 +9,7 @@ import { isDigestOf } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Binding, isBoundTo } from "./Binding.ts"
-import type { Active, Grant, Standing } from "./Grant.ts"
+import { type Active, type Grant, placeOf, type Standing } from "./Grant.ts"
 import type { ApiKeyPrincipal, UserPrincipal, WorkspacePrincipal } from "./Principal.ts"
 import { placeInLine } from "./refreshLine.ts"
 import { holderOf, isDead } from "./revoke.ts"
@@ -68,7 +68,8 @@ export const checkAccess = (
     grant,
     client: holderOf(live, token),
     resources,
-    expiresAt
+    expiresAt,
+    ...("place" in live ? placeOf(live) : {})
   } as const
   return Result.succeed(actors === null ? common : { ...common, actors: actors.map(({ client }) => client) })
 }

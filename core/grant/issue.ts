@@ -6,7 +6,7 @@ import { type Resources, sameResources } from "../rules/Resource.ts"
 import { commonScopes, formatScopes, type Scopes } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { Binding } from "./Binding.ts"
-import type { AccessTokens, Active, Standing } from "./Grant.ts"
+import { type AccessTokens, type Active, placeOf, type Standing } from "./Grant.ts"
 import type { Retry } from "./Sender.ts"
 import type { Issuing, Step } from "./Step.ts"
 
@@ -79,7 +79,7 @@ interface Continued {
 
 /** The grant from now on, with its refresh token of this generation. */
 export const activeFrom = (
-  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resources" | "createdAt">,
+  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resources" | "createdAt" | "place">,
   { access, binding, challenge = null, endsAt, generation, retriedElsewhereAt = null, rotatedBy = null }: Continued,
   { fresh, now, policy }: Issuing
 ): Active => ({
@@ -89,6 +89,7 @@ export const activeFrom = (
   subject: grant.subject,
   scope: grant.scope,
   resources: grant.resources,
+  ...placeOf(grant),
   createdAt: grant.createdAt,
   challenge,
   access,

@@ -6,7 +6,7 @@ import type { Instant, Millis } from "../rules/Instant.ts"
 import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"
 import { formatScopes, type ScopeRegistry } from "../rules/Scope.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
-import type { Active, Standing } from "./Grant.ts"
+import { type Active, placeOf, type Standing } from "./Grant.ts"
 import type { Tokens } from "./issue.ts"
 import { holderOf } from "./revoke.ts"
 
@@ -67,6 +67,8 @@ export interface JwtClaims extends Members {
   readonly principal: "User" | "Workspace"
   /** RFC 8693 §4.1: who acts, where the token came of an exchange. */
   readonly act?: ActClaim | undefined
+  /** Where the person allowed it, of the places that they have. */
+  readonly place?: string
   /** What the audit stream calls that which it came from. */
   readonly grant: string
   /** By which the server itself finds that. */
@@ -116,6 +118,7 @@ export const claimsOf = (
     scope: formatScopes(tokens.scope),
     principal: grant.subject._tag,
     act: tokens.access.actors === null ? undefined : actOf(tokens.access.actors.map(({ client }) => client)),
+    ...("place" in grant ? placeOf(grant) : {}),
     grant: grantMark(grant.id),
     ref
   }

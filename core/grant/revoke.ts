@@ -3,7 +3,7 @@ import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts
 import type { Policy } from "../rules/Policy.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
-import { type AccessTokens, type Active, endOf, type Grant, type Revoked, type Standing } from "./Grant.ts"
+import { type AccessTokens, type Active, endOf, type Grant, placeOf, type Revoked, type Standing } from "./Grant.ts"
 
 /** More than this many single revocations at once, and all access tokens of the grant go. */
 export const revokedSerialsKept = 64
@@ -19,6 +19,7 @@ export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: 
         subject: grant.subject,
         scope: grant.scope,
         resources: grant.resources,
+        ...("place" in grant ? placeOf(grant) : {}),
         createdAt: grant.createdAt,
         revokedAt: now,
         why,

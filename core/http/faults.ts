@@ -59,6 +59,7 @@ export const toWire = (refusal: Refusal): Wire =>
     AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
     LoginRequired: () => row(400, "login_required", "The person has to sign in."),
     ConsentRequired: () => row(400, "consent_required", "The person has to allow it."),
+    InteractionRequired: () => row(400, "interaction_required", "The person has to choose where it is to be allowed."),
     UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
     InvalidRequestUri: () =>
       row(400, "invalid_request_uri", "The request_uri is not known, has expired, was used, or is not this client's."),

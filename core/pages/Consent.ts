@@ -50,6 +50,26 @@ export interface ConsentResource {
   readonly name?: string
 }
 
+/** A place where the person may let the client act: an organisation of the host's, say. */
+export interface ConsentPlace {
+  readonly id: string
+  readonly label: string
+  readonly detail?: string
+  /** Chosen until the person chooses another. */
+  readonly chosen: boolean
+  /** What approving grants there, where that is less than the page says. */
+  readonly only?: ReadonlyArray<ScopeInWords>
+}
+
+export interface ConsentPlaces {
+  /** Some of them, where there are many; `decision` = `search` with `place_search` draws the page with others. */
+  readonly shown: ReadonlyArray<ConsentPlace>
+  readonly count: number
+  readonly search?: string
+  /** None was chosen that the person has. */
+  readonly problem?: string
+}
+
 /** Posts `decision` (`approve` or `deny`), `csrf`, `ticket` and, where it is asked for, `acknowledged` to `{base}/consent`. */
 export interface ConsentPage {
   readonly client: {
@@ -72,6 +92,8 @@ export interface ConsentPage {
   >
   /** The requested resources, if they are less than the whole workspace. */
   readonly resources: ReadonlyArray<ConsentResource>
+  /** Where the person has a choice: the form posts the `id` of one as `place`. Not there where there is none to make. */
+  readonly places?: ConsentPlaces
   /** `SignedIn.label` */
   readonly account: string
   /** Where "Not you?" leads: `ResourceOwner.signInAt(workspace, <this request>)`. */
@@ -123,6 +145,43 @@ const acknowledgement = ({ problem }: ConsentPage): Html => html`<div class="che
 ${problem !== undefined && html`<p class="field-problem" id="acknowledged-problem">${problem}</p>`}
 </div>`
 
+const choice = ({ chosen, detail, id, label, only }: ConsentPlace, index: number): Html => html`<div class="choice">
+<input id="place-${index}" name="place" type="radio" value="${id}" required${attributes({ checked: chosen })}>
+<label for="place-${index}"><bdi>${breakable(sanitizeName(label, 100) ?? id)}</bdi>${
+  detail !== undefined && html` <span class="hint"><bdi>${breakable(spellOut(detail, 200))}</bdi></span>`
+}${
+  only !== undefined && html` <span class="hint">There only: ${only.map(({ words }) => words).join("; ")}.</span>`
+}</label>
+</div>`
+
+const search = ({ count, search: sought = "", shown }: ConsentPlaces): Html => html`<div class="search">
+<label for="place-search">Search all ${count}</label>
+<div class="search-line">
+<input id="place-search" name="place_search" type="search" value="${sought}" maxlength="100" autocomplete="off"${attributes(
+  {
+    autofocus: sought !== "",
+    "aria-describedby": "place-count"
+  }
+)}>
+<button class="button" type="submit" name="decision" value="search" formnovalidate>Search</button>
+</div>
+<p class="hint" id="place-count" role="status">${
+  sought === "" ? html`The first ${shown.length} of ${count} are here.` : html`${shown.length} of ${count} are here.`
+}</p>
+</div>`
+
+/** Enter in a choice presses a form's first button: here one that changes nothing. */
+const stay = html`<button class="visually-hidden" type="submit" name="decision" value="search" tabindex="-1" formnovalidate>Draw the page again</button>`
+
+const where = (places: ConsentPlaces): Html => html`<fieldset class="places"${attributes({
+  "aria-describedby": places.problem === undefined ? undefined : "place-problem"
+})}>
+<legend>Where may it act for you?</legend>
+${places.problem !== undefined && html`<p class="field-problem" id="place-problem" role="alert">${places.problem}</p>`}
+${places.count > places.shown.length || places.search !== undefined ? search(places) : stay}
+${places.shown.map(choice)}
+</fieldset>`
+
 const permission = (scope: ConsentPage["scopes"][number]): Html =>
   html`<li><span class="tick" aria-hidden="true"></span><span>${scope.words} <code class="scope">${scope.scope}</code>${
     scope.byDefault &&
@@ -156,7 +215,7 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
   const name = clientName(model.client.name)
   return {
     name: "consent",
-    title: `${model.problem === undefined ? "" : "Problem: "}Allow ${name}?`,
+    title: `${model.problem === undefined && model.places?.problem === undefined ? "" : "Problem: "}Allow ${name}?`,
     formsEnd: "anywhere",
     opener: "kept",
     session: "kept",
@@ -172,6 +231,7 @@ ${origin(place, model)}
 ${permissions(model)}
 <form method="post" action="${place.base}/consent" class="decide">
 ${hidden({ csrf: model.csrf, ticket: model.ticket })}
+${model.places !== undefined && where(model.places)}
 ${model.acknowledge && acknowledgement(model)}
 <button class="button" type="submit" name="decision" value="deny" formnovalidate>Deny</button>
 <button class="button primary" type="submit" name="decision" value="approve">Approve</button>

@@ -93,6 +93,15 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .choices .label{padding:0;margin-bottom:0}
 .choices .hint{flex-basis:100%}
 
+.places{grid-column:1/-1;display:grid;grid-template-columns:minmax(0,1fr);gap:8px;min-width:0}
+.places legend{padding:0;margin-bottom:8px;font-weight:650}
+.places .field-problem,.places .hint{margin:0}
+.choice{display:grid;grid-template-columns:auto minmax(0,1fr);gap:0 12px;align-items:center;min-height:48px;padding:0 14px;border:1px solid var(--line);border-radius:var(--radius)}
+.choice:has(:checked){border-color:var(--brand)}
+.choice input{width:22px;height:22px;min-height:0;margin:0;padding:0;accent-color:var(--brand)}
+.choice label{padding:11px 0;cursor:pointer}
+.choice .hint{display:block}
+
 .fold{border:1px solid var(--line);border-radius:calc(var(--radius)*1.25)}
 summary{cursor:pointer}
 .fold>summary{padding:11px 14px;font-size:.9375rem;font-weight:560;border-radius:calc(var(--radius)*1.25)}

@@ -42,6 +42,8 @@ export type AuditEvent =
       readonly user: UserId
       readonly scope: string
       readonly grant: string
+      /** Where, where the person has places. */
+      readonly place?: string
     }
   | { readonly _tag: "ConsentDenied"; readonly client: string; readonly user: UserId }
   | {

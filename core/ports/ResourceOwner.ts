@@ -1,8 +1,9 @@
 import { Context, type Effect, type Option, type Redacted } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
-import type { UserId } from "../rules/Id.ts"
+import type { PlaceId, UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
+import type { ScopeName } from "../rules/Scope.ts"
 import type { OpenWorkspace, Workspace } from "../workspace/Workspace.ts"
 import type { StorageUnavailable } from "./Storage.ts"
 
@@ -36,6 +37,17 @@ export interface Profile {
   readonly picture?: string
 }
 
+/** Where a person may let an application act for them: one of several organisations of the host's, say. */
+export interface UserPlace {
+  readonly id: PlaceId
+  /** How people know it. */
+  readonly label: string
+  /** Tells two of one name apart. */
+  readonly detail?: string
+  /** All that the person may hand on there; without it, whatever an application is allowed. */
+  readonly scopes?: ReadonlyArray<ScopeName>
+}
+
 /** The people of a workspace, and the browser session that tells which of them is here: what an embedding host gives. */
 export class ResourceOwner extends Context.Service<
   ResourceOwner,
@@ -62,6 +74,14 @@ export class ResourceOwner extends Context.Service<
       password: Redacted.Redacted<string>,
       now: Instant
     ) => Effect.Effect<boolean, TooManyRequests | Overloaded | Contended | StorageUnavailable>
+    /**
+     * The places of a person, asked for the consent page and once more at its answer. With several, the person chooses one;
+     * without any, or without this function, a grant has none.
+     */
+    readonly places?: (
+      workspace: Workspace,
+      user: UserId
+    ) => Effect.Effect<ReadonlyArray<UserPlace>, StorageUnavailable>
     /** Nobody, once the person has left the workspace. */
     readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
   }

@@ -4,9 +4,9 @@ import { profileOf } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
-import { margin } from "../grant/Grant.ts"
+import { margin, placeOf } from "../grant/Grant.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
-import { AuthorizationRequestId, ClientId, GrantId, UserId } from "../rules/Id.ts"
+import { AuthorizationRequestId, ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -54,7 +54,11 @@ export const AuthorizationRequest = Schema.TaggedUnion({
     scopeByDefault: Schema.Boolean,
     resources: Schema.NullOr(Resources),
     challenge: Schema.NullOr(CodeChallenge),
-    prompt: Schema.optionalKey(Prompts)
+    prompt: Schema.optionalKey(Prompts),
+    /** Of the places of a person the one that the client would like. */
+    placeHint: Schema.optionalKey(Schema.String),
+    /** Where it is to be allowed, once that is chosen, or where the person has one place alone. */
+    place: Schema.optionalKey(PlaceId)
   },
   /** `grant`: drawn with the approval, so that approving twice makes one. */
   Approved: { ...answered, grant: GrantId },
@@ -206,17 +210,27 @@ export const deny = (found: AuthorizationRequest | undefined, step: Answering, e
   })
 
 /** The terms on which the grant of an approval begins. */
-export const termsOf = ({ challenge, client, resources, scope, to }: Waiting, user: UserId): ApprovedTerms => ({
-  client,
+export const termsOf = (waiting: Waiting, user: UserId): ApprovedTerms => ({
+  client: waiting.client,
   user,
-  redirectUri: to.target,
-  challenge,
-  scope,
-  resources
+  redirectUri: waiting.to.target,
+  challenge: waiting.challenge,
+  scope: waiting.scope,
+  resources: waiting.resources,
+  ...placeOf(waiting)
 })
 
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
-export const queryOf = ({ challenge, client, prompt = [], resources, scope, scopeByDefault, to }: Waiting): string =>
+export const queryOf = ({
+  challenge,
+  client,
+  placeHint,
+  prompt = [],
+  resources,
+  scope,
+  scopeByDefault,
+  to
+}: Waiting): string =>
   [
     "response_type=code",
     `client_id=${client}`,
@@ -225,5 +239,6 @@ export const queryOf = ({ challenge, client, prompt = [], resources, scope, scop
     ...(to.state === null ? [] : [`state=${to.state}`]),
     ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
     ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`),
-    ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`])
+    ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`]),
+    ...(placeHint === undefined ? [] : [`place_hint=${encodeURIComponent(placeHint)}`])
   ].join("&")

@@ -12,7 +12,9 @@ export const Ticket = Schema.Struct({
   /** Of the person and the session that the page was drawn for. */
   reader: Digest,
   request: AuthorizationRequest.cases.Waiting,
-  shown: ShownClient
+  shown: ShownClient,
+  /** Whether the page asked where. */
+  chooses: Schema.optionalKey(Schema.Boolean)
 })
 export type Ticket = typeof Ticket.Type
 

@@ -4,11 +4,21 @@ import { fieldFor } from "../http/csrf.ts"
 import type { Call, Services } from "../http/Route.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import type { PlaceId } from "../rules/Id.ts"
 import { later } from "../rules/Instant.ts"
-import { ConsentRequired, type InvalidRequestUri, LoginRequired, type UntrustedRequest } from "../rules/Refusal.ts"
+import {
+  ConsentRequired,
+  InteractionRequired,
+  type InvalidRequestUri,
+  InvalidScope,
+  LoginRequired,
+  type Refusal,
+  type UntrustedRequest
+} from "../rules/Refusal.ts"
 import type { ScopeName } from "../rules/Scope.ts"
 import { scopesOf } from "../workspace/Workspace.ts"
 import { shownOf, type Waiting } from "./AuthorizationRequest.ts"
+import { lastPlace, type Offer, offerTo, placedAt } from "./places.ts"
 import { namesPushed, queryOfVisit, visitPushed } from "./pushed.ts"
 import { type CheckedRequest, type Returned, readAuthorizationRequest, waitingOf } from "./readRequest.ts"
 import { keepingStamp, signInStep } from "./signInAsked.ts"
@@ -26,6 +36,8 @@ export type Interaction =
       readonly signedIn: SignedIn
       /** Of the scopes, those that the person let the client have before, and that it still has. */
       readonly allowed: ReadonlyArray<ScopeName>
+      readonly offer: Offer
+      readonly last: PlaceId | undefined
       /** What the answer has to bring back, with `decision`. */
       readonly form: { readonly csrf: string; readonly ticket: string }
     }
@@ -56,18 +68,28 @@ const readAsked = (
   }))
 }
 
-/** What the page tells of earlier grants. */
-export const allowedTo = (
+/** What the page tells of earlier grants: of a choice of places, what is allowed at all of them. */
+export const earlierOf = (
   services: Services,
   { now, workspace }: Call,
   { user }: SignedIn,
-  { client, resources, scope }: Pick<CheckedRequest, "client" | "resources" | "scope">
+  asked: Pick<CheckedRequest, "client" | "resources" | "scope" | "place">,
+  offer: Offer
 ) =>
   Effect.map(
     connectionsIn((slice) => services.grants.ofUser(workspace.id, user, slice), services.policy, now),
     ({ connections }) => {
-      const grants = connections.find((one) => one.client === client.id)?.grants ?? []
-      return allowedBefore(grants, scopesOf(services.policy, workspace), { scope, resources })
+      const registry = scopesOf(services.policy, workspace)
+      const allowedAt = (place: PlaceId | undefined) => {
+        const own = connections.find((one) => one.client === asked.client.id && one.place === place)
+        return allowedBefore(own?.grants ?? [], registry, asked)
+      }
+      const places = offer._tag === "Choice" ? offer.places.map(({ id }) => id) : [asked.place]
+      const allowed = places.map(allowedAt)
+      return {
+        allowed: asked.scope.filter((name) => allowed.every((names) => names.includes(name))),
+        last: lastPlace(connections)
+      }
     }
   )
 
@@ -81,31 +103,36 @@ export const interaction = Effect.fnUntraced(function* (
     if (read.failure._tag === "StorageUnavailable") return yield* read.failure
     return { _tag: "Page", refusal: read.failure }
   }
-  const { query, request: asked, waiting } = read.success
-  if (Result.isFailure(asked)) return { _tag: "Redirect", returned: asked.failure, query }
-  const request = asked.success
-  const { prompt = [] } = request
+  const { query, request: found, waiting } = read.success
+  if (Result.isFailure(found)) return { _tag: "Redirect", returned: found.failure, query }
+  const asked = found.success
+  const back = (refusal: Refusal): Interaction => ({ _tag: "Redirect", returned: { path: asked, refusal }, query })
+  const { prompt = [] } = asked
   const current = Option.getOrUndefined(yield* services.owner.current(call.workspace, call.request))
   const step = signInStep(services, { ...call, request: { ...call.request, query } }, prompt, current)
-  if (step._tag === "Ask") return { ...step, _tag: "NeedsLogin", request }
-  if (step._tag === "Missing") {
-    return { _tag: "Redirect", returned: { path: request, refusal: new LoginRequired() }, query }
-  }
+  if (step._tag === "Ask") return { ...step, _tag: "NeedsLogin", request: asked }
+  if (step._tag === "Missing") return back(new LoginRequired())
   const { signedIn } = step
+  const offer = yield* offerTo(services, call.workspace, signedIn.user, asked.scope)
+  if (offer._tag === "Refused") return back(new InvalidScope({ reason: "none_to_be_had" }))
+  const request = offer._tag === "Here" ? placedAt(asked, offer.place) : asked
   if (prompt.includes("none")) {
-    return { _tag: "Redirect", returned: { path: request, refusal: new ConsentRequired() }, query }
+    return back(offer._tag === "Choice" ? new InteractionRequired({ reason: "place" }) : new ConsentRequired())
   }
+  const whole = waiting ?? waitingOf(services, request, later(call.now, services.policy.consentTtl))
   const ticket = {
     reader: readerOf(signedIn),
-    request: waiting ?? waitingOf(services, request, later(call.now, services.policy.consentTtl)),
-    shown: shownOf(request.client)
+    request: offer._tag === "Here" ? placedAt(whole, offer.place) : whole,
+    shown: shownOf(request.client),
+    ...(offer._tag === "Choice" ? { chooses: true } : {})
   }
   return {
     _tag: "NeedsConsent",
     request,
     query,
     signedIn,
-    allowed: yield* allowedTo(services, call, signedIn, request),
+    offer,
+    ...(yield* earlierOf(services, call, signedIn, request, offer)),
     form: {
       csrf: fieldFor(services, call, signedIn.session),
       ticket: sealTicket(services.keys.current(), call.workspace, ticket)

@@ -7,7 +7,7 @@ import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery,
 import type { Call, Contract, Sample, Services } from "../http/Route.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
-import { authorizationRequestIdOf, ClientId, idLength } from "../rules/Id.ts"
+import { authorizationRequestIdOf, ClientId, idLength, PlaceId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -80,6 +80,11 @@ const AuthorizationQuery = Schema.Struct({
     Schema.String.annotate({
       description:
         "RFC 9126: what pushing the request was answered with. Of all others, only client_id counts beside it."
+    })
+  ),
+  place_hint: Schema.optionalKey(
+    PlaceId.annotate({
+      description: "Of the places of the person, the one that is chosen on the consent page until they choose another."
     })
   )
 })
@@ -154,6 +159,9 @@ export interface CheckedRequest extends ReturnPath {
   readonly challenge: CodeChallenge | null
   /** Not there where it asks for no page beyond the ordinary. */
   readonly prompt?: Prompts
+  readonly placeHint?: string
+  /** Where the person that it was drawn for has one place alone. */
+  readonly place?: PlaceId
 }
 
 /** The request with an id of its own, for which a person has until `expiresAt`. */
@@ -326,7 +334,8 @@ const checkedTerms = (
       scopeByDefault: asksNoScope(asked.scope),
       resources,
       challenge,
-      ...(prompt.length === 0 ? {} : { prompt })
+      ...(prompt.length === 0 ? {} : { prompt }),
+      ...(asked.place_hint === undefined ? {} : { placeHint: asked.place_hint })
     }
   })
 

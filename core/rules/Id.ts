@@ -22,6 +22,10 @@ export type AuthorizationRequestId = typeof AuthorizationRequestId.Type
 export const UserId = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)).pipe(Schema.brand("UserId"))
 export type UserId = typeof UserId.Type
 
+/** One of the places that a person has in the host's own world, such as an organisation: the host's name for it. */
+export const PlaceId = Schema.String.check(Schema.isPattern(/^[\x21-\x7e]{1,128}$/)).pipe(Schema.brand("PlaceId"))
+export type PlaceId = typeof PlaceId.Type
+
 // Sixteen bytes are 22 characters of base64url: both brands say no more than that.
 export const grantIdOf = (bytes: Uint8Array): GrantId => base64Url(bytes) as GrantId
 export const clientIdOf = (bytes: Uint8Array): ClientId => base64Url(bytes) as ClientId

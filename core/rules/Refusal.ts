@@ -112,6 +112,11 @@ export class LoginRequired extends Schema.TaggedError<LoginRequired>()("LoginReq
 /** OpenID Connect Core §3.1.2.6: the request takes the person's yes, and no page may be shown. */
 export class ConsentRequired extends Schema.TaggedError<ConsentRequired>()("ConsentRequired", {}) {}
 
+/** OpenID Connect Core §3.1.2.6: the person has to choose something, and no page may be shown. */
+export class InteractionRequired extends Schema.TaggedError<InteractionRequired>()("InteractionRequired", {
+  reason: Schema.Literals(["place"])
+}) {}
+
 /** RFC 6749 §4.1.2.1: who asks, or where the answer should go, does not hold, so nobody is sent anywhere. */
 export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("UntrustedRequest", {
   reason: Schema.Literals([
@@ -247,6 +252,7 @@ export type Refusal =
   | AccessDenied
   | LoginRequired
   | ConsentRequired
+  | InteractionRequired
   | UntrustedRequest
   | InvalidRequestUri
   | RequestNotSupported

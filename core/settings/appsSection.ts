@@ -8,6 +8,7 @@ import { clientName, clientTitle, type ScopeInWords } from "../pages/Consent.ts"
 import { breakable, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
+import type { UserPlace } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
@@ -36,6 +37,8 @@ interface ConnectedAppRow {
   readonly client: string | undefined
   /** The hosts of its redirect URIs, which tell two clients of the same name apart. */
   readonly returnHost?: string
+  /** Where it may act, where the person has places. */
+  readonly place?: string
   readonly scopes: ReadonlyArray<ScopeInWords>
   readonly since: Instant
   readonly lastUsedAt?: Instant
@@ -52,6 +55,7 @@ const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
   title: html`<bdi>${clientTitle(app.client)}</bdi>`,
   facts: [
     ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
+    ...(app.place === undefined ? [] : [["At", html`<bdi>${breakable(app.place)}</bdi>`] as const]),
     ["Connected", ago(app.since, visitor.now)],
     ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, visitor.now)],
     ...(app.retriedElsewhereAt === undefined
@@ -123,13 +127,22 @@ const ownGrants =
   (page) =>
     services.grants.ofUser(call.workspace.id, signedIn.user, page)
 
+/** As the host knows the places; one that the person has no more is told by its id. */
+const placesOf = (services: Services, { call, signedIn }: Inside, connections: ReadonlyArray<Connection>) => {
+  const { places } = services.owner
+  return places === undefined || connections.every(({ place }) => place === undefined)
+    ? Effect.succeed<ReadonlyArray<UserPlace>>([])
+    : places(call.workspace, signedIn.user)
+}
+
 const latest = (times: ReadonlyArray<Instant | null>): Instant | undefined =>
   times.reduce<Instant | undefined>((last, one) => (one === null || (last ?? 0) > one ? last : one), undefined)
 
 const describe = Effect.fnUntraced(function* (
   services: Services,
   { call }: Inside,
-  { client: clientId, grants, id }: Connection
+  { client: clientId, grants, id, place }: Connection,
+  places: ReadonlyArray<UserPlace>
 ): Effect.fn.Return<ConnectedAppRow | undefined, StorageUnavailable> {
   const client = yield* services.clients.find(call.workspace.id, clientId)
   // Without its client, the tokens of a grant are not accepted.
@@ -149,6 +162,7 @@ const describe = Effect.fnUntraced(function* (
     client: client.about.client_name,
     scopes: inWords([...new Set(grants.flatMap(({ scope }) => scope))], scopesOf(services.policy, call.workspace)),
     since,
+    ...(place === undefined ? {} : { place: places.find((one) => one.id === place)?.label ?? place }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
     ...(retriedElsewhereAt === undefined ? {} : { retriedElsewhereAt }),
     ...(hosts.length === 0 ? {} : { returnHost: hosts.join(", ") })
@@ -164,7 +178,8 @@ export const appsHandler = (services: Services, visitors: Visitors): Handler =>
       const { call, visitor } = inside
       const after = behindMark(readParameters(call.request.query).parameters.get("after"))
       const page = yield* connectionsPage(ownGrants(services, inside), services.policy, call.now, after, shownMost)
-      const apps = (yield* Effect.forEach(page.connections, (one) => describe(services, inside, one))).flatMap(
+      const places = yield* placesOf(services, inside, page.connections)
+      const apps = (yield* Effect.forEach(page.connections, (one) => describe(services, inside, one, places))).flatMap(
         (row) => row ?? []
       )
       const paging = pagingOf(after, cursorOf(page.next))

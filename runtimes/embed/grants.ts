@@ -13,6 +13,8 @@ export interface UserGrant {
   /** Good for `revoke`, and for nothing else. */
   readonly id: string
   readonly client: { readonly id: string; readonly name: string }
+  /** Where, where the person has places. */
+  readonly place?: string
   readonly scopes: ReadonlyArray<string>
   /** What it is for; `null`: all that is the workspace's. */
   readonly resources: ReadonlyArray<string> | null
@@ -41,7 +43,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
     return Option.isNone(id) ? everybodys : (page) => services.grants.ofUser(workspace.id, id.value, page)
   }
 
-  const told = ({ client: clientId, grants, id }: Connection) =>
+  const told = ({ client: clientId, grants, id, place }: Connection) =>
     Effect.gen(function* () {
       const client = yield* services.clients.find(workspace.id, clientId)
       // Without its client nothing that it issued is accepted.
@@ -54,6 +56,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
       const shown: UserGrant = {
         id: grantMark(id),
         client: { id: client.id, name: displayName(client) },
+        ...(place === undefined ? {} : { place }),
         scopes: [...new Set(grants.flatMap(({ scope }) => scope))],
         resources,
         createdAt: new Date(Math.min(...grants.map(({ createdAt }) => createdAt))),

@@ -1,10 +1,17 @@
 import { Effect, Layer, Option, Schema } from "effect"
 import type { HttpRequest } from "../../core/http/Http.ts"
 import { Person } from "../../core/oauth/endpoints/userinfo.ts"
-import { type Profile, ResourceOwner, type SignedIn, type SignInAsked } from "../../core/ports/ResourceOwner.ts"
+import {
+  type Profile,
+  ResourceOwner,
+  type SignedIn,
+  type SignInAsked,
+  type UserPlace
+} from "../../core/ports/ResourceOwner.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
-import { UserId } from "../../core/rules/Id.ts"
+import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
+import { ScopeName } from "../../core/rules/Scope.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
 import { nativeOf } from "./nativeRequest.ts"
 
@@ -37,6 +44,18 @@ export interface HostPerson {
   readonly authenticatedAt?: Date
 }
 
+/** Where a person may let an application act for them: one of several organisations of yours, say. */
+export interface HostPlace {
+  /** What tokens name it by, as `place`: at most 128 characters without spaces. */
+  readonly id: string
+  /** How people know it. */
+  readonly label: string
+  /** Tells two of one name apart. */
+  readonly detail?: string
+  /** The scopes that the person may hand on there. Default: all that an application asks for and may have. */
+  readonly scopes?: ReadonlyArray<string>
+}
+
 type Now<A> = A | Promise<A>
 
 /**
@@ -57,6 +76,12 @@ export interface HostPeople {
    * `select_account` that they choose who to be. Default: `signInAt`.
    */
   readonly switchAt?: (returnTo: string, workspace: string, asked?: SignInAsked) => string
+  /**
+   * The organisations, teams or accounts of a person, where one person has several: they choose on the consent page, and
+   * the grant is for that place for good. With one it is bound without a question, and asked again at the answer, so that
+   * whoever left meanwhile gets nothing. Default: grants have no place.
+   */
+  readonly places?: (user: string, workspace: string) => Now<ReadonlyArray<HostPlace>>
   /**
    * What applications with the scope `profile` learn; `undefined` once the person is gone. They are told what is named
    * here, and nothing else that the object has. Default: that there is somebody with this id.
@@ -120,6 +145,35 @@ const profileOf = (sub: UserId, told: object): Effect.Effect<Profile, StorageUna
     onSome: (person) => Effect.succeed({ ...person, sub })
   })
 
+const Place = Schema.Struct({
+  id: PlaceId,
+  label: Schema.NonEmptyString,
+  detail: Schema.optionalKey(Schema.String),
+  scopes: Schema.optionalKey(Schema.Array(ScopeName))
+})
+
+const readPlaces = Schema.decodeUnknownOption(
+  Schema.Array(Place).check(Schema.makeFilter((places) => new Set(places.map(({ id }) => id)).size === places.length))
+)
+
+const placesOf = (told: unknown): Effect.Effect<ReadonlyArray<UserPlace>, StorageUnavailable> =>
+  Option.match(readPlaces(told), {
+    onNone: () =>
+      away("owner.places", "each needs an id of 1 to 128 printable characters without a space, once, and a label"),
+    onSome: Effect.succeed
+  })
+
+const placing = ({ places }: HostPeople): Pick<ResourceOwner["Service"], "places"> =>
+  places === undefined
+    ? {}
+    : {
+        places: ({ id }, user) =>
+          Effect.flatMap(
+            asked("owner.places", () => places(user, id)),
+            placesOf
+          )
+      }
+
 /** The core's port, over what a host answers by values and promises. */
 export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
   Layer.succeed(ResourceOwner, {
@@ -136,6 +190,7 @@ export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
     },
     signInAt: ({ id }, returnTo, asked) => people.signInAt(returnTo, id, asked),
     switchAt: ({ id }, returnTo, asked) => (people.switchAt ?? people.signInAt)(returnTo, id, asked),
+    ...placing(people),
     profile: ({ id }, sub) => {
       const { profile } = people
       if (profile === undefined) return Effect.succeedSome<Profile>({ sub })

@@ -114,7 +114,7 @@ const resourceNames: NamesOf<ResourceOption> = {
 
 const fetchNames: NamesOf<FetchOption> = { allow: true, ca: true }
 
-const ownerNames: NamesOf<HostPeople> = { signedIn: true, signInAt: true, switchAt: true, profile: true }
+const ownerNames: NamesOf<HostPeople> = { signedIn: true, signInAt: true, switchAt: true, places: true, profile: true }
 
 /** `within`: the option that has them, and a dot. */
 const knownNames = (given: object, known: object, within = ""): Checked<void> => {
@@ -377,11 +377,10 @@ const peopleOf = (owner: CreateOptions["owner"] | undefined): Checked<void> => {
   if (!isObject(owner)) return bad("owner", "has to say who your people are")
   if (typeof owner.signedIn !== "function") return bad("owner.signedIn", "has to be a function")
   if (typeof owner.signInAt !== "function") return bad("owner.signInAt", "has to be a function")
-  if (owner.switchAt !== undefined && typeof owner.switchAt !== "function") {
-    return bad("owner.switchAt", "has to be a function")
-  }
-  if (owner.profile !== undefined && typeof owner.profile !== "function") {
-    return bad("owner.profile", "has to be a function")
+  for (const name of ["switchAt", "places", "profile"] as const) {
+    if (owner[name] !== undefined && typeof owner[name] !== "function") {
+      return bad(`owner.${name}`, "has to be a function")
+    }
   }
   // Of a class, it has what it needs itself.
   return Object.getPrototypeOf(owner) === Object.prototype

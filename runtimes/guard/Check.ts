@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { placeOf } from "../../core/grant/Grant.ts"
 import type { Principal } from "../../core/grant/Principal.ts"
 import { shuttingDown } from "../../core/http/answer.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
@@ -39,6 +40,8 @@ interface Common {
 export interface UserCaller extends Common {
   readonly _tag: "User"
   readonly user: string
+  /** Where the person allowed it, where they have places (`owner.places`). */
+  readonly place?: string
   readonly client: string
   /** Milliseconds since 1970. */
   readonly expiresAt: number
@@ -87,6 +90,7 @@ const callerOf = ({ id, issuer }: Workspace, principal: Principal, isOneOfMany: 
       return {
         _tag: "User",
         user: principal.user,
+        ...placeOf(principal),
         client: principal.client,
         expiresAt: principal.expiresAt,
         ...(principal.actors === undefined ? {} : { actors: [...principal.actors] }),

@@ -29,6 +29,7 @@ const Active = Schema.Struct({
   implied_scope: Schema.optionalKey(Schema.String),
   act: Schema.optionalKey(Schema.Unknown),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]),
+  place: Schema.optionalKey(Schema.String),
   grant: Schema.String
 })
 type Active = typeof Active.Type
@@ -52,13 +53,21 @@ const callerOf = (issuer: string, active: Active): Caller | undefined => {
     scope: namesIn(active.scope ?? ""),
     resources: audience ?? null
   }
-  const { client_id: client, exp, sub } = active
+  const { client_id: client, exp, place, sub } = active
   if (active.principal === "ApiKey")
     return { _tag: "ApiKey", expiresAt: exp === undefined ? null : exp * 1000, ...common }
   if (client === undefined || exp === undefined) return undefined
   const expiresAt = exp * 1000
   return active.principal === "User"
-    ? { _tag: "User", user: sub, client, expiresAt, ...actorsIn(active.act), ...common }
+    ? {
+        _tag: "User",
+        user: sub,
+        ...(place === undefined ? {} : { place }),
+        client,
+        expiresAt,
+        ...actorsIn(active.act),
+        ...common
+      }
     : { _tag: "Workspace", client, expiresAt, ...common }
 }
 

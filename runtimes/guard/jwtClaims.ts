@@ -19,6 +19,7 @@ const Claims = Schema.Struct({
   scope: Schema.String,
   act: Schema.optionalKey(Schema.Unknown),
   principal: Schema.Literals(["User", "Workspace"]),
+  place: Schema.optionalKey(Schema.String),
   grant: Schema.NonEmptyString
 })
 
@@ -55,7 +56,8 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   if (!isAlgorithm(alg) || !expected.algorithms.includes(alg) || typeof kid !== "string") return refuse("malformed")
   const decoded = read(claims)
   if (Result.isFailure(decoded)) return refuse("malformed")
-  const { act, aud, client_id: client, exp, grant, iat, iss, jti, nbf = iat, principal, scope, sub } = decoded.success
+  const said = decoded.success
+  const { act, aud, client_id: client, exp, grant, iat, iss, jti, nbf = iat, place, principal, scope, sub } = said
   const { issuer, leeway, now } = expected
   if (iss !== issuer) return refuse("unknown")
   const audiences = typeof aud === "string" ? [aud] : aud
@@ -75,6 +77,8 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
     kid,
     jti,
     caller:
-      principal === "User" ? { _tag: "User", user: sub, ...actorsIn(act), ...common } : { _tag: "Workspace", ...common }
+      principal === "User"
+        ? { _tag: "User", user: sub, ...(place === undefined ? {} : { place }), ...actorsIn(act), ...common }
+        : { _tag: "Workspace", ...common }
   })
 }

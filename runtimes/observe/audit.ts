@@ -59,7 +59,7 @@ export const AuditLine = Schema.Union([
     ...byMaybe
   }),
   line("ClientDeleted", { client, ...byMaybe }),
-  line("ConsentGiven", { client, grant, scope, actor }),
+  line("ConsentGiven", { client, grant, scope, actor, place: Schema.optionalKey(Schema.String) }),
   line("ConsentDenied", { client, actor }),
   line("TokensIssued", { client, grant, grantType: Schema.String, scope, secret: Schema.optionalKey(Schema.String) }),
   line("RefreshRetried", { client, grant, network: likeness, userAgent: likeness }),
@@ -112,7 +112,8 @@ const told = (event: AuditEvent): Told => {
         client: event.client,
         grant: event.grant,
         scope: event.scope,
-        actor: event.user
+        actor: event.user,
+        ...(event.place === undefined ? {} : { place: event.place })
       }
     case "ConsentDenied":
       return { event: event._tag, client: event.client, actor: event.user }

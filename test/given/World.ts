@@ -17,7 +17,7 @@ import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
-import { type Profile, ResourceOwner, type SignedIn } from "../../core/ports/ResourceOwner.ts"
+import { type Profile, ResourceOwner, type SignedIn, type UserPlace } from "../../core/ports/ResourceOwner.ts"
 import { Signatures } from "../../core/ports/Signatures.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
@@ -62,6 +62,8 @@ export interface WorldOptions {
   readonly grants?: ReadonlyArray<GrantType>
   readonly limiter?: Layer.Layer<Limiter>
   readonly pages?: Layer.Layer<Pages>
+  /** The places of people, whose host has some. */
+  readonly places?: (user: string) => ReadonlyArray<UserPlace>
   /** Instead of one in memory. */
   readonly store?: Layer.Layer<Storage>
   readonly seed?: string
@@ -109,7 +111,8 @@ const seededEntropy = (seed: string): Entropy["Service"] => {
 
 export const keyFrom = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
 
-const people = (gone: ReadonlySet<string>): ResourceOwner["Service"] => ({
+const people = (gone: ReadonlySet<string>, places: WorldOptions["places"]): ResourceOwner["Service"] => ({
+  ...(places === undefined ? {} : { places: (_workspace, user) => Effect.sync(() => places(user)) }),
   current: (_workspace, request) =>
     Effect.sync(() => {
       const cookie = request.headers.get("cookie") ?? ""
@@ -159,7 +162,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     Layer.succeed(Entropy, options.entropy ?? seededEntropy(options.seed ?? "world")),
     Layer.succeed(Keys, { current: () => sealer }),
     Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
-    Layer.succeed(ResourceOwner, people(new Set(["gone"]))),
+    Layer.succeed(ResourceOwner, people(new Set(["gone"]), options.places)),
     options.registration ?? RegistrationPolicy.layerOpen,
     options.pages ?? Pages.layer(),
     options.limiter ?? Limiter.layerNone,

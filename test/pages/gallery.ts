@@ -56,6 +56,21 @@ const consent = (say: Say, client: Partial<ConsentPage["client"]> = {}): Consent
   now
 })
 
+const places = (say: Say, count: number): ConsentPage["places"] & object => ({
+  shown: [
+    { id: say("org_1"), label: say("Northwind Traders"), detail: say("northwind.example"), chosen: true },
+    {
+      id: say("org_2"),
+      label: say("The association of all the bakers of the north and the south of Holland"),
+      detail: say("bakers.example"),
+      chosen: false,
+      only: [{ scope: say("profile"), words: say("See your name and your email address") }]
+    },
+    { id: say("org_3"), label: say("Fabrikam"), chosen: false }
+  ],
+  count
+})
+
 /** A client that asks for access without a person. */
 const asking = (
   say: Say,
@@ -204,6 +219,14 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
       )
     ],
     ["consent-unacknowledged", consentPage(place, { ...consent(say), problem: say("Tick this box if it is true.") })],
+    ["consent-places", consentPage(place, { ...consent(say), places: places(say, 3) })],
+    [
+      "consent-places-many",
+      consentPage(place, {
+        ...consent(say, { registeredItself: false }),
+        places: { ...places(say, 24), search: say("north"), problem: say("Choose where it may act for you.") }
+      })
+    ],
     [
       "consent-hostile",
       consentPage(

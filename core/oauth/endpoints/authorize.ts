@@ -11,6 +11,7 @@ import { strangersError } from "../../pages/CommonErrors.ts"
 import type { ConsentPage, ConsentResource } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
+import { type Choosing, choiceOf, type Offer } from "../../request/places.ts"
 import { authorizeContract, type CheckedRequest, type Returned, returnRefusal } from "../../request/readRequest.ts"
 import { Prompt } from "../../rules/Prompt.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
@@ -30,12 +31,26 @@ const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace):
 export const comeBackTo = ({ workspace }: Call, { query }: { readonly query: string }): string =>
   addressOf(authorizeAt(workspace), query)
 
+/** A host's page elsewhere looks through all of them by itself. */
+const choice = (
+  { pages, policy }: Services,
+  { workspace }: Call,
+  offer: Offer,
+  { scope }: CheckedRequest,
+  choosing: Choosing
+): Pick<ConsentPage, "places"> => {
+  const places = choiceOf(offer, choosing, scope, scopesOf(policy, workspace), pages.consentAt !== undefined)
+  return places === undefined ? {} : { places }
+}
+
 /** All that a person has to know to say yes or no. */
 export const consentModel = (
   services: Services,
   call: Call,
-  { allowed, form, query, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>
+  { allowed, form, last, offer, query, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
+  choosing: Omit<Choosing, "last" | "hint"> = {}
 ): ConsentPage => ({
+  ...choice(services, call, offer, request, { ...choosing, last, hint: request.placeHint }),
   client: {
     id: request.client.id,
     name: request.client.about.client_name,

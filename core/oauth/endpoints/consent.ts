@@ -3,6 +3,7 @@ import { type Client, isStranger } from "../../client/Client.ts"
 import type { Approval } from "../../engine/Grants.ts"
 import { transact } from "../../engine/transact.ts"
 import type { Decision } from "../../grant/Decision.ts"
+import { placeOf } from "../../grant/Grant.ts"
 import { seeOther } from "../../http/answer.ts"
 import { noteOf, refused } from "../../http/audit.ts"
 import { requireOwn } from "../../http/csrf.ts"
@@ -23,9 +24,11 @@ import {
   approve,
   deny,
   type Outcome,
-  termsOf
+  termsOf,
+  type Waiting
 } from "../../request/AuthorizationRequest.ts"
-import { allowedTo } from "../../request/interaction.ts"
+import { earlierOf } from "../../request/interaction.ts"
+import { chosenIn, type Offer, offerTo, placedAt } from "../../request/places.ts"
 import { queryAgain } from "../../request/pushed.ts"
 import { type CheckedRequest, returnRefusal, returnTo } from "../../request/readRequest.ts"
 import { openTicket, readerOf } from "../../request/Ticket.ts"
@@ -42,8 +45,15 @@ export type ConsentDecision =
   | { readonly _tag: "SignIn"; readonly at: string }
   | { readonly _tag: "Return"; readonly to: string }
   | { readonly _tag: "Answered"; readonly page: ConsentAnsweredPage }
-  /** Approved without the tick that this client's page asks for. */
-  | { readonly _tag: "Unacknowledged"; readonly page: ConsentPage; readonly startAgainAt: string }
+  /** Searched for a place; or approved without one, or without the tick that this client's page asks for. */
+  | {
+      readonly _tag: "Again"
+      readonly page: ConsentPage
+      readonly lacks: "place" | "tick" | undefined
+      readonly startAgainAt: string
+    }
+  /** The person has other places by now than the page was drawn for. */
+  | { readonly _tag: "Outdated"; readonly startAgainAt: string }
 
 const back = (to: string): ConsentDecision => ({ _tag: "Return", to })
 
@@ -118,7 +128,8 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
       client: outcome.client.id,
       user: step.person,
       scope: formatScopes(step.waiting.scope),
-      grant: grantMark(outcome.grant)
+      grant: grantMark(outcome.grant),
+      ...placeOf(step.waiting)
     })
     return back(withCode(step, begun.success, issuer))
   }
@@ -152,26 +163,40 @@ const denied = Effect.fnUntraced(function* (services: Services, call: Call, step
   return refusedTo(step, new AccessDenied(), call.workspace.issuer)
 })
 
+interface Asking {
+  readonly signedIn: SignedIn
+  readonly request: CheckedRequest
+  readonly offer: Offer
+  readonly form: Parameters
+  readonly query: string
+}
+
+const untold = {
+  place: "Choose where it may act for you. What you chose before is not to be had any more, or nothing was.",
+  tick: "Tick this box if it is true. If it is not, deny."
+} as const
+
 /** The page once more, with what it was sent. */
-const unacknowledged = Effect.fnUntraced(function* (
+const pageAgain = Effect.fnUntraced(function* (
   services: Services,
   call: Call,
-  request: CheckedRequest,
-  signedIn: SignedIn,
-  form: Parameters,
-  query: string
+  { form, offer, query, request, signedIn }: Asking,
+  lacks: "place" | "tick" | undefined
 ): Effect.fn.Return<ConsentDecision, StorageUnavailable> {
   const sent = { csrf: form.get("csrf") ?? "", ticket: form.get("ticket") ?? "" }
-  const allowed = yield* allowedTo(services, call, signedIn, request)
-  const next = { _tag: "NeedsConsent", request, query, signedIn, allowed, form: sent } as const
-  const asked = consentModel(services, call, next)
-  const problem = "Tick this box if it is true. If it is not, deny."
-  return {
-    _tag: "Unacknowledged",
-    page: { ...asked, problem },
-    startAgainAt: addressOf(authorizeAt(call.workspace), query)
-  }
+  const earlier = yield* earlierOf(services, call, signedIn, request, offer)
+  const next = { _tag: "NeedsConsent", request, query, signedIn, offer, ...earlier, form: sent } as const
+  const page = consentModel(services, call, next, {
+    chosen: form.get("place"),
+    search: form.get("place_search"),
+    problem: lacks === "place" ? untold.place : undefined
+  })
+  const told = lacks === "tick" ? { ...page, problem: untold.tick } : page
+  return { _tag: "Again", page: told, lacks, startAgainAt: addressOf(authorizeAt(call.workspace), query) }
 })
+
+const isDecision = (text: string | undefined): text is "approve" | "deny" | "search" =>
+  text === "approve" || text === "deny" || text === "search"
 
 /** The answer to a consent page. Nothing in the form is believed but the ticket, which holds what the page was drawn for. */
 export const consentDecision = Effect.fnUntraced(function* (
@@ -182,7 +207,7 @@ export const consentDecision = Effect.fnUntraced(function* (
   const form = yield* Effect.fromResult(readForm(call.request))
   const sealed = form.get("ticket")
   const decision = form.get("decision")
-  if (sealed === undefined || (decision !== "approve" && decision !== "deny")) {
+  if (sealed === undefined || !isDecision(decision)) {
     return yield* new ForgedForm({ reason: "field_missing" })
   }
   const ticket = openTicket(services.keys.current(), workspace, sealed)
@@ -201,25 +226,32 @@ export const consentDecision = Effect.fnUntraced(function* (
   yield* Effect.mapError(requireOwn(services, call, session, form), ({ reason }) => forged(reason))
   if (ticket === undefined || query === undefined || !sameDigest(ticket.reader, readerOf(here)))
     return yield* forged("ticket")
-  const { request: waiting, shown } = ticket
+  const { chooses = false, request: waiting, shown } = ticket
   const client = yield* services.clients.find(workspace.id, waiting.client)
-  // A client that became its own while the page was read is refused below, whatever was ticked.
-  const needsTick = decision === "approve" && shown.madeBy === "itself" && form.get("acknowledged") !== "yes"
-  if (needsTick && client !== undefined && isStranger(client)) {
-    yield* refused(services.audit, call, forged("field_missing"))
-    return yield* unacknowledged(services, call, { ...waiting, ...waiting.to, client }, here, form, query)
-  }
-  const step: Answering = {
+  const stepFor = (waiting: Waiting): Answering => ({
     waiting,
     shown,
     client,
     person,
     policy: policyAt(services.policy, workspace),
     now: call.now
+  })
+  const decided = (step: Answering, by: typeof approved) =>
+    Effect.catchTag(by(services, call, step), "ForgedForm", ({ reason }) => forged(reason))
+  if (decision === "deny" || client === undefined) return yield* decided(stepFor(waiting), denied)
+  const offer = yield* offerTo(services, workspace, person, waiting.scope)
+  const asking = { signedIn: here, request: { ...waiting, ...waiting.to, client }, offer, form, query }
+  if (decision === "search") return yield* pageAgain(services, call, asking, undefined)
+  const chosen = chosenIn(offer, { place: waiting.place, chooses }, form.get("place"))
+  if (chosen._tag === "Outdated") return { _tag: "Outdated", startAgainAt: addressOf(authorizeAt(workspace), query) }
+  if (chosen._tag === "Choose") return yield* pageAgain(services, call, asking, "place")
+  // A client that became its own while the page was read is refused below, whatever was ticked.
+  const needsTick = shown.madeBy === "itself" && form.get("acknowledged") !== "yes"
+  if (needsTick && isStranger(client)) {
+    yield* refused(services.audit, call, forged("field_missing"))
+    return yield* pageAgain(services, call, asking, "tick")
   }
-  return yield* (decision === "approve" ? approved : denied)(services, call, step).pipe(
-    Effect.catchTag("ForgedForm", ({ reason }) => forged(reason))
-  )
+  return yield* decided(stepFor(chosen.place === undefined ? waiting : placedAt(waiting, chosen.place)), approved)
 })
 
 const draw = (services: Services, call: Call, decision: ConsentDecision): HttpResponse => {
@@ -230,10 +262,13 @@ const draw = (services: Services, call: Call, decision: ConsentDecision): HttpRe
       return seeOther(decision.to)
     case "Answered":
       return services.pages.consentAnswered(call.workspace, decision.page)
-    case "Unacknowledged":
-      return services.pages.consentAt === undefined
-        ? { ...services.pages.consent(call.workspace, decision.page), status: 400 }
-        : seeOther(inSession(call.workspace, decision.startAgainAt))
+    case "Outdated":
+      return seeOther(inSession(call.workspace, decision.startAgainAt))
+    case "Again": {
+      if (services.pages.consentAt !== undefined) return seeOther(inSession(call.workspace, decision.startAgainAt))
+      const page = services.pages.consent(call.workspace, decision.page)
+      return decision.lacks === undefined ? page : { ...page, status: 400 }
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import type { HeaderPairs, HttpResponse } from "../../http/Http.ts"
 import { type Call, type Endpoint, type Handler, page, pageEndpoint, type Services } from "../../http/Route.ts"
 import {
   type ConsentPage,
+  type ConsentPlace,
   type ConsentResource,
   clientName,
   type ReturnAddress,
@@ -38,6 +39,8 @@ export type ConsentAsked =
       readonly resources: ReadonlyArray<ConsentResource>
       /** Whether approving takes a box that the person ticks: `acknowledged` = `yes` in what is posted. */
       readonly acknowledge: boolean
+      /** Where the person has a choice of places: all of them. What is posted names one as `place`. */
+      readonly places?: ReadonlyArray<ConsentPlace>
       readonly account: string
       /** For "Not you?". */
       readonly switchAccount: string
@@ -49,8 +52,11 @@ export type ConsentAsked =
 /** What the answer came to. Where there is a `continueTo`, the browser has to go there. */
 export type ConsentTold =
   | { readonly state: "sign_in" | "done" | "waiting"; readonly continueTo: string }
-  /** `unacknowledged`: the box was not ticked, and the page still stands. */
-  | { readonly state: "used" | "denied" | "expired" | "unacknowledged"; readonly continueTo?: never }
+  /**
+   * `unacknowledged`: the box was not ticked, and the page still stands. `place`: none was chosen that the person has, so
+   * the page has to be asked for and drawn again.
+   */
+  | { readonly state: "used" | "denied" | "expired" | "unacknowledged" | "place"; readonly continueTo?: never }
 
 /** The authorization request as the browser would make it, by itself. */
 const authorizing = (call: Call, query: string): Call => {
@@ -72,12 +78,13 @@ const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { 
           : returnRefusal(next.returned, call.workspace.issuer)
       }
     case "NeedsConsent": {
-      const { client, csrf, now: _, ticket, ...page } = consentModel(services, call, next)
+      const { client, csrf, now: _, places, ticket, ...page } = consentModel(services, call, next)
       const { name, redirectUri, ...known } = client
       return {
         state: "consent",
         client: { ...known, name: clientName(name), returnsTo: returnAddress(redirectUri) },
         ...page,
+        ...(places === undefined ? {} : { places: places.shown }),
         form: { csrf, ticket }
       }
     }
@@ -92,8 +99,10 @@ const tellDecision = (decision: ConsentDecision): ConsentTold => {
       return { state: "done", continueTo: decision.to }
     case "Answered":
       return decision.page.answer
-    case "Unacknowledged":
-      return { state: "unacknowledged" }
+    case "Outdated":
+      return { state: "place" }
+    case "Again":
+      return { state: decision.lacks === "tick" ? "unacknowledged" : "place" }
   }
 }
 

@@ -3,6 +3,7 @@ import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic } from "../../client/Client.ts"
 import type { Examined } from "../../engine/Grants.ts"
 import { beside } from "../../engine/Once.ts"
+import { placeOf } from "../../grant/Grant.ts"
 import { actOf } from "../../grant/jwtAccessToken.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
@@ -18,7 +19,7 @@ import {
   type Services
 } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { type ClientId, type GrantId, grantMark } from "../../rules/Id.ts"
+import { type ClientId, type GrantId, grantMark, type PlaceId } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
 import { type Resources, unnamedResources } from "../../rules/Resource.ts"
@@ -69,6 +70,9 @@ const LiveToken = Schema.Struct({
       description:
         "RFC 8693 §4.1: the client that acts, where the token came of an exchange; within it, those before it."
     })
+  ),
+  place: Schema.optionalKey(
+    Schema.String.annotate({ description: "Where the person allowed it, where they have several places." })
   ),
   grant: Schema.String.annotate({ description: "What the audit stream calls that which the token came from." })
 }).annotate({ identifier: "LiveToken" })
@@ -153,6 +157,7 @@ interface Facts {
   readonly principal: Principal["_tag"]
   readonly subject: string
   readonly grant: GrantId
+  readonly place?: PlaceId
   readonly client: ClientId | undefined
   readonly scope: Scopes
   readonly resources: Resources | null
@@ -167,7 +172,17 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
     const { id: grant, client, scope, resources, subject } = known.grant
     const { expiresAt } = known.token
     return subject._tag === "User"
-      ? { principal: "User", subject: subject.id, grant, client, scope, resources, expiresAt, bearer: false }
+      ? {
+          principal: "User",
+          subject: subject.id,
+          grant,
+          ...placeOf(known.grant),
+          client,
+          scope,
+          resources,
+          expiresAt,
+          bearer: false
+        }
       : { principal: "Workspace", subject: client, grant, client, scope, resources, expiresAt, bearer: false }
   }
   const by = known.principal
@@ -178,6 +193,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         principal: "User",
         subject: by.user,
         grant,
+        ...placeOf(by),
         client: by.client,
         scope,
         resources,
@@ -231,6 +247,7 @@ const describe = (
   implied_scope: impliedIn(services, call.workspace, facts.scope),
   principal: facts.principal,
   act: facts.actors && actOf(facts.actors),
+  place: facts.place,
   grant: grantMark(facts.grant)
 })
 
