@@ -4,7 +4,7 @@ import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { RedirectUri } from "../rules/RedirectUri.ts"
 import { AccessTokenFormat, Resource } from "../rules/Resource.ts"
-import { Scopes } from "../rules/Scope.ts"
+import { allScopes, type ScopeRegistry, Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
 
 /** What a client tells about itself to people. Nothing is decided by it, and all of it is somebody's claim. */
@@ -94,6 +94,13 @@ export const isKnown = (client: Client, now: Instant): boolean =>
 
 /** A client that registered itself and that nobody here has let in yet: no person answers for what it asks. */
 export const isStranger = ({ madeBy, provenAt }: Client): boolean => madeBy === "itself" && provenAt === null
+
+/**
+ * What it may ask a person for. RFC 7591 §2: one that registered itself named what it asks for at first, and could register
+ * again for more. Clients of MCP name what they were first refused for, and come back when a call takes more.
+ */
+export const scopesToAsk = ({ madeBy, scope }: Client, registry: ScopeRegistry): Scopes =>
+  madeBy === "itself" ? allScopes(registry) : scope
 
 export const mayUse = (client: Client, grantType: string): boolean => client.grantTypes.includes(grantType)
 

@@ -4,7 +4,7 @@ import type { Members } from "../codec/Jws.ts"
 import { grantMark } from "../rules/Id.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"
-import { formatScopes, type ScopeRegistry } from "../rules/Scope.ts"
+import { formatScopes, impliedBy, type ScopeRegistry } from "../rules/Scope.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 import { type Active, placeOf, type Standing } from "./Grant.ts"
 import type { Tokens } from "./issue.ts"
@@ -64,6 +64,8 @@ export interface JwtClaims extends Members {
   readonly iat: number
   readonly jti: string
   readonly scope: string
+  /** What that implies, where it implies anything: who checks the token knows no hierarchy of scopes. */
+  readonly implied_scope?: string
   readonly principal: "User" | "Workspace"
   /** RFC 8693 §4.1: who acts, where the token came of an exchange. */
   readonly act?: ActClaim | undefined
@@ -107,6 +109,7 @@ export const claimsOf = (
 ): JwtClaims => {
   const places = placesOf(workspace, registry, grant, tokens)
   const [first, ...more] = places
+  const implied = impliedBy(registry, tokens.scope)
   return {
     iss: workspace.issuer,
     sub: grant.subject._tag === "User" ? grant.subject.id : grant.client,
@@ -116,6 +119,7 @@ export const claimsOf = (
     iat: seconds(now),
     jti: tokens.access.serial,
     scope: formatScopes(tokens.scope),
+    ...(implied.length === 0 ? {} : { implied_scope: formatScopes(implied) }),
     principal: grant.subject._tag,
     act: tokens.access.actors === null ? undefined : actOf(tokens.access.actors.map(({ client }) => client)),
     ...("place" in grant ? placeOf(grant) : {}),

@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { type Client, ClientMaker, isKnown, mayUse } from "../client/Client.ts"
+import { type Client, ClientMaker, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
 import { profileOf } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
@@ -140,7 +140,8 @@ export const termsFault = (
   const profile = profileOf(client)
   if (pushed === undefined && profile.needsPush(client, policy)) return pushRequired
   if (challenge === null && profile.needsChallenge(client, policy)) return challengeRequired
-  return reaches(policy.scopes, client.scope, scope) && isWithin(scope, allScopes(policy.scopes))
+  const all = allScopes(policy.scopes)
+  return reaches(policy.scopes, scopesToAsk(client, policy.scopes), scope) && isWithin(scope, all)
     ? undefined
     : new InvalidScope({ reason: "none_to_be_had" })
 }

@@ -1,5 +1,5 @@
 import { Effect, Result, Schema, Struct } from "effect"
-import { type Client, isKnown, mayUse } from "../client/Client.ts"
+import { type Client, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
 import { profileOf } from "../client/Profile.ts"
 import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
@@ -326,7 +326,8 @@ const checkedTerms = (
     const registry = scopesOf(services.policy, workspace)
     const resources = asked.resource === undefined ? null : yield* readResources(workspace, asked.resource)
     const taken = resources === null ? null : scopesTaken(workspace, resources)
-    const available = taken === null ? path.client.scope : commonScopes(registry, path.client.scope, taken)
+    const own = asksNoScope(asked.scope) ? path.client.scope : scopesToAsk(path.client, registry)
+    const available = taken === null ? own : commonScopes(registry, own, taken)
     const scope = yield* grantScopes(registry, available, asked.scope)
     const prompt = yield* readPrompts(asked.prompt ?? "")
     return {

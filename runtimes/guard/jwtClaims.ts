@@ -4,6 +4,7 @@ import { actorsIn, jwtType } from "../../core/grant/jwtAccessToken.ts"
 import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { covers, withoutEndSlash } from "../../core/rules/Resource.ts"
+import { namesIn } from "../../core/rules/Scope.ts"
 import type { Caller } from "./Check.ts"
 
 /** RFC 9068 §2.2, and the words of introspection by which Tessera tells who calls. */
@@ -17,6 +18,7 @@ const Claims = Schema.Struct({
   nbf: Schema.optionalKey(Schema.Finite),
   jti: Schema.NonEmptyString,
   scope: Schema.String,
+  implied_scope: Schema.optionalKey(Schema.String),
   act: Schema.optionalKey(Schema.Unknown),
   principal: Schema.Literals(["User", "Workspace"]),
   place: Schema.optionalKey(Schema.String),
@@ -41,6 +43,8 @@ export interface Said {
   readonly kid: string
   readonly caller: Exclude<Caller, { readonly _tag: "ApiKey" }>
   readonly jti: string
+  /** What the caller's scopes imply beyond themselves. */
+  readonly implied: ReadonlyArray<string>
 }
 
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
@@ -70,12 +74,13 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
     issuer,
     grant,
     expiresAt,
-    scope: scope.split(" ").filter((name) => name !== ""),
+    scope: namesIn(scope),
     resources: audiences.includes(issuer) ? null : [...audiences]
   }
   return Result.succeed({
     kid,
     jti,
+    implied: namesIn(decoded.success.implied_scope ?? ""),
     caller:
       principal === "User"
         ? { _tag: "User", user: sub, ...(place === undefined ? {} : { place }), ...actorsIn(act), ...common }

@@ -127,9 +127,8 @@ export const jwtGuard = (options: JwtGuardOptions): Guard => {
     const stood = await stands(text, name, said.success)
     if (stood === undefined) return refuse(notNow)
     if (!stood) return refusal(invalid("revoked"))
-    const { caller } = said.success
-    // A JWT names what was granted; what that implies is known to the server alone.
-    const enough = needs.scopes.every((name) => caller.scope.includes(name))
+    const { caller, implied } = said.success
+    const enough = needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
     const reached = checkReach(read.resource, call.path, needs, caller, { resources: caller.resources, enough })
     return Result.isSuccess(reached)
       ? { _tag: "Admitted", principal: copyOf(reached.success) }

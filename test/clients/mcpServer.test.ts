@@ -1,18 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http"
-import { type OAuthClientProvider, UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
+import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { AuthInfo } from "@modelcontextprotocol/sdk/server/auth/types.js"
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js"
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js"
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
-import type {
-  OAuthClientInformationMixed,
-  OAuthClientMetadata,
-  OAuthTokens
-} from "@modelcontextprotocol/sdk/shared/auth.js"
-import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect } from "effect"
 import express from "express"
 import { Hono } from "hono"
@@ -24,6 +18,7 @@ import { createTessera, type EmbeddedTessera } from "../../runtimes/tessera.ts"
 import { options } from "../embed/host.ts"
 import { Visitor } from "../given/serverVisitor.ts"
 import { freePort } from "../harness/freePort.ts"
+import { asTransport, McpMemory } from "./McpMemory.ts"
 
 /** Two MCP servers of the SDK's own, in an application that has Tessera beside them. One takes a scope more. */
 const guarded = {
@@ -33,9 +28,6 @@ const guarded = {
 type Path = keyof typeof guarded
 
 const isPath = (url: string | undefined): url is Path => url === "/mcp" || url === "/admin"
-
-/** The SDK's transports are its `Transport`s, but for optional members that may be `undefined` as well. */
-const asTransport = (transport: object): Transport => transport as Transport
 
 const answering = async <T extends object>(transport: T): Promise<T> => {
   const server = new McpServer({ name: "companies", version: "1" })
@@ -133,41 +125,6 @@ const withServer = (start: Start, body: (origin: string) => Promise<void>) =>
     )
   )
 
-/** A client with the simplest memory that it can have. */
-class Memory implements OAuthClientProvider {
-  readonly redirectUrl = "http://localhost:3118/callback"
-  readonly clientMetadata: OAuthClientMetadata = {
-    client_name: "MCP client",
-    redirect_uris: [this.redirectUrl],
-    token_endpoint_auth_method: "none"
-  }
-  readonly asked: Array<URL> = []
-  readonly #renews: boolean
-  client: OAuthClientInformationMixed | undefined
-  held: OAuthTokens | undefined
-  verifier = ""
-
-  constructor({ renews = true } = {}) {
-    this.#renews = renews
-  }
-
-  readonly clientInformation = () => this.client
-  readonly saveClientInformation = (client: OAuthClientInformationMixed) => {
-    this.client = client
-  }
-  readonly tokens = () => this.held
-  readonly saveTokens = ({ refresh_token, ...tokens }: OAuthTokens) => {
-    this.held = this.#renews && refresh_token !== undefined ? { ...tokens, refresh_token } : tokens
-  }
-  readonly redirectToAuthorization = (url: URL) => {
-    this.asked.push(url)
-  }
-  readonly saveCodeVerifier = (verifier: string) => {
-    this.verifier = verifier
-  }
-  readonly codeVerifier = () => this.verifier
-}
-
 const greeted = async (transport: StreamableHTTPClientTransport): Promise<unknown> => {
   const client = new Client({ name: "client", version: "1" })
   await client.connect(asTransport(transport))
@@ -180,7 +137,7 @@ const greeted = async (transport: StreamableHTTPClientTransport): Promise<unknow
  * Calls as an application does: sent to the person, it comes back with a code and calls again, and so on. `firstScope`:
  * what it asks for the first time, instead of all that the metadata has.
  */
-const call = async (memory: Memory, url: string, firstScope?: string): Promise<unknown> => {
+const call = async (memory: McpMemory, url: string, firstScope?: string): Promise<unknown> => {
   const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: memory })
   try {
     return await greeted(transport)
@@ -196,12 +153,12 @@ const call = async (memory: Memory, url: string, firstScope?: string): Promise<u
   }
 }
 
-const askedFor = (memory: Memory) => memory.asked.map(({ searchParams }) => searchParams.get("scope"))
+const askedFor = (memory: McpMemory) => memory.asked.map(({ searchParams }) => searchParams.get("scope"))
 
 describe.each(Object.entries(frameworks))("an MCP server behind the guard of %s", (_, start) => {
   test("is found, signed in to and called, with a token for it alone", () =>
     withServer(start, async (origin) => {
-      const memory = new Memory()
+      const memory = new McpMemory()
       expect(await call(memory, `${origin}/mcp`)).toEqual(hello)
       expect(memory.asked.map(({ searchParams }) => searchParams.get("resource"))).toEqual([`${origin}/mcp`])
       const headers = { authorization: `Bearer ${memory.held?.access_token}` }
@@ -210,11 +167,11 @@ describe.each(Object.entries(frameworks))("an MCP server behind the guard of %s"
 
   test("gets a bad access token renewed by two at once, without the person", () =>
     withServer(start, async (origin) => {
-      const memory = new Memory()
+      const memory = new McpMemory()
       await call(memory, `${origin}/mcp`)
       const { client, held } = memory
       if (held === undefined) throw new Error("there are no tokens")
-      const two = [new Memory(), new Memory()]
+      const two = [new McpMemory(), new McpMemory()]
       for (const each of two) Object.assign(each, { client, held: { ...held, access_token: "gone" } })
       expect(await Promise.all(two.map((each) => call(each, `${origin}/mcp`)))).toEqual([hello, hello])
       expect(two.flatMap(({ asked }) => asked)).toEqual([])
@@ -226,7 +183,7 @@ describe.each(Object.entries(frameworks))("an MCP server behind the guard of %s"
   test("sends whoever has too little scope to the person once more, for all that it takes", () =>
     withServer(start, async (origin) => {
       // With a refresh token this client would renew what it has, which brings no more.
-      const memory = new Memory({ renews: false })
+      const memory = new McpMemory({ renews: false })
       expect(await call(memory, `${origin}/admin`, "api")).toEqual(hello)
       expect(askedFor(memory)).toEqual(["api", "api admin"])
       expect(memory.held?.scope).toBe("api admin")

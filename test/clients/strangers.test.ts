@@ -310,30 +310,3 @@ describe("what is turned away, and says why", () => {
     expect(error_description).toContain("token_endpoint_auth_method")
   })
 })
-
-test("a client that registered for the profile alone is held to it, and told", async () => {
-  const stranger = {
-    name: "",
-    sends: {
-      redirect_uris: ["https://openid.example/cb"],
-      token_endpoint_auth_method: "none",
-      scope: "openid profile offline_access"
-    },
-    returnsTo: "https://openid.example/cb",
-    asks: "api profile",
-    gets: "profile"
-  }
-  const client = await register(stranger)
-  expect(client.scope).toBe("profile")
-  const back = await new Visitor(server().url).decide(authorizationUrl(client, stranger))
-  const answer = await postToken(server().url, {
-    client_id: client.client_id,
-    grant_type: "authorization_code",
-    code: String(back.searchParams.get("code")),
-    redirect_uri: stranger.returnsTo,
-    code_verifier: verifier
-  })
-  const tokens = (await answer.json()) as Readonly<Record<string, unknown>>
-  expect(tokens.scope).toBe("profile")
-  expect(await companiesStatus(server().url, String(tokens.access_token))).toBe(403)
-})

@@ -60,7 +60,8 @@ export class Visitor {
       page = await this.get(locationOf(signedIn, this.url).href)
     }
     const text = await page.text()
-    if (page.status !== 200) throw new Error(`no consent page but ${page.status}: ${text}`)
+    if (page.status !== 200)
+      throw new Error(`no consent page but ${page.status}: ${text}${page.headers.get("location") ?? ""}`)
     const answer = await this.post("/consent", { ...hiddenFields(text), decision })
     if (answer.status !== 303) throw new Error(`the consent was answered ${answer.status}: ${await answer.text()}`)
     return locationOf(answer)

@@ -274,6 +274,14 @@ describe("a guard over JWTs", () => {
     const { ask, token } = await scene()
     expect(await ask(await token({ claims: { aud: `${resource}/orders` } }), "/rest/bills")).toBe(401)
     expect(await ask(await token({ claims: { scope: "profile" } }))).toBe(403)
+    expect(await ask(await token({ claims: { scope: "profile", implied_scope: "api:read apis" } }))).toBe(403)
+  })
+
+  test("takes what the scopes of a token imply, and tells what was granted", async () => {
+    const { ask, token } = await scene()
+    const caller = await ask(await token({ claims: { scope: "everything", implied_scope: "api profile" } }))
+    expect(caller).toMatchObject({ _tag: "User", scope: ["everything"] })
+    expect(await ask(await token({ claims: { implied_scope: ["api"] } }))).toBe(401)
   })
 
   test("takes clocks that are a little apart, and no more", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
-import { UserId } from "../../core/rules/Id.ts"
+import { ClientId, UserId } from "../../core/rules/Id.ts"
 import {
   authorizeTarget,
   bearing,
@@ -123,6 +123,26 @@ describe("a client that comes back for more", () => {
             user: "alice"
           }
         )
+      })
+    ))
+
+  test("may ask for more than it registered for, unless an owner made it", () =>
+    inSettings((world) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { scope: "api" })
+        const asking = (scope?: string) =>
+          world.send("GET", authorizeTarget(client, scope === undefined ? {} : { scope }), { as: "alice" })
+        expect(listsOf((yield* asking("profile api")).body)).toEqual({ permissions: ["api", "profile"] })
+        // What it registered for is what it asks for where it says nothing.
+        expect(listsOf((yield* asking()).body)).toEqual({ permissions: ["api"] })
+        expect((yield* signInToApp(world, client, { scope: "profile" })).scope).toBe("profile")
+
+        yield* world.services.clients.change(world.workspace.id, ClientId.make(client.id), (stored) => ({
+          ...stored,
+          madeBy: "owner"
+        }))
+        expect(listsOf((yield* asking("profile api")).body)).toEqual({ permissions: ["api"] })
+        expect(returned(yield* asking("profile")).get("error")).toBe("invalid_scope")
       })
     ))
 })

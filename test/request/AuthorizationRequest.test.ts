@@ -138,13 +138,19 @@ describe("an authorization request", () => {
   }
 
   test("is approved only as it was shown", () => {
-    const changes = [{ about: { client_name: "Bank" } }, { madeBy: "owner" }, { scope: scopes("profile") }] as const
+    const changes = [{ about: { client_name: "Bank" } }, { madeBy: "owner" }] as const
     for (const change of changes) {
       const changed = step({ client: client(change) })
       expect(approve(undefined, changed, grant).next).toBeUndefined()
       expect(refusal(approve(undefined, changed, grant))).toMatchObject({ _tag: "ForgedForm", reason: "ticket" })
       expect(outcome(deny(undefined, changed))).toMatchObject({ _tag: "Denied" })
     }
+    // An owner holds it to its scopes; by itself it could register again for others.
+    const held = client({ madeBy: "owner", scope: scopes("profile") })
+    const ofOwner = step({ shown: shownOf(held), client: held })
+    expect(refusal(approve(undefined, ofOwner, grant))).toMatchObject({ _tag: "ForgedForm", reason: "ticket" })
+    const own = step({ client: client({ scope: scopes("profile") }) })
+    expect(outcome(approve(undefined, own, grant))).toMatchObject({ _tag: "Approved" })
     const unknown = step({ waiting: { ...waiting, scope: scopes("gone") }, client: client({ scope: scopes("gone") }) })
     expect(refusal(approve(undefined, unknown, grant))).toMatchObject({ _tag: "ForgedForm" })
   })

@@ -436,7 +436,7 @@ describe("a client that changes itself while a person reads the consent page", (
     inWorld((world) =>
       Effect.gen(function* () {
         const client = yield* registerClient(world, { scope: "profile" })
-        const page = yield* world.send("GET", authorizeTarget(client, { scope: "api profile" }), { as: "alice" })
+        const page = yield* world.send("GET", authorizeTarget(client, { scope: "profile" }), { as: "alice" })
         expect(page.body).toContain("profile")
         expect(page.body).not.toContain("Read and change data through the API")
 

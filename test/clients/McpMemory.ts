@@ -1,0 +1,45 @@
+import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js"
+import type {
+  OAuthClientInformationMixed,
+  OAuthClientMetadata,
+  OAuthTokens
+} from "@modelcontextprotocol/sdk/shared/auth.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+
+/** The SDK's transports are its `Transport`s, but for optional members that may be `undefined` as well. */
+export const asTransport = (transport: object): Transport => transport as Transport
+
+/** A client with the simplest memory that it can have. */
+export class McpMemory implements OAuthClientProvider {
+  readonly redirectUrl = "http://localhost:3118/callback"
+  readonly clientMetadata: OAuthClientMetadata = {
+    client_name: "MCP client",
+    redirect_uris: [this.redirectUrl],
+    token_endpoint_auth_method: "none"
+  }
+  readonly asked: Array<URL> = []
+  readonly #renews: boolean
+  client: OAuthClientInformationMixed | undefined
+  held: OAuthTokens | undefined
+  verifier = ""
+
+  constructor({ renews = true } = {}) {
+    this.#renews = renews
+  }
+
+  readonly clientInformation = () => this.client
+  readonly saveClientInformation = (client: OAuthClientInformationMixed) => {
+    this.client = client
+  }
+  readonly tokens = () => this.held
+  readonly saveTokens = ({ refresh_token, ...tokens }: OAuthTokens) => {
+    this.held = this.#renews && refresh_token !== undefined ? { ...tokens, refresh_token } : tokens
+  }
+  readonly redirectToAuthorization = (url: URL) => {
+    this.asked.push(url)
+  }
+  readonly saveCodeVerifier = (verifier: string) => {
+    this.verifier = verifier
+  }
+  readonly codeVerifier = () => this.verifier
+}

@@ -1,0 +1,176 @@
+import { describe, expect, test } from "bun:test"
+import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import * as oauth from "oauth4webapi"
+import * as openid from "openid-client"
+import { adaDecides, type Elsewhere, statusAt, withElsewhere } from "./elsewhere.ts"
+import { asTransport, McpMemory } from "./McpMemory.ts"
+
+/** APIs on other origins than the issuer, and clients of others that find and call them. */
+
+const redirectUri = "http://localhost:3118/callback"
+
+const toolCalled = async (transport: StreamableHTTPClientTransport, name: string): Promise<unknown> => {
+  const client = new Client({ name: "client", version: "1" })
+  await client.connect(asTransport(transport))
+  const { content } = await client.callTool({ name, arguments: {} })
+  await client.close()
+  return content
+}
+
+/** Calls a tool as an application does: sent to the person, it comes back with a code and calls again. */
+const call = async (memory: McpMemory, url: string, name: string, most = memory.asked.length + 2): Promise<unknown> => {
+  const transport = new StreamableHTTPClientTransport(new URL(url), { authProvider: memory })
+  try {
+    return await toolCalled(transport, name)
+  } catch (error) {
+    const sentTo = memory.asked.at(-1)
+    if (!(error instanceof UnauthorizedError) || sentTo === undefined || memory.asked.length > most) throw error
+    const back = await adaDecides(sentTo)
+    await transport.finishAuth(String(back.searchParams.get("code")))
+    return call(memory, url, name, most)
+  }
+}
+
+const askedFor = ({ asked }: McpMemory) =>
+  asked.map(({ searchParams }) => [searchParams.getAll("resource").join(" "), searchParams.get("scope")])
+
+const said = (text: string) => [{ type: "text", text }]
+
+describe("the MCP SDK", () => {
+  test("is led from each API to the issuer, and comes back for more where a tool takes more", () =>
+    withElsewhere(async ({ orders, tools }) => {
+      // With a refresh token this client would renew what it has, which brings no more.
+      const [ofTools, ofOrders] = [new McpMemory({ renews: false }), new McpMemory({ renews: false })]
+      expect(await call(ofTools, tools, "read")).toEqual(said("read for ada"))
+      const first = String(ofTools.held?.access_token)
+      expect(await call(ofTools, tools, "change")).toEqual(said("change for ada"))
+      expect(askedFor(ofTools)).toEqual([
+        [tools, "tools:read"],
+        [tools, "tools"]
+      ])
+      // What implies the other one opens both.
+      expect(await call(ofTools, tools, "read")).toEqual(said("read for ada"))
+      expect(ofTools.asked).toHaveLength(2)
+      const more = String(ofTools.held?.access_token)
+      expect(more).not.toBe(first)
+
+      expect(await call(ofOrders, orders, "change")).toEqual(said("change for ada"))
+      expect(askedFor(ofOrders)).toEqual([
+        [orders, "orders:read"],
+        [orders, "orders"]
+      ])
+      expect(await call(ofOrders, orders, "read")).toEqual(said("read for ada"))
+      expect(ofOrders.asked).toHaveLength(2)
+      const other = String(ofOrders.held?.access_token)
+      for (const token of [first, more])
+        expect([await statusAt(tools, token), await statusAt(orders, token)]).toEqual([200, 401])
+      expect([await statusAt(tools, other), await statusAt(orders, other)]).toEqual([401, 200])
+    }))
+})
+
+/** What a library does with several resources: asks for both, takes one with the code, the other by a refresh. */
+interface Library {
+  readonly authorize: (resources: ReadonlyArray<string>) => Promise<void>
+  readonly redeem: (...resources: ReadonlyArray<string>) => Promise<string>
+  readonly refresh: (...resources: ReadonlyArray<string>) => Promise<string>
+}
+
+const asked = (fields: Readonly<Record<string, string>>, resources: ReadonlyArray<string>) => {
+  const parameters = new URLSearchParams(fields)
+  for (const resource of resources) parameters.append("resource", resource)
+  return parameters
+}
+
+const metadata = { redirect_uris: [redirectUri], token_endpoint_auth_method: "none" as const }
+const scope = "tools orders"
+
+const withOpenidClient = async ({ issuer }: Elsewhere): Promise<Library> => {
+  const insecure = { algorithm: "oauth2" as const, execute: [openid.allowInsecureRequests] }
+  const config = await openid.dynamicClientRegistration(new URL(issuer), metadata, openid.None(), insecure)
+  const pkceCodeVerifier = openid.randomPKCECodeVerifier()
+  const code_challenge = await openid.calculatePKCECodeChallenge(pkceCodeVerifier)
+  let back = new URL(issuer)
+  let held = ""
+  const keep = (tokens: openid.TokenEndpointResponse) => {
+    held = tokens.refresh_token ?? held
+    return tokens.access_token
+  }
+  return {
+    authorize: async (resources) => {
+      const fields = { redirect_uri: redirectUri, scope, code_challenge, code_challenge_method: "S256" }
+      back = await adaDecides(openid.buildAuthorizationUrl(config, asked(fields, resources)))
+    },
+    redeem: async (...resources) =>
+      keep(await openid.authorizationCodeGrant(config, back, { pkceCodeVerifier }, asked({}, resources))),
+    refresh: async (...resources) => keep(await openid.refreshTokenGrant(config, held, asked({}, resources)))
+  }
+}
+
+const withOauth4webapi = async ({ issuer }: Elsewhere): Promise<Library> => {
+  const insecure = { [oauth.allowInsecureRequests]: true } as const
+  const url = new URL(issuer)
+  const as = await oauth.processDiscoveryResponse(
+    url,
+    await oauth.discoveryRequest(url, { ...insecure, algorithm: "oauth2" })
+  )
+  const client = await oauth.processDynamicClientRegistrationResponse(
+    await oauth.dynamicClientRegistrationRequest(as, metadata, insecure)
+  )
+  const verifier = oauth.generateRandomCodeVerifier()
+  const code_challenge = await oauth.calculatePKCECodeChallenge(verifier)
+  let back = new URLSearchParams()
+  let held = ""
+  const keep = (tokens: oauth.TokenEndpointResponse) => {
+    held = tokens.refresh_token ?? held
+    return tokens.access_token
+  }
+  return {
+    authorize: async (resources) => {
+      const fields = {
+        response_type: "code",
+        client_id: client.client_id,
+        redirect_uri: redirectUri,
+        scope,
+        code_challenge,
+        code_challenge_method: "S256"
+      }
+      const sentTo = new URL(String(as.authorization_endpoint))
+      sentTo.search = String(asked(fields, resources))
+      back = oauth.validateAuthResponse(as, client, await adaDecides(sentTo), oauth.expectNoState)
+    },
+    redeem: async (...resources) => {
+      const more = { ...insecure, additionalParameters: asked({}, resources) }
+      const answer = oauth.authorizationCodeGrantRequest(as, client, oauth.None(), back, redirectUri, verifier, more)
+      return keep(await oauth.processAuthorizationCodeResponse(as, client, await answer))
+    },
+    refresh: async (...resources) => {
+      const more = { ...insecure, additionalParameters: asked({}, resources) }
+      const answer = oauth.refreshTokenGrantRequest(as, client, oauth.None(), held, more)
+      return keep(await oauth.processRefreshTokenResponse(as, client, await answer))
+    }
+  }
+}
+
+test.each([
+  ["openid-client", withOpenidClient],
+  ["oauth4webapi", withOauth4webapi]
+] as const)("%s asks for two resources at once, and takes a token for each", (_, over) =>
+  withElsewhere(async (elsewhere) => {
+    const { issuer, orders, tools } = elsewhere
+    const library = await over(elsewhere)
+    await library.authorize([tools, orders])
+    const opened = async (token: string) => [await statusAt(tools, token), await statusAt(orders, token)]
+    expect(await opened(await library.redeem(tools))).toEqual([200, 401])
+    expect(await opened(await library.refresh(orders))).toEqual([401, 200])
+    // A refresh narrows one token and not the grant.
+    expect(await opened(await library.refresh(orders, tools))).toEqual([200, 200])
+    expect(await opened(await library.refresh())).toEqual([200, 200])
+    for (const other of [issuer, `${new URL(tools).origin}/`, "https://elsewhere.example"]) {
+      await expect(library.refresh(other)).rejects.toMatchObject({ error: "invalid_target" })
+    }
+    await expect(library.refresh(tools, "https://elsewhere.example")).rejects.toMatchObject({ error: "invalid_target" })
+    expect(await opened(await library.refresh(tools))).toEqual([200, 401])
+  })
+)
