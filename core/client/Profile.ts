@@ -1,5 +1,7 @@
 import { Schema } from "effect"
-import type { Policy } from "../rules/Policy.ts"
+import type { Millis } from "../rules/Instant.ts"
+import { type Algorithm, algorithms, fitsAlgorithm, isAlgorithm, readJwkSet, sameAlgorithm } from "../rules/Jwk.ts"
+import { type Policy, ProfileName } from "../rules/Policy.ts"
 import { type Client, isPublic } from "./Client.ts"
 import { clientMember } from "./ClientMember.ts"
 
@@ -8,12 +10,139 @@ import { clientMember } from "./ClientMember.ts"
  * a rule reads its column and never a profile's name.
  */
 export interface Profile {
-  readonly name: string
-  /** RFC 7636 §4.3: whether an authorization request has to bring a code challenge. */
-  readonly needsChallenge: (client: Client, policy: Policy) => boolean
-  /** RFC 9126 §5 and §6: whether an authorization request has to be pushed. */
-  readonly needsPush: (client: Client, policy: Policy) => boolean
+  readonly name: ProfileName
+  /** RFC 7636 §4.3: every authorization request brings a code challenge. */
+  readonly challenge: boolean
+  /** RFC 9126 §5: every authorization request is pushed. */
+  readonly push: boolean
+  /** The `token_endpoint_auth_method`s that count; `null` are all. */
+  readonly methods: ReadonlyArray<string> | null
+  /** What its client may sign by, assertions and request objects; `null` is all that the server reads. */
+  readonly algorithms: ReadonlyArray<Algorithm> | null
+  /** Whether an assertion may name, as its audience, the endpoint that it is for. The issuer it always may. */
+  readonly endpointAudience: boolean
+  /** RFC 6749 §4.1.2: the longest life of a code; `null` where the policy alone says it. */
+  readonly codeTtl: Millis | null
+  /** RFC 9700 §4.14.2: whether each refresh spends its token. */
+  readonly rotation: boolean
+  /** RFC 9449: whether its tokens have to be bound to a key. */
+  readonly dpop: boolean
+  /** Whether a redirect URI may be another than https. */
+  readonly otherRedirects: boolean
 }
+
+const second = 1000
+
+/** From the least strict to the strictest. */
+const profiles: Readonly<Record<ProfileName, Profile>> = {
+  standard: {
+    name: "standard",
+    challenge: false,
+    push: false,
+    methods: null,
+    algorithms: null,
+    endpointAudience: true,
+    codeTtl: null,
+    rotation: true,
+    dpop: false,
+    otherRedirects: true
+  },
+  /** FAPI 2.0 Security Profile, §5.3.2 and §5.4. The `iss` of an authorization response (RFC 9207) everybody gets. */
+  fapi2: {
+    name: "fapi2",
+    challenge: true,
+    push: true,
+    methods: ["private_key_jwt"],
+    algorithms: ["PS256", "ES256", "EdDSA", "Ed25519"],
+    endpointAudience: false,
+    codeTtl: 60 * second,
+    // A lost answer would lock the client out; a stolen token is of no use without the client's key.
+    rotation: false,
+    dpop: true,
+    otherRedirects: false
+  }
+}
+
+const ranks = Object.keys(profiles)
+
+const stricter = (one: ProfileName, other: ProfileName): ProfileName =>
+  ranks.indexOf(one) < ranks.indexOf(other) ? other : one
+
+/** The profile of every client of this server that has no stricter one. */
+export const leastProfile = ({ profile }: Pick<Policy, "profile">): Profile => profiles[profile]
+
+export const profileOf = (client: Pick<Client, "members">, policy: Pick<Policy, "profile">): Profile =>
+  client.members === undefined
+    ? profiles[policy.profile]
+    : profiles[stricter(policy.profile, securityProfile.of(client) ?? "standard")]
+
+/** RFC 9700 §2.1.1: a client that cannot prove itself otherwise always brings a challenge. */
+export const needsChallenge = (client: Client, policy: Policy): boolean =>
+  policy.requirePkce || isPublic(client) || profileOf(client, policy).challenge
+
+/** RFC 9126 §5 and §6. */
+export const needsPush = (client: Client, policy: Policy): boolean =>
+  policy.requirePush || profileOf(client, policy).push || requirePushedRequests.of(client) === true
+
+/** What a registration comes to, as it was sent or as it is told. */
+export interface Registration {
+  readonly method: string
+  readonly redirectUris: ReadonlyArray<string>
+  /** Its other members by name. */
+  readonly members: Readonly<Record<string, unknown>>
+}
+
+const named = (names: ReadonlyArray<string>): string => names.join(", ")
+
+/** RFC 9864 §2.2: whichever of its names an algorithm goes by. */
+export const maySignBy = ({ algorithms: taken }: Profile, algorithm: Algorithm): boolean =>
+  taken === null || taken.some((one) => sameAlgorithm(one, algorithm))
+
+/** What its client may sign by, as metadata and refusals name it. */
+export const algorithmsOf = ({ algorithms: taken }: Profile): ReadonlyArray<Algorithm> => taken ?? algorithms
+
+const signingFault = (profile: Profile, { members }: Registration): string | undefined => {
+  const { jwks, token_endpoint_auth_signing_alg: algorithm } = members
+  if (isAlgorithm(algorithm) && !maySignBy(profile, algorithm)) {
+    return `The token_endpoint_auth_signing_alg has to be one of these: ${named(algorithmsOf(profile))}.`
+  }
+  const keys = profile.algorithms === null || jwks === undefined ? undefined : readJwkSet(jwks)
+  const isUseless =
+    keys?._tag === "Success" &&
+    !keys.success.some((key) => algorithmsOf(profile).some((one) => fitsAlgorithm(key, one)))
+  return isUseless ? `No key of the jwks is one for these algorithms: ${named(algorithmsOf(profile))}.` : undefined
+}
+
+/** The rules of a profile that a client with this registration would break, in words for whoever registers it. */
+export const brokenRules = (profile: Profile, registration: Registration): ReadonlyArray<string> => {
+  const { method, redirectUris } = registration
+  const broken: Array<string> = []
+  if (profile.methods !== null && !profile.methods.includes(method)) {
+    broken.push(`The token_endpoint_auth_method has to be one of these: ${named(profile.methods)}.`)
+  }
+  const signing = signingFault(profile, registration)
+  if (signing !== undefined) broken.push(signing)
+  if (!profile.otherRedirects && redirectUris.some((uri) => !/^https:/i.test(uri))) {
+    broken.push("Each of the redirect_uris has to be https.")
+  }
+  return broken
+}
+
+const ownersOnly = "The security_profile can be loosened by an owner only: send it again as it was told."
+
+/** Any client may ask for a stricter profile; it does not come out of it by itself, nor by leaving the member out. */
+export const securityProfile = clientMember<ProfileName>({
+  name: "security_profile",
+  schema: ProfileName.annotate({ description: "What the client is held to: fapi2 is the FAPI 2.0 Security Profile." }),
+  fault: (asked = "standard", { by, kept = "standard", method, policy, request }) => {
+    if (by !== "owner" && stricter(asked, kept) !== asked) return ownersOnly
+    const profile = profiles[stricter(policy.profile, asked)]
+    const { redirect_uris: uris } = request
+    const redirectUris = Array.isArray(uris) ? uris.map(String) : []
+    const [broken] = brokenRules(profile, { method, redirectUris, members: request })
+    return broken === undefined ? undefined : `${broken} The profile ${profile.name} asks for it.`
+  }
+})
 
 /** RFC 9126 §6. */
 export const requirePushedRequests = clientMember({
@@ -22,13 +151,3 @@ export const requirePushedRequests = clientMember({
     description: "RFC 9126: whether the client's authorization requests count only where it pushed them."
   })
 })
-
-const standard: Profile = {
-  name: "standard",
-  // RFC 9700 §2.1.1: a client that cannot prove itself otherwise always does.
-  needsChallenge: (client, policy) => policy.requirePkce || isPublic(client),
-  needsPush: (client, policy) => policy.requirePush || requirePushedRequests.of(client) === true
-}
-
-/** The profile of every client, until a client can register for a stricter one. */
-export const profileOf = (_client: Client): Profile => standard

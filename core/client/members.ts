@@ -1,5 +1,5 @@
 import type { ClientMember } from "./ClientMember.ts"
-import { requirePushedRequests } from "./Profile.ts"
+import { requirePushedRequests, securityProfile } from "./Profile.ts"
 
 /** The members of a registration that features add: a feature's row is a line here. */
-export const clientMembers: ReadonlyArray<ClientMember> = [requirePushedRequests]
+export const clientMembers: ReadonlyArray<ClientMember> = [securityProfile, requirePushedRequests]

@@ -1,5 +1,5 @@
 import type { ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
-import { type Instant, later } from "../rules/Instant.ts"
+import { type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { RedirectTarget } from "../rules/RedirectUri.ts"
@@ -19,6 +19,8 @@ export interface Approved {
   readonly scope: Scopes
   readonly resources: Resources | null
   readonly place?: PlaceId
+  /** The longest life of its code, where the client's profile says one. */
+  readonly codeTtl?: Millis | null
 }
 
 /** RFC 6749 §4.1.2: an approved request becomes a grant with a code out. */
@@ -33,7 +35,7 @@ export const begin = (approved: Approved, id: GrantId, policy: Policy, now: Inst
   redirectUri: approved.redirectUri,
   challenge: approved.challenge,
   createdAt: now,
-  codeExpiresAt: later(now, policy.codeTtl)
+  codeExpiresAt: later(now, Math.min(policy.codeTtl, approved.codeTtl ?? policy.codeTtl))
 })
 
 export const codeOf = (grant: Pending): CodeToken => ({

@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { isPublic } from "../client/Client.ts"
+import { profileOf } from "../client/Profile.ts"
 import { earlier, type Instant, later } from "../rules/Instant.ts"
 import { InvalidTarget } from "../rules/Refusal.ts"
 import { type Resources, sameResources } from "../rules/Resource.ts"
@@ -53,10 +54,10 @@ export const accessToken = (
 })
 
 /** The refresh token of a generation: nothing in it is drawn, so it can be made again at will. */
-export const refreshToken = (grant: Active): RefreshToken => ({
+export const refreshToken = (grant: Active, expiresAt: Instant = grant.refresh.expiresAt): RefreshToken => ({
   kind: "refresh",
   grant: grant.id,
-  expiresAt: grant.refresh.expiresAt,
+  expiresAt,
   generation: grant.refresh.generation
 })
 
@@ -105,8 +106,12 @@ export const activeFrom = (
   endsAt
 })
 
+/** Where refreshing spends no token, it stays the same to the end: the grant alone says how long it may be idle. */
+const refreshTokenFor = (grant: Active, { by, policy }: Issuing): RefreshToken =>
+  profileOf(by.client, policy).rotation ? refreshToken(grant) : refreshToken(grant, grant.endsAt)
+
 export const tokensOf = (grant: Active, scope: Scopes, resources: Resources | null, step: Issuing): Tokens => ({
   access: accessToken(grant, scope, resources, step),
-  refresh: { token: refreshToken(grant), key: grant.refresh.key },
+  refresh: { token: refreshTokenFor(grant, step), key: grant.refresh.key },
   scope
 })

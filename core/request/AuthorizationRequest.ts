@@ -1,6 +1,6 @@
 import { Result, Schema } from "effect"
 import { type Client, ClientMaker, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
-import { profileOf } from "../client/Profile.ts"
+import { needsChallenge, needsPush, type Profile } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
@@ -137,9 +137,8 @@ export const termsFault = (
   policy: Policy
 ): InvalidRequest | UnauthorizedClient | InvalidScope | undefined => {
   if (!mayUse(client, authorizationCode.name)) return new UnauthorizedClient({ reason: "grant_type_not_registered" })
-  const profile = profileOf(client)
-  if (pushed === undefined && profile.needsPush(client, policy)) return pushRequired
-  if (challenge === null && profile.needsChallenge(client, policy)) return challengeRequired
+  if (pushed === undefined && needsPush(client, policy)) return pushRequired
+  if (challenge === null && needsChallenge(client, policy)) return challengeRequired
   const all = allScopes(policy.scopes)
   return reaches(policy.scopes, scopesToAsk(client, policy.scopes), scope) && isWithin(scope, all)
     ? undefined
@@ -211,14 +210,15 @@ export const deny = (found: AuthorizationRequest | undefined, step: Answering, e
   })
 
 /** The terms on which the grant of an approval begins. */
-export const termsOf = (waiting: Waiting, user: UserId): ApprovedTerms => ({
+export const termsOf = (waiting: Waiting, user: UserId, held: Pick<Profile, "codeTtl">): ApprovedTerms => ({
   client: waiting.client,
   user,
   redirectUri: waiting.to.target,
   challenge: waiting.challenge,
   scope: waiting.scope,
   resources: waiting.resources,
-  ...placeOf(waiting)
+  ...placeOf(waiting),
+  codeTtl: held.codeTtl
 })
 
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */

@@ -1,6 +1,6 @@
 import { Effect, Result, Schema, Struct } from "effect"
 import { type Client, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
-import { profileOf } from "../client/Profile.ts"
+import { needsChallenge, needsPush } from "../client/Profile.ts"
 import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
 import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery, severalOf } from "../http/form.ts"
@@ -288,7 +288,7 @@ const challengeOf = (
   const noMethod = Result.isSuccess(method) && method.success.code_challenge_method === undefined
   if (Result.isSuccess(challenge) && challenge.success.code_challenge === undefined) {
     if (!noMethod) return Result.fail(challengeMissing)
-    return profileOf(client).needsChallenge(client, policy) ? Result.fail(challengeRequired) : Result.succeed(null)
+    return needsChallenge(client, policy) ? Result.fail(challengeRequired) : Result.succeed(null)
   }
   if (noMethod) return Result.fail(challengeMethod)
   return Result.flatMap(method, () => Result.map(challenge, (read) => read.code_challenge ?? null))
@@ -304,7 +304,7 @@ const broughtFault = (
   // OpenID Connect Core §6: left unread, it would be a request that its client did not make.
   const given = (["request", "request_uri"] as const).find((name) => asItCame(sent, name) !== undefined)
   if (given !== undefined) return new RequestNotSupported({ parameter: given })
-  return profileOf(client).needsPush(client, policy) ? pushRequired : undefined
+  return needsPush(client, policy) ? pushRequired : undefined
 }
 
 const checkedTerms = (

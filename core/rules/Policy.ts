@@ -4,6 +4,10 @@ import { ScopeRegistry, standardScopes } from "./Scope.ts"
 
 const Millis = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
+/** What clients can be held to. A row of `client/Profile.ts` says what each asks. */
+export const ProfileName = Schema.Literals(["standard", "fapi2"])
+export type ProfileName = typeof ProfileName.Type
+
 /** What a server decides for itself where the protocol leaves a choice; times in milliseconds. */
 export const Policy = Schema.Struct({
   codeTtl: Millis,
@@ -29,6 +33,8 @@ export const Policy = Schema.Struct({
   clientStaleness: Millis,
   /** Asked of confidential clients too, where it is only recommended. */
   requirePkce: Schema.Boolean,
+  /** What every client is held to at least. */
+  profile: ProfileName,
   /** RFC 9126 §5: no client may ask by a browser what it did not push before. */
   requirePush: Schema.Boolean,
   /**
@@ -57,6 +63,7 @@ export const standardPolicy: Policy = {
   maxUnprovenClients: 100_000,
   clientStaleness: 5 * second,
   requirePkce: false,
+  profile: "standard",
   requirePush: false,
   workspaceAccess: "owner",
   jwtAlgorithm: "ES256",

@@ -136,6 +136,8 @@ export const pathBelow = (workspace: Workspace, path: string): string | undefine
 
 export const consentPath = "/consent"
 export const authorizePath = "/oauth/authorize"
+export const parPath = "/oauth/par"
+export const tokenPath = "/oauth/token"
 
 /** Where browsers ask for this workspace's authorization. */
 export const authorizeAt = (workspace: Workspace): string => basePath(workspace.issuer) + authorizePath

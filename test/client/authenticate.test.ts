@@ -21,6 +21,7 @@ const confidential = (over: Partial<Client> = {}): Client =>
   client({ credential: { _tag: "Secret", digest: digestOf("s3cret"), method: "client_secret_basic" }, ...over })
 
 const ports = {
+  policy: { profile: "standard" as const },
   signatures: Signatures.none,
   clientKeys: ClientKeys.none,
   documents: Documents.none,

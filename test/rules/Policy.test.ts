@@ -19,6 +19,7 @@ describe("the standard policy", () => {
       maxUnprovenClients: 100_000,
       clientStaleness: 5 * second,
       requirePkce: false,
+      profile: "standard",
       requirePush: false,
       workspaceAccess: "owner",
       jwtAlgorithm: "ES256",

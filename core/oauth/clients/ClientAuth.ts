@@ -1,6 +1,7 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { type AuthenticatedClient, authenticate, type Proof } from "../../client/authenticate.ts"
 import type { Client, StoredCredential } from "../../client/Client.ts"
+import { leastProfile, type Profile, profileOf } from "../../client/Profile.ts"
 import type { RegistrationRequest } from "../../client/RegistrationRequest.ts"
 import type { Fields, Sent } from "../../http/form.ts"
 import type { HttpRequest } from "../../http/Http.ts"
@@ -10,6 +11,7 @@ import type { Signatures } from "../../ports/Signatures.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
 import type { ClientId } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
+import type { Policy } from "../../rules/Policy.ts"
 import type { InvalidClient, InvalidClientMetadata, InvalidRequest, PortUnavailable } from "../../rules/Refusal.ts"
 import type { Credential } from "../../rules/Secret.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
@@ -33,6 +35,7 @@ export interface AuthRequest {
 
 /** What a row may ask beyond the request. Where the host composed no adapter, each answers that there is none. */
 export interface AuthPorts {
+  readonly policy: Pick<Policy, "profile">
   readonly signatures: Signatures["Service"]
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
@@ -79,12 +82,14 @@ export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential>
   /**
    * Succeeds where what was shown holds. `stored` is undefined where no such client may use the method: the same steps
    * are taken then, and what comes of them is not told. A row that waits for nothing answers with a finished effect.
+   * `profile`: what the client is held to.
    */
   readonly prove: (
     shown: S,
     stored: Stored | undefined,
     request: AuthRequest,
-    ports: AuthPorts
+    ports: AuthPorts,
+    profile: Profile
   ) => Effect.Effect<Proof | undefined, ProofFault>
   /** RFC 8414 §2: more lists, each without its endpoint's prefix: `auth_signing_alg_values_supported`. */
   readonly metadata?: Readonly<Record<string, ReadonlyArray<string>>>
@@ -151,10 +156,12 @@ class ShownClaim<S extends Shown, Stored extends StoredCredential> implements Cl
   prove(client: Client | undefined, request: AuthRequest, ports: AuthPorts) {
     const stored = client === undefined ? undefined : this.read(client.credential)
     const triedHeader = request.authorization !== ""
+    const profile = client === undefined ? leastProfile(ports.policy) : profileOf(client, ports.policy)
+    const counts = profile.methods === null || profile.methods.includes(this.row.name)
     return Effect.mapEager(
-      Effect.matchEager(this.row.prove(this.shown, stored, request, ports), held),
+      Effect.matchEager(this.row.prove(this.shown, stored, request, ports, profile), held),
       (proved): Result.Result<AuthenticatedClient, ProofFault> =>
-        authenticate(client, stored !== undefined, proved, triedHeader)
+        authenticate(client, counts && stored !== undefined, proved, triedHeader)
     )
   }
 }

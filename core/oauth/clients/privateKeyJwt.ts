@@ -1,12 +1,13 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { Proof } from "../../client/authenticate.ts"
+import { maySignBy, type Profile } from "../../client/Profile.ts"
 import { type Members, readJws } from "../../codec/Jws.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
 import { readClientId } from "../../rules/Id.ts"
 import { type Algorithm, algorithms, isAlgorithm, PublicKey, readJwkSet, sameAlgorithm } from "../../rules/Jwk.ts"
 import { InvalidClient, InvalidClientMetadata, PortUnavailable } from "../../rules/Refusal.ts"
-import { endpointUrl } from "../../workspace/Workspace.ts"
+import { endpointUrl, parPath, tokenPath, type Workspace } from "../../workspace/Workspace.ts"
 import { type AssertionFault, assertionType, checkAssertion } from "./assertion.ts"
 import { type AuthPorts, type AuthRequest, clientAuth, type ProofFault, type Shown } from "./ClientAuth.ts"
 
@@ -143,6 +144,13 @@ const verified = (
     )
   )
 
+/** RFC 7523 §3: the issuer, or the endpoint itself. RFC 9126 §2: where requests are pushed, the token endpoint too. */
+const audiencesAt = (workspace: Workspace, endpoint: string, { endpointAudience }: Profile): ReadonlyArray<string> => {
+  if (!endpointAudience) return [workspace.issuer]
+  const paths = endpoint === parPath ? [parPath, tokenPath] : [endpoint]
+  return [workspace.issuer, ...paths.map((path) => endpointUrl(workspace, path))]
+}
+
 /**
  * RFC 7523: a client that signs. Its id is no secret, so one that is not there is refused at once: a verification costs
  * more than all the rest of a request. What was signed is remembered only once it has held, or strangers would write.
@@ -151,17 +159,19 @@ const prove = Effect.fnUntraced(function* (
   shown: ShownAssertion,
   stored: StoredKeys | undefined,
   request: AuthRequest,
-  ports: AuthPorts
+  ports: AuthPorts,
+  profile: Profile
 ): Effect.fn.Return<Proof, ProofFault> {
   if (stored === undefined) return yield* refusal("wrong_method")
   const { algorithm, keys: source } = stored
-  if (algorithm !== undefined && !sameAlgorithm(algorithm, shown.algorithm)) {
+  const isAsRegistered = algorithm === undefined || sameAlgorithm(algorithm, shown.algorithm)
+  if (!isAsRegistered || !maySignBy(profile, shown.algorithm)) {
     return yield* refusal("assertion_algorithm")
   }
   const keys = yield* keysOf(source, shown, request, ports)
   const { claims, header } = yield* verified(shown, keys, ports)
   const { endpoint, now, workspace } = request.call
-  const audiences = [workspace.issuer, endpointUrl(workspace, endpoint)]
+  const audiences = audiencesAt(workspace, endpoint, profile)
   const good = checkAssertion(header, claims, { client: shown.id, audiences, now })
   if (Result.isFailure(good)) return yield* forFault[good.failure]
   const { jti, until } = good.success

@@ -1,5 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import { type Client, isStranger } from "../../client/Client.ts"
+import { profileOf } from "../../client/Profile.ts"
 import type { Approval } from "../../engine/Grants.ts"
 import { transact } from "../../engine/transact.ts"
 import type { Decision } from "../../grant/Decision.ts"
@@ -120,7 +121,11 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
   if (outcome._tag !== "Approved") return yield* unchanged(services, call, step, outcome)
   const { issuer } = call.workspace
   const begun = yield* Effect.result(
-    services.grants.begin(call.workspace, termsOf(step.waiting, step.person), outcome.grant)
+    services.grants.begin(
+      call.workspace,
+      termsOf(step.waiting, step.person, profileOf(outcome.client, step.policy)),
+      outcome.grant
+    )
   )
   if (Result.isSuccess(begun)) {
     yield* noteOf(services, call, {
@@ -138,8 +143,14 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
 })
 
 /** No, after a yes, ends what the yes began; but where the client has its tokens by now, the person is told that. */
-const takenBack = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering, grant: GrantId) {
-  const ended = yield* services.grants.withdraw(call.workspace.id, termsOf(step.waiting, step.person), grant)
+const takenBack = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  step: Answering,
+  { client, grant }: { readonly client: Client; readonly grant: GrantId }
+) {
+  const terms = termsOf(step.waiting, step.person, profileOf(client, step.policy))
+  const ended = yield* services.grants.withdraw(call.workspace.id, terms, grant)
   if (ended === "withdrawn") {
     const by = step.person
     yield* noteOf(services, call, { _tag: "GrantRevoked", grant: grantMark(grant), why: "by_user", by })
@@ -151,7 +162,7 @@ const denied = Effect.fnUntraced(function* (services: Services, call: Call, step
   let outcome = yield* decideOn(services, call, step, (found) => deny(found, step))
   if (outcome._tag === "Approved") {
     const { client, grant } = outcome
-    if (!(yield* takenBack(services, call, step, grant))) return answered(client, { state: "used" })
+    if (!(yield* takenBack(services, call, step, outcome))) return answered(client, { state: "used" })
     outcome = yield* decideOn(services, call, step, (found) => deny(found, step, grant))
   }
   // An approval names one grant for good, and that one has ended.

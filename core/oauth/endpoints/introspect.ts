@@ -20,7 +20,7 @@ import {
 } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark, type PlaceId } from "../../rules/Id.ts"
-import type { Instant } from "../../rules/Instant.ts"
+import { earlier, type Instant } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
 import { type Resources, unnamedResources } from "../../rules/Resource.ts"
 import { formatScopes, impliedBy, type Scopes } from "../../rules/Scope.ts"
@@ -169,8 +169,8 @@ interface Facts {
 
 const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
   if (known.kind === "refresh") {
-    const { id: grant, client, scope, resources, subject } = known.grant
-    const { expiresAt } = known.token
+    const { id: grant, client, refresh, scope, resources, subject } = known.grant
+    const expiresAt = earlier(known.token.expiresAt, refresh.expiresAt)
     return subject._tag === "User"
       ? {
           principal: "User",

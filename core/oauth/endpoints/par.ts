@@ -1,6 +1,7 @@
 import { Effect, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic, isStranger } from "../../client/Client.ts"
+import { leastProfile } from "../../client/Profile.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { sentForm, severalOf } from "../../http/form.ts"
@@ -20,6 +21,7 @@ import {
   UnsupportedResponseType,
   UntrustedRequest
 } from "../../rules/Refusal.ts"
+import { parPath } from "../../workspace/Workspace.ts"
 import { authenticateClient, takeUnproven, withClientFields } from "../clients/authenticateClient.ts"
 
 /** RFC 9126 §2.2. */
@@ -85,7 +87,7 @@ const parHandler = (services: Services): HandlerOf<typeof parContract> =>
 
 /** RFC 9126. */
 export const parEndpoint: Endpoint = {
-  path: "/oauth/par",
+  path: parPath,
   match: "exact",
   methods: { POST: bound((services) => withClientFields(services, parContract), parHandler) },
   errors: "oauth",
@@ -94,7 +96,10 @@ export const parEndpoint: Endpoint = {
     name: "pushed_authorization_request_endpoint",
     members: {
       // RFC 9126 §5.
-      require_pushed_authorization_requests: { schema: Schema.Boolean, value: ({ policy }) => policy.requirePush },
+      require_pushed_authorization_requests: {
+        schema: Schema.Boolean,
+        value: ({ policy }) => policy.requirePush || leastProfile(policy).push
+      },
       // OpenID Connect Discovery §3: without a word it would mean that any address is fetched.
       request_uri_parameter_supported: { schema: Schema.Boolean, value: () => false }
     }

@@ -34,7 +34,7 @@ import {
 } from "../../rules/Refusal.ts"
 import { type Resources, readResources, scopesTaken } from "../../rules/Resource.ts"
 import { formatScopes, type ScopeName } from "../../rules/Scope.ts"
-import type { Workspace } from "../../workspace/Workspace.ts"
+import { tokenPath, type Workspace } from "../../workspace/Workspace.ts"
 import {
   authenticateUnspent,
   authMetadata,
@@ -245,7 +245,7 @@ const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenCont
 }
 
 export const tokenEndpoint: Endpoint = {
-  path: "/oauth/token",
+  path: tokenPath,
   match: "exact",
   methods: { POST: bound((services) => withClientFields(services, tokenContract(services)), tokenHandler) },
   errors: "oauth",

@@ -1,7 +1,8 @@
 import { Result, Schema } from "effect"
+import { profileOf } from "../../client/Profile.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
-import type { Grant } from "../../grant/Grant.ts"
+import type { Active, Grant } from "../../grant/Grant.ts"
 import { activeFrom, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { placeInLine } from "../../grant/refreshLine.ts"
 import { revoked } from "../../grant/revoke.ts"
@@ -10,7 +11,7 @@ import type { Step } from "../../grant/Step.ts"
 import type { Read } from "../../http/form.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { grantMark } from "../../rules/Id.ts"
-import { hasPassed } from "../../rules/Instant.ts"
+import { earlier, hasPassed, later } from "../../rules/Instant.ts"
 import { InvalidGrant, InvalidScope, InvalidTarget } from "../../rules/Refusal.ts"
 import { narrowResources } from "../../rules/Resource.ts"
 import { narrowScopes } from "../../rules/Scope.ts"
@@ -28,6 +29,11 @@ const form = {
 
 /** The form, its refresh token opened. */
 type Opened = Omit<Read<typeof form>, "refresh_token"> & { readonly refresh_token: RefreshToken }
+
+/** Whether a line that does not rotate is to be written again: once a day where it may be idle for 30, or for a new key. */
+const isDueAnew = ({ endsAt, refresh }: Active, { fresh, now, policy }: Step<Opened>): boolean =>
+  refresh.key !== fresh.key ||
+  earlier(later(now, policy.refreshIdleTtl), endsAt) - refresh.expiresAt >= policy.refreshIdleTtl / 30
 
 /** RFC 6749 §6 with rotation: a refresh token has one successor, and a spent one that comes back ends the grant. */
 const refresh = (
@@ -69,7 +75,10 @@ const refresh = (
     if (retry.network !== "other" || isNoted) return answer(tokens)
     return answerAndKeep({ ...grant, retriedElsewhereAt: now }, tokens)
   }
-  const generation = grant.refresh.generation + 1
+  const { rotation } = profileOf(by.client, policy)
+  if (!rotation && !isDueAnew(grant, step)) return answer(tokensOf(grant, scope.success, narrowed.success, step))
+  // RFC 9700 §4.14.2: where nothing is spent, the same token goes on for longer, and under the key that seals now.
+  const generation = grant.refresh.generation + (rotation ? 1 : 0)
   const { access, challenge, endsAt, retriedElsewhereAt } = grant
   const rotatedBy = step.markSender(step.fresh.key)
   const line = { access, binding, challenge, endsAt, generation, retriedElsewhereAt, rotatedBy }
