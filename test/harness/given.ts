@@ -36,6 +36,9 @@ export const node22 = given("TEST_NODE22", "Node 22.13 or later")
 
 export const node24 = given("TEST_NODE24", "Node 24")
 
+/** With the clients of others in Python; `undefined` where the machine has none, as the run says. */
+export const python = (): string | undefined => process.env.TEST_PYTHON || undefined
+
 /** The server as `npm run build:binary` makes it. */
 export const executable = given("TESSERA_EXECUTABLE", "the executable")
 

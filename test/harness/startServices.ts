@@ -2,6 +2,7 @@ import { Effect, type Scope } from "effect"
 import { buildExecutable } from "./buildExecutable.ts"
 import { equip } from "./machine/equip.ts"
 import { findNode20, findNode22, findNode24 } from "./machine/findNode.ts"
+import { findPython } from "./machine/findPython.ts"
 import type { NotInstalled } from "./machine/installPackages.ts"
 import type { ServerFailed } from "./Server.ts"
 import { startPostgres } from "./startPostgres.ts"
@@ -22,7 +23,7 @@ const settings = { max_connections: "200" }
 export const startServices: Effect.Effect<Environment, NotInstalled | ServerFailed, Scope.Scope> = Effect.gen(
   function* () {
     const { postgresBin, redis, chromium } = yield* equip
-    const [postgres, single, cluster, executable, node20, node22, node24] = yield* Effect.all(
+    const [postgres, single, cluster, executable, node20, node22, node24, python] = yield* Effect.all(
       [
         fromEnvironment("TEST_POSTGRES_URL", startPostgres({ settings, ...(postgresBin ? { bin: postgresBin } : {}) })),
         fromEnvironment("TEST_REDIS_URL", startRedis(redis)),
@@ -30,7 +31,8 @@ export const startServices: Effect.Effect<Environment, NotInstalled | ServerFail
         fromEnvironment("TESSERA_EXECUTABLE", buildExecutable),
         findNode20,
         findNode22,
-        findNode24
+        findNode24,
+        findPython
       ],
       { concurrency: "unbounded" }
     )
@@ -44,6 +46,7 @@ export const startServices: Effect.Effect<Environment, NotInstalled | ServerFail
       TEST_NODE24: node24,
       ...(postgresBin ? { TEST_POSTGRES_BIN: postgresBin } : {}),
       ...(redis ? { TEST_REDIS_SERVER: redis.server, TEST_REDIS_CLI: redis.cli } : {}),
+      ...(python ? { TEST_PYTHON: python } : {}),
       ...(chromium ? { CHROMIUM_PATH: chromium } : {})
     }
   }
