@@ -6,7 +6,13 @@ export const workloads = [
   "metadata",
   "code_exchange",
   "refresh",
-  "registration"
+  "registration",
+  "assertion_es256",
+  "assertion_eddsa",
+  "assertion_ps256",
+  "jwt_es256",
+  "jwt_eddsa",
+  "jwt_guard"
 ] as const
 export type Workload = (typeof workloads)[number]
 

@@ -126,6 +126,14 @@ const defaultFewCodes = 640
 /** A turn ends by its time; codes are a little more than that takes. */
 const reserve = 1.3
 let chains = 0
+/** Whose values can be used once: codes, assertions, and tokens that a guard remembers. */
+const usedUp: ReadonlyArray<Workload> = [
+  "code_exchange",
+  "assertion_es256",
+  "assertion_eddsa",
+  "assertion_ps256",
+  "jwt_guard"
+]
 const mostCodes = 40_000
 
 /** A server, with the load generator in front of it. */
@@ -136,10 +144,11 @@ export const entrant = (entry: Entry): Entrant => {
   let kept: Plan | undefined
   let perSecond: number | undefined
 
+  const isUsedUp = usedUp.includes(workload)
   const countFor = (millis: number): number => {
-    if (workload !== "code_exchange") return entry.values ?? defaultValues
+    if (!isUsedUp) return entry.values ?? defaultValues
     if (perSecond === undefined) return fewCodes
-    // A code can be used once, so a turn is as many codes as its time takes.
+    // Each can be used once, so a turn is as many as its time takes.
     return Math.min(mostCodes, Math.max(fewCodes, Math.round((reserve * perSecond * millis) / 1000)))
   }
 
@@ -180,7 +189,7 @@ export const entrant = (entry: Entry): Entrant => {
     runtime: first.runtime,
     case: entry.case ?? "",
     store: entry.store ?? "memory",
-    warm: workload === "code_exchange" ? warmWithCodes : Effect.asVoid(warmTurn),
+    warm: isUsedUp ? warmWithCodes : Effect.asVoid(warmTurn),
     turn: turn(options.warmMillis, options.millis)
   }
 }

@@ -5,6 +5,7 @@ import type { Part } from "./Part.ts"
 import { peers, peersPostgres } from "./peers.ts"
 import { processes } from "./processes.ts"
 import { audit, floors, sealed, sealedNode } from "./sealed.ts"
+import { signatures } from "./signatures.ts"
 import { stores } from "./stores.ts"
 import { workspaces } from "./workspaces.ts"
 
@@ -12,6 +13,7 @@ export const allParts: ReadonlyArray<Part> = [
   sealed,
   sealedNode,
   audit,
+  signatures,
   peers,
   peersPostgres,
   floors,

@@ -16,7 +16,7 @@ const packagesIn = (file: string) =>
   existsSync(join(folder, file)) ? JSON.parse(readFileSync(join(folder, file), "utf8")).packages : undefined
 
 /** Brings the peers on first use, and whenever their lock file has changed. None of their scripts runs. */
-const installPeers = (say: (line: string) => void) =>
+export const installPeers = (say: (line: string) => void) =>
   Effect.gen(function* () {
     if (isCurrent(packagesIn("package-lock.json"), packagesIn("node_modules/.package-lock.json"))) return
     say("Installing the peers …")

@@ -1,9 +1,17 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
+import { exportJWK, generateKeyPair } from "jose"
 import type { Adapter, AdapterPayload } from "oidc-provider"
 import Provider from "oidc-provider"
 import { Pool } from "pg"
-import { argument, obey, portOf, redirectUri } from "../servers/serving.ts"
+import { argument, obey, portOf, post, redirectUri } from "../servers/serving.ts"
+import {
+  assertionAlgorithms,
+  assertionPlan,
+  isAssertionWorkload,
+  makeSigner,
+  tokenAlgorithms
+} from "../servers/signer.ts"
 import { client, codeChallenge, plansOf, user } from "./peer.ts"
 
 /**
@@ -130,9 +138,45 @@ const { adapter, clear } = url === "" ? inMemory : await inPostgres(url)
 const scope = "api"
 const key = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" })
 
-const provider = new Provider("http://127.0.0.1:3000", {
+const issuer = "http://127.0.0.1:3000"
+
+/** Only where they are compared: clients that sign, and tokens that others can read. */
+const signs = argument("signatures", "off") === "on"
+const signers = signs ? await Promise.all(Object.values(assertionAlgorithms).map(makeSigner)) : []
+const signingKeys = signs ? await Promise.all(Object.values(tokenAlgorithms).map(signingKeyOf)) : []
+
+async function signingKeyOf(algorithm: string) {
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
+  return { ...(await exportJWK(privateKey)), use: "sig", alg: algorithm }
+}
+
+/** Each algorithm of tokens has a resource that asks for it. */
+const resourceOf = (algorithm: string) => `https://${algorithm.toLowerCase()}.example.org/`
+
+const jwtFeatures = {
+  resourceIndicators: {
+    enabled: true,
+    getResourceServerInfo: async (_ctx: unknown, resource: string) => {
+      const alg = Object.values(tokenAlgorithms).find((one) => resourceOf(one) === resource)
+      if (alg === undefined) throw new Error(`no such resource: ${resource}`)
+      return { scope, accessTokenFormat: "jwt" as const, accessTokenTTL: 3600, jwt: { sign: { alg } } }
+    }
+  }
+}
+
+const provider = new Provider(issuer, {
   adapter,
   clients: [
+    ...signers.map(({ algorithm, jwk }) => ({
+      client_id: algorithm,
+      jwks: { keys: [jwk as { kty: string }] },
+      redirect_uris: [],
+      grant_types: ["client_credentials"],
+      response_types: [],
+      token_endpoint_auth_method: "private_key_jwt" as const,
+      token_endpoint_auth_signing_alg: algorithm,
+      scope
+    })),
     {
       client_id: client.id,
       client_secret: client.secret,
@@ -145,11 +189,13 @@ const provider = new Provider("http://127.0.0.1:3000", {
   ],
   scopes: [scope],
   cookies: { keys: [randomBytes(32).toString("hex")] },
-  jwks: { keys: [{ ...key, use: "sig", alg: "RS256" }] },
+  jwks: { keys: [{ ...key, use: "sig", alg: "RS256" }, ...signingKeys] },
+  ...(signs ? { enabledJWA: { clientAuthSigningAlgValues: ["ES256", "EdDSA", "PS256"] } } : {}),
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
-    introspection: { enabled: true, allowedPolicy: async () => true }
+    introspection: { enabled: true, allowedPolicy: async () => true },
+    ...(signs ? jwtFeatures : {})
   },
   findAccount: async (_ctx, id) => ({ accountId: id, claims: async () => ({ sub: id }) }),
   issueRefreshToken: async () => true,
@@ -188,4 +234,20 @@ const codes = async (count: number) => {
 
 const port = await portOf(createServer(provider.callback()))
 const plans = plansOf({ token: "/token", introspection: "/token/introspection" }, { codes, clear, scope })
-await obey(port, ({ workload, count }) => plans(workload, count, `http://127.0.0.1:${port}`))
+await obey(port, ({ workload, count }) => {
+  if (isAssertionWorkload(workload)) {
+    const signer = signers.find(({ algorithm }) => algorithm === assertionAlgorithms[workload])
+    if (signer === undefined) throw new Error(`nobody signs for ${workload}`)
+    return assertionPlan(signer, signer.algorithm, issuer, count, "/token")
+  }
+  if (workload === "jwt_es256" || workload === "jwt_eddsa") {
+    return post("/token", {
+      grant_type: "client_credentials",
+      scope,
+      resource: resourceOf(tokenAlgorithms[workload]),
+      client_id: client.id,
+      client_secret: client.secret
+    })
+  }
+  return plans(workload, count, `http://127.0.0.1:${port}`)
+})

@@ -45,6 +45,8 @@ interface TesseraOptions {
   readonly coalescing?: boolean
   /** Which of the duties that `npm start` has on are off. */
   readonly without?: ReadonlyArray<"audit" | "limits">
+  /** The algorithm of its JWTs: without one, nothing is signed or verified there. */
+  readonly signing?: string
   readonly core?: number | undefined
 }
 
@@ -72,6 +74,7 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
       `--filled=${options.filled === true ? "yes" : "no"}`,
       `--coalescing=${options.coalescing === false ? "off" : "on"}`,
       `--without=${options.without?.join() ?? ""}`,
+      `--signing=${options.signing ?? ""}`,
       `--burn=${executables.burn}`
     ],
     ...("core" in options ? { core: options.core } : {})
@@ -85,6 +88,28 @@ export const sealedFloor = (executables: Executables, runtime: Runtime) =>
     executable: executableOf(executables, runtime),
     script: script("sealed/serve.ts"),
     ...settingsOver("memory:", runtime),
+    args: []
+  })
+
+/** A resource server behind `jwtGuard`. */
+export const guarded = (executables: Executables) =>
+  startSubject({
+    name: "tessera, jwtGuard",
+    runtime: "bun",
+    executable: executableOf(executables, "bun"),
+    script: script("guarded.ts"),
+    ...settingsOver("memory:", "bun"),
+    args: ["--check=guard"]
+  })
+
+/** The least that signatures cost on Bun.serve: the same forms, answers and calls of `jose`. */
+export const signaturesFloor = (executables: Executables) =>
+  startSubject({
+    name: "signatures floor",
+    runtime: "bun",
+    executable: executableOf(executables, "bun"),
+    script: script("sealed/signatures.ts"),
+    ...settingsOver("memory:", "bun"),
     args: []
   })
 

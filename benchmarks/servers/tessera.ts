@@ -1,6 +1,7 @@
 import "../../runtimes/server/compileSchemas.ts"
 import "../../runtimes/serve/platformHashing.ts"
 import { Effect, Layer, ManagedRuntime, Option, Redacted, Scope } from "effect"
+import { layer as signatures } from "../../adapters/jose/Signatures.ts"
 import { CacheSize } from "../../core/engine/caches.ts"
 import { layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { Audit } from "../../core/ports/Audit.ts"
@@ -11,7 +12,8 @@ import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../../core/ports/ResourceOwner.ts"
 import type { Storage } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
-import { standardPolicy } from "../../core/rules/Policy.ts"
+import { isAlgorithm } from "../../core/rules/Jwk.ts"
+import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { type Serve, serveWith } from "../../core/serve.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { Keys, sealKey } from "../../core/token/KeyRing.ts"
@@ -57,6 +59,8 @@ export interface Options {
   readonly workspaces: number
   /** Which of the duties that `npm start` has on are off. */
   readonly without: ReadonlyArray<string>
+  /** What signs, where anybody does. */
+  readonly signing: string
 }
 
 /** Nobody is at a browser here. */
@@ -109,10 +113,16 @@ export const open = async (options: Options) => {
     nobody,
     RegistrationPolicy.layerOpen,
     Pages.layer(),
-    workspaces.length === 1 ? Workspaces.layerOne(first) : Workspaces.layerByHost(workspaces)
+    workspaces.length === 1 ? Workspaces.layerOne(first) : Workspaces.layerByHost(workspaces),
+    isAlgorithm(options.signing) ? signatures : Layer.empty
   ).pipe(Layer.provideMerge(limits), Layer.provideMerge(given))
+  const policy: Policy = {
+    ...standardPolicy,
+    workspaceAccess: "registered",
+    ...(isAlgorithm(options.signing) ? { jwtAlgorithm: options.signing } : {})
+  }
   const runtime = ManagedRuntime.make(
-    Tessera.layer({ policy: { ...standardPolicy, workspaceAccess: "registered" } }).pipe(
+    Tessera.layer({ policy }).pipe(
       Layer.provide([ports, Layer.succeed(CacheSize, options.store.startsWith("sqlite:") ? "small" : "large")]),
       Layer.provideMerge(Layer.merge(logging("json"), standardError("json")))
     )
@@ -153,7 +163,8 @@ const { serve, services, workspaces } = await open({
   store: argument("store", "memory:"),
   alone,
   workspaces: Number(argument("workspaces", "1")),
-  without: argument("without", "").split(",")
+  without: argument("without", "").split(","),
+  signing: argument("signing", "")
 })
 const isNode = argument("runtime", "bun") === "node"
 if (alone && isNode) throw new Error("on Node the listener cannot be kept from gathering requests")

@@ -21,10 +21,10 @@ const isSecret = (text: string | null): boolean => {
 const refused = JSON.stringify({ error: "invalid_grant" })
 
 /** The first eight characters of a grant's id. */
-const markOf = (of: Uint8Array): string => Buffer.from(of.buffer, of.byteOffset, 6).toString("base64url")
+export const markOf = (of: Uint8Array): string => Buffer.from(of.buffer, of.byteOffset, 6).toString("base64url")
 
 /** A client whose secret it is, with room for one more request. */
-const isClient = (form: URLSearchParams): boolean => isSecret(form.get("client_secret")) && isAllowed(clientId)
+export const isClient = (form: URLSearchParams): boolean => isSecret(form.get("client_secret")) && isAllowed(clientId)
 
 export const tokens = (grantType: string, of: Uint8Array, generation: number) => {
   const text = JSON.stringify({

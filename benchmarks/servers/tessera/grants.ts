@@ -1,4 +1,4 @@
-import { Effect, Redacted, Result } from "effect"
+import { Effect, Option, Redacted, Result } from "effect"
 import { type AuthenticatedClient, authenticate } from "../../../core/client/authenticate.ts"
 import type { Client } from "../../../core/client/Client.ts"
 import { credentialLength, register } from "../../../core/client/register.ts"
@@ -87,7 +87,12 @@ export interface Registered {
 }
 
 /** The same clients in every process of a run, each registered by the core's own rules and told by its number. */
-export const makeClient = (services: Services, workspace: WorkspaceId, number = 0) =>
+export const makeClient = (
+  services: Services,
+  workspace: WorkspaceId,
+  number = 0,
+  metadata: Readonly<Record<string, unknown>> = { token_endpoint_auth_method: "client_secret_post" }
+) =>
   Effect.gen(function* () {
     const now = yield* currentInstant
     const bytes = (length: number, first: number) => {
@@ -105,12 +110,12 @@ export const makeClient = (services: Services, workspace: WorkspaceId, number = 
       client_name: "Benchmark",
       redirect_uris: [redirectUri],
       grant_types: ["authorization_code", "refresh_token", "client_credentials"],
-      token_endpoint_auth_method: "client_secret_post"
-    } as const
+      ...metadata
+    }
     const made = yield* Effect.fromResult(register(services, request, services.policy, now, fresh, "owner"))
     // Another process of the same run may have put it there.
     yield* services.clients.add(workspace, made.client).pipe(Effect.catchTag("Conflict", () => Effect.void))
-    const secret = yield* Effect.fromOption(made.secret)
+    const secret = Option.match(made.secret, { onNone: () => "", onSome: Redacted.value })
     const by = yield* Effect.fromResult(authenticate(made.client, true, Result.succeed(undefined), false))
-    return { client: made.client, by, secret: Redacted.value(secret) } satisfies Registered
+    return { client: made.client, by, secret } satisfies Registered
   })

@@ -9,11 +9,23 @@ import { RedirectTarget } from "../../../core/rules/RedirectUri.ts"
 import { scopesWithoutUser } from "../../../core/rules/Scope.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
-import type { Order, Plan } from "../../Plan.ts"
+import { type Order, type Plan, workloads } from "../../Plan.ts"
 import { formOf, get, getWithBearer, post, redirectUri, registration, verifier } from "../serving.ts"
+import { type AssertionWorkload, assertionAlgorithms, assertionPlan, makeSigner, type Signer } from "../signer.ts"
 import { accessTokenOf, drawNumbers, fill, grantIdAt, makeClient, type Registered, refreshTokenOf } from "./grants.ts"
 
 const atOnce = 1000
+/** The numbers of clients that sign: nobody measures so many others beside them. */
+const signersFrom = 1_000_000
+
+const signers = new Map<AssertionWorkload, Promise<Signer>>()
+
+/** The same key in each turn, as the client is the same. */
+const signerOf = (workload: AssertionWorkload): Promise<Signer> => {
+  const made = signers.get(workload) ?? makeSigner(assertionAlgorithms[workload])
+  signers.set(workload, made)
+  return made
+}
 
 interface Filling {
   readonly grants: number
@@ -147,6 +159,18 @@ export const makePlans = (
         }
         case "registration":
           return registration
+        case "jwt_es256":
+        case "jwt_eddsa":
+          yield* services.clients.change(workspace.id, client.id, (one) => ({ ...one, accessTokenFormat: "jwt" }))
+          return post("/oauth/token", { grant_type: "client_credentials", ...credentials })
+        case "jwt_guard":
+          return yield* Effect.die(new Error("a resource server has this"))
+        default: {
+          const signer = yield* Effect.promise(() => signerOf(workload))
+          const metadata = { token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [signer.jwk] } }
+          const made = yield* makeClient(services, workspace.id, signersFrom + workloads.indexOf(workload), metadata)
+          return yield* Effect.promise(() => assertionPlan(signer, made.client.id, workspace.issuer, count))
+        }
       }
     })
     const hosts = workspaces.length === 1 ? {} : { hosts: workspaces.map(({ issuer }) => new URL(issuer).host) }
