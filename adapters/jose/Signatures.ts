@@ -1,13 +1,18 @@
-import { Effect, Layer, Option, Redacted, Result, Schema } from "effect"
-import type { CompactVerifyResult, CryptoKey, JWK } from "jose"
+import { Effect, Layer, Option, Redacted, Schema } from "effect"
+import type { CryptoKey, JWK } from "jose"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { base64Url, readBase64Url } from "../../core/codec/Base64Url.ts"
 import { readJws } from "../../core/codec/Jws.ts"
 import { SignatureFault, Signatures, type Signer, type WrappedKey, type Wrapping } from "../../core/ports/Signatures.ts"
 import { type Algorithm, candidates, isAlgorithm, keyMaterial, PublicKey } from "../../core/rules/Jwk.ts"
 
-/** Loaded with the first signature: most servers see none. */
-const jose = () => import("jose")
+let loading: Promise<typeof import("jose")> | undefined
+
+/** Loaded with the first signature, since most servers see none; asking the runtime each time costs more than a hash. */
+const jose = () => {
+  loading ??= import("jose")
+  return loading
+}
 
 /** An imported key is some kilobytes outside of JavaScript's memory. */
 const keysKept = 1000
@@ -15,8 +20,15 @@ const keysKept = 1000
 /** By what its thumbprint is made of: another client, or another copy of the set, brings the same key again. */
 const makeImports = () => {
   const imported = new LruMap<string, Promise<CryptoKey | Uint8Array>>(keysKept)
+  /** A registered key stays the same object for as long as its client is at hand. */
+  const materials = new WeakMap<PublicKey, string>()
+  const materialOf = (key: PublicKey): string => {
+    const known = materials.get(key) ?? keyMaterial(key)
+    materials.set(key, known)
+    return known
+  }
   return (key: PublicKey, algorithm: Algorithm) => {
-    const name = `${algorithm} ${keyMaterial(key)}`
+    const name = `${algorithm} ${materialOf(key)}`
     const known = imported.get(name)
     if (known !== undefined) return known
     // Members by which a key is known, and not what it says of its use: that was looked at, and this copy serves others.
@@ -108,36 +120,37 @@ export const makeSignatures = (): Signatures["Service"] => {
   const keyOf = makeImports()
   const signingKey = makeSigningKeys()
 
-  const holds = (
-    jws: string,
-    key: PublicKey,
-    algorithm: Algorithm
-  ): Effect.Effect<CompactVerifyResult, SignatureFault> =>
-    Effect.tryPromise({
-      try: async () => {
-        const { compactVerify } = await jose()
-        return compactVerify(jws, await keyOf(key, algorithm), { algorithms: [algorithm] })
-      },
-      catch: () => new SignatureFault({ reason: "forged" })
-    })
+  /** The first of the keys that made it. One promise for all of them: a fiber that waits costs as much as a hash. */
+  const signedBy = async (jws: string, keys: ReadonlyArray<PublicKey>, algorithm: Algorithm): Promise<PublicKey> => {
+    const { compactVerify } = await jose()
+    const forgeries: Array<unknown> = []
+    for (const key of keys) {
+      try {
+        await compactVerify(jws, await keyOf(key, algorithm), { algorithms: [algorithm] })
+        return key
+      } catch (thrown) {
+        forgeries.push(thrown)
+      }
+    }
+    throw new AggregateError(forgeries)
+  }
 
   return {
-    verify: Effect.fnUntraced(function* (jws, keys, allowed) {
+    verify: (jws, keys, allowed) => {
       const read = readJws(jws)
-      if (Option.isNone(read)) return yield* fault("malformed")
+      if (Option.isNone(read)) return fault("malformed")
       const { claims, header } = read.value
       const { alg, crit, kid } = header
       // RFC 7515 §4.1.11: no extension is understood here. RFC 7797's `b64` has to be in `crit` too.
-      if (crit !== undefined || header.b64 !== undefined) return yield* fault("malformed")
-      if (!isAlgorithm(alg) || !allowed.includes(alg)) return yield* fault("algorithm")
+      if (crit !== undefined || header.b64 !== undefined) return fault("malformed")
+      if (!isAlgorithm(alg) || !allowed.includes(alg)) return fault("algorithm")
       const fitting = candidates(keys, typeof kid === "string" ? kid : undefined, alg)
-      if (fitting.length === 0) return yield* fault("no_key")
-      for (const key of fitting) {
-        const held = yield* Effect.result(holds(jws, key, alg))
-        if (Result.isSuccess(held)) return { header, claims, key }
-      }
-      return yield* fault("forged")
-    }),
+      if (fitting.length === 0) return fault("no_key")
+      return Effect.map(
+        tried("forged", () => signedBy(jws, fitting, alg)),
+        (key) => ({ header, claims, key })
+      )
+    },
     makeKey: (algorithm, wrappingOf) => tried("failed", () => makePair(algorithm, wrappingOf)),
     rewrap: (key, wrapping) => tried("wrapped", async () => wrap(await unwrap(key), wrapping)),
     signer: (key, algorithm) =>

@@ -1,4 +1,4 @@
-import { Option, Schema } from "effect"
+import { Option } from "effect"
 import { readBase64Url } from "./Base64Url.ts"
 
 export type Members = Readonly<Record<string, unknown>>
@@ -14,13 +14,15 @@ export const longestJws = 8 * 1024
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-const readMembers = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
+const isMembers = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const membersOf = (part: string): Option.Option<Members> => {
   const bytes = readBase64Url(part)
   if (bytes === undefined) return Option.none()
   try {
-    return readMembers(JSON.parse(utf8.decode(bytes)))
+    const value: unknown = JSON.parse(utf8.decode(bytes))
+    return isMembers(value) ? Option.some(value) : Option.none()
   } catch {
     return Option.none()
   }

@@ -52,15 +52,17 @@ export const makeOnce = (storage: Storage["Service"]): Once => {
   const records = makeRecords(storage, onceKind)
   const take: Once["take"] = (workspace, purpose, value, by, expiresAt) => {
     const id = digestOf(`${purpose} ${value}`)
-    return records.insert(workspace, { id, purpose, by, expiresAt }, "take").pipe(
-      Effect.as(true),
-      Effect.catchTag("Conflict", () => Effect.map(records.get(workspace, id), (kept) => kept?.value.by === by))
+    const inserted = Effect.mapEager(records.insert(workspace, { id, purpose, by, expiresAt }, "take"), () => true)
+    return Effect.catchEager(inserted, (fault) =>
+      fault._tag === "Conflict"
+        ? Effect.mapEager(records.get(workspace, id), (kept) => kept?.value.by === by)
+        : Effect.fail(fault)
     )
   }
   return {
     take,
     spend: (workspace, { purpose, refusal, until, value }, by) =>
-      Effect.flatMap(take(workspace, purpose, value, by, until), (isFirst) =>
+      Effect.flatMapEager(take(workspace, purpose, value, by, until), (isFirst) =>
         isFirst ? Effect.void : Effect.fail(refusal)
       )
   }

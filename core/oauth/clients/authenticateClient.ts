@@ -194,8 +194,10 @@ export const spendProof = (
 ): Spent<InvalidClient | TooManyRequests | StorageUnavailable> =>
   shown === undefined
     ? undefined
-    : Effect.catchTag(once.spend(call.workspace.id, shown, call.requestId), "InvalidClient", (fault) =>
-        refused(limiter, call, fault)
+    : Effect.catchEager(
+        once.spend(call.workspace.id, shown, call.requestId),
+        (fault): Effect.Effect<never, InvalidClient | TooManyRequests | StorageUnavailable> =>
+          fault._tag === "InvalidClient" ? refused(limiter, call, fault) : Effect.fail(fault)
       )
 
 /** The client behind a request, all of its proof spent: for endpoints that read nothing beside it. */
