@@ -6,6 +6,7 @@ import { makeClientRoom } from "./engine/ClientRoom.ts"
 import { makeClients } from "./engine/Clients.ts"
 import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
 import { makeGrants } from "./engine/Grants.ts"
+import { makeIdTokens } from "./engine/IdTokens.ts"
 import { makeJwtTokens } from "./engine/JwtTokens.ts"
 import { makeOnce } from "./engine/Once.ts"
 import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
@@ -56,9 +57,11 @@ import { Signatures } from "./ports/Signatures.ts"
 import { Storage, StorageUnavailable } from "./ports/Storage.ts"
 import { Workspaces } from "./ports/Workspaces.ts"
 import { requestKind } from "./request/AuthorizationRequest.ts"
+import { type ClaimScope, claimScopes } from "./rules/Claims.ts"
 import { instantOf } from "./rules/Instant.ts"
 import type { Policy } from "./rules/Policy.ts"
 import { type Contended, NoSuchRoute, type Refusal, WorkspaceDisabled } from "./rules/Refusal.ts"
+import { offersOpenId, withoutOpenId } from "./rules/Scope.ts"
 import { Keys } from "./token/KeyRing.ts"
 import { type OpenWorkspace, pathBelow, type Workspace } from "./workspace/Workspace.ts"
 
@@ -88,6 +91,8 @@ export interface TesseraOptions {
   readonly presentations?: ReadonlyArray<Presentation>
   /** What clients register beyond what every client has: the whole list. Without it, that of `core/client/members.ts`. */
   readonly clientMembers?: ReadonlyArray<ClientMember>
+  /** What scopes let applications learn of a person. Without it, the table of OpenID Connect: `[...claimScopes, mine]`. */
+  readonly claimScopes?: ReadonlyArray<ClaimScope>
   /** Every grant type of the token endpoint. Without it, the protocol's own: `[...grantTypes, mine]` adds one. */
   readonly grants?: ReadonlyArray<GrantType>
   /**
@@ -140,7 +145,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const signatures = Option.getOrElse(yield* Effect.serviceOption(Signatures), () => Signatures.none)
   const clientKeys = Option.getOrElse(yield* Effect.serviceOption(ClientKeys), () => ClientKeys.none)
   const documents = Option.getOrElse(yield* Effect.serviceOption(Documents), () => Documents.none)
-  const policy = options.policy
+  const policy = policyFor(options.policy, signatures)
   const rows = composeRows(options, signatures)
   const usage = makeUsage(makeRecords(storage, usageKind), entropy)
   const clock = yield* Clock.Clock
@@ -149,11 +154,13 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const staleness = policy.clientStaleness
   const signing = makeSigning({ storage, entropy, keys, signatures, staleness })
   const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
+  const idTokens = makeIdTokens({ owner, signatures, signing })
   const grants = makeGrants({
     records: grantRecords,
     clients,
     keys,
     jwts: makeJwtTokens({ keys, signatures, signing }),
+    idTokens: signatures === Signatures.none ? undefined : idTokens,
     entropy,
     policy,
     usage,
@@ -188,6 +195,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     clientAuths: rows.clientAuths,
     clientMembers: rows.clientMembers,
     presentations: rows.presentations,
+    claimScopes: options.claimScopes ?? claimScopes,
+    idTokens,
     signatures,
     signing,
     clientKeys,
@@ -349,6 +358,12 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
 
   return { handle, begin, guard: guardCall, open: openings.open, routes, services }
 })
+
+/** Whoever signs nothing has no ID tokens to give. */
+const policyFor = (policy: Policy, signatures: Signatures["Service"]): Policy =>
+  signatures === Signatures.none && offersOpenId(policy.scopes)
+    ? { ...policy, scopes: withoutOpenId(policy.scopes) }
+    : policy
 
 /** The tables that the server is composed of. Throws where one cannot be: rows that share a name, or none for its tokens. */
 const composeRows = (

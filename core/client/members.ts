@@ -1,5 +1,6 @@
 import type { ClientMember } from "./ClientMember.ts"
+import { openIdMembers } from "./openIdMembers.ts"
 import { requirePushedRequests, securityProfile } from "./Profile.ts"
 
 /** The members of a registration that features add: a feature's row is a line here. */
-export const clientMembers: ReadonlyArray<ClientMember> = [securityProfile, requirePushedRequests]
+export const clientMembers: ReadonlyArray<ClientMember> = [securityProfile, requirePushedRequests, ...openIdMembers]

@@ -5,7 +5,16 @@ import { type Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { checkRedirectUri, type RedirectUri, type RedirectUriFault } from "../rules/RedirectUri.ts"
 import { InvalidClientMetadata, InvalidRedirectUri } from "../rules/Refusal.ts"
-import { allScopes, formatScopes, grantScopes, isWithin, namesIn, type Scopes } from "../rules/Scope.ts"
+import {
+  allScopes,
+  apiScopes,
+  formatScopes,
+  grantScopes,
+  isWithin,
+  namesIn,
+  type ScopeRegistry,
+  type Scopes
+} from "../rules/Scope.ts"
 import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
 import { About, authMethodOf, type Client, type ClientInformation, type ClientMaker, mayUse } from "./Client.ts"
 import { type ClientMember, membersIn, membersTold } from "./ClientMember.ts"
@@ -138,10 +147,18 @@ const readScope = (
   const all = allScopes(scopes)
   if (asked === undefined) return Result.succeed(all)
   const names = namesIn(asked)
-  return madeBy === "owner" && (names.length === 0 || !isWithin(names, all))
-    ? metadataFault(`Not every scope of these is to be had; these are: ${all.join(", ")}.`)
-    : Result.succeed(Result.getOrElse(grantScopes(scopes, all, asked), () => all))
+  if (madeBy === "owner") {
+    return names.length === 0 || !isWithin(names, all)
+      ? metadataFault(`Not every scope of these is to be had; these are: ${all.join(", ")}.`)
+      : grantedOr(scopes, all, asked)
+  }
+  // Many name no more than those of OpenID Connect, and go on to ask for what the API has.
+  const limits = names.some((name) => apiScopes(scopes).some((scope) => scope === name))
+  return limits ? grantedOr(scopes, all, asked) : Result.succeed(all)
 }
+
+const grantedOr = (registry: ScopeRegistry, all: Scopes, asked: string) =>
+  Result.succeed(Result.getOrElse(grantScopes(registry, all, asked), () => all))
 
 const responseTypesOf = (grantTypes: ReadonlyArray<RegistrableGrantType>): ReadonlyArray<string> =>
   grantTypes.flatMap(({ registers: { responseType } }) => (responseType === undefined ? [] : [responseType]))

@@ -8,6 +8,7 @@ import { type Approved, begin, codeOf, withdraw } from "../grant/begin.ts"
 import { checkAccess, checkActors, checkKey, checkRefresh } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
+import type { Identity } from "../grant/idToken.ts"
 import type { Tokens } from "../grant/issue.ts"
 import { mayBeJwt, termsFor } from "../grant/jwtAccessToken.ts"
 import type { ApiKeyPrincipal, Principal, UserPrincipal, WorkspacePrincipal } from "../grant/Principal.ts"
@@ -23,7 +24,14 @@ import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../rules/Id.ts"
 import { earlier, hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import { type Contended, InvalidClient, InvalidGrant, InvalidToken, type TooManyRequests } from "../rules/Refusal.ts"
+import {
+  type Contended,
+  InvalidClient,
+  InvalidGrant,
+  InvalidToken,
+  PortUnavailable,
+  type TooManyRequests
+} from "../rules/Refusal.ts"
 import { anyTerms, type Resources } from "../rules/Resource.ts"
 import type { ScopeName, Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
@@ -42,6 +50,7 @@ import {
 import { type OpenWorkspace, policyAt, type WorkspaceId } from "../workspace/Workspace.ts"
 import type { Clients } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
+import type { IdTokens, WriteIdToken } from "./IdTokens.ts"
 import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
 import type { Spent } from "./Once.ts"
 import type { Listed, Records } from "./Records.ts"
@@ -57,6 +66,7 @@ export interface Issued {
   readonly scope: Scopes
   /** Only where the same was handed out before. */
   readonly retry?: Retry
+  readonly idToken?: string
 }
 
 /** What a token that was asked about turned out to be. */
@@ -160,6 +170,8 @@ export interface GrantsParts {
   readonly clients: Clients
   readonly keys: Keys["Service"]
   readonly jwts: JwtTokens
+  /** `undefined` where nothing is signed. */
+  readonly idTokens: IdTokens | undefined
   readonly entropy: Entropy["Service"]
   readonly policy: Policy
   readonly usage: Usage
@@ -173,6 +185,7 @@ export const makeGrants = ({
   clients,
   clock,
   entropy,
+  idTokens,
   jwts,
   keys,
   limiter,
@@ -330,19 +343,27 @@ export const makeGrants = ({
     mark: "markProven" | "markUsed",
     now: Instant,
     /** `undefined`: it is sealed. */
-    write: (tokens: Tokens) => Effect.Effect<string, Fault> | undefined
+    write: (tokens: Tokens) => Effect.Effect<string, Fault> | undefined,
+    idToken: WriteIdToken | undefined,
+    again: () => Effect.Effect<Issued, Fault>
   ): Effect.Effect<Issued, Fault> =>
     Effect.flatMapEager(decided, (outcome): Effect.Effect<Issued, Fault> => {
-      if (Result.isFailure(outcome)) return Effect.fail(outcome.failure)
+      if (Result.isFailure(outcome)) return outcome.failure === signerUnready ? again() : Effect.fail(outcome.failure)
       const note = () => noted(workspace.id, by.client, mark, now)
       const issued = Effect.mapEager(spent === undefined ? note() : Effect.flatMapEager(spent, note), () => {
         usage.saw("client", workspace.id, by.client.id, now)
         return sealed(sealer, workspace, outcome.success, now)
       })
-      const written = write(outcome.success)
-      return written === undefined
-        ? issued
-        : Effect.flatMap(issued, (tokens) => Effect.map(written, (access): Issued => ({ ...tokens, access })))
+      const jwt = write(outcome.success)
+      const written =
+        jwt === undefined
+          ? issued
+          : Effect.flatMap(issued, (tokens) => Effect.map(jwt, (access): Issued => ({ ...tokens, access })))
+      return idToken === undefined
+        ? written
+        : Effect.flatMap(written, (tokens) =>
+            Effect.map(idToken(tokens.access), (text): Issued => ({ ...tokens, idToken: text }))
+          )
     })
 
   /** The client's name is in the key, so that a stranger with a stolen text uses up no share but its own. */
@@ -380,9 +401,10 @@ export const makeGrants = ({
     const { form: opened, from, grant } = about.success
     const local = policyAt(policy, workspace)
     const asks = by.client.accessTokenFormat === "jwt" || anyTerms(workspace)
-    const decided = (jwt?: Result.Result<WriteJwt, Fault>) => {
+    const decided = (jwt?: Result.Result<WriteJwt, Fault>, idToken?: WriteIdToken): Effect.Effect<Issued, Fault> => {
       let live: Grant | undefined
       let writeJwt: WriteJwt | undefined
+      let unready: Identity | undefined
       const step: Step<unknown> = {
         by,
         form: opened,
@@ -412,6 +434,9 @@ export const makeGrants = ({
       const decideOn = (found: Grant | undefined): Decision<Tokens, Fault> => {
         const decision = from === "drawn" && found !== undefined ? refuse(grantIdTaken) : row.decide(found, step)
         live = decision.next ?? found
+        // Nothing is spent before there is somebody who signs.
+        unready = idToken === undefined && idTokens !== undefined ? identityIn(decision) : undefined
+        if (unready !== undefined) return refuse(signerUnready)
         return asks ? keepingTo(decision) : decision
       }
       return handedOut(
@@ -425,13 +450,20 @@ export const makeGrants = ({
         // Its own grant no person gave it.
         from === "client" || row.meetsNobody === true ? "markUsed" : "markProven",
         now,
-        (tokens) => writeJwt?.(live, tokens)
+        (tokens) => writeJwt?.(live, tokens),
+        idToken,
+        () =>
+          idTokens === undefined || unready === undefined
+            ? Effect.fail(signerUnready)
+            : Effect.flatMap(idTokens.writer(workspace, by.client, unready, policy.accessTtl, now), (write) =>
+                decided(jwt, write)
+              )
       )
     }
     // The key first: once a code is spent, whoever has no answer would be taken for a thief.
     const answered = () =>
       mayBeJwt(by.client, workspace)
-        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local, now)), decided)
+        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local, now)), (jwt) => decided(jwt))
         : decided()
     if (!isPublic(by.client)) {
       return row.allowance === undefined
@@ -578,6 +610,13 @@ const endingBy = (tokens: Tokens, end: Instant): Tokens => ({
   ...tokens,
   access: { ...tokens.access, expiresAt: earlier(tokens.access.expiresAt, end) }
 })
+
+/** Whom an answer's ID token is to name. */
+const identityIn = ({ outcome }: Decision<Tokens, Fault>): Identity | undefined =>
+  Result.isSuccess(outcome) ? outcome.success.identity : undefined
+
+/** Told to nobody: the decision is made again once there is a signer. */
+const signerUnready = new PortUnavailable({ port: "signatures", reason: "not ready yet" })
 
 const settled = <A, E>(result: Result.Result<A, E>): Effect.Effect<A, E> =>
   Result.isSuccess(result) ? Effect.succeed(result.success) : Effect.fail(result.failure)

@@ -7,6 +7,7 @@ import { RedirectTarget } from "../rules/RedirectUri.ts"
 import { Resources } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
+import { Authentication } from "./Authentication.ts"
 import { Binding } from "./Binding.ts"
 import { SenderMarks } from "./Sender.ts"
 
@@ -64,7 +65,9 @@ export const Grant = Schema.TaggedUnion({
     subject: Subject,
     redirectUri: RedirectTarget,
     challenge: Schema.NullOr(CodeChallenge),
-    codeExpiresAt: Instant
+    codeExpiresAt: Instant,
+    /** Only where its request asked about the sign-in. */
+    authentication: Schema.optionalKey(Authentication)
   },
   Active: {
     ...born,
@@ -78,7 +81,9 @@ export const Grant = Schema.TaggedUnion({
     /** When a refresh was last retried from another network than it came from at first. */
     retriedElsewhereAt: Schema.NullOr(Instant),
     /** From here on it cannot be refreshed any more, however busy it is. */
-    endsAt: Instant
+    endsAt: Instant,
+    /** As its code had it: a refresh is no sign-in. */
+    authentication: Schema.optionalKey(Authentication)
   },
   Standing: {
     ...born,

@@ -3,7 +3,7 @@ import { readBase64Url, textLength } from "../codec/Base64Url.ts"
 import { type GrantId, grantIdBytes, grantIdOf, idLength } from "../rules/Id.ts"
 import type { Instant, Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
-import { allScopes, noScopes, type ScopeRegistry, type Scopes, scopesNamed } from "../rules/Scope.ts"
+import { apiScopes, noScopes, type ScopeRegistry, type Scopes, scopesNamed } from "../rules/Scope.ts"
 import { checksumLength, credential, hasValidChecksum } from "../rules/Secret.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
 import type { Key, KeyUse } from "./Grant.ts"
@@ -32,7 +32,7 @@ export interface KeyTerms {
 }
 
 const reachOf = (registry: ScopeRegistry, opens: KeyTerms["opens"] = "everything"): KeyReach | undefined => {
-  if (opens === "everything") return { use: opens, scope: allScopes(registry) }
+  if (opens === "everything") return { use: opens, scope: apiScopes(registry) }
   if (opens === "introspection") return { use: opens, scope: noScopes }
   const scope = scopesNamed(registry, opens)
   return scope && { use: "scopes", scope }
@@ -77,7 +77,7 @@ export interface NewKey {
 
 /** A workspace's own key: its text is the grant's id and 256 random bits, of which only the digest is kept. */
 export const makeKey = (asked: KeyAsked, id: GrantId, secret: Uint8Array, policy: Policy, now: Instant): NewKey => {
-  const { scope, use } = asked.reach ?? { use: "everything", scope: allScopes(policy.scopes) }
+  const { scope, use } = asked.reach ?? { use: "everything", scope: apiScopes(policy.scopes) }
   const bytes = new Uint8Array(idLength + apiKeySecretLength)
   bytes.set(grantIdBytes(id))
   bytes.set(secret, idLength)

@@ -6,6 +6,7 @@ import type { RedirectTarget } from "../rules/RedirectUri.ts"
 import type { Resources } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import type { CodeToken } from "../token/Token.ts"
+import type { Authentication } from "./Authentication.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
 import { type Grant, type Pending, placeOf } from "./Grant.ts"
 import { revoked } from "./revoke.ts"
@@ -21,6 +22,8 @@ export interface Approved {
   readonly place?: PlaceId
   /** The longest life of its code, where the client's profile says one. */
   readonly codeTtl?: Millis | null
+  /** What its request asked about the sign-in, and is to be told. */
+  readonly authentication?: Authentication
 }
 
 /** RFC 6749 §4.1.2: an approved request becomes a grant with a code out. */
@@ -35,7 +38,8 @@ export const begin = (approved: Approved, id: GrantId, policy: Policy, now: Inst
   redirectUri: approved.redirectUri,
   challenge: approved.challenge,
   createdAt: now,
-  codeExpiresAt: later(now, Math.min(policy.codeTtl, approved.codeTtl ?? policy.codeTtl))
+  codeExpiresAt: later(now, Math.min(policy.codeTtl, approved.codeTtl ?? policy.codeTtl)),
+  ...(approved.authentication === undefined ? {} : { authentication: approved.authentication })
 })
 
 export const codeOf = (grant: Pending): CodeToken => ({

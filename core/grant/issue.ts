@@ -4,10 +4,11 @@ import { profileOf } from "../client/Profile.ts"
 import { earlier, type Instant, later } from "../rules/Instant.ts"
 import { InvalidTarget } from "../rules/Refusal.ts"
 import { type Resources, sameResources } from "../rules/Resource.ts"
-import { commonScopes, formatScopes, type Scopes } from "../rules/Scope.ts"
+import { commonScopes, formatScopes, type Scopes, signsIn } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { Binding } from "./Binding.ts"
 import { type AccessTokens, type Active, placeOf, type Standing } from "./Grant.ts"
+import type { Identity } from "./idToken.ts"
 import type { Retry } from "./Sender.ts"
 import type { Issuing, Step } from "./Step.ts"
 
@@ -19,6 +20,8 @@ export interface Tokens {
   readonly scope: Scopes
   /** Only where the same was handed out before. */
   readonly retry?: Retry
+  /** Whom the ID token beside these names. */
+  readonly identity?: Identity
 }
 
 const areSame = (a: Scopes, b: Scopes): boolean => a === b || formatScopes(a) === formatScopes(b)
@@ -80,7 +83,7 @@ interface Continued {
 
 /** The grant from now on, with its refresh token of this generation. */
 export const activeFrom = (
-  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resources" | "createdAt" | "place">,
+  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resources" | "createdAt" | "place" | "authentication">,
   { access, binding, challenge = null, endsAt, generation, retriedElsewhereAt = null, rotatedBy = null }: Continued,
   { fresh, now, policy }: Issuing
 ): Active => ({
@@ -103,15 +106,22 @@ export const activeFrom = (
     ...(binding === null ? {} : { binding })
   },
   retriedElsewhereAt,
-  endsAt
+  endsAt,
+  ...(grant.authentication === undefined ? {} : { authentication: grant.authentication })
 })
 
 /** Where refreshing spends no token, it stays the same to the end: the grant alone says how long it may be idle. */
 const refreshTokenFor = (grant: Active, { by, policy }: Issuing): RefreshToken =>
   profileOf(by.client, policy).rotation ? refreshToken(grant) : refreshToken(grant, grant.endsAt)
 
-export const tokensOf = (grant: Active, scope: Scopes, resources: Resources | null, step: Issuing): Tokens => ({
-  access: accessToken(grant, scope, resources, step),
-  refresh: { token: refreshTokenFor(grant, step), key: grant.refresh.key },
-  scope
-})
+export const tokensOf = (grant: Active, scope: Scopes, resources: Resources | null, step: Issuing): Tokens => {
+  const tokens = {
+    access: accessToken(grant, scope, resources, step),
+    refresh: { token: refreshTokenFor(grant, step), key: grant.refresh.key },
+    scope
+  }
+  const { authentication, client, subject } = grant
+  return authentication === undefined || subject._tag !== "User" || !signsIn(scope)
+    ? tokens
+    : { ...tokens, identity: { user: subject.id, client, authentication } }
+}

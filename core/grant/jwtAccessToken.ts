@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { Client } from "../client/Client.ts"
 import type { Members } from "../codec/Jws.ts"
 import { grantMark } from "../rules/Id.ts"
-import type { Instant, Millis } from "../rules/Instant.ts"
+import { type Instant, type Millis, secondsOf } from "../rules/Instant.ts"
 import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"
 import { formatScopes, impliedBy, type ScopeRegistry } from "../rules/Scope.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
@@ -50,8 +50,6 @@ export const jwtType = "at+jwt"
 
 /** Longer than a revoked token may go on working without an operator knowing of it. */
 export const isLongLived = (accessTtl: Millis): boolean => accessTtl > 5 * 60 * 1000
-
-const seconds = (at: Instant): number => Math.floor(at / 1000)
 
 /** Whom a token speaks for, in the words of introspection. */
 export interface JwtClaims extends Members {
@@ -115,8 +113,8 @@ export const claimsOf = (
     sub: grant.subject._tag === "User" ? grant.subject.id : grant.client,
     aud: first !== undefined && more.length === 0 ? first : places,
     client_id: holderOf(grant, tokens.access),
-    exp: seconds(tokens.access.expiresAt),
-    iat: seconds(now),
+    exp: secondsOf(tokens.access.expiresAt),
+    iat: secondsOf(now),
     jti: tokens.access.serial,
     scope: formatScopes(tokens.scope),
     ...(implied.length === 0 ? {} : { implied_scope: formatScopes(implied) }),

@@ -3,6 +3,7 @@ import type { ClientMember } from "../client/ClientMember.ts"
 import type { ClientRoom } from "../engine/ClientRoom.ts"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
+import type { IdTokens } from "../engine/IdTokens.ts"
 import type { Once } from "../engine/Once.ts"
 import type { Openings } from "../engine/Openings.ts"
 import type { Records } from "../engine/Records.ts"
@@ -23,6 +24,7 @@ import type { ResourceOwner } from "../ports/ResourceOwner.ts"
 import type { Signatures } from "../ports/Signatures.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { AuthorizationRequest } from "../request/AuthorizationRequest.ts"
+import type { ClaimScope } from "../rules/Claims.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Refusal } from "../rules/Refusal.ts"
@@ -74,6 +76,9 @@ export interface Services {
   readonly clientMembers: ReadonlyArray<ClientMember>
   /** How tokens and keys are shown, in order. */
   readonly presentations: ReadonlyArray<Presentation>
+  /** What scopes let applications learn of a person. */
+  readonly claimScopes: ReadonlyArray<ClaimScope>
+  readonly idTokens: IdTokens
   readonly signatures: Signatures["Service"]
   readonly signing: Signing
   readonly clientKeys: ClientKeys["Service"]

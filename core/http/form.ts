@@ -222,6 +222,8 @@ const isType = (contentType: string | null | undefined, wanted: string): boolean
 
 export const isJson = (request: HttpRequest): boolean => isType(request.headers.get("content-type"), "application/json")
 
+export const isForm = (request: HttpRequest): boolean => isType(request.headers.get("content-type"), formType)
+
 export const repeatedParameter = (repeated: ReadonlySet<string>): InvalidRequest =>
   // A name is the client's own text: only what may stand in an error_description is said.
   new InvalidRequest({
@@ -238,7 +240,7 @@ const readOnce = (
   request: HttpRequest,
   several: ReadonlySet<string>
 ): Result.Result<ReadParameters, InvalidRequest> => {
-  if (!isType(request.headers.get("content-type"), formType)) {
+  if (!isForm(request)) {
     const message = `The body has to be ${formType}.`
     return Result.fail(new InvalidRequest({ reason: "wrong_content_type", message }))
   }

@@ -1,5 +1,6 @@
 import { Context, type Effect, type Option, type Redacted } from "effect"
 import type { HttpRequest } from "../http/Http.ts"
+import type { StandardClaim, standardClaims } from "../rules/Claims.ts"
 import type { PlaceId, UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Contended, Overloaded, TooManyRequests } from "../rules/Refusal.ts"
@@ -16,6 +17,10 @@ export interface SignedIn {
   readonly label: string
   /** Owners manage clients, keys and members. */
   readonly role: "owner" | "member"
+  /** How strongly the person proved who they are, in words that applications may ask for (RFC 9470). */
+  readonly acr?: string
+  /** By which means (RFC 8176): `["pwd"]`. */
+  readonly amr?: ReadonlyArray<string>
   /** When the person last gave the password in this session, where `confirm` can ask for it again. */
   readonly confirmedAt?: Instant
   /**
@@ -28,13 +33,14 @@ export interface SignedIn {
 /** What an application asks of a sign-in: that it happens though somebody is signed in, or that an account is chosen. */
 export type SignInAsked = "login" | "select_account"
 
-/** What `/oauth/userinfo` answers about somebody (OpenID Connect's names for the claims). */
-export interface Profile {
+/** What a person lets applications know (OpenID Connect Core §5.1). */
+export type StandardClaims = { readonly [name in StandardClaim]?: (typeof standardClaims)[name]["Type"] }
+
+/** What is known of somebody. An application is told what its scopes cover, and no more. */
+export interface Profile extends StandardClaims {
   readonly sub: UserId
-  readonly name?: string
-  readonly email?: string
-  readonly email_verified?: boolean
-  readonly picture?: string
+  /** Claims of the host's own, that a row of its table names. */
+  readonly more?: Readonly<Record<string, unknown>>
 }
 
 /** Where a person may let an application act for them: one of several organisations of the host's, say. */

@@ -2,6 +2,7 @@ import { Result, Schema } from "effect"
 import { type Client, ClientMaker, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
 import { needsChallenge, needsPush, type Profile } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
+import { type Authentication, AuthenticationAsked } from "../grant/Authentication.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { margin, placeOf } from "../grant/Grant.ts"
@@ -58,7 +59,9 @@ export const AuthorizationRequest = Schema.TaggedUnion({
     /** Of the places of a person the one that the client would like. */
     placeHint: Schema.optionalKey(Schema.String),
     /** Where it is to be allowed, once that is chosen, or where the person has one place alone. */
-    place: Schema.optionalKey(PlaceId)
+    place: Schema.optionalKey(PlaceId),
+    /** Only where it asks about the sign-in. */
+    signIn: Schema.optionalKey(AuthenticationAsked)
   },
   /** `grant`: drawn with the approval, so that approving twice makes one. */
   Approved: { ...answered, grant: GrantId },
@@ -210,7 +213,12 @@ export const deny = (found: AuthorizationRequest | undefined, step: Answering, e
   })
 
 /** The terms on which the grant of an approval begins. */
-export const termsOf = (waiting: Waiting, user: UserId, held: Pick<Profile, "codeTtl">): ApprovedTerms => ({
+export const termsOf = (
+  waiting: Waiting,
+  user: UserId,
+  held: Pick<Profile, "codeTtl">,
+  authentication?: Authentication
+): ApprovedTerms => ({
   client: waiting.client,
   user,
   redirectUri: waiting.to.target,
@@ -218,8 +226,13 @@ export const termsOf = (waiting: Waiting, user: UserId, held: Pick<Profile, "cod
   scope: waiting.scope,
   resources: waiting.resources,
   ...placeOf(waiting),
-  codeTtl: held.codeTtl
+  codeTtl: held.codeTtl,
+  ...(authentication === undefined ? {} : { authentication })
 })
+
+/** The scopes cover what userinfo was asked for. */
+const claimsText = (idToken: ReadonlyArray<string>): string =>
+  JSON.stringify({ id_token: Object.fromEntries(idToken.map((name) => [name, null])) })
 
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
 export const queryOf = ({
@@ -230,6 +243,7 @@ export const queryOf = ({
   resources,
   scope,
   scopeByDefault,
+  signIn = {},
   to
 }: Waiting): string =>
   [
@@ -241,5 +255,9 @@ export const queryOf = ({
     ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
     ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`),
     ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`]),
-    ...(placeHint === undefined ? [] : [`place_hint=${encodeURIComponent(placeHint)}`])
+    ...(placeHint === undefined ? [] : [`place_hint=${encodeURIComponent(placeHint)}`]),
+    ...(signIn.nonce === undefined ? [] : [`nonce=${encodeURIComponent(signIn.nonce)}`]),
+    ...(signIn.maxAge === undefined ? [] : [`max_age=${signIn.maxAge}`]),
+    ...(signIn.acr === undefined ? [] : [`acr_values=${encodeURIComponent(signIn.acr.join(" "))}`]),
+    ...(signIn.claims === undefined ? [] : [`claims=${encodeURIComponent(claimsText(signIn.claims))}`])
   ].join("&")

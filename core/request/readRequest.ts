@@ -1,6 +1,7 @@
 import { Effect, Result, Schema, Struct } from "effect"
 import { type Client, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
 import { needsChallenge, needsPush } from "../client/Profile.ts"
+import type { AuthenticationAsked } from "../grant/Authentication.ts"
 import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
 import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery, severalOf } from "../http/form.ts"
@@ -29,6 +30,7 @@ import { type Resources, readResources, scopesTaken } from "../rules/Resource.ts
 import { asksNoScope, commonScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
 import { scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { challengeRequired, pushRequired, type Waiting } from "./AuthorizationRequest.ts"
+import { readAuthentication } from "./readAuthentication.ts"
 
 const challengeMalformed = new InvalidRequest({
   reason: "challenge_malformed",
@@ -86,6 +88,24 @@ const AuthorizationQuery = Schema.Struct({
     PlaceId.annotate({
       description: "Of the places of the person, the one that is chosen on the consent page until they choose another."
     })
+  ),
+  nonce: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(1024)).annotate({
+      description: "OpenID Connect: comes back in the ID token, which it binds to this request."
+    })
+  ),
+  max_age: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^\d{1,10}$/)).annotate({
+      description: "OpenID Connect, RFC 9470: seconds; a person who signed in earlier signs in again."
+    })
+  ),
+  acr_values: Schema.optionalKey(
+    Schema.String.annotate({
+      description: "OpenID Connect, RFC 9470: strengths of sign-in, with a space between them."
+    })
+  ),
+  claims: Schema.optionalKey(
+    Schema.String.annotate({ description: "OpenID Connect Core §5.5: claims that are asked for one by one, as JSON." })
   )
 })
 
@@ -162,6 +182,8 @@ export interface CheckedRequest extends ReturnPath {
   readonly placeHint?: string
   /** Where the person that it was drawn for has one place alone. */
   readonly place?: PlaceId
+  /** Only where it asks about the sign-in. */
+  readonly signIn?: AuthenticationAsked
 }
 
 /** The request with an id of its own, for which a person has until `expiresAt`. */
@@ -328,7 +350,10 @@ const checkedTerms = (
     const taken = resources === null ? null : scopesTaken(workspace, resources)
     const own = asksNoScope(asked.scope) ? path.client.scope : scopesToAsk(path.client, registry)
     const available = taken === null ? own : commonScopes(registry, own, taken)
-    const scope = yield* grantScopes(registry, available, asked.scope)
+    const named = yield* grantScopes(registry, available, asked.scope)
+    const widened = (names: ReadonlyArray<string>) =>
+      Result.getOrElse(grantScopes(registry, available, [...named, ...names].join(" ")), () => named)
+    const { scope, signIn } = yield* readAuthentication(services.claimScopes, path.client, asked, named, widened)
     const prompt = yield* readPrompts(asked.prompt ?? "")
     return {
       scope,
@@ -336,7 +361,8 @@ const checkedTerms = (
       resources,
       challenge,
       ...(prompt.length === 0 ? {} : { prompt }),
-      ...(asked.place_hint === undefined ? {} : { placeHint: asked.place_hint })
+      ...(asked.place_hint === undefined ? {} : { placeHint: asked.place_hint }),
+      ...(signIn === undefined ? {} : { signIn })
     }
   })
 

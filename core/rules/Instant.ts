@@ -13,6 +13,9 @@ export const later = (from: Instant, by: Millis): Instant => (from + by) as Inst
 /** An expiry is the first moment at which a thing no longer counts. */
 export const hasPassed = (expiry: Instant, now: Instant): boolean => expiry <= now
 
+/** RFC 7519 §2: a moment as tokens tell it. */
+export const secondsOf = (at: Instant): number => Math.floor(at / 1000)
+
 export const earlier = (a: Instant, b: Instant): Instant => (a < b ? a : b)
 
 /** The clock's answer is whole milliseconds: an Instant. */

@@ -131,6 +131,32 @@ export const standardScopes: ScopeRegistry = ScopeRegistry.make([
   { name: ScopeName.make("profile"), meaning: "See your name and email", needsUser: true, byDefault: false }
 ])
 
+/** OpenID Connect Core §3.1.2.1: with it a request signs a person in, and without it nothing of OpenID Connect is met. */
+export const openId = "openid"
+
+/** The scopes of OpenID Connect, beside `profile`. */
+export const openIdScopes: ReadonlyArray<ScopeDefinition> = [
+  { name: ScopeName.make(openId), meaning: "Know you again when you sign in", needsUser: true, byDefault: false },
+  { name: ScopeName.make("email"), meaning: "See your email address", needsUser: true, byDefault: false },
+  { name: ScopeName.make("address"), meaning: "See your postal address", needsUser: true, byDefault: false },
+  { name: ScopeName.make("phone"), meaning: "See your phone number", needsUser: true, byDefault: false }
+]
+
+/** Those of a server that signs, where nobody says others. */
+export const signInScopes: ScopeRegistry = ScopeRegistry.make([...standardScopes, ...openIdScopes])
+
+/** Whether a request or a token of these scopes signs a person in. */
+export const signsIn = (scope: Scopes): boolean => scope.some((name) => name === openId)
+
+/** Whether people can sign in by OpenID Connect. */
+export const offersOpenId = (registry: ScopeRegistry): boolean => registry.some(({ name }) => name === openId)
+
+/** Without `openid`, which takes somebody who signs; with a registry of nothing else, as it is. */
+export const withoutOpenId = (registry: ScopeRegistry): ScopeRegistry => {
+  const [first, ...others] = registry.filter(({ name }) => name !== openId)
+  return first === undefined || others.length + 1 === registry.length ? registry : [first, ...others]
+}
+
 const pick = (registry: ScopeRegistry, wanted: (scope: ScopeDefinition) => boolean): Scopes => {
   const names: Array<ScopeName> = []
   for (const scope of registry) if (wanted(scope)) names.push(scope.name)
@@ -145,6 +171,10 @@ export const scopesNamed = (registry: ScopeRegistry, names: ReadonlyArray<string
   const found = pick(registry, ({ name }) => names.includes(name))
   return found.length > 0 && isWithin(names, found) ? found : undefined
 }
+
+/** All that let somebody use the API: those of OpenID Connect are about who a person is. */
+export const apiScopes = (registry: ScopeRegistry): Scopes =>
+  pick(registry, ({ name }) => !openIdScopes.some((scope) => scope.name === name))
 
 export const noScopes: Scopes = Scopes.make([])
 

@@ -1,14 +1,15 @@
 import { Effect, Layer, Option, Schema } from "effect"
 import type { HttpRequest } from "../../core/http/Http.ts"
-import { Person } from "../../core/oauth/endpoints/userinfo.ts"
 import {
   type Profile,
   ResourceOwner,
   type SignedIn,
   type SignInAsked,
+  type StandardClaims,
   type UserPlace
 } from "../../core/ports/ResourceOwner.ts"
 import { StorageUnavailable } from "../../core/ports/Storage.ts"
+import { standardClaims } from "../../core/rules/Claims.ts"
 import { PlaceId, UserId } from "../../core/rules/Id.ts"
 import { Instant } from "../../core/rules/Instant.ts"
 import { ScopeName } from "../../core/rules/Scope.ts"
@@ -42,6 +43,10 @@ export interface HostPerson {
    * another `session` than before, and none can ask for one that is not too old.
    */
   readonly authenticatedAt?: Date
+  /** How strongly they proved who they are, in your words: applications may ask for one (`acr_values`, RFC 9470). */
+  readonly acr?: string
+  /** By which means (RFC 8176): `["pwd", "otp"]`. */
+  readonly amr?: ReadonlyArray<string>
 }
 
 /** Where a person may let an application act for them: one of several organisations of yours, say. */
@@ -57,6 +62,9 @@ export interface HostPlace {
 }
 
 type Now<A> = A | Promise<A>
+
+/** The standard claims of OpenID Connect, and those that the option `claims` names. */
+export type HostProfile = StandardClaims | (StandardClaims & { readonly [claim: string]: unknown })
 
 /**
  * The people of a host. `signedIn` and `profile` give values, or promises of values; what they throw is answered with 503
@@ -86,7 +94,7 @@ export interface HostPeople {
    * What applications with the scope `profile` learn; `undefined` once the person is gone. They are told what is named
    * here, and nothing else that the object has. Default: that there is somebody with this id.
    */
-  readonly profile?: (user: string, workspace: string) => Now<Omit<Profile, "sub"> | null | undefined>
+  readonly profile?: (user: string, workspace: string) => Now<HostProfile | null | undefined>
 }
 
 /** The host could not say: its own trouble goes to its own log, and the browser is asked to come again. */
@@ -102,6 +110,7 @@ const asked = <A>(option: string, ask: () => A | Promise<A>): Effect.Effect<A, S
   )
 
 const readInstant = Schema.decodeUnknownOption(Instant)
+const isTexts = Schema.is(Schema.Array(Schema.String))
 
 const readUser = Schema.decodeUnknownOption(UserId)
 
@@ -118,32 +127,33 @@ const signedIn = (person: HostPerson): Effect.Effect<SignedIn, StorageUnavailabl
   if (at !== undefined && Option.isNone(authenticatedAt)) {
     return away("owner.signedIn", "authenticatedAt is no valid Date")
   }
+  const { acr, amr }: { readonly acr?: unknown; readonly amr?: unknown } = person
+  if (acr !== undefined && typeof acr !== "string") return away("owner.signedIn", "acr is no text")
+  if (amr !== undefined && !isTexts(amr)) return away("owner.signedIn", "amr is no list of texts")
   return Effect.succeed({
     user: user.value,
     session: digestOf(person.session),
     label,
     role: person.role ?? "member",
-    ...(Option.isNone(authenticatedAt) ? {} : { authenticatedAt: authenticatedAt.value })
+    ...(Option.isNone(authenticatedAt) ? {} : { authenticatedAt: authenticatedAt.value }),
+    ...(acr === undefined ? {} : { acr }),
+    ...(amr === undefined ? {} : { amr })
   })
 }
 
-const claims = Object.keys(Person.fields)
-
-/** Of a host's row, whose columns are its own affair. OpenID Connect Core §5.3.2: a claim without a value is left out. */
-const claimsOf = (told: object): object =>
+/** Of a host's row, whose columns are its own affair: what is no claim is not looked at. */
+const saidIn = (told: object, own: ReadonlyArray<string>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
-    claims
-      .map((claim): [string, unknown] => [claim, Reflect.get(told, claim)])
-      .filter(([, value]) => value !== null && value !== undefined)
+    [...Object.keys(standardClaims), ...own].map((claim) => [claim, Reflect.get(told, claim) ?? undefined])
   )
 
-const readPerson = Schema.decodeUnknownOption(Person)
+/** Claims by which applications know a person: a host that tells them wrongly is told so. */
+const common = ["name", "email", "email_verified", "picture"]
 
-const profileOf = (sub: UserId, told: object): Effect.Effect<Profile, StorageUnavailable> =>
-  Option.match(readPerson({ ...told, sub }), {
-    onNone: () => away("owner.profile", "name, email and picture have to be texts, and email_verified true or false"),
-    onSome: (person) => Effect.succeed({ ...person, sub })
-  })
+const standardReaders = Object.entries(standardClaims).map(
+  // Of Schemas of several types each reads its own, and all that is asked of them here is whether they do.
+  ([claim, schema]) => [claim, Schema.decodeUnknownOption(schema as Schema.Decoder<unknown>)] as const
+)
 
 const Place = Schema.Struct({
   id: PlaceId,
@@ -174,8 +184,26 @@ const placing = ({ places }: HostPeople): Pick<ResourceOwner["Service"], "places
           )
       }
 
-/** The core's port, over what a host answers by values and promises. */
-export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
+/** OpenID Connect Core §5.3.2: a claim without a value is left out, and so is a column that only has the name of one. */
+const profileOf = (
+  sub: UserId,
+  said: Readonly<Record<string, unknown>>,
+  own: ReadonlyArray<string>
+): Effect.Effect<Profile, StorageUnavailable> => {
+  const standard: StandardClaims = Object.fromEntries(
+    standardReaders.flatMap(([claim, read]) =>
+      Option.match(read(said[claim]), { onNone: () => [], onSome: (value) => [[claim, value]] })
+    )
+  )
+  if (common.some((claim) => said[claim] !== undefined && !Object.hasOwn(standard, claim))) {
+    return away("owner.profile", "name, email and picture have to be texts, and email_verified true or false")
+  }
+  const more = own.flatMap((claim) => (said[claim] === undefined ? [] : [[claim, said[claim]] as const]))
+  return Effect.succeed({ ...standard, sub, ...(more.length === 0 ? {} : { more: Object.fromEntries(more) }) })
+}
+
+/** The core's port, over what a host answers by values and promises. `own`: claims beside the standard ones. */
+export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): Layer.Layer<ResourceOwner> =>
   Layer.succeed(ResourceOwner, {
     current: ({ id: workspace }, request) => {
       const { headers, method, path, query } = request
@@ -196,10 +224,10 @@ export const hostOwner = (people: HostPeople): Layer.Layer<ResourceOwner> =>
       if (profile === undefined) return Effect.succeedSome<Profile>({ sub })
       const ask = async () => {
         const told = await profile(sub, id)
-        return told === null || told === undefined ? undefined : claimsOf(told)
+        return told === null || told === undefined ? undefined : saidIn(told, own)
       }
       return Effect.flatMap(asked("owner.profile", ask), (told) =>
-        told === undefined ? Effect.succeedNone : Effect.map(profileOf(sub, told), Option.some)
+        told === undefined ? Effect.succeedNone : Effect.map(profileOf(sub, told, own), Option.some)
       )
     }
   })

@@ -18,7 +18,7 @@ import {
   ResourceRegistry,
   strangeScope
 } from "../../core/rules/Resource.ts"
-import { faultOfScopes, ScopeDefinition, ScopeRegistry } from "../../core/rules/Scope.ts"
+import { faultOfScopes, ScopeDefinition, ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
@@ -204,7 +204,7 @@ const lifeOf = (option: string, given: Duration.Input | undefined, least = 1000)
 }
 
 const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<ScopeRegistry> => {
-  if (scopes === undefined) return Result.succeed(standardPolicy.scopes)
+  if (scopes === undefined) return Result.succeed(signInScopes)
   if (!Array.isArray(scopes)) return bad("scopes", "has to be a list")
   for (const scope of scopes) {
     if (!isObject(scope)) return bad("scopes", "has to be a list of { name, meaning }")

@@ -9,7 +9,7 @@ import {
   resourceOf,
   strangeScope
 } from "../../core/rules/Resource.ts"
-import { faultOfScopes, type ScopeDefinition, ScopeName, ScopeRegistry } from "../../core/rules/Scope.ts"
+import { faultOfScopes, type ScopeDefinition, ScopeName, ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { type JsonLines, readJsonLines } from "./JsonLines.ts"
 import { durationOf, type Variable } from "./Variable.ts"
@@ -126,7 +126,7 @@ export const readListed = (text: string): Result.Result<Listed, string> =>
       )
     }
     const scopes = yield* scopesIn(lines, decoded.success.scopes)
-    const resources = yield* resourcesIn(lines, decoded.success.resources ?? [], scopes ?? standardPolicy.scopes)
+    const resources = yield* resourcesIn(lines, decoded.success.resources ?? [], scopes ?? signInScopes)
     return { ...(resources.length === 0 ? {} : { resources }), ...(scopes === undefined ? {} : { scopes }) }
   })
 

@@ -5,6 +5,7 @@ import { StoreKinds } from "../../adapters/stores.ts"
 import { isLimitFactor, limitFactorExpected, type RateLimits } from "../../core/limits/SharedLimiter.ts"
 import { algorithms } from "../../core/rules/Jwk.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { signInScopes } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import {
@@ -253,6 +254,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     })),
     policy: {
       ...standardPolicy,
+      scopes: signInScopes,
       codeTtl: given.codeTtl,
       accessTtl: given.accessTtl,
       refreshIdleTtl: given.refreshIdleTtl,

@@ -94,8 +94,9 @@ describe("discovery", () => {
       )
     ))
 
-  test("what we do not have is not there: clients try OpenID's addresses too, and go on", async () => {
-    expect(await statusAt(`${server().url}/.well-known/openid-configuration`)).toBe(404)
+  test("clients that try OpenID's address find the same document", async () => {
+    const metadata = await jsonAt(`${server().url}/.well-known/openid-configuration`)
+    expect(metadata).toEqual(await jsonAt(`${server().url}/.well-known/oauth-authorization-server`))
   })
 
   test("the protected resource says who its authorization server is, at its own path and at the root", async () => {

@@ -51,7 +51,7 @@ const strangers: ReadonlyArray<Stranger> = [
     },
     returnsTo: "https://chatgpt.com/connector_platform_oauth_redirect",
     asks: "openid api profile email offline_access",
-    gets: "api profile"
+    gets: "api profile openid email"
   },
   {
     name: "one whose scopes at registration are all of other servers",

@@ -71,7 +71,10 @@ describe("clients", () => {
       const before = structuredClone(client)
       const shown = [client, await auth.clients.get(client.id), ...(await auth.clients.list()).items]
       for (const one of shown) {
-        expect(one).toMatchObject({ redirectUris: [redirectUri], scopes: ["api", "profile"] })
+        expect(one).toMatchObject({
+          redirectUris: [redirectUri],
+          scopes: ["api", "profile", "openid", "email", "address", "phone"]
+        })
         for (const list of [one?.redirectUris, one?.grantTypes, one?.scopes]) Object.assign(list ?? [], ["changed"])
         expect(await auth.clients.get(client.id)).toMatchObject({ ...before, lastUsedAt: expect.any(Date) })
       }

@@ -78,6 +78,8 @@ export const openWallet = Effect.fnUntraced(function* (world: World, dice: Dice)
         return dice.chance(50)
           ? Effect.map(signIn("api"), (tokens) => dice.pick([tokens.access, tokens.refresh]))
           : some(dice.pick([world.reveal(key.text), "tsr_at_nonsense"]))
+      case "access_token":
+        return Effect.map(signIn("api"), ({ access }) => access)
       case "code_verifier":
         return some(verifier)
       case "code_challenge":

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { Effect } from "effect"
+import { signInScopes } from "../../core/rules/Scope.ts"
 import { inWorld, realSignatures } from "../given/World.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { command } from "../runtimes/given/tessera.ts"
@@ -14,7 +15,10 @@ test("`tessera openapi` prints the document of the configuration that it finds, 
         const printed = yield* command(["openapi"], { cwd, env })
         expect([printed.status, printed.stderr]).toEqual([0, ""])
         const served = yield* Effect.promise(() =>
-          inWorld((world) => world.send("GET", "/openapi.json"), { signatures: realSignatures })
+          inWorld((world) => world.send("GET", "/openapi.json"), {
+            signatures: realSignatures,
+            policy: { scopes: signInScopes }
+          })
         )
         expect(JSON.parse(printed.stdout)).toEqual(JSON.parse(served.body))
         expect(readdirSync(cwd)).toEqual([])

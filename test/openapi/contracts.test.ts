@@ -43,7 +43,8 @@ describe("what readers are compiled from", () => {
           "introspect",
           "pushAuthorizationRequest",
           "revoke",
-          "token"
+          "token",
+          "userinfoByPost"
         ])
         const known = [tokenContract, introspectContract, revokeContract, parContract]
         for (const contract of known) {

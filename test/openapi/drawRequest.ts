@@ -86,6 +86,9 @@ const byItself = (dice: Dice, { name, schema }: Place): unknown => {
   }
   if (name === "resource_path") return dice.pick(["rest", "unheard-of"])
   if (texts[name] !== undefined) return texts[name]
+  if (schema.type === "integer") return 60
+  if (schema.type === "boolean") return true
+  if (schema.type === "array") return ["some words"]
   if (Array.isArray(schema.enum)) return schema.enum[dice.under(schema.enum.length)]
   return name.endsWith("_uri") ? "https://app.example.org/about" : "some words"
 }
@@ -142,6 +145,8 @@ export const drawRequest = Effect.fnUntraced(function* (
   const fields: Array<Field> = []
   for (const place of places) {
     const needed = contentType === formType && clientFields.includes(place.name) ? shown.inBody : place.required
+    // Beside the header it is one too many.
+    if (place.name === "access_token" && mishap !== "without credentials" && !dice.chance(10)) continue
     const skipped = contentType === formType && clientFields.includes(place.name) && !shown.inBody
     if (skipped || (!needed && !dice.chance(likely.test(place.name) ? 85 : 40))) continue
     const special =

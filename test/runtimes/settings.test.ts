@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { rootCertificates } from "node:tls"
 import { ConfigProvider, Effect, Option, Redacted, Result } from "effect"
 import { standardPolicy } from "../../core/rules/Policy.ts"
+import { signInScopes } from "../../core/rules/Scope.ts"
 import { newSealKey } from "../../runtimes/server/SealKeyFile.ts"
 import { readSettings } from "../../runtimes/server/Settings.ts"
 
@@ -33,7 +34,7 @@ describe("settings", () => {
     expect(settings.port).toBe(3000)
     expect(settings.workspace.issuer as string).toBe("http://127.0.0.1:3000")
     expect(settings.database.file).toBe("./data/tessera.db")
-    expect(settings.policy).toEqual({ ...standardPolicy, workspaceAccess: "registered" })
+    expect(settings.policy).toEqual({ ...standardPolicy, scopes: signInScopes, workspaceAccess: "registered" })
     expect(settings.registration).toEqual({ _tag: "Open" })
     expect(settings.rateLimits).toBe(true)
     expect(Option.isNone(settings.sealKeys)).toBe(true)

@@ -3,6 +3,7 @@ import { type Client, isStranger } from "../../client/Client.ts"
 import { profileOf } from "../../client/Profile.ts"
 import type { Approval } from "../../engine/Grants.ts"
 import { transact } from "../../engine/transact.ts"
+import { authenticationOf } from "../../grant/Authentication.ts"
 import type { Decision } from "../../grant/Decision.ts"
 import { placeOf } from "../../grant/Grant.ts"
 import { seeOther } from "../../http/answer.ts"
@@ -115,15 +116,16 @@ const decideOn = <A, E>(
     Effect.fromResult
   )
 
-const approved = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering) {
+const approved = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering, here: SignedIn) {
   const fresh = grantIdOf(services.entropy.bytes(idLength))
   const outcome = yield* decideOn(services, call, step, (found) => approve(found, step, fresh))
   if (outcome._tag !== "Approved") return yield* unchanged(services, call, step, outcome)
   const { issuer } = call.workspace
+  const authentication = authenticationOf(issuer, step.waiting, here)
   const begun = yield* Effect.result(
     services.grants.begin(
       call.workspace,
-      termsOf(step.waiting, step.person, profileOf(outcome.client, step.policy)),
+      termsOf(step.waiting, step.person, profileOf(outcome.client, step.policy), authentication),
       outcome.grant
     )
   )
@@ -248,7 +250,7 @@ export const consentDecision = Effect.fnUntraced(function* (
     now: call.now
   })
   const decided = (step: Answering, by: typeof approved) =>
-    Effect.catchTag(by(services, call, step), "ForgedForm", ({ reason }) => forged(reason))
+    Effect.catchTag(by(services, call, step, here), "ForgedForm", ({ reason }) => forged(reason))
   if (decision === "deny" || client === undefined) return yield* decided(stepFor(waiting), denied)
   const offer = yield* offerTo(services, workspace, person, waiting.scope)
   const asking = { signedIn: here, request: { ...waiting, ...waiting.to, client }, offer, form, query }

@@ -20,7 +20,7 @@ import {
 } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { type ClientId, type GrantId, grantMark, type PlaceId } from "../../rules/Id.ts"
-import { earlier, type Instant } from "../../rules/Instant.ts"
+import { earlier, type Instant, secondsOf } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
 import { type Resources, unnamedResources } from "../../rules/Resource.ts"
 import { formatScopes, impliedBy, type Scopes } from "../../rules/Scope.ts"
@@ -150,8 +150,6 @@ const askerOf = (
 
 const inactive = { active: false } as const
 
-const seconds = (millis: number): number => Math.floor(millis / 1000)
-
 /** What introspection tells, whatever kind of thing it was asked about. */
 interface Facts {
   readonly principal: Principal["_tag"]
@@ -242,7 +240,7 @@ const describe = (
   client_id: facts.client,
   scope: formatScopes(facts.scope),
   token_type: facts.bearer ? tokenType : undefined,
-  exp: facts.expiresAt === null ? undefined : seconds(facts.expiresAt),
+  exp: facts.expiresAt === null ? undefined : secondsOf(facts.expiresAt),
   aud: audienceOf(services, call.workspace, facts),
   implied_scope: impliedIn(services, call.workspace, facts.scope),
   principal: facts.principal,

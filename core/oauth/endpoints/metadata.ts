@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { LruMap } from "../../cache/LruMap.ts"
+import { openIdAlgorithms } from "../../client/openIdMembers.ts"
 import { forAWhile, json } from "../../http/answer.ts"
 import { oauthError } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
@@ -13,9 +14,10 @@ import {
   offeredEndpoints,
   type Services
 } from "../../http/Route.ts"
+import { Signatures } from "../../ports/Signatures.ts"
 import { NoSuchRoute } from "../../rules/Refusal.ts"
 import { definitionAt, protectedResourcePath, type ResourceDefinition, withoutEndSlash } from "../../rules/Resource.ts"
-import { allScopes, offlineAccess } from "../../rules/Scope.ts"
+import { allScopes, apiScopes, offersOpenId, offlineAccess } from "../../rules/Scope.ts"
 import { endpointUrl, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
 
 const Address = Schema.String.annotate({ format: "uri" })
@@ -49,6 +51,12 @@ const ResourceMetadata = Schema.Struct({
 }).annotate({ identifier: "ProtectedResourceMetadata" })
 type ResourceMetadata = typeof ResourceMetadata.Type
 
+/** A member that is there where this workspace's people can sign in by OpenID Connect. */
+const ofOpenId = (value: (services: Services) => unknown, schema: Schema.Top = Words): MetadataMember => ({
+  schema: Schema.optionalKey(schema),
+  value: (services, workspace) => (offersOpenId(scopesOf(services.policy, workspace)) ? value(services) : undefined)
+})
+
 const shared = { heading: "Discovery", callers: [{ shows: "nothing" }], faults: [] } as const
 
 const serverMetadataContract = (services: Services) =>
@@ -74,7 +82,7 @@ const serverMetadataContract = (services: Services) =>
     ...shared
   }) as const satisfies Contract
 
-const noSuchResource = oauthError(new NoSuchRoute({ reason: "path" }))
+const noSuchDocument = oauthError(new NoSuchRoute({ reason: "path" }))
 
 const resourceMetadataContract = {
   id: "protectedResourceMetadata",
@@ -87,7 +95,7 @@ const resourceMetadataContract = {
   },
   answers: [
     { description: "The metadata.", like: () => json(200, {}, forAWhile), body: ResourceMetadata },
-    { description: "None of this server's resources.", like: () => noSuchResource, below: true }
+    { description: "None of this server's resources.", like: () => noSuchDocument, below: true }
   ],
   ...shared
 } as const satisfies Contract
@@ -114,6 +122,20 @@ const authorizationServerMetadata = (services: Services, workspace: Workspace): 
   scopes_supported: [...allScopes(scopesOf(services.policy, workspace)), offlineAccess]
 })
 
+/** OpenID Connect Discovery §3: told where people can sign in, so that the documents of both specifications are one. */
+const openIdMembers = {
+  subject_types_supported: ofOpenId(() => ["public"]),
+  id_token_signing_alg_values_supported: ofOpenId(() => openIdAlgorithms),
+  userinfo_signing_alg_values_supported: ofOpenId(() => openIdAlgorithms),
+  claim_types_supported: ofOpenId(() => ["normal"]),
+  claims_supported: ofOpenId(({ claimScopes }) => [
+    ...new Set(["sub", "auth_time", "acr", "amr", ...claimScopes.flatMap(({ claims }) => claims)])
+  ]),
+  claims_parameter_supported: ofOpenId(() => true, Schema.Boolean),
+  // Left out, it would mean that they are taken.
+  request_uri_parameter_supported: ofOpenId(() => false, Schema.Boolean)
+}
+
 const authorizationServerHandler = (services: Services): HandlerOf<ReturnType<typeof serverMetadataContract>> => {
   const document = remembered((workspace) => json(200, authorizationServerMetadata(services, workspace), forAWhile))
   return (call) => Effect.map(listedNow(services, call), document)
@@ -133,6 +155,36 @@ export const serverMetadataEndpoint: Endpoint = {
   cors: true
 }
 
+const discoveryContract = (services: Services) => {
+  const { answers, below } = serverMetadataContract(services)
+  return {
+    id: "openIdConfiguration",
+    summary: "What this server can do for those who sign people in",
+    description: "OpenID Connect Discovery. The same document as the authorization server metadata.",
+    below,
+    answers: [...answers, { description: "Nobody signs in here by OpenID Connect.", like: () => noSuchDocument }],
+    ...shared
+  } as const satisfies Contract
+}
+
+const discoveryHandler = (services: Services): HandlerOf<ReturnType<typeof discoveryContract>> => {
+  const document = authorizationServerHandler(services)
+  return (call) =>
+    offersOpenId(scopesOf(services.policy, call.workspace)) ? document(call) : Effect.succeed(noSuchDocument)
+}
+
+/** OpenID Connect Discovery §4: behind the issuer's path, and between host and path as RFC 8414 §5 has it. */
+export const discoveryEndpoint: Endpoint = {
+  path: "/.well-known/openid-configuration",
+  match: "suffix",
+  methods: { GET: bound(discoveryContract, discoveryHandler) },
+  errors: "oauth",
+  storeless: true,
+  cors: true,
+  present: ({ signatures }) => signatures !== Signatures.none,
+  metadata: { members: openIdMembers }
+}
+
 /** RFC 9728 §2. */
 const protectedResource = (
   services: Services,
@@ -145,7 +197,8 @@ const protectedResource = (
     {
       resource,
       authorization_servers: [workspace.issuer],
-      scopes_supported: definition?.scopes ?? allScopes(scopesOf(services.policy, workspace)),
+      // Clients such as MCP's ask for all that they read here.
+      scopes_supported: definition?.scopes ?? apiScopes(scopesOf(services.policy, workspace)),
       bearer_methods_supported: ["header"],
       resource_name: definition?.name ?? workspace.name
     } satisfies ResourceMetadata,
@@ -173,7 +226,7 @@ const protectedResourceHandler = (services: Services): HandlerOf<typeof resource
     if (withoutEndSlash(called) === issuer) return whole(workspace)
     const definition = definitionAt(workspace, called)
     return resources.length > 0 && definition === undefined
-      ? noSuchResource
+      ? noSuchDocument
       : protectedResource(services, workspace, called, definition)
   }
   return (call: Call) => Effect.map(listedNow(services, call), (workspace) => documentOf(call, workspace))

@@ -6,7 +6,7 @@ import { consentAnswerEndpoint, consentModelEndpoint } from "./consentElsewhere.
 import { livenessEndpoint, readinessEndpoint } from "./health.ts"
 import { introspectEndpoint } from "./introspect.ts"
 import { jwksEndpoint } from "./jwks.ts"
-import { resourceMetadataEndpoint, serverMetadataEndpoint } from "./metadata.ts"
+import { discoveryEndpoint, resourceMetadataEndpoint, serverMetadataEndpoint } from "./metadata.ts"
 import { openApiEndpoint } from "./openapi.ts"
 import { parEndpoint } from "./par.ts"
 import { registerEndpoint, registrationEndpoint } from "./register.ts"
@@ -17,6 +17,7 @@ import { userinfoEndpoint } from "./userinfo.ts"
 /** Every path that the protocol answers. A host adds its own: `endpoints: [mine, ...endpoints]`. */
 export const endpoints: ReadonlyArray<Endpoint> = [
   serverMetadataEndpoint,
+  discoveryEndpoint,
   resourceMetadataEndpoint,
   jwksEndpoint,
   openApiEndpoint,

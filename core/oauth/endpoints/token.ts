@@ -53,7 +53,10 @@ const TokenAnswer = Schema.Struct({
   expires_in: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)).annotate({ description: "Seconds from now." }),
   refresh_token: Schema.optionalKey(Schema.String),
   scope: Schema.String.annotate({ description: "What was granted, which may be less than was asked for." }),
-  issued_token_type: Schema.optionalKey(Schema.String.annotate({ description: "RFC 8693 §2.2.1: of an exchange." }))
+  issued_token_type: Schema.optionalKey(Schema.String.annotate({ description: "RFC 8693 §2.2.1: of an exchange." })),
+  id_token: Schema.optionalKey(
+    Schema.String.annotate({ description: "Who signed in (OpenID Connect), where the scope openid was granted." })
+  )
 }).annotate({ identifier: "Tokens" })
 type TokenAnswer = typeof TokenAnswer.Type
 
@@ -96,6 +99,7 @@ const tokenAnswer = (services: Services, { answers }: GrantType, issued: Issued)
     expires_in: issued.expiresInSeconds,
     refresh_token: issued.refresh,
     scope: formatScopes(issued.scope),
+    id_token: issued.idToken,
     ...answers
   } satisfies Written<TokenAnswer>)
 

@@ -1,48 +1,161 @@
-import { Effect, Option, Schema } from "effect"
-import { secretJson } from "../../http/answer.ts"
-import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import { Effect, Option, Result, Schema } from "effect"
+import { userinfoAlgorithmOf } from "../../client/openIdMembers.ts"
+import { noStore, secretJson } from "../../http/answer.ts"
+import { isForm, readerOf, sentForm } from "../../http/form.ts"
+import type { HttpRequest, HttpResponse } from "../../http/Http.ts"
+import {
+  bound,
+  type Call,
+  type Caller,
+  type Contract,
+  type Endpoint,
+  type HandlerOf,
+  type Services
+} from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired, WrongCaller } from "../../rules/Refusal.ts"
+import { claimsWithin, standardClaims, toldClaims } from "../../rules/Claims.ts"
+import type { ClientId } from "../../rules/Id.ts"
+import {
+  Contended,
+  InsufficientScope,
+  InvalidRequest,
+  InvalidToken,
+  PortUnavailable,
+  TokenRequired,
+  WrongCaller
+} from "../../rules/Refusal.ts"
+import { offersOpenId, openId, reaches } from "../../rules/Scope.ts"
+import { scopesOf } from "../../workspace/Workspace.ts"
+import { bearerScheme } from "../presented/bearer.ts"
 import { guard } from "../presented/guard.ts"
 
-const profileScopes = ["profile"] as const
+/** OpenID Connect Core §5.1, and what a host's own rows of claims name. */
+const Person = Schema.StructWithRest(
+  Schema.Struct({
+    sub: Schema.String,
+    ...Object.fromEntries(Object.entries(standardClaims).map(([name, schema]) => [name, Schema.optionalKey(schema)]))
+  }),
+  [Schema.Record(Schema.String, Schema.Unknown)]
+).annotate({ identifier: "Person" })
 
-export const Person = Schema.Struct({
-  sub: Schema.String,
-  name: Schema.optionalKey(Schema.String),
-  email: Schema.optionalKey(Schema.String),
-  email_verified: Schema.optionalKey(Schema.Boolean),
-  picture: Schema.optionalKey(Schema.String)
-}).annotate({ identifier: "Person" })
-export type Person = typeof Person.Type
+/** RFC 6750 §2.2: a browser's form can set no header. */
+const TokenInForm = Schema.Struct({
+  access_token: Schema.optionalKey(
+    Schema.String.annotate({ description: "RFC 6750 §2.2: the token, where it is not in the header." })
+  )
+}).annotate({ identifier: "TokenInForm" })
 
-const userinfo = {
-  heading: "Resources",
-  summary: "Who the token speaks for",
-  description: "The profile of the person; a token without one has none to show.",
-  callers: [{ shows: "token", scopes: profileScopes }],
-  answers: [{ description: "The person.", like: () => secretJson(200, {}), body: Person }],
-  faults: [TokenRequired, InvalidToken, InsufficientScope, WrongCaller, PortUnavailable, StorageUnavailable]
-} as const
+const faults = [
+  TokenRequired,
+  InvalidToken,
+  InsufficientScope,
+  WrongCaller,
+  PortUnavailable,
+  Contended,
+  StorageUnavailable
+]
 
-const userinfoContract = { id: "userinfo", ...userinfo } as const satisfies Contract
-const userinfoByPostContract = { id: "userinfoByPost", ...userinfo } as const satisfies Contract
+const signedJson = (body: string): HttpResponse => ({
+  status: 200,
+  headers: [["content-type", "application/jwt"], ...noStore],
+  body
+})
 
-const needs = { scopes: profileScopes, callers: ["User"] } as const
+const callersOf = ({ policy }: Services): ReadonlyArray<Caller> =>
+  [...(offersOpenId(policy.scopes) ? [openId] : []), "profile"].map((scope) => ({ shows: "token", scopes: [scope] }))
 
-/** The profile of the person that a token speaks for; a token that speaks for nobody has none. */
-const userinfoHandler = (services: Services): HandlerOf<typeof userinfoContract> =>
-  Effect.fnUntracedEager(function* (call) {
-    const principal = yield* guard(services, call.workspace, call.request, needs, call.now)
-    const profile = yield* services.owner.profile(call.workspace, principal.user)
-    if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
-    return secretJson(200, profile.value satisfies Person)
+const contractOf = (id: string) => (services: Services) => {
+  const signed = offersOpenId(services.policy.scopes)
+    ? [{ description: "The same, signed, for a client that registered for it.", like: () => signedJson("") }]
+    : []
+  return {
+    id,
+    heading: "Resources",
+    summary: "Who the token speaks for",
+    description: "The profile of the person, as far as the token's scopes reach; a token without one has none to show.",
+    callers: callersOf(services),
+    answers: [{ description: "The person.", like: () => secretJson(200, {}), body: Person }, ...signed],
+    faults
+  } as const satisfies Contract
+}
+
+const userinfoContract = contractOf("userinfo")
+const byPostContract = (services: Services) =>
+  ({
+    ...contractOf("userinfoByPost")(services),
+    form: TokenInForm,
+    faults: [InvalidRequest, ...faults]
+  }) as const satisfies Contract
+
+const readToken = readerOf(TokenInForm.fields)
+
+const twoTokens = new InvalidRequest({
+  reason: "two_client_credentials",
+  message: "The token came in the header and in the form."
+})
+
+/** The request with its token where every other resource reads it. RFC 6750 §2: a token comes in one way alone. */
+const withToken = (request: HttpRequest): Result.Result<HttpRequest, InvalidRequest> => {
+  if (!isForm(request)) return Result.succeed(request)
+  return Result.flatMap(Result.flatMap(sentForm(request), readToken), ({ access_token: token }) => {
+    if (token === undefined) return Result.succeed(request)
+    if ((request.headers.get("authorization") ?? "") !== "") return Result.fail(twoTokens)
+    const { headers } = request
+    const shown = `${bearerScheme} ${token}`
+    return Result.succeed({
+      ...request,
+      headers: { get: (name: string) => (name === "authorization" ? shown : headers.get(name)) }
+    })
   })
+}
+
+const needs = { scopes: [], callers: ["User"] } as const
+
+/** OpenID Connect Core §5.3.2: signed, with who says it and to whom, where the client registered for it. */
+const answered = Effect.fnUntracedEager(function* (
+  services: Services,
+  { now, workspace }: Call,
+  clientId: ClientId,
+  person: Readonly<Record<string, unknown>>
+) {
+  const client = yield* services.clients.find(workspace.id, clientId, now)
+  const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client)
+  if (algorithm === undefined) return secretJson(200, person)
+  const sign = yield* services.signing.ready(workspace, { algorithm, life: services.policy.accessTtl }, now)
+  return signedJson(yield* sign({}, { ...person, iss: workspace.issuer, aud: clientId }))
+})
+
+/** The person that a token speaks for, as far as its scopes reach; a token that speaks for nobody has none. */
+const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userinfoContract>> =>
+  Effect.fnUntracedEager(function* (call) {
+    const { now, request, workspace } = call
+    const principal = yield* guard(services, workspace, request, needs, now)
+    const registry = scopesOf(services.policy, workspace)
+    const reached = [openId, ...services.claimScopes.map(({ scope }) => scope)].filter((name) =>
+      reaches(registry, principal.scope, [name])
+    )
+    if (reached.length === 0) {
+      return yield* new InsufficientScope({ needed: [offersOpenId(registry) ? openId : "profile"] })
+    }
+    const profile = yield* services.owner.profile(workspace, principal.user)
+    if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
+    const { more, sub, ...standard } = profile.value
+    const claims = toldClaims({ ...more, ...standard }, claimsWithin(services.claimScopes, reached))
+    return yield* answered(services, call, principal.client, { sub, ...claims })
+  })
+
+const byPostHandler = (services: Services): HandlerOf<ReturnType<typeof byPostContract>> => {
+  const handle = userinfoHandler(services)
+  return (call) => {
+    const request = withToken(call.request)
+    return Result.isFailure(request) ? Effect.fail(request.failure) : handle({ ...call, request: request.success })
+  }
+}
 
 export const userinfoEndpoint: Endpoint = {
   path: "/oauth/userinfo",
   match: "exact",
-  methods: { GET: bound(userinfoContract, userinfoHandler), POST: bound(userinfoByPostContract, userinfoHandler) },
+  methods: { GET: bound(userinfoContract, userinfoHandler), POST: bound(byPostContract, byPostHandler) },
   errors: "bearer",
   cors: true,
   metadata: { name: "userinfo_endpoint" }

@@ -1,0 +1,95 @@
+import { Schema } from "effect"
+import type { Algorithm } from "../rules/Jwk.ts"
+import { offersOpenId } from "../rules/Scope.ts"
+import type { Client } from "./Client.ts"
+import { type ClientMember, clientMember, type MemberStep } from "./ClientMember.ts"
+
+/** What ID tokens and answers of userinfo are signed by, where a client registers for it. */
+export const openIdAlgorithms = ["ES256", "RS256", "EdDSA"] as const satisfies ReadonlyArray<Algorithm>
+type OpenIdAlgorithm = (typeof openIdAlgorithms)[number]
+
+const isOpenIdAlgorithm = (value: unknown): value is OpenIdAlgorithm =>
+  openIdAlgorithms.some((algorithm) => algorithm === value)
+
+/** A server without `openid` reads none of these rules: clients send such members to every server. */
+const where =
+  <A>(fault: (value: A, step: MemberStep<A>) => string | undefined) =>
+  (value: A | undefined, step: MemberStep<A>): string | undefined =>
+    value === undefined || !offersOpenId(step.policy.scopes) ? undefined : fault(value, step)
+
+const algorithmMember = (name: string) =>
+  clientMember({
+    name,
+    schema: Schema.String.check(Schema.isMaxLength(32)),
+    fault: where((value) =>
+      isOpenIdAlgorithm(value)
+        ? undefined
+        : `The ${name} has to be one of these: ${openIdAlgorithms.join(", ")}. What is not signed proves nothing.`
+    )
+  })
+
+const idTokenAlgorithm = algorithmMember("id_token_signed_response_alg")
+const userinfoAlgorithm = algorithmMember("userinfo_signed_response_alg")
+
+const known = (value: string | undefined): OpenIdAlgorithm | undefined => (isOpenIdAlgorithm(value) ? value : undefined)
+
+/**
+ * OpenID Connect Registration §2: RS256 is what a client means that registers itself and names none. For one that an owner
+ * makes, the usual algorithm signs: shorter, and in a tenth of the time.
+ */
+export const idTokenAlgorithmOf = (client: Client): OpenIdAlgorithm =>
+  known(idTokenAlgorithm.of(client)) ?? (client.madeBy === "itself" ? "RS256" : "ES256")
+
+/** `undefined`: userinfo is plain JSON for this client. */
+export const userinfoAlgorithmOf = (client: Client): OpenIdAlgorithm | undefined => known(userinfoAlgorithm.of(client))
+
+const subjectType = clientMember({
+  name: "subject_type",
+  schema: Schema.String.check(Schema.isMaxLength(32)),
+  fault: where((value) =>
+    value === "public"
+      ? undefined
+      : "The subject_type has to be public: a person has one id here, by which grants are listed and ended."
+  )
+})
+
+/** OpenID Connect Core §3.1.2.1: seconds. Nobody stays signed in for a hundred years. */
+export const MaxAge = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3_155_760_000 }))
+
+export const defaultMaxAge = clientMember({ name: "default_max_age", schema: MaxAge })
+export const requireAuthTime = clientMember({ name: "require_auth_time", schema: Schema.Boolean })
+export const defaultAcrValues = clientMember({
+  name: "default_acr_values",
+  schema: Schema.Array(Schema.String.check(Schema.isMaxLength(256))).check(Schema.isMaxLength(20))
+})
+
+/** OpenID Connect Core §4: others may send a browser there, so it is no plain http. */
+const initiateLogin = clientMember({
+  name: "initiate_login_uri",
+  schema: Schema.String.check(Schema.isMaxLength(2048), Schema.isPattern(/^https:\/\/[\x21\x23-\x5b\x5d-\x7e]+$/))
+})
+
+/** What no client gets here, and why: a client that asks for it would count on it. */
+const refused = (name: string, why: string) =>
+  clientMember({ name, schema: Schema.Unknown, fault: where(() => `The server does not take ${name}: ${why}.`) })
+
+const unencrypted = "what it signs is not encrypted as well"
+
+/** The members of OpenID Connect Registration §2 that a row of ours honours, or refuses by name. */
+export const openIdMembers: ReadonlyArray<ClientMember> = [
+  idTokenAlgorithm,
+  userinfoAlgorithm,
+  subjectType,
+  defaultMaxAge,
+  requireAuthTime,
+  defaultAcrValues,
+  initiateLogin,
+  refused("sector_identifier_uri", "it is for pairwise subjects, and subjects are public"),
+  refused("request_uris", "a request object comes by value"),
+  refused("id_token_encrypted_response_alg", unencrypted),
+  refused("id_token_encrypted_response_enc", unencrypted),
+  refused("userinfo_encrypted_response_alg", unencrypted),
+  refused("userinfo_encrypted_response_enc", unencrypted),
+  refused("request_object_encryption_alg", "request objects are signed, and sent over TLS"),
+  refused("request_object_encryption_enc", "request objects are signed, and sent over TLS")
+]

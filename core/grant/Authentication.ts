@@ -1,0 +1,82 @@
+import { Schema } from "effect"
+import type { ClientId } from "../rules/Id.ts"
+import { Instant } from "../rules/Instant.ts"
+import { type Scopes, signsIn } from "../rules/Scope.ts"
+import { Digest, digestOf } from "../rules/Secret.ts"
+import type { Issuer } from "../workspace/Workspace.ts"
+
+/** What an authorization request asks about the sign-in (OpenID Connect Core §3.1.2.1, RFC 9470 §4). */
+export const AuthenticationAsked = Schema.Struct({
+  nonce: Schema.optionalKey(Schema.String),
+  /** In seconds: an older sign-in does not do. */
+  maxAge: Schema.optionalKey(Schema.Int),
+  /** Strengths, any of which does; the first is the dearest. */
+  acr: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** Claims of the ID token. */
+  claims: Schema.optionalKey(Schema.Array(Schema.String))
+})
+export type AuthenticationAsked = typeof AuthenticationAsked.Type
+
+/**
+ * What an application is to be told of how its person signed in: a grant keeps what its request asked for, and nothing
+ * else of the session.
+ */
+export const Authentication = Schema.Struct({
+  /** When the person proved who they are. */
+  at: Schema.optionalKey(Instant),
+  /** How strongly, in the words of the host. */
+  acr: Schema.optionalKey(Schema.String),
+  /** By which means (RFC 8176). */
+  amr: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** Binds an ID token to the request that asked for it. */
+  nonce: Schema.optionalKey(Schema.String),
+  /** The session, as this client alone knows it. */
+  sid: Schema.optionalKey(Digest),
+  /** The claims about the person that the ID token has beside those of every one. */
+  claims: Schema.optionalKey(Schema.Array(Schema.String))
+})
+export type Authentication = typeof Authentication.Type
+
+/** No two clients can compare their persons' sessions by it, and it tells nothing of the session's own name. */
+export const sidOf = (issuer: Issuer, client: ClientId, session: string): Digest =>
+  digestOf(JSON.stringify(["sid", issuer, client, session]))
+
+/** A session, as far as an application may be told of it. */
+interface Session {
+  readonly session: string
+  readonly authenticatedAt?: Instant
+  readonly acr?: string
+  readonly amr?: ReadonlyArray<string>
+}
+
+const isAsked = ({ claims = [] }: AuthenticationAsked, name: string): boolean => claims.includes(name)
+
+const aboutSignIn = ["auth_time", "acr", "amr"]
+
+const nothingAsked: AuthenticationAsked = {}
+
+/** What of a session its grant tells the client; `undefined` where nothing was asked. */
+export const authenticationOf = (
+  issuer: Issuer,
+  {
+    client,
+    scope,
+    signIn
+  }: { readonly client: ClientId; readonly scope: Scopes; readonly signIn?: AuthenticationAsked },
+  { acr, amr, authenticatedAt, session }: Session
+): Authentication | undefined => {
+  const identifies = signsIn(scope)
+  if (signIn === undefined && !identifies) return undefined
+  const asked = signIn ?? nothingAsked
+  const claims = (asked.claims ?? []).filter((name) => !aboutSignIn.includes(name))
+  const tellsTime = asked.maxAge !== undefined || isAsked(asked, "auth_time")
+  const tellsStrength = asked.acr !== undefined || isAsked(asked, "acr")
+  return {
+    ...(tellsTime && authenticatedAt !== undefined ? { at: authenticatedAt } : {}),
+    ...(tellsStrength && acr !== undefined ? { acr } : {}),
+    ...(isAsked(asked, "amr") && amr !== undefined ? { amr } : {}),
+    ...(asked.nonce === undefined ? {} : { nonce: asked.nonce }),
+    ...(identifies ? { sid: sidOf(issuer, client, session) } : {}),
+    ...(claims.length === 0 ? {} : { claims })
+  }
+}

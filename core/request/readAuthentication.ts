@@ -1,0 +1,60 @@
+import { Result } from "effect"
+import type { Client } from "../client/Client.ts"
+import { defaultAcrValues, defaultMaxAge, requireAuthTime } from "../client/openIdMembers.ts"
+import type { AuthenticationAsked } from "../grant/Authentication.ts"
+import { type ClaimScope, claimsWithin, readClaims, scopesOfClaims } from "../rules/Claims.ts"
+import { InvalidRequest } from "../rules/Refusal.ts"
+import { namesIn, type Scopes, signsIn } from "../rules/Scope.ts"
+
+/** What an authorization request may say about the sign-in. */
+interface AuthenticationParameters {
+  readonly acr_values?: string
+  readonly claims?: string
+  readonly max_age?: string
+  readonly nonce?: string
+}
+
+const claimsMalformed = new InvalidRequest({
+  reason: "malformed_parameter",
+  message: "The parameter claims has to be a JSON object of userinfo and id_token."
+})
+
+const aboutSignIn = ["acr", "amr", "auth_time"]
+
+/** What a request comes to, with the claims that it names one by one. */
+export interface AuthenticationRead {
+  readonly scope: Scopes
+  readonly signIn: AuthenticationAsked | undefined
+}
+
+/**
+ * OpenID Connect Core §3.1.2.1 and §5.5. A claim that is asked for by its name brings the scope that covers it, so that a
+ * person sees on the consent page, and in the list of what was allowed, all that is told of them.
+ */
+export const readAuthentication = (
+  rows: ReadonlyArray<ClaimScope>,
+  client: Client,
+  sent: AuthenticationParameters,
+  scope: Scopes,
+  /** The scopes that the request has with these names beside its own. */
+  widened: (names: ReadonlyArray<string>) => Scopes
+): Result.Result<AuthenticationRead, InvalidRequest> => {
+  const identifies = signsIn(scope)
+  const asked = sent.claims === undefined || !identifies ? null : readClaims(sent.claims)
+  if (asked === undefined) return Result.fail(claimsMalformed)
+  const byName = asked === null ? [] : scopesOfClaims(rows, [...asked.userinfo, ...asked.idToken])
+  const wide = byName.length === 0 ? scope : widened(byName)
+  const covered = claimsWithin(rows, wide)
+  const claims = (asked?.idToken ?? []).filter((name) => covered.has(name) || aboutSignIn.includes(name))
+  if (identifies && requireAuthTime.of(client) === true) claims.push("auth_time")
+  const maxAge = sent.max_age === undefined ? (identifies ? defaultMaxAge.of(client) : undefined) : Number(sent.max_age)
+  const acr = namesIn(sent.acr_values ?? "")
+  const strengths = acr.length > 0 ? acr : identifies ? (defaultAcrValues.of(client) ?? []) : []
+  const signIn: AuthenticationAsked = {
+    ...(maxAge === undefined ? {} : { maxAge }),
+    ...(strengths.length === 0 ? {} : { acr: strengths }),
+    ...(sent.nonce === undefined || !identifies ? {} : { nonce: sent.nonce }),
+    ...(claims.length === 0 ? {} : { claims })
+  }
+  return Result.succeed({ scope: wide, signIn: Object.keys(signIn).length === 0 ? undefined : signIn })
+}

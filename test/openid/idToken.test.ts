@@ -1,0 +1,130 @@
+import { describe, expect, test } from "bun:test"
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { jsonOf, provenClient, refresh, registerClient, signInToApp, text } from "../given/flow.ts"
+import { identify, signsIn, verified } from "../given/openId.ts"
+import { inWorld, t0, theWorkspace } from "../given/World.ts"
+
+const seconds = t0 / 1000
+const half = (hash: string, of: unknown): string => {
+  const digest = createHash(hash).update(text(of)).digest()
+  return digest.subarray(0, digest.length / 2).toString("base64url")
+}
+
+describe("an ID token (OpenID Connect Core §2)", () => {
+  test("names the person to the client, and says nothing that nobody asked for", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const tokens = yield* identify(world, client, { nonce: "n-1" })
+          const { payload, protectedHeader } = yield* verified(world, client, tokens.id_token)
+          const { sid, ...claims } = payload
+          expect(claims).toEqual({
+            iss: theWorkspace.issuer,
+            sub: "alice",
+            aud: client.id,
+            iat: seconds,
+            exp: seconds + 3600,
+            nonce: "n-1",
+            at_hash: half("sha256", tokens.access_token)
+          })
+          expect(text(sid)).toMatch(/^[\w-]{43}$/)
+          expect([protectedHeader.alg, protectedHeader.typ, typeof protectedHeader.kid]).toEqual([
+            "RS256",
+            "JWT",
+            "string"
+          ])
+        }),
+      signsIn
+    ))
+
+  for (const [algorithm, hash] of [
+    ["ES256", "sha256"],
+    ["EdDSA", "sha512"],
+    ["RS256", "sha256"]
+  ] as const) {
+    test(`is signed by ${algorithm} for a client that registered for it`, () =>
+      inWorld(
+        (world) =>
+          Effect.gen(function* () {
+            const client = yield* registerClient(world, { id_token_signed_response_alg: algorithm })
+            const tokens = yield* identify(world, client)
+            const { payload, protectedHeader } = yield* verified(world, client, tokens.id_token)
+            expect([protectedHeader.alg, payload.at_hash]).toEqual([algorithm, half(hash, tokens.access_token)])
+          }),
+        signsIn
+      ))
+  }
+
+  test("comes with each refresh, of the same sign-in; and not once openid is given up", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { id_token_signed_response_alg: "ES256" })
+          const first = yield* identify(world, client, { scope: "openid email", nonce: "n-1" })
+          const { payload: before } = yield* verified(world, client, first.id_token)
+          yield* TestClock.adjust("10 minutes")
+          const second = jsonOf(yield* refresh(world, client, text(first.refresh_token)))
+          const { payload: after } = yield* verified(world, client, second.id_token)
+          expect(after.iat).toBe(seconds + 600)
+          expect([after.sub, after.sid, after.nonce]).toEqual([before.sub, before.sid, before.nonce])
+          const narrow = jsonOf(yield* refresh(world, client, text(second.refresh_token), { scope: "email" }))
+          expect([narrow.scope, narrow.id_token]).toEqual(["email", undefined])
+        }),
+      signsIn
+    ))
+
+  test("is not there where nobody asked for openid, and nor is anything of it in the grant", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const { scope } = yield* signInToApp(world, client, { scope: "api profile", nonce: "n" })
+          expect(scope).toBe("api profile")
+          const [grant] = (yield* world.services.grants.ofUser(
+            world.workspace.id,
+            // The person of every test here.
+            "alice" as never,
+            { after: undefined, limit: 10 }
+          )).values
+          expect(grant).not.toHaveProperty("authentication")
+          expect(jsonOf(yield* world.send("GET", "/oauth/jwks"))).toEqual({ keys: [] })
+        }),
+      signsIn
+    ))
+
+  test("is of one session as each client knows it, and no two clients can compare", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const [one, other] = [yield* provenClient(world), yield* provenClient(world)]
+          const sids: Array<unknown> = []
+          for (const client of [one, one, other]) {
+            const { id_token } = yield* identify(world, client)
+            sids.push((yield* verified(world, client, id_token)).payload.sid)
+          }
+          expect(sids[0]).toBe(sids[1])
+          expect(sids[0]).not.toBe(sids[2])
+        }),
+      signsIn
+    ))
+})
+
+describe("a server without a signing adapter", () => {
+  test("does not offer openid, and grants what else was asked for", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const document = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+          expect(document.scopes_supported).not.toContain("openid")
+          expect(document).not.toHaveProperty("subject_types_supported")
+          expect((yield* world.send("GET", "/.well-known/openid-configuration")).status).toBe(404)
+          const client = yield* registerClient(world)
+          const { scope } = yield* signInToApp(world, client, { scope: "openid api" })
+          expect(scope).toBe("api")
+        }),
+      { policy: signsIn.policy ?? {} }
+    ))
+})
