@@ -5,7 +5,7 @@ import { runProgram } from "../runProgram.ts"
 import { isExecutable, onPath } from "./onPath.ts"
 
 /** What clients of others are written in, each of one version. */
-const packages = ["mcp==2.3.0"]
+const packages = ["mcp==2.3.0", "authlib==1.9.10"]
 const oldest = "import sys; sys.exit(sys.version_info < (3, 10))"
 
 const kept = join(import.meta.dir, "../../../node_modules/.cache/python")

@@ -1,0 +1,125 @@
+import { expect, test } from "bun:test"
+import { spawn } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { Effect } from "effect"
+import { exportJWK, generateKeyPair } from "jose"
+import { selfSigned } from "../adapters/selfSigned.ts"
+import { startServer } from "../given/server.ts"
+import { register as registerAt } from "../given/serverVisitor.ts"
+import { python } from "../harness/given.ts"
+import { command } from "../runtimes/given/tessera.ts"
+
+/** Authlib, where the machine has Python. */
+const program = python()
+
+interface Answer {
+  readonly access?: string
+  readonly claims?: Readonly<Record<string, unknown>>
+  readonly kid?: string
+  readonly kids?: ReadonlyArray<string>
+  readonly failure?: string
+}
+
+const opened = (program: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const child = spawn(program, [join(import.meta.dir, "authlibClient.py")], { stdio: ["pipe", "pipe", "inherit"] })
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+      const ask = (what: object) =>
+        Effect.promise(async (): Promise<Answer> => {
+          child.stdin.write(`${JSON.stringify(what)}\n`)
+          // The lines are those of the script beside this file.
+          return JSON.parse(String((await lines.next()).value))
+        })
+      return { ask, child }
+    }),
+    ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+
+const keyOf = (alg: string, kid: string) =>
+  Effect.promise(async () => {
+    const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+    const told = { kid, alg, use: "sig" }
+    return { own: { ...(await exportJWK(privateKey)), ...told }, told: { ...(await exportJWK(publicKey)), ...told } }
+  })
+
+/** An https server of the test's own, with keys at an address. */
+const keyServer = Effect.fnUntraced(function* (files: { readonly key: string; readonly cert: string }) {
+  const served = { keys: [] as ReadonlyArray<object> }
+  const server = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      Bun.serve({
+        hostname: "127.0.0.1",
+        port: 0,
+        tls: { key: readFileSync(files.key, "utf8"), cert: readFileSync(files.cert, "utf8") },
+        fetch: () => Response.json(served)
+      })
+    ),
+    (server) => Effect.promise(() => server.stop(true))
+  )
+  return { served, host: `localhost:${server.port}` }
+})
+
+if (program !== undefined) {
+  test("Authlib signs for itself through a rotation of its keys, and reads our tokens through one of ours", () =>
+    Effect.gen(function* () {
+      const files = yield* selfSigned()
+      const keys = yield* keyServer(files)
+      const env = { FETCH_ALLOW: keys.host, FETCH_CA: files.cert }
+      const server = yield* startServer({ env })
+      const { ask } = yield* opened(program)
+      const rsa = yield* keyOf("PS256", "rsa")
+      const first = yield* keyOf("ES256", "first")
+      const second = yield* keyOf("EdDSA", "second")
+      keys.served.keys = [first.told]
+      const metadata = {
+        grant_types: ["client_credentials"],
+        redirect_uris: [],
+        token_endpoint_auth_method: "private_key_jwt"
+      }
+      const register = (more: object) =>
+        Effect.map(
+          Effect.promise(() => registerAt(server.url, { ...metadata, ...more })),
+          ({ client_id }) => client_id
+        )
+      const byValue = yield* register({ jwks: { keys: [rsa.told] } })
+      const byAddress = yield* register({ jwks_uri: `https://${keys.host}/keys` })
+      const endpoint = `${server.url}/oauth/token`
+      const tokenOf = (client: string, key: object, audience = server.url) =>
+        ask({ do: "token", client, key, endpoint, audience })
+      const refused = { failure: "invalid_client" }
+
+      // Its own way, with the endpoint as the audience, and that of RFC 7523's revision.
+      expect((yield* tokenOf(byValue, rsa.own, endpoint)).access).toStartWith("tsr_at_")
+      expect((yield* tokenOf(byValue, rsa.own)).access).toStartWith("tsr_at_")
+      expect(yield* tokenOf(byValue, first.own)).toEqual(refused)
+
+      expect((yield* tokenOf(byAddress, first.own)).access).toStartWith("tsr_at_")
+      keys.served.keys = [first.told, second.told]
+      expect((yield* tokenOf(byAddress, second.own)).access).toStartWith("tsr_at_")
+      expect((yield* tokenOf(byAddress, first.own)).access).toStartWith("tsr_at_")
+      expect(yield* tokenOf(byAddress, rsa.own)).toEqual(refused)
+
+      const operator = {
+        cwd: server.folder,
+        env: { ...env, DATABASE_URL: `sqlite:${join(server.folder, "tessera.db")}`, BASE_URL: server.url }
+      }
+      const run = (...args: ReadonlyArray<string>) => Effect.map(command(args, operator), ({ status }) => status)
+      const read = (access = "") => ask({ do: "read", access, jwks_uri: `${server.url}/oauth/jwks` })
+      expect(yield* run("client", "access-tokens", byValue, "jwt")).toBe(0)
+      const before = yield* tokenOf(byValue, rsa.own)
+      const seen = yield* read(before.access)
+      expect(seen).toMatchObject({ claims: { sub: byValue, iss: server.url } })
+      expect(yield* run("signing-keys", "rotate")).toBe(0)
+      expect(yield* run("signing-keys", "retire", seen.kid ?? "", "--compromised")).toBe(0)
+      // What it has of its keys in memory is a few seconds old at most: a new start has nothing.
+      yield* server.stop
+      yield* server.start
+      const after = yield* tokenOf(byValue, rsa.own)
+      const told = yield* read(after.access)
+      expect([told.claims?.sub, told.kid === seen.kid, told.kids?.length]).toEqual([byValue, false, 2])
+      expect((yield* read(before.access)).failure).toBeDefined()
+    }).pipe(Effect.scoped, Effect.runPromise))
+}
