@@ -304,7 +304,7 @@ describe("a registration's body", () => {
   })
 
   test("is read member by member; null, the empty text and members that nobody knows say nothing", () => {
-    expect(read({ client_name: null, client_uri: "", default_max_age: 1, software_id: "x" })).toEqual(
+    expect(read({ client_name: null, client_uri: "", made_up_member: 1, software_id: "x" })).toEqual(
       Result.succeed({ software_id: "x" })
     )
   })

@@ -109,7 +109,8 @@ const withToken = (request: HttpRequest): Result.Result<HttpRequest, InvalidRequ
   })
 }
 
-const needs = { scopes: [], callers: ["User"] } as const
+/** What a token reaches is told before whom it speaks for: the challenge names the scope to ask for (RFC 6750 §3.1). */
+const needs = { scopes: [] } as const
 
 /** OpenID Connect Core §5.3.2: signed, with who says it and to whom, where the client registered for it. */
 const answered = Effect.fnUntracedEager(function* (
@@ -137,6 +138,7 @@ const userinfoHandler = (services: Services): HandlerOf<ReturnType<typeof userin
     if (reached.length === 0) {
       return yield* new InsufficientScope({ needed: [offersOpenId(registry) ? openId : "profile"] })
     }
+    if (principal._tag !== "User") return yield* new WrongCaller({ needed: ["User"] })
     const profile = yield* services.owner.profile(workspace, principal.user)
     if (Option.isNone(profile)) return yield* new InvalidToken({ reason: "revoked" })
     const { more, sub, ...standard } = profile.value
