@@ -50,8 +50,16 @@ const born = {
   createdAt: Instant
 }
 
-/** Where a person allowed it, of the places that they have: for life. Not there where the host knows no places. */
-const placed = { place: Schema.optionalKey(PlaceId) }
+/** When a person said yes on a page, and a digest of what it said of the client. */
+export const Consent = Schema.Struct({ at: Instant, shown: Digest })
+export type Consent = typeof Consent.Type
+
+const allowed = {
+  /** Where a person allowed it, of the places that they have: for life. Not there where the host knows no places. */
+  place: Schema.optionalKey(PlaceId),
+  /** Only where the server remembers it. A grant that a remembered one began has the yes of that one. */
+  consent: Schema.optionalKey(Consent)
+}
 
 /**
  * What a subject allowed a client: one record with a version. A code grant goes `Pending` → `Active` → `Revoked`;
@@ -60,7 +68,7 @@ const placed = { place: Schema.optionalKey(PlaceId) }
 export const Grant = Schema.TaggedUnion({
   Pending: {
     ...born,
-    ...placed,
+    ...allowed,
     client: ClientId,
     subject: Subject,
     redirectUri: RedirectTarget,
@@ -71,7 +79,7 @@ export const Grant = Schema.TaggedUnion({
   },
   Active: {
     ...born,
-    ...placed,
+    ...allowed,
     client: ClientId,
     subject: Subject,
     /** Of its code, by which a replay is told from a stolen code; `null` where it had none. */
@@ -105,7 +113,7 @@ export const Grant = Schema.TaggedUnion({
   },
   Revoked: {
     ...born,
-    ...placed,
+    place: allowed.place,
     client: Schema.NullOr(ClientId),
     subject: Subject,
     revokedAt: Instant,
@@ -161,6 +169,9 @@ export type Connected = Pending | Active
 /** The place of a grant, as what is kept of it has it: a member, or none. */
 export const placeOf = (of: { readonly place?: PlaceId }): { readonly place?: PlaceId } =>
   of.place === undefined ? {} : { place: of.place }
+
+export const consentOf = (of: { readonly consent?: Consent }): { readonly consent?: Consent } =>
+  of.consent === undefined ? {} : { consent: of.consent }
 
 /** Whether anything that it issued, or may yet, could open a door. */
 export const isConnected = (grant: Grant, policy: Policy, now: Instant): grant is Connected => {

@@ -8,7 +8,7 @@ import type { Scopes } from "../rules/Scope.ts"
 import type { CodeToken } from "../token/Token.ts"
 import type { Authentication } from "./Authentication.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
-import { type Grant, type Pending, placeOf } from "./Grant.ts"
+import { type Consent, consentOf, type Grant, type Pending, placeOf } from "./Grant.ts"
 import { revoked } from "./revoke.ts"
 
 /** An authorization request that a person said yes to. */
@@ -24,6 +24,7 @@ export interface Approved {
   readonly codeTtl?: Millis | null
   /** What its request asked about the sign-in, and is to be told. */
   readonly authentication?: Authentication
+  readonly consent?: Consent
 }
 
 /** RFC 6749 §4.1.2: an approved request becomes a grant with a code out. */
@@ -35,6 +36,7 @@ export const begin = (approved: Approved, id: GrantId, policy: Policy, now: Inst
   scope: approved.scope,
   resources: approved.resources,
   ...placeOf(approved),
+  ...consentOf(approved),
   redirectUri: approved.redirectUri,
   challenge: approved.challenge,
   createdAt: now,

@@ -7,7 +7,7 @@ import { type Resources, sameResources } from "../rules/Resource.ts"
 import { commonScopes, formatScopes, type Scopes, signsIn } from "../rules/Scope.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { Binding } from "./Binding.ts"
-import { type AccessTokens, type Active, placeOf, type Standing } from "./Grant.ts"
+import { type AccessTokens, type Active, consentOf, placeOf, type Standing } from "./Grant.ts"
 import type { Identity } from "./idToken.ts"
 import type { Retry } from "./Sender.ts"
 import type { Issuing, Step } from "./Step.ts"
@@ -83,7 +83,10 @@ interface Continued {
 
 /** The grant from now on, with its refresh token of this generation. */
 export const activeFrom = (
-  grant: Pick<Active, "id" | "client" | "subject" | "scope" | "resources" | "createdAt" | "place" | "authentication">,
+  grant: Pick<
+    Active,
+    "id" | "client" | "subject" | "scope" | "resources" | "createdAt" | "place" | "consent" | "authentication"
+  >,
   { access, binding, challenge = null, endsAt, generation, retriedElsewhereAt = null, rotatedBy = null }: Continued,
   { fresh, now, policy }: Issuing
 ): Active => ({
@@ -94,6 +97,7 @@ export const activeFrom = (
   scope: grant.scope,
   resources: grant.resources,
   ...placeOf(grant),
+  ...consentOf(grant),
   createdAt: grant.createdAt,
   challenge,
   access,

@@ -100,6 +100,8 @@ export interface ConsentPage {
   readonly switchAccount: string
   /** Approving takes `acknowledged` = `yes`, from a box that the person ticks: nobody here has let this client in yet. */
   readonly acknowledge: boolean
+  /** Approving once counts for the same again. */
+  readonly remembers?: boolean
   /** The box was not ticked. */
   readonly problem?: string
   readonly csrf: string
@@ -236,7 +238,7 @@ ${model.acknowledge && acknowledgement(model)}
 <button class="button" type="submit" name="decision" value="deny" formnovalidate>Deny</button>
 <button class="button primary" type="submit" name="decision" value="approve">Approve</button>
 </form>
-${settings && html`<p class="aside">You can revoke this at any time in <bdi>${place.name}</bdi>, under Settings, Connected apps.</p>`}`
+${settings && html`<p class="aside">${model.remembers === true && "You will not be asked for this again. "}You can revoke this at any time in <bdi>${place.name}</bdi>, under Settings, Connected apps.</p>`}`
     )
   }
 }

@@ -44,6 +44,8 @@ export type AuditEvent =
       readonly grant: string
       /** Where, where the person has places. */
       readonly place?: string
+      /** By what the person said to an earlier page: nobody was asked this time. */
+      readonly remembered?: true
     }
   | { readonly _tag: "ConsentDenied"; readonly client: string; readonly user: UserId }
   | {

@@ -5,7 +5,7 @@ import type { RecordKind } from "../engine/Records.ts"
 import { type Authentication, AuthenticationAsked } from "../grant/Authentication.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
-import { margin, placeOf } from "../grant/Grant.ts"
+import { type Consent, margin, placeOf } from "../grant/Grant.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { AuthorizationRequestId, ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
@@ -110,6 +110,8 @@ export interface Answering {
   readonly person: UserId
   readonly policy: Policy
   readonly now: Instant
+  /** Without a page: the yes to an earlier one that still counts. */
+  readonly remembered?: Consent
 }
 
 /** What an answer comes to, for a client that may still be told of it. */

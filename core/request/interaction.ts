@@ -1,5 +1,7 @@
 import { Effect, Option, Result } from "effect"
+import type { Client } from "../client/Client.ts"
 import { allowedBefore, connectionsIn } from "../engine/connections.ts"
+import type { Consent } from "../grant/Grant.ts"
 import { fieldFor } from "../http/csrf.ts"
 import type { Call, Services } from "../http/Route.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
@@ -16,11 +18,12 @@ import {
   type UntrustedRequest
 } from "../rules/Refusal.ts"
 import type { ScopeName } from "../rules/Scope.ts"
-import { scopesOf } from "../workspace/Workspace.ts"
+import { policyAt, scopesOf } from "../workspace/Workspace.ts"
 import { shownOf, type Waiting } from "./AuthorizationRequest.ts"
 import { lastPlace, type Offer, offerTo, placedAt } from "./places.ts"
 import { namesPushed, queryOfVisit, visitPushed } from "./pushed.ts"
 import { type CheckedRequest, type Returned, readAuthorizationRequest, waitingOf } from "./readRequest.ts"
+import { rememberedConsent } from "./rememberedConsent.ts"
 import { keepingStamp, signInStep } from "./signInAsked.ts"
 import { readerOf, sealTicket } from "./Ticket.ts"
 
@@ -40,6 +43,15 @@ export type Interaction =
       readonly last: PlaceId | undefined
       /** What the answer has to bring back, with `decision`. */
       readonly form: { readonly csrf: string; readonly ticket: string }
+    }
+  /** A person's yes to an earlier page answers this request too. */
+  | {
+      readonly _tag: "Remembered"
+      readonly signedIn: SignedIn
+      readonly waiting: Waiting
+      readonly client: Client
+      readonly consent: Consent
+      readonly query: string
     }
   | { readonly _tag: "Redirect"; readonly returned: Returned; readonly query: string }
   | { readonly _tag: "Page"; readonly refusal: UntrustedRequest | InvalidRequestUri }
@@ -68,7 +80,7 @@ const readAsked = (
   }))
 }
 
-/** What the page tells of earlier grants: of a choice of places, what is allowed at all of them. */
+/** What a person's earlier grants say: of a choice of places, what is allowed at all of them. */
 export const earlierOf = (
   services: Services,
   { now, workspace }: Call,
@@ -80,15 +92,15 @@ export const earlierOf = (
     connectionsIn((slice) => services.grants.ofUser(workspace.id, user, slice), services.policy, now),
     ({ connections }) => {
       const registry = scopesOf(services.policy, workspace)
-      const allowedAt = (place: PlaceId | undefined) => {
-        const own = connections.find((one) => one.client === asked.client.id && one.place === place)
-        return allowedBefore(own?.grants ?? [], registry, asked)
-      }
+      const grantsAt = (place: PlaceId | undefined) =>
+        connections.find((one) => one.client === asked.client.id && one.place === place)?.grants ?? []
       const places = offer._tag === "Choice" ? offer.places.map(({ id }) => id) : [asked.place]
-      const allowed = places.map(allowedAt)
+      const allowed = places.map((place) => allowedBefore(grantsAt(place), registry, asked))
       return {
         allowed: asked.scope.filter((name) => allowed.every((names) => names.includes(name))),
-        last: lastPlace(connections)
+        last: lastPlace(connections),
+        /** At the one place that there is, or without any. */
+        grants: offer._tag === "Choice" ? [] : grantsAt(asked.place)
       }
     }
   )
@@ -116,13 +128,21 @@ export const interaction = Effect.fnUntraced(function* (
   const offer = yield* offerTo(services, call.workspace, signedIn.user, asked.scope)
   if (offer._tag === "Refused") return back(new InvalidScope({ reason: "none_to_be_had" }))
   const request = offer._tag === "Here" ? placedAt(asked, offer.place) : asked
-  if (prompt.includes("none")) {
-    return back(offer._tag === "Choice" ? new InteractionRequired({ reason: "place" }) : new ConsentRequired())
+  const isSilent = prompt.includes("none")
+  if (isSilent && offer._tag === "Choice") return back(new InteractionRequired({ reason: "place" }))
+  const policy = policyAt(services.policy, call.workspace)
+  if (isSilent && policy.consent === "ask") return back(new ConsentRequired())
+  const whole = waiting ?? waitingOf(services, request, later(call.now, policy.consentTtl))
+  const placed = offer._tag === "Here" ? placedAt(whole, offer.place) : whole
+  const { grants, ...earlier } = yield* earlierOf(services, call, signedIn, request, offer)
+  const consent = rememberedConsent(grants, request, policy, policy.scopes, call.now)
+  if (consent !== undefined) {
+    return { _tag: "Remembered", signedIn, waiting: placed, client: request.client, consent, query }
   }
-  const whole = waiting ?? waitingOf(services, request, later(call.now, services.policy.consentTtl))
+  if (isSilent) return back(new ConsentRequired())
   const ticket = {
     reader: readerOf(signedIn),
-    request: offer._tag === "Here" ? placedAt(whole, offer.place) : whole,
+    request: placed,
     shown: shownOf(request.client),
     ...(offer._tag === "Choice" ? { chooses: true } : {})
   }
@@ -132,7 +152,7 @@ export const interaction = Effect.fnUntraced(function* (
     query,
     signedIn,
     offer,
-    ...(yield* earlierOf(services, call, signedIn, request, offer)),
+    ...earlier,
     form: {
       csrf: fieldFor(services, call, signedIn.session),
       ticket: sealTicket(services.keys.current(), call.workspace, ticket)

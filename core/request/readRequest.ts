@@ -15,6 +15,7 @@ import type { Policy } from "../rules/Policy.ts"
 import { type Prompts, readPrompts } from "../rules/Prompt.ts"
 import { matchRedirectUri, type RedirectTarget, withQuery } from "../rules/RedirectUri.ts"
 import {
+  Contended,
   InvalidRequest,
   InvalidRequestUri,
   type InvalidScope,
@@ -137,7 +138,7 @@ export const authorizeContract = {
     { description: "The consent page.", like: consentPage },
     { description: "To the sign-in, or back to the client with an error.", like: () => seeOther("/") }
   ],
-  faults: [UntrustedRequest, InvalidRequestUri, InvalidRequest, TooManyRequests, StorageUnavailable]
+  faults: [UntrustedRequest, InvalidRequestUri, InvalidRequest, TooManyRequests, Contended, StorageUnavailable]
 } as const satisfies Contract
 
 const { fields } = authorizeContract.query

@@ -42,6 +42,8 @@ export const Policy = Schema.Struct({
    * `approved`; or none but an `owner`'s own, which always may.
    */
   workspaceAccess: Schema.Literals(["registered", "approved", "owner"]),
+  /** Whether a person is asked every time, or a live grant answers for the same again (`request/rememberedConsent.ts`). */
+  consent: Schema.Literals(["ask", "remember"]),
   /** Signs access tokens that are JWTs: ES256 makes short signatures quickly, and some APIs read RS256 alone. */
   jwtAlgorithm: Algorithm,
   scopes: ScopeRegistry
@@ -66,6 +68,7 @@ export const standardPolicy: Policy = {
   profile: "standard",
   requirePush: false,
   workspaceAccess: "owner",
+  consent: "ask",
   jwtAlgorithm: "ES256",
   scopes: standardScopes
 }

@@ -10,6 +10,7 @@ import type { Document, Place, Visitor } from "../pages/Layout.ts"
 import { ago } from "../pages/Timestamp.ts"
 import type { UserPlace } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
+import { stillCounts } from "../request/rememberedConsent.ts"
 import { grantMark } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
@@ -39,6 +40,8 @@ interface ConnectedAppRow {
   readonly returnHost?: string
   /** Where it may act, where the person has places. */
   readonly place?: string
+  /** The person's yes counts for the next time too. */
+  readonly remembered?: boolean
   readonly scopes: ReadonlyArray<ScopeInWords>
   readonly since: Instant
   readonly lastUsedAt?: Instant
@@ -57,6 +60,7 @@ const appRow = (app: ConnectedAppRow, path: string, visitor: Visitor): Row => ({
     ...(app.returnHost === undefined ? [] : [["Returns to", html`<bdi>${breakable(app.returnHost)}</bdi>`] as const]),
     ...(app.place === undefined ? [] : [["At", html`<bdi>${breakable(app.place)}</bdi>`] as const]),
     ["Connected", ago(app.since, visitor.now)],
+    ...(app.remembered === true ? [["Asks again", html`Only for more than this`] as const] : []),
     ["Last used", app.lastUsedAt === undefined ? html`Never` : ago(app.lastUsedAt, visitor.now)],
     ...(app.retriedElsewhereAt === undefined
       ? []
@@ -156,12 +160,18 @@ const describe = Effect.fnUntraced(function* (
   )
   const lastUsedAt = latest(used.map((one) => ("lastUsedAt" in one ? one.lastUsedAt : null)))
   const retriedElsewhereAt = latest(grants.map((one) => (one._tag === "Pending" ? null : one.retriedElsewhereAt)))
+  const remembered =
+    services.policy.consent === "remember" &&
+    grants.some(
+      (one) => one._tag === "Active" && one.consent !== undefined && stillCounts(one.consent, client, call.now)
+    )
   const since = Instant.make(Math.min(...grants.map(({ createdAt }) => createdAt)))
   return {
     grantId: grantMark(id),
     client: client.about.client_name,
     scopes: inWords([...new Set(grants.flatMap(({ scope }) => scope))], scopesOf(services.policy, call.workspace)),
     since,
+    ...(remembered ? { remembered } : {}),
     ...(place === undefined ? {} : { place: places.find((one) => one.id === place)?.label ?? place }),
     ...(lastUsedAt === undefined ? {} : { lastUsedAt }),
     ...(retriedElsewhereAt === undefined ? {} : { retriedElsewhereAt }),

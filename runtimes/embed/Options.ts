@@ -140,6 +140,13 @@ export interface CreateOptions {
   readonly workspaceAccess?: "owner" | "approved" | "registered"
 
   /**
+   * Whether people are asked every time, or `remember`ed: then what somebody still lets an application have is not asked
+   * again, for the same scopes, resources and place. Never where the application returns to the person's own device, and
+   * for 30 days where it registered itself and nobody approved it. Default: `"ask"`.
+   */
+  readonly consent?: "ask" | "remember"
+
+  /**
    * How many applications that registered themselves, and that no person has let in, are kept; beyond it those that were
    * not used for longest go. Default: 100,000.
    */

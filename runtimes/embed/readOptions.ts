@@ -80,6 +80,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   requirePkce: true,
   jwtAlgorithm: true,
   workspaceAccess: true,
+  consent: true,
   maxUnprovenClients: true,
   rateLimits: true,
   fetch: true,
@@ -269,6 +270,9 @@ const resourcesOf = (
   })
 }
 
+const consentOf = (given: CreateOptions["consent"] = standardPolicy.consent): Checked<Policy["consent"]> =>
+  Schema.is(Policy.fields.consent)(given) ? Result.succeed(given) : bad("consent", 'has to be "ask" or "remember"')
+
 const workspaceAccessOf = (
   given: CreateOptions["workspaceAccess"] = standardPolicy.workspaceAccess
 ): Checked<Policy["workspaceAccess"]> =>
@@ -305,6 +309,7 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       jwtAlgorithm,
       maxUnprovenClients: yield* maxUnprovenClientsOf(options.maxUnprovenClients),
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
+      consent: yield* consentOf(options.consent),
       scopes: yield* registryOf(options.scopes)
     }
   })

@@ -59,7 +59,14 @@ export const AuditLine = Schema.Union([
     ...byMaybe
   }),
   line("ClientDeleted", { client, ...byMaybe }),
-  line("ConsentGiven", { client, grant, scope, actor, place: Schema.optionalKey(Schema.String) }),
+  line("ConsentGiven", {
+    client,
+    grant,
+    scope,
+    actor,
+    place: Schema.optionalKey(Schema.String),
+    remembered: Schema.optionalKey(Schema.Literal(true))
+  }),
   line("ConsentDenied", { client, actor }),
   line("TokensIssued", { client, grant, grantType: Schema.String, scope, secret: Schema.optionalKey(Schema.String) }),
   line("RefreshRetried", { client, grant, network: likeness, userAgent: likeness }),
@@ -113,7 +120,8 @@ const told = (event: AuditEvent): Told => {
         grant: event.grant,
         scope: event.scope,
         actor: event.user,
-        ...(event.place === undefined ? {} : { place: event.place })
+        ...(event.place === undefined ? {} : { place: event.place }),
+        ...(event.remembered === undefined ? {} : { remembered: event.remembered })
       }
     case "ConsentDenied":
       return { event: event._tag, client: event.client, actor: event.user }

@@ -150,6 +150,7 @@ const variables = {
   },
   jwtAlgorithm: oneOf("JWT_ALGORITHM", algorithms, standardPolicy.jwtAlgorithm),
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
+  consent: oneOf("CONSENT", Policy.fields.consent.literals, standardPolicy.consent),
   workspaceAccess: optional<Policy["workspaceAccess"]>({
     name: "WORKSPACE_ACCESS",
     expected: accesses.join(" or "),
@@ -263,7 +264,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       maxUnprovenClients: given.maxUnprovenClients,
       requirePkce: given.requirePkce,
       jwtAlgorithm: given.jwtAlgorithm,
-      workspaceAccess: access.is
+      workspaceAccess: access.is,
+      consent: given.consent
     },
     workspaceAccessBecause: access.because,
     registration: registrationOf(given.registration, given.registrationToken),

@@ -69,7 +69,7 @@ export const arrow: Readonly<Record<string, ReadonlyArray<string>>> = {
   "core/oauth/presented/bearer.ts": [...grant, "core/http/Http.ts", "core/ports"],
   "core/oauth/endpoints": endpoints,
   "core/people": people,
-  "core/settings": [...people, "core/settings"],
+  "core/settings": [...people, "core/request/rememberedConsent.ts", "core/settings"],
   "core/testing": [everything],
   core: [everything]
 }

@@ -21,6 +21,7 @@ describe("the standard policy", () => {
       requirePkce: false,
       profile: "standard",
       requirePush: false,
+      consent: "ask",
       workspaceAccess: "owner",
       jwtAlgorithm: "ES256",
       scopes: [

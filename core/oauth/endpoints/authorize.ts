@@ -6,73 +6,16 @@ import { refused } from "../../http/audit.ts"
 import { commonErrorPage, faultPage, toWire } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
 import { bound, type Call, type Endpoint, type HandlerOf, names, type Services } from "../../http/Route.ts"
-import { addressOf, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
+import { fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
 import { strangersError } from "../../pages/CommonErrors.ts"
-import type { ConsentPage, ConsentResource } from "../../pages/Consent.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
-import { type Choosing, choiceOf, type Offer } from "../../request/places.ts"
-import { authorizeContract, type CheckedRequest, type Returned, returnRefusal } from "../../request/readRequest.ts"
+import { authorizeContract, type Returned, returnRefusal } from "../../request/readRequest.ts"
 import { Prompt } from "../../rules/Prompt.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
-import { definitionAt } from "../../rules/Resource.ts"
-import { authorizeAt, authorizePath, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
-
-/** What the grant is to be for, as people know it, where that is less than the whole workspace. */
-const placesOf = (resources: CheckedRequest["resources"], workspace: Workspace): ReadonlyArray<ConsentResource> =>
-  resources === null || resources.some((resource: string) => resource === workspace.issuer)
-    ? []
-    : resources.map((at) => {
-        const name = definitionAt(workspace, at)?.name
-        return name === undefined ? { at } : { at, name }
-      })
-
-/** Where a browser comes back to an authorization request, after sign-in or as somebody else. */
-export const comeBackTo = ({ workspace }: Call, { query }: { readonly query: string }): string =>
-  addressOf(authorizeAt(workspace), query)
-
-/** A host's page elsewhere looks through all of them by itself. */
-const choice = (
-  { pages, policy }: Services,
-  { workspace }: Call,
-  offer: Offer,
-  { scope }: CheckedRequest,
-  choosing: Choosing
-): Pick<ConsentPage, "places"> => {
-  const places = choiceOf(offer, choosing, scope, scopesOf(policy, workspace), pages.consentAt !== undefined)
-  return places === undefined ? {} : { places }
-}
-
-/** All that a person has to know to say yes or no. */
-export const consentModel = (
-  services: Services,
-  call: Call,
-  { allowed, form, last, offer, query, request, signedIn }: Extract<Interaction, { readonly _tag: "NeedsConsent" }>,
-  choosing: Omit<Choosing, "last" | "hint"> = {}
-): ConsentPage => ({
-  ...choice(services, call, offer, request, { ...choosing, last, hint: request.placeHint }),
-  client: {
-    id: request.client.id,
-    name: request.client.about.client_name,
-    redirectUri: request.target,
-    registeredItself: request.client.madeBy === "itself",
-    registeredAt: request.client.createdAt
-  },
-  scopes: scopesOf(services.policy, call.workspace)
-    .filter((scope) => request.scope.includes(scope.name))
-    .map((scope) => ({
-      scope: scope.name,
-      words: scope.meaning,
-      byDefault: request.scopeByDefault,
-      ...(allowed.includes(scope.name) ? { allowedBefore: true } : {})
-    })),
-  resources: placesOf(request.resources, call.workspace),
-  account: signedIn.label,
-  acknowledge: isStranger(request.client),
-  switchAccount: (services.owner.switchAt ?? services.owner.signInAt)(call.workspace, comeBackTo(call, { query })),
-  ...form,
-  now: call.now
-})
+import { authorizePath } from "../../workspace/Workspace.ts"
+import { approveRemembered } from "./consent.ts"
+import { comeBackTo, consentModel } from "./consentModel.ts"
 
 const consentPageFor = (page: string, query: string): string =>
   `${page}${page.includes("?") ? "&" : "?"}request=${encodeURIComponent(wellFormed(query))}`
@@ -85,7 +28,7 @@ const refusedTo = (services: Services, call: Call, returned: Returned): HttpResp
   return commonErrorPage(services.pages, call, strangersError(toWire(returned.refusal).description, target, to))
 }
 
-const draw = (services: Services, call: Call, next: Interaction): HttpResponse => {
+const draw = (services: Services, call: Call, next: Exclude<Interaction, { _tag: "Remembered" }>): HttpResponse => {
   switch (next._tag) {
     case "Page":
       return faultPage(services.pages, call, next.refusal)
@@ -119,7 +62,7 @@ export const asked = Effect.fnUntraced(function* (services: Services, call: Call
   const returnTo =
     next._tag === "NeedsLogin" ? next.returnTo : next._tag === "NeedsConsent" ? comeBackTo(call, next) : ""
   if (!fitsSignIn(returnTo)) return yield* tooLong
-  if (next._tag === "NeedsConsent") {
+  if (next._tag === "NeedsConsent" || next._tag === "Remembered") {
     yield* services.limiter.take({
       allowance: allowances.account,
       workspace: call.workspace.id,
@@ -135,7 +78,9 @@ export const asked = Effect.fnUntraced(function* (services: Services, call: Call
 const authorizeHandler =
   (services: Services): HandlerOf<typeof authorizeContract> =>
   (call) =>
-    Effect.map(asked(services, call), (next) => draw(services, call, next))
+    Effect.flatMap(asked(services, call), (next) =>
+      next._tag === "Remembered" ? approveRemembered(services, call, next) : Effect.succeed(draw(services, call, next))
+    )
 
 const { code_challenge_method, response_mode, response_type } = authorizeContract.query.fields
 

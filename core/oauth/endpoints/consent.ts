@@ -5,7 +5,7 @@ import type { Approval } from "../../engine/Grants.ts"
 import { transact } from "../../engine/transact.ts"
 import { authenticationOf } from "../../grant/Authentication.ts"
 import type { Decision } from "../../grant/Decision.ts"
-import { placeOf } from "../../grant/Grant.ts"
+import { type Consent, placeOf } from "../../grant/Grant.ts"
 import { seeOther } from "../../http/answer.ts"
 import { noteOf, refused } from "../../http/audit.ts"
 import { requireOwn } from "../../http/csrf.ts"
@@ -26,21 +26,23 @@ import {
   approve,
   deny,
   type Outcome,
+  shownOf,
   termsOf,
   type Waiting
 } from "../../request/AuthorizationRequest.ts"
-import { earlierOf } from "../../request/interaction.ts"
+import { earlierOf, type Interaction } from "../../request/interaction.ts"
 import { chosenIn, type Offer, offerTo, placedAt } from "../../request/places.ts"
 import { queryAgain } from "../../request/pushed.ts"
 import { type CheckedRequest, returnRefusal, returnTo } from "../../request/readRequest.ts"
+import { consentGiven } from "../../request/rememberedConsent.ts"
 import { openTicket, readerOf } from "../../request/Ticket.ts"
 import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
-import { AccessDenied, Contended, ForgedForm, type Refusal } from "../../rules/Refusal.ts"
+import { AccessDenied, Contended, ForgedForm, type Refusal, type UntrustedRequest } from "../../rules/Refusal.ts"
 import { formatScopes } from "../../rules/Scope.ts"
 import { sameDigest } from "../../rules/Secret.ts"
 import { inSession } from "../../workspace/SessionPath.ts"
 import { authorizeAt, consentPath, policyAt } from "../../workspace/Workspace.ts"
-import { consentModel } from "./authorize.ts"
+import { consentModel } from "./consentModel.ts"
 
 /** What the answer to a consent page came to: data, for the endpoint that tells the person. */
 export type ConsentDecision =
@@ -116,6 +118,7 @@ const decideOn = <A, E>(
     Effect.fromResult
   )
 
+/** Also where no page was drawn, since one before it was answered. */
 const approved = Effect.fnUntraced(function* (services: Services, call: Call, step: Answering, here: SignedIn) {
   const fresh = grantIdOf(services.entropy.bytes(idLength))
   const outcome = yield* decideOn(services, call, step, (found) => approve(found, step, fresh))
@@ -125,7 +128,10 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
   const begun = yield* Effect.result(
     services.grants.begin(
       call.workspace,
-      termsOf(step.waiting, step.person, profileOf(outcome.client, step.policy), authentication),
+      {
+        ...termsOf(step.waiting, step.person, profileOf(outcome.client, step.policy), authentication),
+        ...consentIn(step, outcome)
+      },
       outcome.grant
     )
   )
@@ -136,13 +142,46 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
       user: step.person,
       scope: formatScopes(step.waiting.scope),
       grant: grantMark(outcome.grant),
-      ...placeOf(step.waiting)
+      ...placeOf(step.waiting),
+      ...(step.remembered === undefined ? {} : { remembered: true as const })
     })
     return back(withCode(step, begun.success, issuer))
   }
   if (begun.failure._tag !== "Conflict") return yield* begun.failure
   return again(step, outcome.client, yield* services.grants.approvalOf(call.workspace, outcome.grant), issuer)
 })
+
+/** What the grant keeps of the yes that it begins with. */
+const consentIn = (
+  { now, policy, remembered, waiting }: Answering,
+  { client }: Extract<Outcome, { readonly _tag: "Approved" }>
+): { readonly consent?: Consent } => {
+  const { to } = waiting
+  const consent = remembered ?? consentGiven(policy, client, to.target, now)
+  return consent === undefined ? {} : { consent }
+}
+
+/** RFC 6749 §4.1.2: a request that an earlier yes answers. */
+export const approveRemembered = (
+  services: Services,
+  call: Call,
+  { client, consent, signedIn, waiting }: Extract<Interaction, { readonly _tag: "Remembered" }>
+): Effect.Effect<HttpResponse, UntrustedRequest | Contended | StorageUnavailable> => {
+  const step: Answering = {
+    waiting,
+    shown: shownOf(client),
+    client,
+    person: signedIn.user,
+    policy: policyAt(services.policy, call.workspace),
+    now: call.now,
+    remembered: consent
+  }
+  return approved(services, call, step, signedIn).pipe(
+    Effect.map((decision) => draw(services, call, decision)),
+    // The client changed between its reading and now: the next try shows the page.
+    Effect.catchTag("ForgedForm", () => Effect.fail(new Contended()))
+  )
+}
 
 /** No, after a yes, ends what the yes began; but where the client has its tokens by now, the person is told that. */
 const takenBack = Effect.fnUntraced(function* (

@@ -17,8 +17,9 @@ import {
 import type { Interaction } from "../../request/interaction.ts"
 import { returnRefusal } from "../../request/readRequest.ts"
 import { authorizeAt, authorizePath, consentPath } from "../../workspace/Workspace.ts"
-import { asked, comeBackTo, consentModel } from "./authorize.ts"
+import { asked } from "./authorize.ts"
 import { type ConsentDecision, consentDecision } from "./consent.ts"
+import { comeBackTo, consentModel } from "./consentModel.ts"
 
 /** What a consent page of the host's own is told: what to show, or where the browser has to go instead. */
 export type ConsentAsked =
@@ -47,7 +48,8 @@ export type ConsentAsked =
       /** To be posted to `{issuer}/consent/answer`, with `decision` (`approve` or `deny`). */
       readonly form: { readonly csrf: string; readonly ticket: string }
     }
-  | { readonly state: "sign_in" | "refused"; readonly continueTo: string }
+  /** `remembered`: an earlier yes answers this request, once the browser goes there. */
+  | { readonly state: "sign_in" | "refused" | "remembered"; readonly continueTo: string }
 
 /** What the answer came to. Where there is a `continueTo`, the browser has to go there. */
 export type ConsentTold =
@@ -69,6 +71,8 @@ const tellAsked = (services: Services, call: Call, next: Exclude<Interaction, { 
   switch (next._tag) {
     case "NeedsLogin":
       return { state: "sign_in", continueTo: next.at }
+    case "Remembered":
+      return { state: "remembered", continueTo: comeBackTo(call, next) }
     case "Redirect":
       return {
         state: "refused",
