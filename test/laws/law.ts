@@ -5,11 +5,15 @@ import { type Arbitrary, forAll } from "../../core/testing/forAll.ts"
 import { patience, runs, seed } from "./runs.ts"
 
 /** A sentence that has to hold however the dice fall: what breaks it is told with the seed that throws it again. */
-export const law = (sentence: string, body: (dice: Dice, seed: number) => Effect.Effect<void>): void =>
+export const law = (
+  sentence: string,
+  body: (dice: Dice, seed: number) => Effect.Effect<void>,
+  times: number = runs
+): void =>
   test(
     sentence,
     async () => {
-      for (let run = 0; run < runs; run++) {
+      for (let run = 0; run < times; run++) {
         const own = seedOfRun(seed, run)
         const exit = await Effect.runPromiseExit(body(makeDice(own), own))
         if (Exit.isFailure(exit)) {
