@@ -41,8 +41,9 @@ import { clientAuths } from "./oauth/clients/table.ts"
 import { endpoints } from "./oauth/endpoints/table.ts"
 import type { GrantType } from "./oauth/grants/GrantType.ts"
 import { grantTypes } from "./oauth/grants/table.ts"
-import { type CallerKind, faultOfNeeds, guard, type Needs, type PrincipalOf } from "./oauth/presented/guard.ts"
-import { type Presentation, tokenTypeOf } from "./oauth/presented/Presentation.ts"
+import { type CallerKind, faultOfNeeds, guard, type Needs, type PrincipalOf, rowsFor } from "./oauth/presented/guard.ts"
+import { makeNonces } from "./oauth/presented/nonce.ts"
+import { boundRows, type Presentation, tokenTypeOf } from "./oauth/presented/Presentation.ts"
 import { presentations } from "./oauth/presented/table.ts"
 import { rowsByName } from "./oauth/rowsByName.ts"
 import { Audit } from "./ports/Audit.ts"
@@ -155,8 +156,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const signing = makeSigning({ storage, entropy, keys, signatures, staleness })
   const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
   const idTokens = makeIdTokens({ owner, signatures, signing })
+  const once = makeOnce(storage)
   const grants = makeGrants({
     records: grantRecords,
+    once,
     clients,
     keys,
     jwts: makeJwtTokens({ keys, signatures, signing }),
@@ -197,11 +200,12 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     presentations: rows.presentations,
     claimScopes: options.claimScopes ?? claimScopes,
     idTokens,
+    nonces: makeNonces(keys, policy),
     signatures,
     signing,
     clientKeys,
     documents,
-    once: makeOnce(storage)
+    once
   }
   const services: Services = {
     ...described,
@@ -316,7 +320,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     const workspace = found.value
     if (workspace === undefined) return { _tag: "Refused", response: nowhere }
     if (workspace.disabled === true) {
-      const response = resourceError(services.presentations, workspace, disabled, {
+      const response = resourceError(rowsFor(services.presentations, needs), workspace, disabled, {
         resource: needs.resource ?? resourceAt(workspace, request.path),
         scopes: needs.scopes
       })
@@ -329,7 +333,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     if (guarded._tag === "Success") return { _tag: "Admitted", principal: guarded.success, workspace }
     const call: Call = { request, workspace, path: request.path, endpoint: "guard", now, requestId }
     yield* noteRefusal(call, guarded.failure)
-    const response = resourceError(services.presentations, workspace, guarded.failure, {
+    const response = resourceError(rowsFor(services.presentations, needs), workspace, guarded.failure, {
       resource: needs.resource ?? resourceAt(workspace, request.path),
       scopes: needs.scopes
     })
@@ -367,22 +371,27 @@ const policyFor = (policy: Policy, signatures: Signatures["Service"]): Policy =>
 
 /** The tables that the server is composed of. Throws where one cannot be: rows that share a name, or none for its tokens. */
 const composeRows = (
-  options: Pick<TesseraOptions, "clientAuths" | "clientMembers" | "presentations">,
+  options: Pick<TesseraOptions, "clientAuths" | "clientMembers" | "policy" | "presentations">,
   signatures: Signatures["Service"]
 ) => {
-  const usable = (options.clientAuths ?? clientAuths).filter(
-    ({ signs }) => signs !== true || signatures !== Signatures.none
-  )
-  const auths = rowsByName("clientAuths", usable, ({ name }) => name)
-  const shown = rowsByName("presentations", options.presentations ?? presentations, ({ name }) => name)
+  const isUsable = ({ signs }: { readonly signs?: true }) => signs !== true || signatures !== Signatures.none
+  const auths = rowsByName("clientAuths", (options.clientAuths ?? clientAuths).filter(isUsable), ({ name }) => name)
+  const given = (options.presentations ?? presentations).filter(isUsable)
+  const shown = rowsByName("presentations", given, ({ name }) => name)
   const members = rowsByName("clientMembers", options.clientMembers ?? clientMembers, ({ name }) => name)
-  const rows = {
+  return {
     clientAuths: Result.getOrThrow(auths),
     clientMembers: [...Result.getOrThrow(members).values()],
-    presentations: [...Result.getOrThrow(shown).values()]
+    presentations: issuable([...Result.getOrThrow(shown).values()], options.policy)
   }
-  tokenTypeOf(rows.presentations, null)
-  return rows
+}
+
+/** The rows that carry the tokens of this server, as there have to be: those that are bound, or also those that are not. */
+const issuable = (rows: ReadonlyArray<Presentation>, { dpop }: Policy): ReadonlyArray<Presentation> => {
+  const carried = dpop === "required" ? boundRows(rows) : rows
+  const isCarried = dpop === "required" ? carried.some(({ shows }) => shows === "token") : tokenTypeOf(rows, null)
+  if (!isCarried) throw new TypeError("presentations: no row carries the tokens that this server issues")
+  return carried
 }
 
 /** An endpoint may do its work at once, so what it throws is caught here and is a defect like any other. */

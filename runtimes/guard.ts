@@ -13,7 +13,7 @@ export type {
 } from "./guard/Check.ts"
 export { BadGuardOption, localGuard, principalOf } from "./guard/Check.ts"
 export type { JwtGuardFailure, JwtGuardOptions } from "./guard/JwtGuardOptions.ts"
-export { jwtGuard } from "./guard/jwtGuard.ts"
+export { type JwtGuard, jwtGuard } from "./guard/jwtGuard.ts"
 export type {
   IntrospectionFailure,
   MetadataOptions,
@@ -21,3 +21,4 @@ export type {
   RemoteGuardOptions
 } from "./guard/RemoteGuardOptions.ts"
 export { type RemoteGuard, remoteGuard } from "./guard/remoteGuard.ts"
+export type { ProofStorage } from "./guard/SeenProofs.ts"

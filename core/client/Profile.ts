@@ -84,6 +84,10 @@ export const needsChallenge = (client: Client, policy: Policy): boolean =>
 export const needsPush = (client: Client, policy: Policy): boolean =>
   policy.requirePush || profileOf(client, policy).push || requirePushedRequests.of(client) === true
 
+/** RFC 9449 §5: whether a request for tokens has to prove a key, which they are bound to. */
+export const needsProof = (client: Client, policy: Policy): boolean =>
+  policy.dpop === "required" || profileOf(client, policy).dpop || dpopBoundAccessTokens.of(client) === true
+
 /** What a registration comes to, as it was sent or as it is told. */
 export interface Registration {
   readonly method: string
@@ -149,5 +153,13 @@ export const requirePushedRequests = clientMember({
   name: "require_pushed_authorization_requests",
   schema: Schema.Boolean.annotate({
     description: "RFC 9126: whether the client's authorization requests count only where it pushed them."
+  })
+})
+
+/** RFC 9449 §5.2. */
+export const dpopBoundAccessTokens = clientMember({
+  name: "dpop_bound_access_tokens",
+  schema: Schema.Boolean.annotate({
+    description: "RFC 9449: whether all of the client's access tokens are bound to a key of its own."
   })
 })

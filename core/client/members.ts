@@ -1,6 +1,11 @@
 import type { ClientMember } from "./ClientMember.ts"
 import { openIdMembers } from "./openIdMembers.ts"
-import { requirePushedRequests, securityProfile } from "./Profile.ts"
+import { dpopBoundAccessTokens, requirePushedRequests, securityProfile } from "./Profile.ts"
 
 /** The members of a registration that features add: a feature's row is a line here. */
-export const clientMembers: ReadonlyArray<ClientMember> = [securityProfile, requirePushedRequests, ...openIdMembers]
+export const clientMembers: ReadonlyArray<ClientMember> = [
+  securityProfile,
+  requirePushedRequests,
+  dpopBoundAccessTokens,
+  ...openIdMembers
+]

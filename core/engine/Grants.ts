@@ -3,7 +3,7 @@ import type { AuthenticatedClient } from "../client/authenticate.ts"
 import { type Client, isPublic } from "../client/Client.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { apiKeySecretLength, isKeyText, type KeyAsked, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
-import type { Binding } from "../grant/Binding.ts"
+import { type Binding, isBoundTo } from "../grant/Binding.ts"
 import { type Approved, begin, codeOf, withdraw } from "../grant/begin.ts"
 import { checkAccess, checkActors, checkKey, checkRefresh } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
@@ -17,7 +17,7 @@ import { markSender, type Retry, type Sender } from "../grant/Sender.ts"
 import type { Fresh, Step } from "../grant/Step.ts"
 import type { Fault } from "../http/Fault.ts"
 import type { GrantType, LiveAccess, Opener, Sources } from "../oauth/grants/GrantType.ts"
-import type { Presented } from "../oauth/presented/Presentation.ts"
+import type { Presented, Proof } from "../oauth/presented/Presentation.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, allowances, type Limiter } from "../ports/Limiter.ts"
 import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
@@ -27,6 +27,7 @@ import type { Policy } from "../rules/Policy.ts"
 import {
   type Contended,
   InvalidClient,
+  type InvalidDpopProof,
   InvalidGrant,
   InvalidToken,
   PortUnavailable,
@@ -52,7 +53,7 @@ import type { Clients } from "./Clients.ts"
 import { TokenCache } from "./caches.ts"
 import type { IdTokens, WriteIdToken } from "./IdTokens.ts"
 import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
-import type { Spent } from "./Once.ts"
+import { beside, type Once, type Spent } from "./Once.ts"
 import type { Listed, Records } from "./Records.ts"
 import { cleanUpOrWarn, makeGrantDecisions } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
@@ -86,6 +87,8 @@ export type Approval =
 
 type Storing = StorageUnavailable | Contended
 
+type ProofFault = InvalidDpopProof | PortUnavailable | StorageUnavailable
+
 /** Takes of the network's share, where a public client shows nothing of its own. */
 type Unproven = () => Effect.Effect<void, TooManyRequests>
 
@@ -95,7 +98,8 @@ export interface TokenRequest {
   readonly form: Parameters<GrantType["grantOf"]>[0]
   readonly resources: Resources | null
   readonly taken: ReadonlyArray<ScopeName> | null
-  readonly binding: Binding | null
+  /** What the client shows to hold, where it does: the tokens are bound to it. */
+  readonly proof: Proof | undefined
   /** Asked only where a refresh token is spent. */
   readonly sender: () => Sender
   readonly unproven: Unproven
@@ -126,7 +130,7 @@ export interface Grants {
     workspace: OpenWorkspace,
     presented: Presented,
     now: Instant
-  ) => Effect.Effect<Principal, InvalidToken | StorageUnavailable>
+  ) => Effect.Effect<Principal, InvalidToken | ProofFault>
   /** What a token or key is, for introspection. */
   readonly examine: (
     workspace: OpenWorkspace,
@@ -167,6 +171,7 @@ const keyIdTaken = new StorageUnavailable({ outcome: "not_done", message: "a fre
 /** What it takes to decide about grants, to keep them, and to seal what they issue. */
 export interface GrantsParts {
   readonly records: Records<Grant>
+  readonly once: Once
   readonly clients: Clients
   readonly keys: Keys["Service"]
   readonly jwts: JwtTokens
@@ -189,6 +194,7 @@ export const makeGrants = ({
   jwts,
   keys,
   limiter,
+  once,
   policy,
   records,
   tokensKept,
@@ -271,38 +277,62 @@ export const makeGrants = ({
       )
     )
   }
+  /** Used up, for every process: of two requests that show one proof, the second is refused. */
+  const useUp = (
+    workspace: WorkspaceId,
+    { single }: Proof
+  ): Effect.Effect<void, InvalidDpopProof | StorageUnavailable> =>
+    once.spend(workspace, single, hexOf(entropy.bytes(serialLength)))
+
+  /** The proof is verified and used up beside what the request spends otherwise. */
+  const proven = <A>(
+    workspace: WorkspaceId,
+    proof: Proof,
+    spent: Spent,
+    rest: (spent: Spent) => Effect.Effect<A, Fault>
+  ): Effect.Effect<A, Fault> =>
+    Effect.flatMap(proof.holds, () =>
+      beside<A, Fault, Fault>(useUp(workspace, proof), (used) =>
+        rest(spent === undefined || used === undefined ? (spent ?? used) : Effect.andThen(spent, used))
+      )
+    )
 
   const checkOpened = (
     workspace: OpenWorkspace,
     token: AccessToken,
-    binding: Binding | null,
+    { binding, proof }: Presented,
     now: Instant
-  ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> =>
-    Effect.mapEager(accessOf(workspace, token, binding, now), (principal) => {
+  ): Effect.Effect<Principal, InvalidToken | ProofFault> => {
+    const found = Effect.mapEager(accessOf(workspace, token, binding, now), (principal) => {
       usage.saw("grant", workspace.id, principal.grant, now)
       return principal
     })
+    if (proof === undefined) return found
+    // A proof of another key than the token's costs no signature, and nothing is remembered of it.
+    if (!isBoundTo(token.binding, binding)) return Effect.fail(new InvalidToken({ reason: "binding_differs" }))
+    return Effect.flatMap(proof.holds, () => beside(useUp(workspace.id, proof), () => found))
+  }
 
   const checkAccessText = (
     workspace: OpenWorkspace,
-    text: string,
-    binding: Binding | null,
+    presented: Presented,
     now: Instant
-  ): Effect.Effect<Principal, InvalidToken | StorageUnavailable> => {
+  ): Effect.Effect<Principal, InvalidToken | ProofFault> => {
+    const { text } = presented
     const opened = tokenCache.open(workspace, text, now)
-    if (Result.isSuccess(opened)) return checkOpened(workspace, opened.success, binding, now)
+    if (Result.isSuccess(opened)) return checkOpened(workspace, opened.success, presented, now)
     return isJwt(text)
-      ? Effect.flatMapEager(jwts.open(workspace, text, now), (token) => checkOpened(workspace, token, binding, now))
+      ? Effect.flatMapEager(jwts.open(workspace, text, now), (token) => checkOpened(workspace, token, presented, now))
       : Effect.fail(new InvalidToken({ reason: opened.failure }))
   }
 
-  const check: Grants["check"] = (workspace, { binding, text }, now) =>
-    isKeyText(text)
-      ? Effect.mapEager(checkKeyText(workspace.id, text, now), (principal) => {
+  const check: Grants["check"] = (workspace, presented, now) =>
+    isKeyText(presented.text)
+      ? Effect.mapEager(checkKeyText(workspace.id, presented.text, now), (principal) => {
           usage.saw("grant", workspace.id, principal.grant, now)
           return principal
         })
-      : checkAccessText(workspace, text, binding, now)
+      : checkAccessText(workspace, presented, now)
 
   const openerAt = (sealer: Sealer, workspace: OpenWorkspace, now: Instant): Opener => ({
     open: (kind, text) => Result.mapError(open(sealer, workspace, kind, text, now), grantFault),
@@ -388,7 +418,7 @@ export const makeGrants = ({
   const issueOn = (
     workspace: OpenWorkspace,
     row: GrantType,
-    { binding, by, form, resources, sender, spent, taken, unproven }: TokenRequest,
+    { by, form, proof, resources, sender, spent, taken, unproven }: TokenRequest,
     evidence: unknown
   ): Effect.Effect<Issued, Fault> => {
     const now = instantOf(clock)
@@ -401,7 +431,11 @@ export const makeGrants = ({
     const { form: opened, from, grant } = about.success
     const local = policyAt(policy, workspace)
     const asks = by.client.accessTokenFormat === "jwt" || anyTerms(workspace)
-    const decided = (jwt?: Result.Result<WriteJwt, Fault>, idToken?: WriteIdToken): Effect.Effect<Issued, Fault> => {
+    const decided = (
+      spent: Spent,
+      jwt?: Result.Result<WriteJwt, Fault>,
+      idToken?: WriteIdToken
+    ): Effect.Effect<Issued, Fault> => {
       let live: Grant | undefined
       let writeJwt: WriteJwt | undefined
       let unready: Identity | undefined
@@ -410,7 +444,7 @@ export const makeGrants = ({
         form: opened,
         resources,
         taken,
-        binding,
+        binding: proof === undefined ? null : proof.binding,
         markSender: markSender(sealer, workspace, grant, sender),
         policy: local,
         now,
@@ -456,15 +490,16 @@ export const makeGrants = ({
           idTokens === undefined || unready === undefined
             ? Effect.fail(signerUnready)
             : Effect.flatMap(idTokens.writer(workspace, by.client, unready, policy.accessTtl, now), (write) =>
-                decided(jwt, write)
+                decided(spent, jwt, write)
               )
       )
     }
     // The key first: once a code is spent, whoever has no answer would be taken for a thief.
-    const answered = () =>
+    const keyed = (all: Spent) =>
       mayBeJwt(by.client, workspace)
-        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local, now)), (jwt) => decided(jwt))
-        : decided()
+        ? Effect.flatMapEager(Effect.result(jwts.writer(workspace, local, now)), (jwt) => decided(all, jwt))
+        : decided(all)
+    const answered = () => (proof === undefined ? keyed(spent) : proven(workspace.id, proof, spent, keyed))
     if (!isPublic(by.client)) {
       return row.allowance === undefined
         ? answered()

@@ -73,6 +73,8 @@ export const Grant = Schema.TaggedUnion({
     subject: Subject,
     redirectUri: RedirectTarget,
     challenge: Schema.NullOr(CodeChallenge),
+    /** RFC 9449 §10: of its code, where the authorization request named a key. */
+    binding: Schema.optionalKey(Binding),
     codeExpiresAt: Instant,
     /** Only where its request asked about the sign-in. */
     authentication: Schema.optionalKey(Authentication)

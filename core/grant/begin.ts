@@ -7,6 +7,7 @@ import type { Resources } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
 import type { CodeToken } from "../token/Token.ts"
 import type { Authentication } from "./Authentication.ts"
+import type { Binding } from "./Binding.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
 import { type Consent, consentOf, type Grant, type Pending, placeOf } from "./Grant.ts"
 import { revoked } from "./revoke.ts"
@@ -17,6 +18,8 @@ export interface Approved {
   readonly user: UserId
   readonly redirectUri: RedirectTarget
   readonly challenge: CodeChallenge | null
+  /** RFC 9449 §10: what the code is bound to; left out where the request named no key. */
+  readonly binding?: Binding
   readonly scope: Scopes
   readonly resources: Resources | null
   readonly place?: PlaceId
@@ -39,6 +42,7 @@ export const begin = (approved: Approved, id: GrantId, policy: Policy, now: Inst
   ...consentOf(approved),
   redirectUri: approved.redirectUri,
   challenge: approved.challenge,
+  ...(approved.binding === undefined ? {} : { binding: approved.binding }),
   createdAt: now,
   codeExpiresAt: later(now, Math.min(policy.codeTtl, approved.codeTtl ?? policy.codeTtl)),
   ...(approved.authentication === undefined ? {} : { authentication: approved.authentication })

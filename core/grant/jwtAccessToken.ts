@@ -64,6 +64,8 @@ export interface JwtClaims extends Members {
   readonly scope: string
   /** What that implies, where it implies anything: who checks the token knows no hierarchy of scopes. */
   readonly implied_scope?: string
+  /** RFC 9449 §6.1: the thumbprint of the key that it is bound to. */
+  readonly cnf?: { readonly jkt: string }
   readonly principal: "User" | "Workspace"
   /** RFC 8693 §4.1: who acts, where the token came of an exchange. */
   readonly act?: ActClaim | undefined
@@ -118,6 +120,7 @@ export const claimsOf = (
     jti: tokens.access.serial,
     scope: formatScopes(tokens.scope),
     ...(implied.length === 0 ? {} : { implied_scope: formatScopes(implied) }),
+    ...(tokens.access.binding === null ? {} : { cnf: { jkt: tokens.access.binding.thumbprint } }),
     principal: grant.subject._tag,
     act: tokens.access.actors === null ? undefined : actOf(tokens.access.actors.map(({ client }) => client)),
     ...("place" in grant ? placeOf(grant) : {}),

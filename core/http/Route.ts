@@ -12,7 +12,7 @@ import type { Usage } from "../engine/Usage.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
 import type { GrantType } from "../oauth/grants/GrantType.ts"
-import type { Presentation } from "../oauth/presented/Presentation.ts"
+import type { Nonces, Presentation } from "../oauth/presented/Presentation.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { ClientKeys } from "../ports/ClientKeys.ts"
 import type { Documents } from "../ports/Documents.ts"
@@ -79,6 +79,7 @@ export interface Services {
   /** What scopes let applications learn of a person. */
   readonly claimScopes: ReadonlyArray<ClaimScope>
   readonly idTokens: IdTokens
+  readonly nonces: Nonces
   readonly signatures: Signatures["Service"]
   readonly signing: Signing
   readonly clientKeys: ClientKeys["Service"]

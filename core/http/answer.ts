@@ -3,10 +3,13 @@ import type { Route } from "./Route.ts"
 
 export const noSniffing = ["x-content-type-options", "nosniff"] as const
 
+/** RFC 9449 §8: what a client's next proof has to hold. */
+export const dpopNonceHeader = "dpop-nonce"
+
 /** Any origin, never with credentials: what these endpoints answer depends on what the script itself sends. */
 export const corsHeaders: HeaderPairs = [
   ["access-control-allow-origin", "*"],
-  ["access-control-expose-headers", "WWW-Authenticate, Retry-After, X-Request-Id"]
+  ["access-control-expose-headers", "WWW-Authenticate, Retry-After, DPoP-Nonce, X-Request-Id"]
 ]
 
 /** Everything that an answer carries but its request's id, where any origin may read it and where not. */

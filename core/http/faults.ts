@@ -1,7 +1,7 @@
 import { Match } from "effect"
 import type { ClientAuth } from "../oauth/clients/ClientAuth.ts"
 import { bearerScheme } from "../oauth/presented/bearer.ts"
-import type { Presentation } from "../oauth/presented/Presentation.ts"
+import { isAboutProof, type Presentation } from "../oauth/presented/Presentation.ts"
 import type { CommonError } from "../pages/CommonErrors.ts"
 import * as Errors from "../pages/CommonErrors.ts"
 import { rateLimitedPage } from "../pages/ErrorPage.ts"
@@ -9,6 +9,7 @@ import type { Pages } from "../ports/Pages.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import type {
   ForgedForm,
+  InvalidDpopProof,
   InvalidTarget,
   Refusal,
   RequestNotSupported,
@@ -18,7 +19,7 @@ import type {
 import { definitionOf, protectedResourcePath, resourceMetadataUrl } from "../rules/Resource.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { consentPath, endpointUrl, type Workspace } from "../workspace/Workspace.ts"
-import { empty, json, noStore, secretJson } from "./answer.ts"
+import { dpopNonceHeader, empty, json, noStore, secretJson } from "./answer.ts"
 import type { HeaderPairs, HttpResponse } from "./Http.ts"
 import type { Call, Route } from "./Route.ts"
 
@@ -81,6 +82,9 @@ export const toWire = (refusal: Refusal): Wire =>
         "invalid_request",
         "The subject_token is not valid, has expired, was revoked, or was not sent to this client."
       ),
+    InvalidDpopProof: ({ reason }) => row(400, "invalid_dpop_proof", proof[reason]),
+    UseDpopNonce: ({ nonce }) =>
+      row(400, "use_dpop_nonce", "The DPoP proof has to hold this nonce.", [[dpopNonceHeader, nonce]]),
     InsufficientScope: () => row(403, "insufficient_scope", "The access token does not reach this far."),
     WrongCaller: () =>
       row(403, "insufficient_scope", "The access token is good, and of a kind that may not call this."),
@@ -116,6 +120,23 @@ const target: Record<InvalidTarget["reason"], string> = {
   not_ours: "The resource is not one of this server's.",
   wider_than_granted: "The resource is wider than what was granted.",
   takes_none: "The resource takes none of the scopes that were granted."
+}
+
+/** The caller made the proof itself, so that nothing is told by saying what of it does not hold. */
+const proof: Record<InvalidDpopProof["reason"], string> = {
+  proof_missing: "A DPoP proof is needed.",
+  proof_repeated: "The request has to bring one DPoP header, with one proof.",
+  proof_malformed: "The DPoP proof is no signed JWT.",
+  proof_typ: "The typ of the DPoP proof has to be dpop+jwt.",
+  proof_alg: "The alg of the DPoP proof is none that is taken here.",
+  proof_key: "The jwk of the DPoP proof has to be a public key of its alg, and nothing else.",
+  proof_forged: "The signature of the DPoP proof does not hold.",
+  proof_jti: "The DPoP proof needs a jti of at most 256 characters.",
+  proof_htm: "The htm of the DPoP proof is not the method of this request.",
+  proof_htu: "The htu of the DPoP proof is not the address of this request.",
+  proof_iat: "The DPoP proof was made too long ago, or too far ahead.",
+  proof_ath: "The ath of the DPoP proof is not of this token.",
+  proof_replayed: "The DPoP proof was used before."
 }
 
 const notThisGrant = "The client may not use this grant type."
@@ -206,16 +227,20 @@ export const resourceRefusal = (
   /** What the route needs: who has no good token is told what to ask for. */
   scopes: ReadonlyArray<string>
 ): HttpResponse => {
-  const challenges = (parameters: ReadonlyArray<string>): HeaderPairs =>
-    presentations.flatMap(({ challenge }) =>
-      challenge === undefined ? [] : [["www-authenticate", challenge(parameters, fault)] as const]
-    )
+  // RFC 9110 §11.6.1: one field for all, since many a framework keeps the last of two.
+  const challenges = (parameters: ReadonlyArray<string>): HeaderPairs => {
+    const told = presentations.flatMap(({ challenge }) => challenge?.(parameters, fault) ?? [])
+    return told.length === 0 ? [] : [["www-authenticate", told.join(", ")]]
+  }
   const metadata = `resource_metadata=${quoted(metadataUrl)}`
   const scopeOf = (names: ReadonlyArray<string>) => (names.length === 0 ? [] : [`scope=${quoted(names.join(" "))}`])
   if (fault._tag === "TokenRequired") return empty(401, [...challenges([metadata, ...scopeOf(scopes)]), ...noStore])
   const wire = faultToWire(fault)
+  const { headers = [] } = wire
+  // RFC 9449 §7.1, §9: what a token endpoint calls a bad request is a lack of authentication at a resource.
+  const status = isAboutProof(fault) ? 401 : wire.status
   const body = { error: wire.error, error_description: wire.description }
-  if (wire.status !== 401 && wire.status !== 403) return json(wire.status, body, [...noStore, ...(wire.headers ?? [])])
+  if (status !== 401 && status !== 403) return json(status, body, [...noStore, ...headers])
   const parameters = [
     `error=${quoted(wire.error)}`,
     `error_description=${quoted(wire.description)}`,
@@ -223,7 +248,7 @@ export const resourceRefusal = (
     ...(fault._tag === "WrongCaller" ? [] : scopeOf(fault._tag === "InsufficientScope" ? fault.needed : scopes)),
     metadata
   ]
-  return secretJson(wire.status, body, challenges(parameters))
+  return secretJson(status, body, [...challenges(parameters), ...headers])
 }
 
 const unreadable = (fault: Refusal): Errors.CommonError => {

@@ -3,6 +3,7 @@ import { type Client, ClientMaker, isKnown, mayUse, scopesToAsk } from "../clien
 import { needsChallenge, needsPush, type Profile } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import { type Authentication, AuthenticationAsked } from "../grant/Authentication.ts"
+import { Binding } from "../grant/Binding.ts"
 import type { Approved as ApprovedTerms } from "../grant/begin.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Consent, margin, placeOf } from "../grant/Grant.ts"
@@ -61,7 +62,9 @@ export const AuthorizationRequest = Schema.TaggedUnion({
     /** Where it is to be allowed, once that is chosen, or where the person has one place alone. */
     place: Schema.optionalKey(PlaceId),
     /** Only where it asks about the sign-in. */
-    signIn: Schema.optionalKey(AuthenticationAsked)
+    signIn: Schema.optionalKey(AuthenticationAsked),
+    /** RFC 9449 §10: the key that its code is to be bound to. */
+    binding: Schema.optionalKey(Binding)
   },
   /** `grant`: drawn with the approval, so that approving twice makes one. */
   Approved: { ...answered, grant: GrantId },
@@ -225,6 +228,7 @@ export const termsOf = (
   user,
   redirectUri: waiting.to.target,
   challenge: waiting.challenge,
+  ...(waiting.binding === undefined ? {} : { binding: waiting.binding }),
   scope: waiting.scope,
   resources: waiting.resources,
   ...placeOf(waiting),
@@ -238,6 +242,7 @@ const claimsText = (idToken: ReadonlyArray<string>): string =>
 
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
 export const queryOf = ({
+  binding,
   challenge,
   client,
   placeHint,
@@ -255,6 +260,7 @@ export const queryOf = ({
     ...(scopeByDefault ? [] : [`scope=${encodeURIComponent(scope.join(" "))}`]),
     ...(to.state === null ? [] : [`state=${to.state}`]),
     ...(challenge === null ? [] : [`code_challenge=${challenge}`, "code_challenge_method=S256"]),
+    ...(binding === undefined ? [] : [`dpop_jkt=${binding.thumbprint}`]),
     ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`),
     ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`]),
     ...(placeHint === undefined ? [] : [`place_hint=${encodeURIComponent(placeHint)}`]),

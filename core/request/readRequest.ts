@@ -2,6 +2,7 @@ import { Effect, Result, Schema, Struct } from "effect"
 import { type Client, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
 import { needsChallenge, needsPush } from "../client/Profile.ts"
 import type { AuthenticationAsked } from "../grant/Authentication.ts"
+import { Binding } from "../grant/Binding.ts"
 import { seeOther } from "../http/answer.ts"
 import { toWire } from "../http/faults.ts"
 import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery, severalOf } from "../http/form.ts"
@@ -65,6 +66,11 @@ const AuthorizationQuery = Schema.Struct({
   ),
   code_challenge_method: Schema.optionalKey(
     Schema.Literal("S256").annotate({ description: "Needed beside a code_challenge.", ...refusedAs(challengeMethod) })
+  ),
+  dpop_jkt: Schema.optionalKey(
+    Binding.fields.thumbprint.annotate({
+      description: "RFC 9449 §10: the thumbprint of the key that the code is to be redeemed with."
+    })
   ),
   resource: Schema.optionalKey(
     Schema.Array(Schema.String).annotate({
@@ -185,6 +191,7 @@ export interface CheckedRequest extends ReturnPath {
   readonly place?: PlaceId
   /** Only where it asks about the sign-in. */
   readonly signIn?: AuthenticationAsked
+  readonly binding?: Binding
 }
 
 /** The request with an id of its own, for which a person has until `expiresAt`. */
@@ -361,6 +368,7 @@ const checkedTerms = (
       scopeByDefault: asksNoScope(asked.scope),
       resources,
       challenge,
+      ...(asked.dpop_jkt === undefined ? {} : { binding: { thumbprint: asked.dpop_jkt } }),
       ...(prompt.length === 0 ? {} : { prompt }),
       ...(asked.place_hint === undefined ? {} : { placeHint: asked.place_hint }),
       ...(signIn === undefined ? {} : { signIn })

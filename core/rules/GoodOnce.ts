@@ -3,7 +3,7 @@ import type { Instant } from "./Instant.ts"
 import type { Refusal } from "./Refusal.ts"
 
 /** What something is good once for. A value that was taken for one purpose is free for every other. */
-export const Purpose = Schema.Literals(["set-up", "client-assertion"])
+export const Purpose = Schema.Literals(["set-up", "client-assertion", "dpop-proof"])
 export type Purpose = typeof Purpose.Type
 
 /**

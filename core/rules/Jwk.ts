@@ -115,11 +115,20 @@ const readKey = Schema.decodeUnknownOption(PublicKey)
 /** `private_key`: a set that tells a secret is no set to trust, even where another of its keys would do. */
 export type JwkSetFault = "malformed" | "private_key"
 
+const holdsSecret = (key: object): boolean => privateMembers.some((name) => Object.hasOwn(key, name))
+
+/** A public key by itself (RFC 7517 §4), and nothing that has to be kept. */
+export const readPublicKey = (jwk: unknown): Result.Result<PublicKey, JwkSetFault> => {
+  if (typeof jwk !== "object" || jwk === null) return Result.fail("malformed")
+  if (holdsSecret(jwk)) return Result.fail("private_key")
+  return Result.fromOption(readKey(jwk), () => "malformed" as const)
+}
+
 /** The keys of a JWK Set (RFC 7517 §5) that can be used here. Keys of other kinds are passed over. */
 export const readJwkSet = (set: unknown): Result.Result<ReadonlyArray<PublicKey>, JwkSetFault> => {
   const read = readSet(set)
   if (Option.isNone(read)) return Result.fail("malformed")
   const { keys } = read.value
-  if (keys.some((key) => privateMembers.some((name) => Object.hasOwn(key, name)))) return Result.fail("private_key")
+  if (keys.some(holdsSecret)) return Result.fail("private_key")
   return Result.succeed(keys.flatMap((key) => Option.toArray(readKey(key))))
 }

@@ -46,6 +46,10 @@ export const Policy = Schema.Struct({
   consent: Schema.Literals(["ask", "remember"]),
   /** Signs access tokens that are JWTs: ES256 makes short signatures quickly, and some APIs read RS256 alone. */
   jwtAlgorithm: Algorithm,
+  /** RFC 9449: whether tokens may be bound to a key of their client, or all have to be. */
+  dpop: Schema.Literals(["optional", "required"]),
+  /** RFC 9449 §8, §9: where proofs have to hold a nonce of the server's: nowhere, at its endpoints, at resources too. */
+  dpopNonce: Schema.Literals(["off", "auth", "all"]),
   scopes: ScopeRegistry
 })
 export type Policy = typeof Policy.Type
@@ -70,5 +74,7 @@ export const standardPolicy: Policy = {
   workspaceAccess: "owner",
   consent: "ask",
   jwtAlgorithm: "ES256",
+  dpop: "optional",
+  dpopNonce: "off",
   scopes: standardScopes
 }

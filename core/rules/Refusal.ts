@@ -203,6 +203,31 @@ export class InvalidSubjectToken extends Schema.TaggedError<InvalidSubjectToken>
   reason: Schema.Literals([...InvalidToken.fields.reason.literals, "not_sent_here", "too_many_actors"])
 }) {}
 
+/** RFC 9449 §5, §7.1: the caller did not show that it holds the key which a token is bound to, or is to be bound to. */
+export class InvalidDpopProof extends Schema.TaggedError<InvalidDpopProof>()("InvalidDpopProof", {
+  reason: Schema.Literals([
+    "proof_missing",
+    "proof_repeated",
+    "proof_malformed",
+    "proof_typ",
+    "proof_alg",
+    "proof_key",
+    "proof_forged",
+    "proof_jti",
+    "proof_htm",
+    "proof_htu",
+    "proof_iat",
+    "proof_ath",
+    "proof_replayed"
+  ])
+}) {}
+
+/** RFC 9449 §8, §9: the proof has to hold a nonce of the server's, and this is one. */
+export class UseDpopNonce extends Schema.TaggedError<UseDpopNonce>()("UseDpopNonce", {
+  reason: Schema.Literals(["nonce_missing", "nonce_stale"]),
+  nonce: Schema.String
+}) {}
+
 export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("InsufficientScope", {
   needed: Schema.Array(Schema.String)
 }) {}
@@ -264,6 +289,8 @@ export type Refusal =
   | TokenRequired
   | InvalidToken
   | InvalidSubjectToken
+  | InvalidDpopProof
+  | UseDpopNonce
   | InsufficientScope
   | WrongCaller
   | RegistrationRefused

@@ -58,7 +58,7 @@ export interface Place {
 }
 
 /** What a MAC is made for. A MAC for one purpose, or in one place, is noise for every other. */
-export type SealPurpose = "token" | "ticket" | "request" | "form" | "session" | "sender" | "signing" | "stamp"
+export type SealPurpose = "token" | "ticket" | "request" | "form" | "session" | "sender" | "signing" | "stamp" | "nonce"
 
 const utf8 = new TextEncoder()
 
@@ -116,7 +116,8 @@ const purposesOf = (key: SealKey): Purposes => ({
   session: forPurpose(key, "session"),
   sender: forPurpose(key, "sender"),
   signing: forPurpose(key, "signing"),
-  stamp: forPurpose(key, "stamp")
+  stamp: forPurpose(key, "stamp"),
+  nonce: forPurpose(key, "nonce")
 })
 
 export const makeSealer = (ring: KeyRing): Sealer => {

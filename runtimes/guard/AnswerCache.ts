@@ -1,3 +1,4 @@
+import type { Binding } from "../../core/grant/Binding.ts"
 import type { Caller } from "./Check.ts"
 import type { Answer } from "./introspect.ts"
 
@@ -5,6 +6,7 @@ interface Entry {
   /** `undefined`: the token is good for nothing. */
   readonly caller: Caller | undefined
   readonly implied: ReadonlyArray<string>
+  readonly binding: Binding | null
   readonly until: number
   /** When it was kept: a clock that shows less was set back, and does not tell for how long it has been. */
   readonly since: number
@@ -84,14 +86,14 @@ export class AnswerCache {
   }
 
   /** `askedAt`: the answer may be older than its arrival, and counts from the moment that it was asked for. */
-  keep(name: string, { caller, implied, maxAge }: Answer, askedAt: number, now: number): void {
+  keep(name: string, { binding, caller, implied, maxAge }: Answer, askedAt: number, now: number): void {
     this.delete(name)
     const { negativeTtl, ttl } = this.#lifetimes
     const lasts = Math.min(caller === undefined ? negativeTtl : ttl, maxAge ?? Number.POSITIVE_INFINITY)
     const until = Math.min(askedAt + lasts, caller?.expiresAt ?? Number.POSITIVE_INFINITY)
     if (until <= now || now < askedAt) return
-    if (caller === undefined) this.#bad.set(name, { caller, implied, until, since: now })
-    else this.#good.set(name, { caller, implied, until, since: now })
+    if (caller === undefined) this.#bad.set(name, { caller, implied, binding, until, since: now })
+    else this.#good.set(name, { caller, implied, binding, until, since: now })
   }
 
   delete(name: string): void {

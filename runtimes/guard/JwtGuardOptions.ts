@@ -4,6 +4,7 @@ import { isObject, type NamesOf } from "../serve/options.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
 import { metadataOf, resourcePathBelow } from "./RemoteGuardOptions.ts"
 import { type Checked, readersFor } from "./readers.ts"
+import type { ProofStorage } from "./SeenProofs.ts"
 
 /** Why keys could not be fetched, or nobody could say whether a grant stands. */
 export type JwtGuardFailure = IntrospectionFailure & { readonly of: "keys" | "standing" }
@@ -33,6 +34,12 @@ export interface JwtGuardOptions {
   readonly introspectionEndpoint?: string
   /** How long an answer is waited for. Default: `"3 seconds"`. */
   readonly timeout?: Duration.Input
+  /**
+   * Where the resource servers of one API note the DPoP proofs that they have seen, so that none is good at two of them:
+   * `redis.layer({ url })`, or another layer of `tessera/storage/…`. It costs a write for each call that brings a proof.
+   * Default: this process notes its own.
+   */
+  readonly seenProofs?: ProofStorage
   /** Told when keys could not be fetched, or nobody could say. Default: nobody is told. */
   readonly onFailure?: (failure: JwtGuardFailure) => void
   /** Default: the platform's own. */
@@ -66,12 +73,13 @@ const names: NamesOf<JwtGuardOptions> = {
   revokedWithin: true,
   introspectionEndpoint: true,
   timeout: true,
+  seenProofs: true,
   onFailure: true,
   fetch: true,
   clock: true
 }
 
-const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl } = readersFor("jwtGuard")
+const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("jwtGuard")
 
 const minute = 60_000
 
@@ -91,6 +99,7 @@ export const readOptions = (options: JwtGuardOptions): Checked<Read> =>
     }
     const leeway = yield* millisOf("leeway", options.leeway ?? "10 seconds")
     if (leeway > minute) return yield* bad("leeway", "has to be a minute at most")
+    yield* storageOf("seenProofs", options.seenProofs)
     const timeout = yield* millisOf("timeout", options.timeout ?? "3 seconds")
     if (timeout === 0) return yield* bad("timeout", "has to be more than 0")
     const endpoint = yield* secureUrl(

@@ -1,9 +1,11 @@
 import { type Clock, type Duration, type Redacted, Result } from "effect"
+import { proofAlgorithms } from "../../core/oauth/presented/dpop.ts"
 import { isResourceAddress, isResourcePath, resourceMetadataUrl, withoutEndSlash } from "../../core/rules/Resource.ts"
 import { isScopeName } from "../../core/rules/Scope.ts"
 import { basePath, type Issuer } from "../../core/workspace/Workspace.ts"
 import { isObject, type NamesOf } from "../serve/options.ts"
 import { type Checked, readersFor } from "./readers.ts"
+import type { ProofStorage } from "./SeenProofs.ts"
 
 export interface CacheOptions {
   /** How many tokens are remembered; those not seen for longest make room. Default: 10,000. */
@@ -43,6 +45,7 @@ export interface OwnMetadata {
     readonly authorization_servers: ReadonlyArray<string>
     readonly scopes_supported: ReadonlyArray<string>
     readonly bearer_methods_supported: ReadonlyArray<string>
+    readonly dpop_signing_alg_values_supported: ReadonlyArray<string>
     readonly resource_name: string
   }
 }
@@ -75,6 +78,12 @@ export interface RemoteGuardOptions {
    * server than this. Who would need one more is sent away with 503; whose token is remembered needs none. Default: 100.
    */
   readonly questionsAtOnce?: number
+  /**
+   * Where the resource servers of one API note the DPoP proofs that they have seen, so that none is good at two of them:
+   * `redis.layer({ url })`, or another layer of `tessera/storage/…`. It costs a write for each call that brings a proof.
+   * Default: this process notes its own.
+   */
+  readonly seenProofs?: ProofStorage
   /** Told when nobody could say what a token is, and so a caller was sent away with 503. Default: nobody is told. */
   readonly onFailure?: (failure: IntrospectionFailure) => void
   /** Default: the platform's own. */
@@ -111,6 +120,7 @@ const names: NamesOf<RemoteGuardOptions> = {
   cache: true,
   timeout: true,
   questionsAtOnce: true,
+  seenProofs: true,
   onFailure: true,
   fetch: true,
   clock: true
@@ -120,7 +130,7 @@ const metadataNames: NamesOf<MetadataOptions> = { scopes: true, name: true }
 
 const cacheNames: NamesOf<CacheOptions> = { maxEntries: true, ttl: true, negativeTtl: true }
 
-const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl } = readersFor("remoteGuard")
+const { apiKeyOf, bad, issuerOf, knownNames, millisOf, secureUrl, storageOf } = readersFor("remoteGuard")
 
 export const metadataOf = (issuer: Issuer): string =>
   `${new URL(issuer).origin}/.well-known/oauth-protected-resource${basePath(issuer)}`
@@ -149,6 +159,7 @@ const ownMetadataOf = (
       authorization_servers: [issuer],
       scopes_supported: [...scopes],
       bearer_methods_supported: ["header"],
+      dpop_signing_alg_values_supported: [...proofAlgorithms],
       resource_name: name
     }
   })
@@ -184,6 +195,7 @@ export const readOptions = (options: RemoteGuardOptions): Checked<Read> =>
     const timeout = yield* millisOf("timeout", options.timeout ?? "3 seconds")
     if (timeout === 0) return yield* bad("timeout", "has to be more than 0")
     const { questionsAtOnce = 100 } = options
+    yield* storageOf("seenProofs", options.seenProofs)
     if (!Number.isInteger(questionsAtOnce) || questionsAtOnce < 1) {
       return yield* bad("questionsAtOnce", "has to be at least 1")
     }

@@ -1,4 +1,5 @@
 import { Effect, Redacted, Schema } from "effect"
+import { Binding } from "../../core/grant/Binding.ts"
 import { actorsIn } from "../../core/grant/jwtAccessToken.ts"
 import { apiKey } from "../../core/oauth/presented/apiKey.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
@@ -12,6 +13,8 @@ export interface Answer {
   readonly caller: Caller | undefined
   /** What the caller's scopes imply beyond themselves. */
   readonly implied: ReadonlyArray<string>
+  /** The key that the token is bound to; `null`: it is whoever's that bears it. */
+  readonly binding: Binding | null
   /** The longest that the answer may be kept, in milliseconds, where the server says so. */
   readonly maxAge: number | undefined
 }
@@ -28,6 +31,8 @@ const Active = Schema.Struct({
   aud: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   implied_scope: Schema.optionalKey(Schema.String),
   act: Schema.optionalKey(Schema.Unknown),
+  /** RFC 9449 §6.2. What is bound to anything else is not taken. */
+  cnf: Schema.optionalKey(Schema.Struct({ jkt: Binding.fields.thumbprint })),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]),
   place: Schema.optionalKey(Schema.String),
   grant: Schema.String
@@ -38,11 +43,19 @@ const Inactive = Schema.Struct({ active: Schema.Literal(false) })
 
 const decode = Schema.decodeUnknownOption(Schema.Union([Inactive, Active]))
 
-const tokenTypes = presentations.map(({ scheme }) => scheme.toLowerCase())
+/** How a token of this type is shown, and whether it is bound; of a key, that it is bound to nothing. */
+const isShownSo = (type: string | undefined, binding: Binding | null): boolean =>
+  type !== undefined &&
+  presentations.some(
+    ({ carries, scheme, shows }) =>
+      scheme.toLowerCase() === type.toLowerCase() && (shows === "token" ? carries(binding) : binding === null)
+  )
+
+const bindingOf = ({ cnf }: Active): Binding | null => (cnf === undefined ? null : { thumbprint: cnf.jkt })
 
 const callerOf = (issuer: string, active: Active): Caller | undefined => {
   // A refresh token is live, and not for bearing: it has no type. Somebody else's tokens are not ours to take.
-  if (!tokenTypes.includes(active.token_type?.toLowerCase() ?? "")) return undefined
+  if (!isShownSo(active.token_type, bindingOf(active))) return undefined
   if (active.iss !== undefined && active.iss !== issuer) return undefined
   const audience = typeof active.aud === "string" ? [active.aud] : active.aud
   // Told so, it is for nothing.
@@ -114,7 +127,8 @@ export const introspect = (
       const answer = decoded.value
       const caller = answer.active ? callerOf(options.issuer, answer) : undefined
       const implied = answer.active ? namesIn(answer.implied_scope ?? "") : []
-      return Effect.succeed({ caller, implied, maxAge: maxAgeOf(response) })
+      const binding = answer.active ? bindingOf(answer) : null
+      return Effect.succeed({ caller, implied, binding, maxAge: maxAgeOf(response) })
     })
   )
 

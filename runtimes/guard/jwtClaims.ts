@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import type { UnverifiedJws } from "../../core/codec/Jws.ts"
+import { Binding } from "../../core/grant/Binding.ts"
 import { actorsIn, jwtType } from "../../core/grant/jwtAccessToken.ts"
 import { type Algorithm, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
@@ -20,6 +21,8 @@ const Claims = Schema.Struct({
   scope: Schema.String,
   implied_scope: Schema.optionalKey(Schema.String),
   act: Schema.optionalKey(Schema.Unknown),
+  /** RFC 9449 §6.1. What is bound to anything else is not taken. */
+  cnf: Schema.optionalKey(Schema.Struct({ jkt: Binding.fields.thumbprint })),
   principal: Schema.Literals(["User", "Workspace"]),
   place: Schema.optionalKey(Schema.String),
   grant: Schema.NonEmptyString
@@ -45,6 +48,8 @@ export interface Said {
   readonly jti: string
   /** What the caller's scopes imply beyond themselves. */
   readonly implied: ReadonlyArray<string>
+  /** The key that it is bound to; `null`: it is whoever's that bears it. */
+  readonly binding: Binding | null
 }
 
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
@@ -60,8 +65,22 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
   if (!isAlgorithm(alg) || !expected.algorithms.includes(alg) || typeof kid !== "string") return refuse("malformed")
   const decoded = read(claims)
   if (Result.isFailure(decoded)) return refuse("malformed")
-  const said = decoded.success
-  const { act, aud, client_id: client, exp, grant, iat, iss, jti, nbf = iat, place, principal, scope, sub } = said
+  const {
+    act,
+    aud,
+    client_id: client,
+    cnf,
+    exp,
+    grant,
+    iat,
+    iss,
+    jti,
+    nbf = iat,
+    place,
+    principal,
+    scope,
+    sub
+  } = decoded.success
   const { issuer, leeway, now } = expected
   if (iss !== issuer) return refuse("unknown")
   const audiences = typeof aud === "string" ? [aud] : aud
@@ -81,6 +100,7 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
     kid,
     jti,
     implied: namesIn(decoded.success.implied_scope ?? ""),
+    binding: cnf === undefined ? null : { thumbprint: cnf.jkt },
     caller:
       principal === "User"
         ? { _tag: "User", user: sub, ...(place === undefined ? {} : { place }), ...actorsIn(act), ...common }

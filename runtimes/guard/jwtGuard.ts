@@ -1,11 +1,9 @@
-import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
+import { Clock, Effect, Exit, Option, Result } from "effect"
 import { makeSignatures } from "../../adapters/jose/Signatures.ts"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { readJws } from "../../core/codec/Jws.ts"
-import { resourceRefusal } from "../../core/http/faults.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
-import { presentations } from "../../core/oauth/presented/table.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -16,7 +14,8 @@ import { type JwtGuardOptions, readOptions } from "./JwtGuardOptions.ts"
 import { readSaid, type Said } from "./jwtClaims.ts"
 import type { IntrospectionFailure } from "./RemoteGuardOptions.ts"
 import { RemoteKeys } from "./RemoteKeys.ts"
-import { notNow, shownBy } from "./shown.ts"
+import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
+import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
 
 /** Tokens whose signature held lately, and grants that stood. */
 const kept = 10_000
@@ -25,17 +24,25 @@ const refuse = (response: HttpResponse) => ({ _tag: "Refused", response }) as co
 
 const invalid = (reason: InvalidToken["reason"]) => new InvalidToken({ reason })
 
+/** A guard that goes by keys of an authorization server elsewhere. */
+export interface JwtGuard extends Guard {
+  /** Closes what `seenProofs` opened. */
+  readonly close: () => Promise<void>
+}
+
 /**
  * RFC 9068: checks JWT access tokens by the keys of the authorization server, without asking it about each. Throws
  * `BadGuardOption`, which names the option, and nothing else.
  */
-export const jwtGuard = (options: JwtGuardOptions): Guard => {
+export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
   const checked = readOptions(options)
   if (Result.isFailure(checked)) throw checked.failure
   const read = checked.success
   const clock = options.clock ?? Effect.runSync(Clock.Clock)
   const fetchIt = options.fetch ?? ((url, init) => fetch(url, init))
   const signatures = makeSignatures()
+  const seen = options.seenProofs === undefined ? makeSeenHere() : makeSeenInStore(options.seenProofs)
+  const shown = makeShown(seen)
   const verified = new LruMap<string, { readonly kid: string }>(kept)
   const { asking } = read
   const within = asking?.within ?? 0
@@ -107,15 +114,12 @@ export const jwtGuard = (options: JwtGuardOptions): Guard => {
   }
 
   const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
-    const refusal = (fault: Parameters<typeof resourceRefusal>[2]) =>
-      refuse(resourceRefusal(presentations, metadataFor(needs), fault, needs.scopes))
+    const refusal = (fault: Parameters<typeof refusalTo>[2]) => refusalTo(needs, metadataFor(needs), fault)
     const now = clock.currentTimeMillisUnsafe()
-    const shown = shownBy(call, read.resource, now)
-    if (Exit.isFailure(shown)) {
-      const fault = Cause.findErrorOption(shown.cause)
-      return Option.isSome(fault) ? refusal(fault.value) : refuse(notNow)
-    }
-    const { text } = shown.value
+    const presented = shown.read(call, needs, read.resource, now)
+    if (presented === undefined) return refuse(notNow)
+    if (isFault(presented)) return refusal(presented)
+    const { text } = presented
     const jws = readJws(text)
     if (Option.isNone(jws)) return refusal(invalid("malformed"))
     const said = readSaid(jws.value, { ...read, now })
@@ -127,6 +131,8 @@ export const jwtGuard = (options: JwtGuardOptions): Guard => {
     const stood = await stands(text, name, said.success)
     if (stood === undefined) return refuse(notNow)
     if (!stood) return refusal(invalid("revoked"))
+    const proven = await shown.prove(presented, said.success.binding, clock.currentTimeMillisUnsafe())
+    if (proven !== true) return proven === undefined ? refuse(notNow) : refusal(proven)
     const { caller, implied } = said.success
     const enough = needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
     const reached = checkReach(read.resource, call.path, needs, caller, { resources: caller.resources, enough })
@@ -135,5 +141,5 @@ export const jwtGuard = (options: JwtGuardOptions): Guard => {
       : refusal(reached.failure)
   }
 
-  return guardOf(check)
+  return { ...guardOf(check), close: seen.close }
 }

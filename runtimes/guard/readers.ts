@@ -1,6 +1,6 @@
-import { type Duration, Redacted, Result } from "effect"
+import { type Duration, Layer, Redacted, Result } from "effect"
 import { type Issuer, isLoopbackHost, parseIssuer } from "../../core/workspace/Workspace.ts"
-import { readMillis, strangerIn } from "../serve/options.ts"
+import { isObject, readMillis, strangerIn } from "../serve/options.ts"
 import { BadGuardOption } from "./Check.ts"
 
 export type Checked<A> = Result.Result<A, BadGuardOption>
@@ -40,6 +40,10 @@ export const readersFor = (guard: string) => {
           bad("issuer", "has to be written without query, fragment or slash at the end")
         )
       ),
+    storageOf: (option: string, given: unknown): Checked<void> => {
+      const isOne = given === undefined || Layer.isLayer(given) || (isObject(given) && "insert" in given)
+      return isOne ? Result.succeed(undefined) : bad(option, "has to be a layer of tessera/storage, or a storage")
+    },
     apiKeyOf: (given: unknown): Checked<Redacted.Redacted<string>> => {
       const key: unknown = Redacted.isRedacted(given) ? Redacted.value(given) : given
       return typeof key === "string" && /^[\x21-\x7e]+$/.test(key)

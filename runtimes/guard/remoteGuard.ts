@@ -1,8 +1,6 @@
-import { Cause, Clock, Effect, Exit, Option, Result } from "effect"
-import { resourceRefusal } from "../../core/http/faults.ts"
+import { Clock, Effect, Result } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
 import { checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
-import { presentations } from "../../core/oauth/presented/table.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
@@ -17,7 +15,8 @@ import {
   type RemoteGuardOptions,
   readOptions
 } from "./RemoteGuardOptions.ts"
-import { notNow, shownBy } from "./shown.ts"
+import { makeSeenHere, makeSeenInStore } from "./SeenProofs.ts"
+import { isFault, makeShown, notNow, refusalTo } from "./shown.ts"
 
 /** Whose tokens an event of the audit stream may have ended; `undefined` where it ends nobody's. */
 const endedBy = (event: AuditEvent): ((caller: Caller) => boolean) | undefined => {
@@ -43,13 +42,15 @@ export interface RemoteGuard extends Guard {
   /** An event of the authorization server's audit stream, however it got here: what it ended is asked about anew. */
   readonly hear: (event: AuditEvent) => void
   readonly clear: () => void
+  /** Closes what `seenProofs` opened. */
+  readonly close: () => Promise<void>
   /** Where the options have `metadata`: what this resource server has to serve at `path` of its own host (RFC 9728 §3.1). */
   readonly metadata: OwnMetadata | undefined
   /** The answer to a request for that document; `undefined` where it is for something else. */
   readonly serveMetadata: (request: Request) => Response | undefined
 }
 
-type Told = Pick<Answer, "caller" | "implied">
+type Told = Pick<Answer, "binding" | "caller" | "implied">
 
 type Outcome = Result.Result<Told, IntrospectionFailure>
 
@@ -87,6 +88,8 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   const fetchIt = options.fetch ?? ((url, init) => fetch(url, init))
   const cache = new AnswerCache(read)
   const flights = new Map<string, Flight>()
+  const seen = options.seenProofs === undefined ? makeSeenHere() : makeSeenInStore(options.seenProofs)
+  const shown = makeShown(seen)
 
   const noteFailed = (cause: unknown) => Effect.logError("onFailure failed", cause)
 
@@ -144,25 +147,24 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
   }
 
   const check = async (call: GuardedCall, needs: Needs): Promise<Checked<HttpResponse>> => {
-    const refusal = (fault: Parameters<typeof resourceRefusal>[2]) =>
-      refuse(resourceRefusal(presentations, metadataFor(needs), fault, needs.scopes))
-    const shown = shownBy(call, read.resource, clock.currentTimeMillisUnsafe())
-    if (Exit.isFailure(shown)) {
-      const fault = Cause.findErrorOption(shown.cause)
-      return Option.isSome(fault) ? refusal(fault.value) : refuse(notNow)
-    }
-    const token = shown.value.text
+    const refusal = (fault: Parameters<typeof refusalTo>[2]) => refusalTo(needs, metadataFor(needs), fault)
+    const presented = shown.read(call, needs, read.resource, clock.currentTimeMillisUnsafe())
+    if (presented === undefined) return refuse(notNow)
+    if (isFault(presented)) return refusal(presented)
+    const token = presented.text
     if (token.length > longestToken) return refusal(new InvalidToken({ reason: "malformed" }))
     const name = digestOf(token)
     const now = clock.currentTimeMillisUnsafe()
     const known = cache.get(name, now)
     const outcome: Outcome = known === undefined ? await ask(name, token, now) : Result.succeed(known)
     if (Result.isFailure(outcome)) return refuse(notNow)
-    const { caller, implied } = outcome.success
+    const { binding, caller, implied } = outcome.success
     if (caller === undefined) return refusal(new InvalidToken({ reason: "unknown" }))
     if (caller.expiresAt !== null && caller.expiresAt <= clock.currentTimeMillisUnsafe()) {
       return refusal(new InvalidToken({ reason: "expired" }))
     }
+    const proven = await shown.prove(presented, binding, clock.currentTimeMillisUnsafe())
+    if (proven !== true) return proven === undefined ? refuse(notNow) : refusal(proven)
     const reached = checkReach(read.resource, call.path, needs, caller, {
       resources: caller.resources,
       enough: needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
@@ -194,6 +196,7 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
       flights.clear()
       cache.clear()
     },
+    close: seen.close,
     metadata: read.metadata,
     serveMetadata: (request) =>
       read.metadata === undefined || pathOf(request.url) !== read.metadata.path

@@ -114,7 +114,7 @@ describe("discovery", () => {
     const answer = await fetch(`${server().url}/rest/companies`)
     expect(answer.status).toBe(401)
     const header = String(answer.headers.get("www-authenticate"))
-    const [, hint = ""] = /^Bearer resource_metadata="([^"]+)", scope="api"$/.exec(header) ?? []
+    const [, hint = ""] = /^Bearer resource_metadata="([^"]+)", scope="api", DPoP /.exec(header) ?? []
     const metadata = await jsonAt(hint)
     expect(metadata.scopes_supported).toEqual(["api", "profile"])
     expect(header).not.toContain("offline_access")

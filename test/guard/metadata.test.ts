@@ -20,14 +20,15 @@ test("an API elsewhere has a document of its own, with the name that it was give
     authorization_servers: ["https://auth.example"],
     scopes_supported: ["orders:read"],
     bearer_methods_supported: ["header"],
+    dpop_signing_alg_values_supported: ["EdDSA", "Ed25519", "ES256", "PS256"],
     resource_name: "Orders"
   })
   expect(document?.headers.get("access-control-allow-origin")).toBe("*")
   expect(guard.serveMetadata(new Request(`https://api.example${well}`))).toBeUndefined()
   expect(guard.serveMetadata(new Request(`https://api.example${well}/v1/`, { method: "POST" }))?.status).toBe(405)
   const refused = await guard.guard(new Request("https://api.example/v1/orders"), { scopes: ["orders:read"] })
-  expect(refused._tag === "Refused" && refused.response.headers.get("www-authenticate")).toBe(
-    `Bearer resource_metadata="https://api.example${well}/v1/", scope="orders:read"`
+  expect(refused._tag === "Refused" && refused.response.headers.get("www-authenticate")).toStartWith(
+    `Bearer resource_metadata="https://api.example${well}/v1/", scope="orders:read", DPoP `
   )
 })
 

@@ -170,7 +170,7 @@ describe("where a remote guard says that its metadata is", () => {
   const challenged = async (over: Partial<RemoteGuardOptions>, needs: Needs = { scopes: ["api"] }) => {
     const checked = await remoteGuard({ ...good, ...over }).guard(new Request("https://api.example/x"), needs)
     const header = checked._tag === "Refused" ? checked.response.headers.get("www-authenticate") : null
-    return /^Bearer resource_metadata="([^"]*)"(?:, scope="api")?$/.exec(header ?? "")?.[1]
+    return /^Bearer resource_metadata="([^"]*)"(?:, scope="api")?, DPoP /.exec(header ?? "")?.[1]
   }
   const path = "/.well-known/oauth-protected-resource"
 

@@ -100,16 +100,16 @@ describe("a guard in another process", () => {
   test("says where its own metadata is, if it has some", () =>
     withRemote({ resourceMetadata: "https://api.example/.well-known/oauth-protected-resource" }, async ({ guard }) => {
       const checked = await guard.guard(new Request("https://api.example/orders"), needs)
-      expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
-        'Bearer resource_metadata="https://api.example/.well-known/oauth-protected-resource", scope="api"'
+      expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toStartWith(
+        'Bearer resource_metadata="https://api.example/.well-known/oauth-protected-resource", scope="api", DPoP '
       )
     }))
 
   test("leads there by an address that a header can hold, however it was written", () =>
     withRemote({ resourceMetadata: 'https://api.example/a "b"\r\nx: y' }, async ({ guard }) => {
       const checked = await guard.guard(new Request("https://api.example/orders"), needs)
-      expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toBe(
-        'Bearer resource_metadata="https://api.example/a%20%22b%22x:%20y", scope="api"'
+      expect(checked._tag === "Refused" && checked.response.headers.get("www-authenticate")).toStartWith(
+        'Bearer resource_metadata="https://api.example/a%20%22b%22x:%20y", scope="api", DPoP '
       )
     }))
 

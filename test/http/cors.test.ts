@@ -42,7 +42,9 @@ describe("a script of another origin", () => {
         Effect.gen(function* () {
           const response = yield* world.send(path.includes("oauth/") && !path.includes("info") ? "POST" : "GET", path)
           expect(origin(response)).toBe("*")
-          expect(header(response, "access-control-expose-headers")).toBe("WWW-Authenticate, Retry-After, X-Request-Id")
+          expect(header(response, "access-control-expose-headers")).toBe(
+            "WWW-Authenticate, Retry-After, DPoP-Nonce, X-Request-Id"
+          )
         })
       ))
   }

@@ -10,7 +10,9 @@ import { parContract } from "../../core/oauth/endpoints/par.ts"
 import { revokeContract } from "../../core/oauth/endpoints/revoke.ts"
 import { tokenContract as tokenContractOf } from "../../core/oauth/endpoints/token.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
+import { bearer } from "../../core/oauth/presented/bearer.ts"
 import { authorizeContract } from "../../core/request/readRequest.ts"
+import { standardPolicy } from "../../core/rules/Policy.ts"
 import { inWorld, type World } from "../given/World.ts"
 
 const tables = {
@@ -20,7 +22,7 @@ const tables = {
 }
 
 const rows = tables.grantTypes
-const tokenContract = tokenContractOf({ grantTypes: rows })
+const tokenContract = tokenContractOf({ grantTypes: rows, policy: standardPolicy, presentations: [bearer] })
 
 const forms = [...tokenContract.form.members, introspectContract.form, revokeContract.form, parContract.form]
 

@@ -24,6 +24,8 @@ describe("the standard policy", () => {
       consent: "ask",
       workspaceAccess: "owner",
       jwtAlgorithm: "ES256",
+      dpop: "optional",
+      dpopNonce: "off",
       scopes: [
         {
           name: ScopeName.make("api"),

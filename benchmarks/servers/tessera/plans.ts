@@ -122,7 +122,7 @@ export const makePlans = (
         form: {},
         resources: null,
         taken: null,
-        binding: null,
+        proof: undefined,
         sender,
         unproven: () => Effect.void,
         spent: undefined

@@ -1,9 +1,8 @@
 import { Effect, Schema } from "effect"
 import { json, noStore } from "../../http/answer.ts"
 import { bound, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
-import { StorageUnavailable } from "../../ports/Storage.ts"
-import { InsufficientScope, InvalidToken, PortUnavailable, TokenRequired, WrongCaller } from "../../rules/Refusal.ts"
-import { guard } from "../presented/guard.ts"
+import { guard, guardFaults } from "../presented/guard.ts"
+import { withProofFaults } from "../presented/proofs.ts"
 
 const companyScopes = ["api"] as const
 
@@ -23,7 +22,7 @@ const companiesContract = {
   description: "What a product's own API looks like behind the guard.",
   callers: [{ shows: "token", scopes: companyScopes }, { shows: "apiKey" }],
   answers: [{ description: "Some companies.", like: () => json(200, {}, noStore), body: Companies }],
-  faults: [TokenRequired, InvalidToken, InsufficientScope, WrongCaller, PortUnavailable, StorageUnavailable]
+  faults: guardFaults
 } as const satisfies Contract
 
 const companies = [
@@ -48,7 +47,7 @@ const companiesHandler =
 export const companiesEndpoint: Endpoint = {
   path: "/rest/companies",
   match: "exact",
-  methods: { GET: bound(companiesContract, companiesHandler) },
+  methods: { GET: bound((services) => withProofFaults(services, "resource", companiesContract), companiesHandler) },
   errors: "bearer",
   cors: true
 }

@@ -3,6 +3,7 @@ import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic } from "../../client/Client.ts"
 import type { Examined } from "../../engine/Grants.ts"
 import { beside } from "../../engine/Once.ts"
+import type { Binding } from "../../grant/Binding.ts"
 import { placeOf } from "../../grant/Grant.ts"
 import { actOf } from "../../grant/jwtAccessToken.ts"
 import type { Principal } from "../../grant/Principal.ts"
@@ -33,7 +34,14 @@ import {
   spendProof,
   withClientFields
 } from "../clients/authenticateClient.ts"
-import { keySchemes, type Presentation, type Presented, tokenTypeOf } from "../presented/Presentation.ts"
+import {
+  isAboutProof,
+  keySchemes,
+  type Presentation,
+  type PresentationFault,
+  type Presented,
+  tokenTypeOf
+} from "../presented/Presentation.ts"
 
 /** RFC 7662 §2.1. The kind of a token stands in its text, so the hint is taken and not needed. */
 const IntrospectToken = Schema.Struct({
@@ -61,6 +69,11 @@ const LiveToken = Schema.Struct({
   ),
   implied_scope: Schema.optionalKey(
     Schema.String.annotate({ description: "What its scopes imply beyond themselves, where they do." })
+  ),
+  cnf: Schema.optionalKey(
+    Schema.Struct({ jkt: Schema.String }).annotate({
+      description: "RFC 9449 §6.2: the thumbprint of the key that it is bound to, where it is."
+    })
   ),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]).annotate({
     description: "Which of the three is calling."
@@ -112,15 +125,18 @@ const resourceServer = (
   services: Services,
   call: Call,
   presented: Presented
-): Effect.Effect<Asker, InvalidToken | StorageUnavailable> =>
+): Effect.Effect<Asker, PresentationFault> =>
   Effect.flatMapEager(
     services.grants.check(call.workspace, presented, call.now),
     (principal): Effect.Effect<Asker, InvalidToken> =>
       // A key of a few scopes opens those, and is told of nobody's tokens.
       principal._tag === "ApiKey" && principal.use !== "scopes"
         ? Effect.succeed({ _tag: "ResourceServer" })
-        : Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
+        : Effect.fail(noKey)
   )
+
+/** What is shown beside a proof is a token. */
+const noKey = new InvalidToken({ reason: "wrong_kind" })
 
 /**
  * RFC 7662 §2.1: whoever only names itself is nobody in particular, and would be told what a text that it found is
@@ -138,7 +154,8 @@ const askerOf = (
   for (const row of rows) {
     const presented = row.read(call.request, call.workspace.issuer, call.now, services)
     if (presented !== undefined) {
-      return Effect.flatMapEager(presented, (shown) => resourceServer(services, call, shown))
+      const asker = Effect.flatMapEager(presented, (shown) => resourceServer(services, call, shown))
+      return Effect.catchEager(asker, (fault) => Effect.fail(isAboutProof(fault) ? noKey : fault))
     }
   }
   return Effect.flatMapEager(authenticateUnspent(services, call, sent), (by) =>
@@ -163,6 +180,20 @@ interface Facts {
   readonly actors?: ReadonlyArray<ClientId>
   /** A refresh token is not for bearing. */
   readonly bearer: boolean
+}
+
+/** How that which was asked about is shown. */
+interface Shown {
+  readonly type: string | undefined
+  readonly binding: Binding | null
+}
+
+/** A key has its own scheme, and a refresh token is not for showing. */
+const shownOf = (presentations: ReadonlyArray<Presentation>, known: Examined): Shown => {
+  if (known.kind === "key") return { type: keySchemes(presentations)[0], binding: null }
+  if (known.kind === "refresh") return { type: undefined, binding: null }
+  const { binding } = known.token
+  return { type: tokenTypeOf(presentations, binding), binding }
 }
 
 const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
@@ -232,14 +263,15 @@ const describe = (
   services: Services,
   call: Call,
   facts: Facts,
-  tokenType: string
+  shown: Shown
 ): Written<Extract<Introspected, { readonly active: true }>> => ({
   active: true,
   iss: call.workspace.issuer,
   sub: facts.subject,
   client_id: facts.client,
   scope: formatScopes(facts.scope),
-  token_type: facts.bearer ? tokenType : undefined,
+  token_type: facts.bearer ? shown.type : undefined,
+  cnf: shown.binding === null ? undefined : { jkt: shown.binding.thumbprint },
   exp: facts.expiresAt === null ? undefined : secondsOf(facts.expiresAt),
   aud: audienceOf(services, call.workspace, facts),
   implied_scope: impliedIn(services, call.workspace, facts.scope),
@@ -275,7 +307,6 @@ const mayBeOfAsker = ({ reason }: InvalidToken): boolean =>
 /** RFC 7662 §2: what is not there, not live, or not the asker's looks the same. */
 const introspectHandler = (services: Services): HandlerOf<typeof introspectContract> => {
   const rows = keyRows(services)
-  const tokenType = tokenTypeOf(services.presentations, null)
   const tell = (call: Call, who: Asker, sent: Sent): ReturnType<HandlerOf<typeof introspectContract>> => {
     const form = read(sent)
     if (Result.isFailure(form)) return Effect.fail(form.failure)
@@ -285,9 +316,12 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
       if (who._tag === "ResourceServer" && facts.bearer) {
         services.usage.saw("grant", call.workspace.id, facts.grant, call.now)
       }
-      return who._tag === "Client" && facts.client !== who.by.client.id
+      const shown = shownOf(services.presentations, known)
+      // Where no row shows it any more, it opens nothing.
+      const isShown = shown.type !== undefined || !facts.bearer
+      return !isShown || (who._tag === "Client" && facts.client !== who.by.client.id)
         ? inactiveAnswer
-        : secretJson(200, describe(services, call, facts, tokenType))
+        : secretJson(200, describe(services, call, facts, shown))
     })
     return Effect.catchEager(answered, (fault) => {
       if (fault._tag === "StorageUnavailable") return Effect.fail(fault)

@@ -19,6 +19,7 @@ import { NoSuchRoute } from "../../rules/Refusal.ts"
 import { definitionAt, protectedResourcePath, type ResourceDefinition, withoutEndSlash } from "../../rules/Resource.ts"
 import { allScopes, apiScopes, offersOpenId, offlineAccess } from "../../rules/Scope.ts"
 import { endpointUrl, scopesOf, type Workspace } from "../../workspace/Workspace.ts"
+import { listsOf } from "../presented/proofs.ts"
 
 const Address = Schema.String.annotate({ format: "uri" })
 const Words = Schema.Array(Schema.String)
@@ -47,6 +48,8 @@ const ResourceMetadata = Schema.Struct({
   authorization_servers: Schema.Array(Address),
   scopes_supported: Words,
   bearer_methods_supported: Words,
+  dpop_signing_alg_values_supported: Schema.optionalKey(Words),
+  dpop_bound_access_tokens_required: Schema.optionalKey(Schema.Boolean),
   resource_name: Schema.String
 }).annotate({ identifier: "ProtectedResourceMetadata" })
 type ResourceMetadata = typeof ResourceMetadata.Type
@@ -200,6 +203,8 @@ const protectedResource = (
       // Clients such as MCP's ask for all that they read here.
       scopes_supported: definition?.scopes ?? apiScopes(scopesOf(services.policy, workspace)),
       bearer_methods_supported: ["header"],
+      ...listsOf(services.presentations),
+      ...(services.policy.dpop === "required" ? { dpop_bound_access_tokens_required: true } : {}),
       resource_name: definition?.name ?? workspace.name
     } satisfies ResourceMetadata,
     forAWhile

@@ -1,6 +1,7 @@
 import { Effect, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { mayUse } from "../../client/Client.ts"
+import { needsProof } from "../../client/Profile.ts"
 import { actsForWorkspace } from "../../client/workspaceAccess.ts"
 import type { Issued } from "../../engine/Grants.ts"
 import { beside, type Spent } from "../../engine/Once.ts"
@@ -25,12 +26,14 @@ import { grantMark } from "../../rules/Id.ts"
 import {
   Contended,
   InvalidClient,
+  InvalidDpopProof,
   InvalidRequest,
   InvalidTarget,
   PortUnavailable,
   TooManyRequests,
   UnauthorizedClient,
-  UnsupportedGrantType
+  UnsupportedGrantType,
+  UseDpopNonce
 } from "../../rules/Refusal.ts"
 import { type Resources, readResources, scopesTaken } from "../../rules/Resource.ts"
 import { formatScopes, type ScopeName } from "../../rules/Scope.ts"
@@ -44,7 +47,8 @@ import {
   withClientFields
 } from "../clients/authenticateClient.ts"
 import { type GrantType, resource } from "../grants/GrantType.ts"
-import { tokenTypeOf } from "../presented/Presentation.ts"
+import { type Proof, tokenTypeOf } from "../presented/Presentation.ts"
+import { presentationMetadata, proofReader, withProofFaults } from "../presented/proofs.ts"
 
 /** RFC 6749 §5.1. */
 const TokenAnswer = Schema.Struct({
@@ -67,6 +71,8 @@ const commonFaults = [
   InvalidTarget,
   UnauthorizedClient,
   UnsupportedGrantType,
+  InvalidDpopProof,
+  UseDpopNonce,
   TooManyRequests,
   PortUnavailable,
   Contended,
@@ -77,9 +83,9 @@ const commonFaults = [
 const formOf = ({ documents, form, name }: GrantType) =>
   Schema.Struct({ grant_type: Schema.Literal(name), ...form }).annotate(documents)
 
-export const tokenContract = ({ grantTypes }: Pick<Services, "grantTypes">) => {
-  const rows = [...grantTypes.values()]
-  return {
+export const tokenContract = (services: Pick<Services, "grantTypes" | "policy" | "presentations">) => {
+  const rows = [...services.grantTypes.values()]
+  return withProofFaults(services, "auth", {
     id: "token",
     heading: "OAuth",
     summary: "Get an access token",
@@ -88,20 +94,30 @@ export const tokenContract = ({ grantTypes }: Pick<Services, "grantTypes">) => {
     callers: [{ shows: "clientSecret" }, { shows: "nothing" }],
     answers: [{ description: "Tokens.", like: () => secretJson(200, {}), body: TokenAnswer }],
     faults: [...new Set<FaultClass>([...commonFaults, ...rows.flatMap(({ faults }) => faults)])]
-  } as const satisfies Contract
+  } as const satisfies Contract)
 }
 
 /** RFC 6749 §5.1: the scope is always told, whether or not it is what was asked for. */
-const tokenAnswer = (services: Services, { answers }: GrantType, issued: Issued): HttpResponse =>
-  secretJson(200, {
+const tokenAnswer = (
+  { presentations }: Services,
+  { answers }: GrantType,
+  issued: Issued,
+  proof: Proof | undefined
+): HttpResponse => {
+  const answer = {
     access_token: issued.access,
-    token_type: tokenTypeOf(services.presentations, null),
+    // The row that proves a key carries what is bound to it, and a server without a row for bare tokens issues none.
+    token_type: tokenTypeOf(presentations, proof === undefined ? null : proof.binding) ?? "",
     expires_in: issued.expiresInSeconds,
     refresh_token: issued.refresh,
     scope: formatScopes(issued.scope),
     id_token: issued.idToken,
     ...answers
-  } satisfies Written<TokenAnswer>)
+  } satisfies Written<TokenAnswer>
+  return proof === undefined || proof.tells.length === 0
+    ? secretJson(200, answer)
+    : secretJson(200, answer, proof.tells)
+}
 
 /** What a form asks for, read. */
 interface Asked {
@@ -176,6 +192,7 @@ const issue = (
   by: AuthenticatedClient,
   served: Served | undefined,
   sent: Sent,
+  proof: Proof | undefined,
   spent: Spent
 ): Effect.Effect<HttpResponse, Fault> => {
   if (served === undefined) return refuseUnproven(services, call, by, new UnsupportedGrantType())
@@ -186,12 +203,15 @@ const issue = (
   if (isOfWebPage(call) && actsForWorkspace(row)) {
     return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "web_page" }))
   }
+  if (proof === undefined && needsProof(by.client, services.policy)) {
+    return refuseUnproven(services, call, by, new InvalidDpopProof({ reason: "proof_missing" }))
+  }
   // Only where resources are named, or listed, has a request to know what is listed now.
   return served.takesTargets && (call.workspace.resources !== undefined || served.names(sent))
     ? Effect.flatMapEager(services.openings.current(call.workspace, call.now), (workspace) =>
-        issueFor(services, { ...call, workspace }, by, served, sent, spent)
+        issueFor(services, { ...call, workspace }, by, served, sent, proof, spent)
       )
-    : issueFor(services, call, by, served, sent, spent)
+    : issueFor(services, call, by, served, sent, proof, spent)
 }
 
 const resourceName = "resource"
@@ -202,6 +222,7 @@ const issueFor = (
   by: AuthenticatedClient,
   { read, row }: Served,
   sent: Sent,
+  proof: Proof | undefined,
   spent: Spent
 ): Effect.Effect<HttpResponse, Fault> => {
   const asked = read(sent, call.workspace)
@@ -209,7 +230,7 @@ const issueFor = (
   const request = {
     ...asked.success,
     by,
-    binding: null,
+    proof,
     sender: () => senderOf(call),
     unproven: () => takeUnproven(services, call, by),
     spent
@@ -225,7 +246,7 @@ const issueFor = (
     const issued = { _tag: "TokensIssued", grantType: row.name, scope: formatScopes(scope), ...of } as const
     const told = record(by.shown === undefined ? issued : { ...issued, secret: by.shown })
     const all = retried === undefined ? told : Effect.andThen(retried, told)
-    return Effect.mapEager(all, () => tokenAnswer(services, row, tokens))
+    return Effect.mapEager(all, () => tokenAnswer(services, row, tokens, proof))
   })
 }
 
@@ -235,14 +256,17 @@ const readGrantType = readerOf({ grant_type: Schema.String })
 const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenContract>> => {
   const served = new Map([...services.grantTypes].map(([name, row]) => [name, serve(row)]))
   const several = new Set([...services.grantTypes.values()].flatMap(({ form }) => [...severalOf(form)]))
+  const readProof = proofReader(services)
   return (call) => {
     const sent = sentForm(call.request, several)
     if (Result.isFailure(sent)) return Effect.fail(sent.failure)
     const asked = readGrantType(sent.success)
     if (Result.isFailure(asked)) return Effect.fail(asked.failure)
+    const proof = readProof(call)
+    if (Result.isFailure(proof)) return Effect.fail(proof.failure)
     return Effect.flatMapEager(authenticateUnspent(services, call, sent.success), (by) =>
       beside(spendProof(services, call, by), (spent) =>
-        issue(services, call, by, served.get(asked.success.grant_type), sent.success, spent)
+        issue(services, call, by, served.get(asked.success.grant_type), sent.success, proof.success, spent)
       )
     )
   }
@@ -258,7 +282,8 @@ export const tokenEndpoint: Endpoint = {
     name: "token_endpoint",
     members: (services) => ({
       grant_types_supported: names(({ grantTypes }) => [...grantTypes.keys()]),
-      ...authMetadata(services, tokenContract(services), "token_endpoint")
+      ...authMetadata(services, tokenContract(services), "token_endpoint"),
+      ...presentationMetadata(services)
     })
   }
 }

@@ -12,22 +12,14 @@ import {
   type HandlerOf,
   type Services
 } from "../../http/Route.ts"
-import { StorageUnavailable } from "../../ports/Storage.ts"
 import { claimsWithin, standardClaims, toldClaims } from "../../rules/Claims.ts"
 import type { ClientId } from "../../rules/Id.ts"
-import {
-  Contended,
-  InsufficientScope,
-  InvalidRequest,
-  InvalidToken,
-  PortUnavailable,
-  TokenRequired,
-  WrongCaller
-} from "../../rules/Refusal.ts"
+import { Contended, InsufficientScope, InvalidRequest, InvalidToken, WrongCaller } from "../../rules/Refusal.ts"
 import { offersOpenId, openId, reaches } from "../../rules/Scope.ts"
 import { scopesOf } from "../../workspace/Workspace.ts"
 import { bearerScheme } from "../presented/bearer.ts"
-import { guard } from "../presented/guard.ts"
+import { guard, guardFaults } from "../presented/guard.ts"
+import { withProofFaults } from "../presented/proofs.ts"
 
 /** OpenID Connect Core §5.1, and what a host's own rows of claims name. */
 const Person = Schema.StructWithRest(
@@ -45,15 +37,7 @@ const TokenInForm = Schema.Struct({
   )
 }).annotate({ identifier: "TokenInForm" })
 
-const faults = [
-  TokenRequired,
-  InvalidToken,
-  InsufficientScope,
-  WrongCaller,
-  PortUnavailable,
-  Contended,
-  StorageUnavailable
-]
+const faults = [...guardFaults, Contended]
 
 const signedJson = (body: string): HttpResponse => ({
   status: 200,
@@ -68,7 +52,7 @@ const contractOf = (id: string) => (services: Services) => {
   const signed = offersOpenId(services.policy.scopes)
     ? [{ description: "The same, signed, for a client that registered for it.", like: () => signedJson("") }]
     : []
-  return {
+  return withProofFaults(services, "resource", {
     id,
     heading: "Resources",
     summary: "Who the token speaks for",
@@ -76,16 +60,14 @@ const contractOf = (id: string) => (services: Services) => {
     callers: callersOf(services),
     answers: [{ description: "The person.", like: () => secretJson(200, {}), body: Person }, ...signed],
     faults
-  } as const satisfies Contract
+  } as const satisfies Contract)
 }
 
 const userinfoContract = contractOf("userinfo")
-const byPostContract = (services: Services) =>
-  ({
-    ...contractOf("userinfoByPost")(services),
-    form: TokenInForm,
-    faults: [InvalidRequest, ...faults]
-  }) as const satisfies Contract
+const byPostContract = (services: Services) => {
+  const contract = contractOf("userinfoByPost")(services)
+  return { ...contract, form: TokenInForm, faults: [InvalidRequest, ...contract.faults] } as const satisfies Contract
+}
 
 const readToken = readerOf(TokenInForm.fields)
 

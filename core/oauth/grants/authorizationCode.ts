@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { isBoundTo } from "../../grant/Binding.ts"
 import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant, Pending } from "../../grant/Grant.ts"
 import { activeFrom, lineBinding, noAccessTokensYet, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
@@ -65,6 +66,9 @@ const redeem = (
   if (step.form.redirect_uri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
   const fault = verifierFault(grant.challenge, step.form.code_verifier)
   if (fault !== undefined) return refuse(fault)
+  // RFC 9449 §10: a stolen code is worth nothing without the key that its request named.
+  if (grant.binding !== undefined && !isBoundTo(grant.binding, step.binding))
+    return refuse(new InvalidGrant({ reason: "binding_differs" }))
   const narrowed = narrowResources(grant.resources, step.resources)
   if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
   const scope = scopeFor(grant.scope, step)

@@ -3,7 +3,7 @@ import { profileOf } from "../../client/Profile.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Active, Grant } from "../../grant/Grant.ts"
-import { activeFrom, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
+import { activeFrom, lineBinding, scopeFor, type Tokens, tokensOf } from "../../grant/issue.ts"
 import { placeInLine } from "../../grant/refreshLine.ts"
 import { revoked } from "../../grant/revoke.ts"
 import { compareSenders } from "../../grant/Sender.ts"
@@ -31,9 +31,10 @@ const form = {
 type Opened = Omit<Read<typeof form>, "refresh_token"> & { readonly refresh_token: RefreshToken }
 
 /** Whether a line that does not rotate is to be written again: once a day where it may be idle for 30, or for a new key. */
-const isDueAnew = ({ endsAt, refresh }: Active, { fresh, now, policy }: Step<Opened>): boolean =>
-  refresh.key !== fresh.key ||
-  earlier(later(now, policy.refreshIdleTtl), endsAt) - refresh.expiresAt >= policy.refreshIdleTtl / 30
+const isDueAnew = ({ endsAt, refresh }: Active, step: Step<Opened>): boolean =>
+  refresh.key !== step.fresh.key ||
+  (refresh.binding === undefined && lineBinding(step) !== null) ||
+  earlier(later(step.now, step.policy.refreshIdleTtl), endsAt) - refresh.expiresAt >= step.policy.refreshIdleTtl / 30
 
 /** RFC 6749 §6 with rotation: a refresh token has one successor, and a spent one that comes back ends the grant. */
 const refresh = (
@@ -81,7 +82,16 @@ const refresh = (
   const generation = grant.refresh.generation + (rotation ? 1 : 0)
   const { access, challenge, endsAt, retriedElsewhereAt } = grant
   const rotatedBy = step.markSender(step.fresh.key)
-  const line = { access, binding, challenge, endsAt, generation, retriedElsewhereAt, rotatedBy }
+  // RFC 9449 §5: a public client that proves a key from now on goes on with it.
+  const line = {
+    access,
+    binding: binding ?? lineBinding(step),
+    challenge,
+    endsAt,
+    generation,
+    retriedElsewhereAt,
+    rotatedBy
+  }
   const next = activeFrom(grant, line, step)
   return answerAndKeep(next, tokensOf(next, scope.success, narrowed.success, step))
 }

@@ -3,7 +3,7 @@ import { isKeyText } from "../../grant/apiKey.ts"
 import type { HttpRequest } from "../../http/Http.ts"
 import { InvalidToken } from "../../rules/Refusal.ts"
 import { isBearerToken } from "../../rules/Secret.ts"
-import type { Presentation, Presented } from "./Presentation.ts"
+import { isAboutProof, type Presentation, type Presented } from "./Presentation.ts"
 
 export const bearerScheme = "Bearer"
 
@@ -42,5 +42,6 @@ export const bearer: Presentation = {
     const text = bearerText(request)
     return text === undefined || isKeyText(text) ? undefined : shownAsBearer(text)
   },
-  challenge: (parameters) => `${bearerScheme} ${parameters.join(", ")}`
+  // RFC 9449 §9: clients look for one challenge there, and a token without its proof would do no better.
+  challenge: (parameters, refusal) => (isAboutProof(refusal) ? undefined : `${bearerScheme} ${parameters.join(", ")}`)
 }

@@ -2,9 +2,18 @@ import { Effect, Result } from "effect"
 import type { Grants } from "../../engine/Grants.ts"
 import type { Principal } from "../../grant/Principal.ts"
 import type { HttpRequest } from "../../http/Http.ts"
+import { StorageUnavailable } from "../../ports/Storage.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
-import { InsufficientScope, InvalidToken, TokenRequired, WrongCaller } from "../../rules/Refusal.ts"
+import {
+  InsufficientScope,
+  InvalidDpopProof,
+  InvalidToken,
+  PortUnavailable,
+  TokenRequired,
+  UseDpopNonce,
+  WrongCaller
+} from "../../rules/Refusal.ts"
 import {
   covers,
   isResourceAddress,
@@ -14,8 +23,15 @@ import {
   withoutEndSlash
 } from "../../rules/Resource.ts"
 import { isScopeName, reaches, type ScopeRegistry } from "../../rules/Scope.ts"
+import type { Place } from "../../token/KeyRing.ts"
 import { type OpenWorkspace, scopesOf } from "../../workspace/Workspace.ts"
-import type { Presentation, PresentationFault, PresentationPorts, Presented } from "./Presentation.ts"
+import {
+  boundRows,
+  type Presentation,
+  type PresentationFault,
+  type PresentationPorts,
+  type Presented
+} from "./Presentation.ts"
 
 /** The kinds of caller: an application for a person, an application for the workspace itself, a script with an API key. */
 export type CallerKind = Principal["_tag"]
@@ -34,6 +50,8 @@ export interface Needs<Kind extends CallerKind = CallerKind> {
    * of all that is below the issuer.
    */
   readonly resource?: string
+  /** RFC 9449: `"required"` admits no token that is whoever's that bears it. Default: `"allowed"`. */
+  readonly dpop?: "allowed" | "required"
 }
 
 export interface NeedsFault {
@@ -57,15 +75,22 @@ const badResource: NeedsFault = {
   why: "has to be a path below the issuer, such as /mcp, or a whole https address, without dot segments, query or fragment"
 }
 
+const badDpop: NeedsFault = { option: "dpop", why: 'has to be "allowed" or "required"' }
+
 /** Why no guard can be made of these; `undefined` where one can. Both get into a header, where not every text can be. */
 export const faultOfNeeds = (needs: Needs | null | undefined): NeedsFault | undefined => {
-  const { callers, resource, scopes } = needs ?? {}
+  const { callers, dpop, resource, scopes } = needs ?? {}
   if (!Array.isArray(scopes) || !scopes.every(isScopeName)) return badScopes
   if (callers !== undefined && !(Array.isArray(callers) && callers.length > 0 && callers.every(isKind))) {
     return badCallers
   }
+  if (dpop !== undefined && dpop !== "allowed" && dpop !== "required") return badDpop
   return resource === undefined || isResourcePath(resource) || isResourceAddress(resource) ? undefined : badResource
 }
+
+/** The rows by which callers of a resource show what they have. */
+export const rowsFor = (rows: ReadonlyArray<Presentation>, { dpop }: Needs): ReadonlyArray<Presentation> =>
+  dpop === "required" ? boundRows(rows) : rows
 
 /** RFC 6750 §2, RFC 9449 §7: what a request shows, by the first row that reads it. */
 export const readPresented = (
@@ -73,10 +98,11 @@ export const readPresented = (
   request: HttpRequest,
   base: string,
   now: Instant,
-  ports: PresentationPorts
+  ports: PresentationPorts,
+  place?: Place
 ): Effect.Effect<Presented, TokenRequired | PresentationFault> => {
   for (const row of presentations) {
-    const presented = row.read(request, base, now, ports)
+    const presented = row.read(request, base, now, ports, place)
     if (presented !== undefined) return presented
   }
   return Effect.fail(new TokenRequired())
@@ -150,6 +176,18 @@ const namedBy = (workspace: OpenWorkspace, registry: ScopeRegistry, { _tag, reso
 const guardedAt = ({ issuer }: OpenWorkspace, { resource }: Needs): string =>
   resource === undefined || resource.startsWith("/") ? issuer : withoutEndSlash(resource)
 
+/** What a caller of a guarded endpoint may be refused by. */
+export const guardFaults = [
+  TokenRequired,
+  InvalidToken,
+  InvalidDpopProof,
+  UseDpopNonce,
+  InsufficientScope,
+  WrongCaller,
+  PortUnavailable,
+  StorageUnavailable
+] as const
+
 /** RFC 6750 §3: the caller, if what it shows is good for this place and these scopes. */
 export const guard = <const Kind extends CallerKind = CallerKind>(
   services: GuardServices,
@@ -159,7 +197,14 @@ export const guard = <const Kind extends CallerKind = CallerKind>(
   now: Instant
 ): Effect.Effect<PrincipalOf<Kind>, TokenRequired | InsufficientScope | WrongCaller | PresentationFault> =>
   Effect.flatMapEager(
-    readPresented(services.presentations, request, workspace.issuer, now, services),
+    readPresented(
+      rowsFor(services.presentations, needs),
+      request,
+      guardedAt(workspace, needs),
+      now,
+      services,
+      workspace
+    ),
     (presented): Effect.Effect<PrincipalOf<Kind>, InsufficientScope | WrongCaller | PresentationFault> =>
       Effect.flatMapEager(services.grants.check(workspace, presented, now), (principal) => {
         const registry = scopesOf(services.policy, workspace)

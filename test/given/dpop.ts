@@ -1,0 +1,61 @@
+import { Effect } from "effect"
+import { CompactSign, type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from "jose"
+import { digestOf } from "../../core/rules/Secret.ts"
+import { t0 } from "./World.ts"
+
+/** Somebody who holds a key, and signs proofs with it (RFC 9449 §4.2). */
+export interface Holder {
+  readonly alg: string
+  readonly sign: CryptoKey
+  readonly jwk: JWK
+  readonly secret: JWK
+  readonly jkt: string
+}
+
+export const holderOf = async (alg: string): Promise<Holder> => {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+  const jwk = await exportJWK(publicKey)
+  return { alg, sign: privateKey, jwk, secret: await exportJWK(privateKey), jkt: await calculateJwkThumbprint(jwk) }
+}
+
+const utf8 = new TextEncoder()
+let drawn = 0
+
+/** What a proof says beside what is right of it; `undefined` leaves a member out. */
+export interface Odd {
+  readonly claims?: Readonly<Record<string, unknown>>
+  readonly header?: Readonly<Record<string, unknown>>
+}
+
+const withoutUndefined = (members: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+
+export const tokenAddress = "https://auth.example.com/oauth/token"
+export const companiesAddress = "https://auth.example.com/rest/companies"
+
+/** The claims of a good proof for this request. */
+export const proofClaims = (method: string, address: string, token?: string): Readonly<Record<string, unknown>> => {
+  drawn += 1
+  return {
+    htm: method,
+    htu: address,
+    jti: `proof-${drawn}`,
+    iat: t0 / 1000,
+    ...(token === undefined ? {} : { ath: digestOf(token) })
+  }
+}
+
+export const signedProof = (holder: Holder, claims: object, header: Readonly<Record<string, unknown>> = {}) => {
+  const protectedHeader = withoutUndefined({ typ: "dpop+jwt", alg: holder.alg, jwk: holder.jwk, ...header })
+  return Effect.promise(() =>
+    new CompactSign(utf8.encode(JSON.stringify(claims)))
+      .setProtectedHeader({ alg: holder.alg, ...protectedHeader })
+      .sign(holder.sign)
+  )
+}
+
+/** A proof that is good, or as odd as it is said to be. */
+export const proofFor = (holder: Holder, method: string, address: string, token?: string, odd: Odd = {}) =>
+  signedProof(holder, withoutUndefined({ ...proofClaims(method, address, token), ...odd.claims }), odd.header)
+
+export const tokenProof = (holder: Holder, odd: Odd = {}) => proofFor(holder, "POST", tokenAddress, undefined, odd)

@@ -1,0 +1,478 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { HttpResponse } from "../../../core/http/Http.ts"
+import {
+  companiesAddress,
+  type Holder,
+  holderOf,
+  type Odd,
+  proofFor,
+  signedProof,
+  tokenAddress,
+  tokenProof
+} from "../../given/dpop.ts"
+import {
+  bearing,
+  codeFor,
+  form,
+  formHeaders,
+  header,
+  jsonHeaders,
+  jsonOf,
+  registerClient,
+  type TestClient,
+  text,
+  type Values,
+  verifier
+} from "../../given/flow.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+
+const signing: WorldOptions = { signatures: realSignatures }
+const now = t0 / 1000
+const ada = await holderOf("ES256")
+const eve = await holderOf("ES256")
+const rsa = await holderOf("PS256")
+
+const asked = (world: Pick<World, "send">, fields: Values, proof?: string) =>
+  world.send("POST", "/oauth/token", {
+    headers: { ...formHeaders, ...(proof === undefined ? {} : { dpop: proof }) },
+    body: form(fields)
+  })
+
+const publicClient = (world: World, metadata: object = {}) =>
+  registerClient(world, { token_endpoint_auth_method: "none", ...metadata })
+
+const credentials = ({ id, secret }: TestClient) => ({ client_id: id, client_secret: secret })
+
+const redeem = (world: Pick<World, "send">, client: TestClient, code: string, proof?: string) =>
+  asked(
+    world,
+    {
+      grant_type: "authorization_code",
+      ...credentials(client),
+      code,
+      redirect_uri: client.redirectUri,
+      code_verifier: verifier
+    },
+    proof
+  )
+
+const refresh = (world: Pick<World, "send">, client: TestClient, token: string, proof?: string) =>
+  asked(world, { grant_type: "refresh_token", ...credentials(client), refresh_token: token }, proof)
+
+const told = (answer: HttpResponse): string =>
+  `${answer.status} ${text(jsonOf(answer).error ?? jsonOf(answer).token_type)}`
+
+const tokensOf = (answer: HttpResponse) => {
+  if (answer.status !== 200) throw new Error(answer.body)
+  return { access: text(jsonOf(answer).access_token), refresh: text(jsonOf(answer).refresh_token) }
+}
+
+/** Tokens of a code, bound to the holder's key. */
+const signIn = Effect.fnUntraced(function* (world: World, client: TestClient, holder: Holder, fields: Values = {}) {
+  return tokensOf(yield* redeem(world, client, yield* codeFor(world, client, fields), yield* tokenProof(holder)))
+})
+
+const resource = (world: Pick<World, "send">, headers: Record<string, string>, query = "") =>
+  world.send("GET", `/rest/companies${query}`, { headers })
+
+const opened = Effect.fnUntraced(function* (
+  world: Pick<World, "send">,
+  access: string,
+  holder: Holder,
+  odd: Odd = {},
+  query = ""
+) {
+  const dpop = yield* proofFor(holder, "GET", companiesAddress, access, odd)
+  return yield* resource(world, { authorization: `DPoP ${access}`, dpop }, query)
+})
+
+const reasons = (world: World) => world.audit.flatMap(({ event }) => (event._tag === "Refused" ? [event.reason] : []))
+
+describe("a token that is bound to a key (RFC 9449 §5, §7)", () => {
+  test("is told as one, and opens nothing without a proof of the key", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const { access } = yield* signIn(world, client, ada)
+          expect((yield* opened(world, access, ada)).status).toBe(200)
+          expect(told(yield* opened(world, access, eve))).toBe("401 invalid_token")
+          expect(told(yield* resource(world, bearing(access)))).toBe("401 invalid_token")
+          expect(told(yield* resource(world, { authorization: `DPoP ${access}` }))).toBe("401 invalid_dpop_proof")
+          expect(reasons(world)).toEqual(["binding_differs", "binding_differs", "proof_missing"])
+        }),
+      signing
+    ))
+
+  test("is one to userinfo too, by GET and by POST", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), ada, { scope: "profile" })
+          for (const method of ["GET", "POST"]) {
+            const dpop = yield* proofFor(ada, method, `${theWorkspace.issuer}/oauth/userinfo`, access)
+            const answer = yield* world.send(method, "/oauth/userinfo", {
+              headers: { authorization: `DPoP ${access}`, dpop }
+            })
+            expect([method, answer.status]).toEqual([method, 200])
+          }
+        }),
+      signing
+    ))
+
+  test("is introspected with its key, and written into a JWT with it (§6)", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const { access } = yield* signIn(world, client, ada)
+          const known = yield* world.send("POST", "/oauth/introspect", {
+            headers: formHeaders,
+            body: form({ ...credentials(client), token: access })
+          })
+          expect(jsonOf(known)).toMatchObject({ active: true, token_type: "DPoP", cnf: { jkt: ada.jkt } })
+        }),
+      signing
+    ))
+
+  test("is known by challenges and metadata, which name the algorithms (§5.1, §7.1; RFC 9728 §2)", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const none = yield* resource(world, {})
+          expect(header(none, "www-authenticate")).toMatch(/^Bearer .+, DPoP algs="EdDSA Ed25519 ES256 PS256", /)
+          for (const path of ["oauth-authorization-server", "oauth-protected-resource"]) {
+            const document = jsonOf(yield* world.send("GET", `/.well-known/${path}`))
+            expect(document.dpop_signing_alg_values_supported).toEqual(["EdDSA", "Ed25519", "ES256", "PS256"])
+          }
+        }),
+      signing
+    ))
+
+  test("is not to be had from a server that verifies nothing, which passes over proofs", () =>
+    inWorld((world) =>
+      Effect.gen(function* () {
+        const client = yield* publicClient(world)
+        const answer = yield* redeem(world, client, yield* codeFor(world, client), yield* tokenProof(ada))
+        expect(told(answer)).toBe("200 Bearer")
+        expect(header(yield* resource(world, {}), "www-authenticate")).not.toContain("DPoP")
+      })
+    ))
+})
+
+describe("a refresh token (RFC 9449 §5)", () => {
+  test("of a public client is bound to the key from the first proof on", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const bare = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
+          const first = tokensOf(yield* refresh(world, client, bare.refresh, yield* tokenProof(ada)))
+          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          expect(told(yield* refresh(world, client, first.refresh))).toBe("400 invalid_grant")
+          const next = yield* refresh(world, client, first.refresh, yield* tokenProof(ada))
+          expect(told(next)).toBe("200 DPoP")
+          // A retry in the grace takes the key as well.
+          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          expect(told(yield* refresh(world, client, first.refresh, yield* tokenProof(ada)))).toBe("200 DPoP")
+        }),
+      signing
+    ))
+
+  test("of a confidential client goes on with another key, or with none", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const first = yield* signIn(world, client, ada)
+          const next = tokensOf(yield* refresh(world, client, first.refresh, yield* tokenProof(eve)))
+          expect((yield* opened(world, next.access, eve)).status).toBe(200)
+          expect((yield* opened(world, first.access, ada)).status).toBe(200)
+          expect(told(yield* refresh(world, client, next.refresh))).toBe("200 Bearer")
+        }),
+      signing
+    ))
+})
+
+describe("who has to prove a key", () => {
+  test("a client that registered so (§5.2), which is told it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const registered = yield* world.send("POST", "/oauth/register", {
+            headers: jsonHeaders,
+            body: JSON.stringify({
+              redirect_uris: ["https://app.example.org/callback"],
+              dpop_bound_access_tokens: true
+            })
+          })
+          expect(jsonOf(registered).dpop_bound_access_tokens).toBe(true)
+          const client = yield* publicClient(world, { dpop_bound_access_tokens: true })
+          const code = yield* codeFor(world, client)
+          expect(told(yield* redeem(world, client, code))).toBe("400 invalid_dpop_proof")
+          expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
+        }),
+      signing
+    ))
+
+  test("all, of a server that says so, to which no bearer token opens anything", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+          const own = { grant_type: "client_credentials", ...credentials(client) }
+          expect(told(yield* asked(world, own))).toBe("400 invalid_dpop_proof")
+          const access = text(jsonOf(yield* asked(world, own, yield* tokenProof(ada))).access_token)
+          expect((yield* opened(world, access, ada)).status).toBe(200)
+          expect((yield* resource(world, bearing(access))).status).toBe(401)
+          expect(header(yield* resource(world, {}), "www-authenticate")).toMatch(/^DPoP /)
+          const document = jsonOf(yield* world.send("GET", "/.well-known/oauth-protected-resource"))
+          expect(document.dpop_bound_access_tokens_required).toBe(true)
+          const key = yield* world.services.grants.createKey(world.workspace.id, { name: "script", expiresAt: null })
+          expect((yield* resource(world, bearing(world.reveal(key.text)))).status).toBe(200)
+        }),
+      { ...signing, policy: { dpop: "required" } }
+    ))
+
+  test("callers of a guarded route that asks for it", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const bare = tokensOf(yield* redeem(world, client, yield* codeFor(world, client)))
+          const { access } = yield* signIn(world, client, ada)
+          const dpop = yield* proofFor(ada, "GET", `${theWorkspace.issuer}/orders`, access)
+          const bound = { authorization: `DPoP ${access}`, dpop }
+          for (const [needs, headers, tag] of [
+            [{ scopes: ["api"] }, bearing(bare.access), "Admitted"],
+            [{ scopes: ["api"], dpop: "required" }, bearing(bare.access), "Refused"],
+            [{ scopes: ["api"], dpop: "required" }, bound, "Admitted"]
+          ] as const) {
+            expect((yield* world.guard("/orders", needs, headers))._tag).toBe(tag)
+          }
+        }),
+      signing
+    ))
+})
+
+describe("a code (RFC 9449 §10)", () => {
+  test("that names a key in its request is good with that key alone", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const code = yield* codeFor(world, client, { dpop_jkt: ada.jkt })
+          expect(told(yield* redeem(world, client, code))).toBe("400 invalid_grant")
+          expect(told(yield* redeem(world, client, code, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+          expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
+        }),
+      signing
+    ))
+
+  test("is not to be had for what is no thumbprint", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          for (const odd of ["x", `${ada.jkt}x`, "*".repeat(43)]) {
+            const page = yield* world.send(
+              "GET",
+              `/oauth/authorize?${form({
+                response_type: "code",
+                client_id: client.id,
+                redirect_uri: client.redirectUri,
+                code_challenge: "x".repeat(43),
+                code_challenge_method: "S256",
+                dpop_jkt: odd
+              })}`,
+              { as: "alice" }
+            )
+            expect(new URL(header(page, "location") ?? "https://none").searchParams.get("error") ?? page.status).toBe(
+              400
+            )
+          }
+        }),
+      signing
+    ))
+})
+
+describe("a nonce of the server's (RFC 9449 §8, §9)", () => {
+  const nonceOf = (answer: HttpResponse): string => text(header(answer, "dpop-nonce"))
+
+  test("is asked for at the token endpoint, spends nothing, and is good for a while in every process", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const code = yield* codeFor(world, client)
+          const first = yield* redeem(world, client, code, yield* tokenProof(ada))
+          expect(told(first)).toBe("400 use_dpop_nonce")
+          const claims = { nonce: nonceOf(first) }
+          const elsewhere = yield* world.elsewhere
+          const got = yield* redeem(elsewhere, client, code, yield* tokenProof(ada, { claims }))
+          expect([told(got), header(got, "dpop-nonce")]).toEqual(["200 DPoP", undefined])
+          // Resources ask for none.
+          expect((yield* opened(world, tokensOf(got).access, ada)).status).toBe(200)
+          yield* TestClock.adjust("1 minute")
+          const later = { ...claims, iat: now + 60 }
+          const renewed = yield* refresh(
+            world,
+            client,
+            tokensOf(got).refresh,
+            yield* tokenProof(ada, { claims: later })
+          )
+          expect(told(renewed)).toBe("200 DPoP")
+          expect(nonceOf(renewed)).not.toBe(claims.nonce)
+          yield* TestClock.adjust("1 minute")
+          const stale = { ...claims, iat: now + 120 }
+          const again = yield* refresh(
+            world,
+            client,
+            tokensOf(renewed).refresh,
+            yield* tokenProof(ada, { claims: stale })
+          )
+          expect(told(again)).toBe("400 use_dpop_nonce")
+        }),
+      { ...signing, policy: { dpopNonce: "auth" } }
+    ))
+
+  test("is asked for at resources too, by a challenge of DPoP alone, and no other's will do", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const code = yield* codeFor(world, client)
+          const nonce = nonceOf(yield* redeem(world, client, code, yield* tokenProof(ada)))
+          const { access } = tokensOf(yield* redeem(world, client, code, yield* tokenProof(ada, { claims: { nonce } })))
+          const first = yield* opened(world, access, ada)
+          expect(told(first)).toBe("401 use_dpop_nonce")
+          expect(header(first, "www-authenticate")).toMatch(/^DPoP algs="[^"]+", error="use_dpop_nonce"/)
+          expect(nonceOf(first)).toBe(nonce)
+          for (const odd of [
+            "",
+            "x",
+            `${nonce.slice(0, -1)}A`,
+            nonce.toUpperCase(),
+            7,
+            null,
+            ["x"],
+            "x".repeat(3000)
+          ]) {
+            expect(told(yield* opened(world, access, ada, { claims: { nonce: odd } }))).toBe("401 use_dpop_nonce")
+          }
+          expect((yield* opened(world, access, ada, { claims: { nonce } })).status).toBe(200)
+        }),
+      { ...signing, policy: { dpopNonce: "all" } }
+    ))
+})
+
+/** CONFORMANCE 1, `dpop-negative-tests` and the modules about proofs: what a resource makes of each. */
+const atResource: ReadonlyArray<readonly [module: string, odd: Odd, reason: string | null, query?: string]> = [
+  ["check-dpop-proof-nbf-exp", { claims: { nbf: now, exp: now + 300 } }, null],
+  ["ensure-dpopproof-with-iat-10seconds-before-succeeds", { claims: { iat: now - 10 } }, null],
+  ["ensure-dpopproof-with-iat-10seconds-after-succeeds", { claims: { iat: now + 8 } }, null],
+  ["no typ", { header: { typ: undefined } }, "proof_typ"],
+  ["no jwk", { header: { jwk: undefined } }, "proof_key"],
+  ["no jti", { claims: { jti: undefined } }, "proof_jti"],
+  ["no htm", { claims: { htm: undefined } }, "proof_htm"],
+  ["no htu", { claims: { htu: undefined } }, "proof_htu"],
+  ["no iat", { claims: { iat: undefined } }, "proof_iat"],
+  ["no ath", { claims: { ath: undefined } }, "proof_ath"],
+  ["typ not dpop+jwt", { header: { typ: "JWT" } }, "proof_typ"],
+  ["private key in jwk", { header: { jwk: ada.secret } }, "proof_key"],
+  ["htm PUT for GET", { claims: { htm: "PUT" } }, "proof_htm"],
+  ["htu with query and fragment added", { claims: { htu: `${companiesAddress}?a=b#c` } }, null],
+  ["htu without the query that the request has", {}, null, "?a=b"],
+  ["htu another URL", { claims: { htu: "https://other.example/rest/companies" } }, "proof_htu"],
+  ["iat an hour ahead", { claims: { iat: now + 3600 } }, "proof_iat"],
+  ["iat an hour ago", { claims: { iat: now - 3600 } }, "proof_iat"],
+  ["wrong ath", { claims: { ath: "x".repeat(43) } }, "proof_ath"],
+  ["unknown header and claims", { header: { more: 1 }, claims: { more: [1] } }, null],
+  ["htu with scheme and host in upper case", { claims: { htu: "HTTPS://AUTH.EXAMPLE.COM/rest/companies" } }, null],
+  ["htu with the default port", { claims: { htu: "https://auth.example.com:443/rest/companies" } }, null]
+]
+
+describe("the modules of FAPI 2.0 about proofs (CONFORMANCE 1)", () => {
+  test("dpop-negative-tests, row by row", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          for (const [module, odd, reason, query] of atResource) {
+            const answer = yield* opened(world, access, ada, odd, query)
+            expect([module, answer.status]).toEqual([module, reason === null ? 200 : 401])
+            if (reason !== null) expect([module, reasons(world).at(-1)]).toEqual([module, reason])
+          }
+        }),
+      signing
+    ))
+
+  test("dpop-negative-tests, what is not one good signature", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), rsa)
+          const good = () => proofFor(rsa, "GET", companiesAddress, access)
+          const [head = "", body = "", signature = ""] = (yield* good()).split(".")
+          const headed = (members: object) => `${Buffer.from(JSON.stringify(members)).toString("base64url")}.${body}`
+          const rs256 = yield* Effect.promise(() => holderOf("RS256"))
+          for (const [what, dpop, reason] of [
+            ["two headers", `${yield* good()}, ${yield* good()}`, "proof_repeated"],
+            ["not a JWT", "x", "proof_malformed"],
+            ["alg none", `${headed({ typ: "dpop+jwt", alg: "none", jwk: rsa.jwk })}.${signature}`, "proof_alg"],
+            ["no alg", `${headed({ typ: "dpop+jwt", jwk: rsa.jwk })}.${signature}`, "proof_alg"],
+            ["RS256", yield* proofFor(rs256, "GET", companiesAddress, access), "proof_alg"],
+            ["bad signature", `${head}.${body}.${signature.slice(0, -8)}AAAAAAAA`, "proof_forged"]
+          ] as const) {
+            const answer = yield* resource(world, { authorization: `DPoP ${access}`, dpop })
+            expect([what, answer.status, reasons(world).at(-1)]).toEqual([what, 401, reason])
+          }
+          const dpop = yield* good()
+          const shown = { authorization: `DPoP ${access}`, dpop }
+          expect((yield* resource(world, shown)).status).toBe(200)
+          expect([(yield* resource(world, shown)).status, reasons(world).at(-1)]).toEqual([401, "proof_replayed"])
+          expect((yield* resource(yield* world.elsewhere, shown)).status).toBe(401)
+          const inQuery = yield* resource(world, { dpop: yield* good() }, `?access_token=${access}`)
+          expect(inQuery.status).toBe(401)
+          expect((yield* opened(world, access, rsa)).status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("access-token-type-header-case-sensitivity; header name DPOP", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signIn(world, yield* publicClient(world), ada)
+          for (const scheme of ["dpOp", "DPOP", "dpop"]) {
+            const DPOP = yield* proofFor(ada, "GET", companiesAddress, access)
+            expect((yield* resource(world, { authorization: `${scheme} ${access}`, DPOP })).status).toBe(200)
+          }
+        }),
+      signing
+    ))
+
+  test("check-dpop-proof-nbf-exp and the times of iat at the token endpoint", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world, { grant_types: ["authorization_code", "client_credentials"] })
+          const own = { grant_type: "client_credentials", ...credentials(client) }
+          for (const [claims, expected] of [
+            [{ nbf: now, exp: now + 300 }, "200 DPoP"],
+            [{ iat: now - 10 }, "200 DPoP"],
+            [{ iat: now + 8 }, "200 DPoP"],
+            [{ iat: now - 61 }, "400 invalid_dpop_proof"],
+            [{ iat: now + 61 }, "400 invalid_dpop_proof"]
+          ] as const) {
+            expect(told(yield* asked(world, own, yield* tokenProof(ada, { claims })))).toBe(expected)
+          }
+          const once = yield* signedProof(ada, { jti: "one", htm: "POST", htu: tokenAddress, iat: now })
+          expect(told(yield* asked(world, own, once))).toBe("200 DPoP")
+          expect(told(yield* asked(yield* world.elsewhere, own, once))).toBe("400 invalid_dpop_proof")
+        }),
+      signing
+    ))
+})
