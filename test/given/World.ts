@@ -3,6 +3,7 @@ import { TestClock } from "effect/testing"
 import { layer as joseSignatures } from "../../adapters/jose/Signatures.ts"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import type { ClientMember } from "../../core/client/ClientMember.ts"
+import { layer as fetchedKeys } from "../../core/engine/FetchedKeys.ts"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
 import type { Endpoint } from "../../core/http/Route.ts"
 import type { ClientAuth } from "../../core/oauth/clients/ClientAuth.ts"
@@ -13,6 +14,7 @@ import type { Needs } from "../../core/oauth/presented/guard.ts"
 import type { Presentation } from "../../core/oauth/presented/Presentation.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
 import { Audit, type AuditEntry } from "../../core/ports/Audit.ts"
+import { Documents } from "../../core/ports/Documents.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
@@ -58,6 +60,8 @@ export interface WorldOptions {
   readonly clientMembers?: ReadonlyArray<ClientMember>
   readonly presentations?: ReadonlyArray<Presentation>
   readonly signatures?: Signatures["Service"]
+  /** What the server fetches, keys of clients among it; without one, it fetches nothing. */
+  readonly documents?: Documents["Service"]
   /** All grant types, instead of the protocol's own. */
   readonly grants?: ReadonlyArray<GrantType>
   readonly limiter?: Layer.Layer<Limiter>
@@ -167,7 +171,10 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     options.pages ?? Pages.layer(),
     options.limiter ?? Limiter.layerNone,
     workspacesOf(options),
-    options.signatures === undefined ? Layer.empty : Layer.succeed(Signatures, options.signatures)
+    options.signatures === undefined ? Layer.empty : Layer.succeed(Signatures, options.signatures),
+    options.documents === undefined
+      ? Layer.empty
+      : Layer.provideMerge(fetchedKeys, Layer.succeed(Documents, options.documents))
   )
   const policy = { ...standardPolicy, workspaceAccess: "registered" as const, ...options.policy }
   const composed = {
