@@ -62,6 +62,8 @@ describe("the policy", () => {
       "consent-loopback",
       "consent-app",
       "consent-unacknowledged",
+      "consent-places",
+      "consent-places-many",
       "consent-hostile"
     ])
   })
