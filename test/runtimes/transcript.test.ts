@@ -75,10 +75,10 @@ const onNode = (issuer: string) =>
 
 /** Somebody's own app: its own routes before and behind, its own hooks, and its own opinion on bodies. */
 const onElysia =
-  (aot = true) =>
+  (aot = true, hosts: "one" | "many" = "one") =>
   (issuer: string) =>
     Effect.gen(function* () {
-      const { mount } = yield* Effect.promise(() => embedded(issuer))
+      const { mount } = yield* Effect.promise(() => embedded(issuer, hosts))
       const host = new Elysia({ aot })
         .onRequest(() => undefined)
         .get("/", () => "home")
@@ -105,16 +105,23 @@ const onElysia =
     })
 
 const candidates: ReadonlyArray<Candidate> = [
-  { name: "fetch", prefix: "", has: ["own", "stray"], start: inProcess },
-  { name: "Bun.serve", prefix: "", has: ["own", "wire", "stray"], start: onBun },
-  { name: "node:http, in Bun", prefix: "", has: ["own", "stray"], start: onNodeServer },
-  { name: "node:http, in Node", prefix: "", has: ["own", "wire", "stray"], start: onNode },
+  { name: "fetch", prefix: "", has: ["own", "stray", "second"], start: inProcess },
+  { name: "Bun.serve", prefix: "", has: ["own", "wire", "stray", "second"], start: onBun },
+  { name: "node:http, in Bun", prefix: "", has: ["own", "stray", "second"], start: onNodeServer },
+  { name: "node:http, in Node", prefix: "", has: ["own", "wire", "stray", "second"], start: onNode },
   { name: "Elysia", prefix: "", has: ["wire", "stray"], start: onElysia() },
+  { name: "Elysia, with many workspaces", prefix: "", has: ["wire", "stray", "second"], start: onElysia(true, "many") },
   { name: "Elysia, not compiled", prefix: "", has: ["wire", "stray"], start: onElysia(false) },
-  { name: "fetch, below a path", prefix: "/auth", has: ["own", "stray"], start: inProcess },
-  { name: "Bun.serve, below a path", prefix: "/auth", has: ["own", "wire", "stray"], start: onBun },
-  { name: "node:http, in Node, below a path", prefix: "/auth", has: ["own", "wire", "stray"], start: onNode },
-  { name: "Elysia, below a path", prefix: "/auth", has: ["wire", "stray"], start: onElysia() }
+  { name: "fetch, below a path", prefix: "/auth", has: ["own", "stray", "second"], start: inProcess },
+  { name: "Bun.serve, below a path", prefix: "/auth", has: ["own", "wire", "stray", "second"], start: onBun },
+  { name: "node:http, in Node, below a path", prefix: "/auth", has: ["own", "wire", "stray", "second"], start: onNode },
+  { name: "Elysia, below a path", prefix: "/auth", has: ["wire", "stray"], start: onElysia() },
+  {
+    name: "Elysia, with many workspaces below a path",
+    prefix: "/auth",
+    has: ["wire", "stray", "second"],
+    start: onElysia(true, "many")
+  }
 ]
 
 playEverywhere(candidates)

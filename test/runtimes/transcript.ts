@@ -22,9 +22,9 @@ export interface Script {
   readonly title: string
   /**
    * `wire`: only where the bytes of the request can be chosen. `own`: only where no other app has a say. `stray`: only
-   * where nobody in front of us turns away a `%` that escapes nothing.
+   * where nobody in front of us turns away a `%` that escapes nothing. `second`: only where the second workspace is served.
    */
-  readonly needs: ReadonlyArray<"wire" | "own" | "stray">
+  readonly needs: ReadonlyArray<"wire" | "own" | "stray" | "second">
   readonly run: (talk: Talk) => Promise<ReadonlyArray<Answer>>
 }
 
@@ -438,5 +438,72 @@ export const scripts: ReadonlyArray<Script> = [
       )
     },
     ["wire", "own"]
+  ),
+
+  script(
+    "a second workspace, to which nothing of the first is anything",
+    async (send, { send: sendAnywhere, prefix }) => {
+      const second: Send = (sent) => send({ ...sent, target: `/second${sent.target}` })
+      const inserted = await sendAnywhere({
+        method: "GET",
+        target: `/.well-known/oauth-authorization-server${prefix}/second`
+      })
+      expect(read(inserted).issuer).toBe(`http://localhost:3000${prefix}/second`)
+      const { client_id, client_secret } = await register(second, { client_name: "App" })
+      oauthError(await token(send, { grant_type: "refresh_token", client_id, client_secret }), 401, "invalid_client")
+      const page = await second({ method: "GET", target: authorizeTarget(client_id, "s"), headers: [alice] })
+      const fields = { ...hiddenFields(page.body), acknowledged: "yes", decision: "approve" }
+      const answer = { headers: [alice, form], body: new URLSearchParams(fields).toString() }
+      const wrong = await send({ method: "POST", target: "/consent", ...answer })
+      expect(wrong.status).toBe(403)
+      const back = await second({ method: "POST", target: "/consent", ...answer })
+      const returned = new URL(text(header(back, "location")[0])).searchParams
+      expect(returned.get("iss")).toBe(`http://localhost:3000${prefix}/second`)
+      const redeemed = await token(second, {
+        grant_type: "authorization_code",
+        code: text(returned.get("code")),
+        redirect_uri: redirectUri,
+        code_verifier: verifier,
+        client_id,
+        client_secret
+      })
+      const shown = { method: "GET", target: "/rest/companies", headers: [bearer(text(read(redeemed).access_token))] }
+      expect((await second(shown)).status).toBe(200)
+      oauthError(await send(shown), 401, "invalid_token")
+    },
+    ["second"]
+  ),
+
+  script(
+    "an API elsewhere, whose tokens open nothing here",
+    async (send) => {
+      const second: Send = (sent) => send({ ...sent, target: `/second${sent.target}` })
+      const { client_id, client_secret } = await register(second, {
+        grant_types: ["client_credentials"],
+        redirect_uris: []
+      })
+      const asked = (resource: string) => ({
+        grant_type: "client_credentials",
+        resource,
+        client_id,
+        client_secret
+      })
+      const issued = await token(second, asked("https://tools.example/mcp/"))
+      expect(issued.status).toBe(200)
+      const access = text(read(issued).access_token)
+      const introspected = await second({
+        method: "POST",
+        target: "/oauth/introspect",
+        headers: [form],
+        body: new URLSearchParams({ token: access, client_id, client_secret }).toString()
+      })
+      expect(read(introspected).aud).toBe("https://tools.example/mcp")
+      const here = await second({ method: "GET", target: "/rest/companies", headers: [bearer(access)] })
+      oauthError(here, 401, "invalid_token")
+      for (const other of ["https://tools.example", "https://tools.example/mcpx", "http://tools.example/mcp"]) {
+        oauthError(await token(second, asked(other)), 400, "invalid_target")
+      }
+    },
+    ["second"]
   )
 ]

@@ -1,9 +1,8 @@
-import { type Mount, mountOf, type Serve, serveWith } from "../../../core/serve.ts"
+import { type Mount, mountOf, mountOfMany, type Serve, serveWith } from "../../../core/serve.ts"
 import { Tessera } from "../../../core/Tessera.ts"
-import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
 import { nativeOf } from "../../../runtimes/embed/nativeRequest.ts"
 import { type Guard, localGuard } from "../../../runtimes/guard.ts"
-import { app } from "../given/app.ts"
+import { app, workspacesAt } from "../given/app.ts"
 
 export interface Embedded {
   readonly mount: Mount
@@ -28,11 +27,12 @@ const askable =
     return { status: 200, headers: [], body: String(typeof native === "object" && native !== null && seen.has(native)) }
   }
 
-/** The very core that the transcript is played on elsewhere, as an application of a framework mounts it. */
-export const embedded = async (issuer: string): Promise<Embedded> => {
+/** The very core that the transcript is played on elsewhere, as an application of a framework mounts it, or all of it. */
+export const embedded = async (issuer: string, hosts: "one" | "many" = "one"): Promise<Embedded> => {
   const runtime = app(issuer)
   const { guard, routes } = await runtime.runPromise(Tessera)
-  const workspace = { id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Example" }
-  const mount = mountOf(askable(serveWith(runtime)), workspace, routes)
+  const find = workspacesAt(issuer)
+  const serve = askable(serveWith(runtime))
+  const mount = hosts === "one" ? mountOf(serve, find(""), routes) : mountOfMany(serve, (_, path) => find(path), routes)
   return { mount, guard: localGuard((request, needs) => runtime.runPromise(guard(request, needs))) }
 }

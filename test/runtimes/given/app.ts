@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Logger, ManagedRuntime, Option } from "effect"
+import { Clock, Effect, Layer, Logger, ManagedRuntime, Option, Result } from "effect"
 import * as Memory from "../../../adapters/memory/Memory.ts"
 import { json } from "../../../core/http/answer.ts"
 import { type Endpoint, type Handler, page } from "../../../core/http/Route.ts"
@@ -12,11 +12,13 @@ import { ResourceOwner, type SignedIn } from "../../../core/ports/ResourceOwner.
 import { Workspaces } from "../../../core/ports/Workspaces.ts"
 import { UserId } from "../../../core/rules/Id.ts"
 import { standardPolicy } from "../../../core/rules/Policy.ts"
+import { ResourceAddress } from "../../../core/rules/Resource.ts"
 import { Tessera } from "../../../core/Tessera.ts"
 import { drawFrom } from "../../../core/testing/Draw.ts"
 import { stoppedClock } from "../../../core/testing/stoppedClock.ts"
 import { Keys, sealKey } from "../../../core/token/KeyRing.ts"
-import { Issuer, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+import { Issuer, type Workspace, WorkspaceId } from "../../../core/workspace/Workspace.ts"
+import { addressOf, WorkspaceTable } from "../../../core/workspace/WorkspaceTable.ts"
 
 /** Says what reached the core, so that a runtime which changes anything on the way is found out. */
 const echo: Handler = ({ request }) =>
@@ -101,8 +103,26 @@ const stopped = (millis: number) =>
     Effect.map(Clock.Clock, (real) => stoppedClock(real, millis))
   )
 
+/** An API on an origin of its own, of the second workspace. */
+export const elsewhere = ResourceAddress.make("https://tools.example/mcp")
+
+/** By its path alone: a workspace that lists nothing, and below it, at `/second`, one that lists an API elsewhere. */
+export const workspacesAt = (issuer: string): ((path: string) => Workspace) => {
+  const home = { id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Example" }
+  const second = {
+    id: WorkspaceId.make("second"),
+    issuer: Issuer.make(`${issuer}/second`),
+    name: "Second",
+    resources: [{ at: elsewhere, name: "Tools" }]
+  }
+  const table = Result.getOrThrow(WorkspaceTable.of([home, second]))
+  const { host } = addressOf(home)
+  return (path) => table.find(host, path) ?? home
+}
+
 /** The same draws and the same moment in every runtime, so that all answer with the very same bytes. */
 export const app = (issuer: string) => {
+  const find = workspacesAt(issuer)
   let draw = drawFrom("transcript")
   const routes = testRoutes((seed) => {
     draw = drawFrom(seed)
@@ -121,7 +141,7 @@ export const app = (issuer: string) => {
         RegistrationPolicy.layerOpen,
         Pages.layer(),
         Limiter.layerNone,
-        Workspaces.layerOne({ id: WorkspaceId.make("home"), issuer: Issuer.make(issuer), name: "Example" })
+        Layer.succeed(Workspaces, { resolve: ({ path }) => find(path) })
       ]),
       Layer.provideMerge(stopped(Date.UTC(2031, 0, 1))),
       Layer.provideMerge(Logger.layer([]))
