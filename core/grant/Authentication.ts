@@ -12,8 +12,14 @@ export const AuthenticationAsked = Schema.Struct({
   maxAge: Schema.optionalKey(Schema.Int),
   /** Strengths, any of which does; the first is the dearest. */
   acr: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** Whether the request is to fail without one of them. */
+  acrRequired: Schema.optionalKey(Schema.Boolean),
   /** Claims of the ID token. */
-  claims: Schema.optionalKey(Schema.Array(Schema.String))
+  claims: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** Who it has to be. */
+  sub: Schema.optionalKey(Schema.String),
+  /** Who it may be, as the client knows them: an email, say. */
+  loginHint: Schema.optionalKey(Schema.String)
 })
 export type AuthenticationAsked = typeof AuthenticationAsked.Type
 
@@ -41,6 +47,14 @@ export type Authentication = typeof Authentication.Type
 export const sidOf = (issuer: Issuer, client: ClientId, session: string): Digest =>
   digestOf(JSON.stringify(["sid", issuer, client, session]))
 
+/** OpenID Connect Core §3.1.2.1: whether a session is too old for what is asked. A host that tells no time has one that is. */
+export const isTooOld = ({ maxAge }: AuthenticationAsked, { authenticatedAt }: Session, now: Instant): boolean =>
+  maxAge !== undefined && (authenticatedAt === undefined || maxAge === 0 || now > authenticatedAt + maxAge * 1000)
+
+/** RFC 9470 §5: whether a session is weaker than what is asked. */
+export const isTooWeak = ({ acr }: AuthenticationAsked, session: Session): boolean =>
+  acr !== undefined && !acr.some((one) => one === session.acr)
+
 /** A session, as far as an application may be told of it. */
 interface Session {
   readonly session: string
@@ -66,7 +80,7 @@ export const authenticationOf = (
   { acr, amr, authenticatedAt, session }: Session
 ): Authentication | undefined => {
   const identifies = signsIn(scope)
-  if (signIn === undefined && !identifies) return undefined
+  if (!identifies && signIn?.maxAge === undefined && signIn?.acr === undefined) return undefined
   const asked = signIn ?? nothingAsked
   const claims = (asked.claims ?? []).filter((name) => !aboutSignIn.includes(name))
   const tellsTime = asked.maxAge !== undefined || isAsked(asked, "auth_time")

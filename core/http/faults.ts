@@ -59,6 +59,8 @@ export const toWire = (refusal: Refusal): Wire =>
     UnsupportedResponseType: () => row(400, "unsupported_response_type", "The server answers response_type=code only."),
     AccessDenied: () => row(403, "access_denied", "The person did not allow it."),
     LoginRequired: () => row(400, "login_required", "The person has to sign in."),
+    UnmetAuthentication: () =>
+      row(400, "unmet_authentication_requirements", "Nobody signs in here as strongly as the request needs."),
     ConsentRequired: () => row(400, "consent_required", "The person has to allow it."),
     InteractionRequired: () => row(400, "interaction_required", "The person has to choose where it is to be allowed."),
     UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
@@ -111,6 +113,7 @@ export const toWire = (refusal: Refusal): Wire =>
   })
 
 const notSupported: Record<RequestNotSupported["parameter"], string> = {
+  registration: "The server knows clients that registered with it, and takes no registration in a request.",
   request: "The server takes a request object at the endpoint for pushed requests only (RFC 9126).",
   request_uri: "The server takes a request_uri that it gave out itself only (RFC 9126)."
 }

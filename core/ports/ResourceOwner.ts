@@ -33,6 +33,14 @@ export interface SignedIn {
 /** What an application asks of a sign-in: that it happens though somebody is signed in, or that an account is chosen. */
 export type SignInAsked = "login" | "select_account"
 
+/** What an application tells of the sign-in that it would like: nothing of it has to be met. */
+export interface SignInHints {
+  /** Who it expects: an email, a name. */
+  readonly loginHint?: string
+  /** How strongly they are to prove who they are (RFC 9470), the dearest first. */
+  readonly acr?: ReadonlyArray<string>
+}
+
 /** What a person lets applications know (OpenID Connect Core §5.1). */
 export type StandardClaims = { readonly [name in StandardClaim]?: (typeof standardClaims)[name]["Type"] }
 
@@ -63,13 +71,13 @@ export class ResourceOwner extends Context.Service<
       request: HttpRequest
     ) => Effect.Effect<Option.Option<SignedIn>, StorageUnavailable>
     /** Where to send the browser to sign in, so that it comes back to `returnTo`: a path of the issuer's origin. */
-    readonly signInAt: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked) => string
+    readonly signInAt: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked, hints?: SignInHints) => string
     /**
      * Where somebody goes who wants to be somebody else, and comes back from in the same way. Needed where `signInAt`
      * sends whoever is signed in straight back; without it, `signInAt`. Who is `asked` for a `login` signs in, even as
      * the same person.
      */
-    readonly switchAt?: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked) => string
+    readonly switchAt?: (workspace: OpenWorkspace, returnTo: string, asked?: SignInAsked, hints?: SignInHints) => string
     /**
      * Whether this is the person's password; if so, `confirmedAt` is now from the next request on. With it, forms of the
      * settings that make keys, or let somebody in, ask for the password after a while; without it, they never do.

@@ -237,8 +237,27 @@ export const termsOf = (
 })
 
 /** The scopes cover what userinfo was asked for. */
-const claimsText = (idToken: ReadonlyArray<string>): string =>
-  JSON.stringify({ id_token: Object.fromEntries(idToken.map((name) => [name, null])) })
+const claimsOf = ({ acr, acrRequired, claims = [], sub }: AuthenticationAsked): string | undefined => {
+  const idToken = {
+    ...Object.fromEntries(claims.map((name) => [name, null])),
+    ...(acrRequired === true ? { acr: { essential: true, values: acr } } : {}),
+    ...(sub === undefined ? {} : { sub: { value: sub } })
+  }
+  return Object.keys(idToken).length === 0 ? undefined : JSON.stringify({ id_token: idToken })
+}
+
+/** What a request asks about the sign-in, as a browser would bring it. */
+const authenticationQueryOf = (asked: AuthenticationAsked): ReadonlyArray<string> => {
+  const { acr, acrRequired, loginHint, maxAge, nonce } = asked
+  const claims = claimsOf(asked)
+  return [
+    ...(nonce === undefined ? [] : [`nonce=${encodeURIComponent(nonce)}`]),
+    ...(maxAge === undefined ? [] : [`max_age=${maxAge}`]),
+    ...(acr === undefined || acrRequired === true ? [] : [`acr_values=${encodeURIComponent(acr.join(" "))}`]),
+    ...(claims === undefined ? [] : [`claims=${encodeURIComponent(claims)}`]),
+    ...(loginHint === undefined ? [] : [`login_hint=${encodeURIComponent(loginHint)}`])
+  ]
+}
 
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
 export const queryOf = ({
@@ -264,8 +283,5 @@ export const queryOf = ({
     ...(resources ?? []).map((resource) => `resource=${encodeURIComponent(resource)}`),
     ...(prompt.length === 0 ? [] : [`prompt=${prompt.join("%20")}`]),
     ...(placeHint === undefined ? [] : [`place_hint=${encodeURIComponent(placeHint)}`]),
-    ...(signIn.nonce === undefined ? [] : [`nonce=${encodeURIComponent(signIn.nonce)}`]),
-    ...(signIn.maxAge === undefined ? [] : [`max_age=${signIn.maxAge}`]),
-    ...(signIn.acr === undefined ? [] : [`acr_values=${encodeURIComponent(signIn.acr.join(" "))}`]),
-    ...(signIn.claims === undefined ? [] : [`claims=${encodeURIComponent(claimsText(signIn.claims))}`])
+    ...authenticationQueryOf(signIn)
   ].join("&")

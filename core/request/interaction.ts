@@ -15,6 +15,7 @@ import {
   InvalidScope,
   LoginRequired,
   type Refusal,
+  UnmetAuthentication,
   type UntrustedRequest
 } from "../rules/Refusal.ts"
 import type { ScopeName } from "../rules/Scope.ts"
@@ -121,9 +122,10 @@ export const interaction = Effect.fnUntraced(function* (
   const back = (refusal: Refusal): Interaction => ({ _tag: "Redirect", returned: { path: asked, refusal }, query })
   const { prompt = [] } = asked
   const current = Option.getOrUndefined(yield* services.owner.current(call.workspace, call.request))
-  const step = signInStep(services, { ...call, request: { ...call.request, query } }, prompt, current)
+  const step = signInStep(services, { ...call, request: { ...call.request, query } }, prompt, current, asked.signIn)
   if (step._tag === "Ask") return { ...step, _tag: "NeedsLogin", request: asked }
   if (step._tag === "Missing") return back(new LoginRequired())
+  if (step._tag === "Unmet") return back(new UnmetAuthentication())
   const { signedIn } = step
   const offer = yield* offerTo(services, call.workspace, signedIn.user, asked.scope)
   if (offer._tag === "Refused") return back(new InvalidScope({ reason: "none_to_be_had" }))

@@ -1,7 +1,9 @@
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import type { Client } from "../client/Client.ts"
 import { defaultAcrValues, defaultMaxAge, requireAuthTime } from "../client/openIdMembers.ts"
 import type { AuthenticationAsked } from "../grant/Authentication.ts"
+import type { Call, Services } from "../http/Route.ts"
+import type { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClaimScope, claimsWithin, readClaims, scopesOfClaims } from "../rules/Claims.ts"
 import { InvalidRequest } from "../rules/Refusal.ts"
 import { namesIn, type Scopes, signsIn } from "../rules/Scope.ts"
@@ -10,6 +12,7 @@ import { namesIn, type Scopes, signsIn } from "../rules/Scope.ts"
 interface AuthenticationParameters {
   readonly acr_values?: string
   readonly claims?: string
+  readonly login_hint?: string
   readonly max_age?: string
   readonly nonce?: string
 }
@@ -48,13 +51,36 @@ export const readAuthentication = (
   const claims = (asked?.idToken ?? []).filter((name) => covered.has(name) || aboutSignIn.includes(name))
   if (identifies && requireAuthTime.of(client) === true) claims.push("auth_time")
   const maxAge = sent.max_age === undefined ? (identifies ? defaultMaxAge.of(client) : undefined) : Number(sent.max_age)
-  const acr = namesIn(sent.acr_values ?? "")
-  const strengths = acr.length > 0 ? acr : identifies ? (defaultAcrValues.of(client) ?? []) : []
+  const wished = namesIn(sent.acr_values ?? "")
+  const usual = identifies ? (defaultAcrValues.of(client) ?? []) : []
+  const strengths = asked?.acr ?? (wished.length > 0 ? wished : usual)
   const signIn: AuthenticationAsked = {
     ...(maxAge === undefined ? {} : { maxAge }),
     ...(strengths.length === 0 ? {} : { acr: strengths }),
+    ...(asked?.acr === undefined ? {} : { acrRequired: true }),
+    ...(asked?.sub === undefined ? {} : { sub: asked.sub }),
+    ...(sent.login_hint === undefined ? {} : { loginHint: sent.login_hint }),
     ...(sent.nonce === undefined || !identifies ? {} : { nonce: sent.nonce }),
     ...(claims.length === 0 ? {} : { claims })
   }
   return Result.succeed({ scope: wide, signIn: Object.keys(signIn).length === 0 ? undefined : signIn })
 }
+
+const hintMalformed = new InvalidRequest({
+  reason: "id_token_hint",
+  message: "The id_token_hint has to be an ID token that this server gave to this client."
+})
+
+/**
+ * OpenID Connect Core §3.1.2.1: whom a hint names, expired or not. One that was given to another client, or that nobody here
+ * signed, names nobody.
+ */
+export const readHint = (
+  services: Pick<Services, "idTokens">,
+  { now, workspace }: Call,
+  client: Client,
+  hint: string
+): Effect.Effect<Result.Result<string, InvalidRequest>, StorageUnavailable> =>
+  Effect.map(services.idTokens.hinted(workspace, hint, now), (hinted) =>
+    hinted?.client === client.id ? Result.succeed(hinted.user) : Result.fail(hintMalformed)
+  )

@@ -29,10 +29,10 @@ import {
   UntrustedRequest
 } from "../rules/Refusal.ts"
 import { type Resources, readResources, scopesTaken } from "../rules/Resource.ts"
-import { asksNoScope, commonScopes, grantScopes, type Scopes } from "../rules/Scope.ts"
+import { asksNoScope, commonScopes, grantScopes, type Scopes, signsIn } from "../rules/Scope.ts"
 import { scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { challengeRequired, pushRequired, type Waiting } from "./AuthorizationRequest.ts"
-import { readAuthentication } from "./readAuthentication.ts"
+import { readAuthentication, readHint } from "./readAuthentication.ts"
 
 const challengeMalformed = new InvalidRequest({
   reason: "challenge_malformed",
@@ -94,6 +94,14 @@ const AuthorizationQuery = Schema.Struct({
   place_hint: Schema.optionalKey(
     PlaceId.annotate({
       description: "Of the places of the person, the one that is chosen on the consent page until they choose another."
+    })
+  ),
+  id_token_hint: Schema.optionalKey(
+    Schema.String.annotate({ description: "OpenID Connect: an ID token that the client has of who is expected." })
+  ),
+  login_hint: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(256)).annotate({
+      description: "OpenID Connect: who is expected, as they sign in. It may be anybody else."
     })
   ),
   nonce: Schema.optionalKey(
@@ -332,7 +340,7 @@ const broughtFault = (
 ): InvalidRequest | RequestNotSupported | undefined => {
   if (repeated.size > 0) return repeatedParameter(repeated)
   // OpenID Connect Core §6: left unread, it would be a request that its client did not make.
-  const given = (["request", "request_uri"] as const).find((name) => asItCame(sent, name) !== undefined)
+  const given = (["request", "request_uri", "registration"] as const).find((name) => asItCame(sent, name) !== undefined)
   if (given !== undefined) return new RequestNotSupported({ parameter: given })
   return needsPush(client, policy) ? pushRequired : undefined
 }
@@ -390,9 +398,14 @@ const readAs = Effect.fnUntraced(function* <F>(
   if (fault !== undefined) return Result.fail({ path, refusal: fault })
   const workspace = yield* services.openings.current(call.workspace, call.now)
   const terms = checkedTerms(services, workspace, path, asked)
-  return Result.isSuccess(terms)
-    ? Result.succeed({ ...path, ...terms.success })
-    : Result.fail({ path, refusal: terms.failure })
+  if (Result.isFailure(terms)) return Result.fail({ path, refusal: terms.failure })
+  const request = { ...path, ...terms.success }
+  const hint = asItCame(asked.sent, "id_token_hint")
+  if (hint === undefined || !signsIn(request.scope)) return Result.succeed(request)
+  const hinted = yield* readHint(services, call, path.client, hint)
+  return Result.isSuccess(hinted)
+    ? Result.succeed({ ...request, signIn: { ...request.signIn, sub: hinted.success } })
+    : Result.fail({ path, refusal: hinted.failure })
 })
 
 /** As a browser brings it. */

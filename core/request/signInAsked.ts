@@ -1,8 +1,9 @@
 import { base64Url } from "../codec/Base64Url.ts"
 import type { Mac } from "../codec/Sha256.ts"
+import { type AuthenticationAsked, isTooOld, isTooWeak } from "../grant/Authentication.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { addressOf } from "../http/returnUrl.ts"
-import type { SignedIn, SignInAsked } from "../ports/ResourceOwner.ts"
+import type { SignedIn, SignInAsked, SignInHints } from "../ports/ResourceOwner.ts"
 import { hasPassed, Instant, later } from "../rules/Instant.ts"
 import type { Prompts } from "../rules/Prompt.ts"
 import { sameDigest } from "../rules/Secret.ts"
@@ -95,10 +96,36 @@ const isSince = (stamp: Stamp, signedIn: SignedIn): boolean =>
     ? markOf(signedIn) !== stamp.session
     : inSeconds(signedIn.authenticatedAt) >= inSeconds(stamp.at)
 
-const askedBy = (prompt: Prompts): SignInAsked | undefined => {
+const isAnother = ({ sub }: AuthenticationAsked, { user }: SignedIn): boolean => sub !== undefined && sub !== user
+
+/** A host that says nothing of strengths has no better sign-in to lead to. */
+const mayGrow = ({ acr }: SignedIn): boolean => acr !== undefined
+
+/** What a request asks of the sign-in, of whoever is there. */
+const askedBy = (
+  prompt: Prompts,
+  about: AuthenticationAsked,
+  signedIn: SignedIn | undefined,
+  now: Instant
+): SignInAsked | undefined => {
   if (prompt.includes("login")) return "login"
+  if (signedIn !== undefined) {
+    if (isAnother(about, signedIn)) return "select_account"
+    if (isTooOld(about, signedIn, now) || (isTooWeak(about, signedIn) && mayGrow(signedIn))) return "login"
+  }
   return prompt.includes("select_account") ? "select_account" : undefined
 }
+
+/** OpenID Connect Core §3.1.2.1, §5.5.1.1: what no sign-in makes up for. */
+const settled = (about: AuthenticationAsked, signedIn: SignedIn): SignInStep => {
+  if (isAnother(about, signedIn)) return { _tag: "Missing" }
+  return about.acrRequired === true && isTooWeak(about, signedIn) ? { _tag: "Unmet" } : { _tag: "Enough", signedIn }
+}
+
+const hintsOf = ({ acr, loginHint }: AuthenticationAsked): SignInHints | undefined =>
+  acr === undefined && loginHint === undefined
+    ? undefined
+    : { ...(acr === undefined ? {} : { acr }), ...(loginHint === undefined ? {} : { loginHint }) }
 
 /** What a request needs of the sign-in before its consent page can be drawn. */
 export type SignInStep =
@@ -107,6 +134,10 @@ export type SignInStep =
   | { readonly _tag: "Ask"; readonly at: string; readonly returnTo: string }
   /** It may not be asked for, or was and did not happen. */
   | { readonly _tag: "Missing" }
+  /** Nobody signs in here as strongly as it has to be. */
+  | { readonly _tag: "Unmet" }
+
+const nothingAsked: AuthenticationAsked = {}
 
 /**
  * OpenID Connect Core §3.1.2.1. A browser is sent to the sign-in once for a session, or twice where its session was seen
@@ -116,15 +147,20 @@ export const signInStep = (
   services: Services,
   call: Call,
   prompt: Prompts,
-  signedIn: SignedIn | undefined
+  signedIn: SignedIn | undefined,
+  about: AuthenticationAsked = nothingAsked
 ): SignInStep => {
-  const asked = askedBy(prompt)
-  if (signedIn !== undefined && asked === undefined) return { _tag: "Enough", signedIn }
-  if (prompt.includes("none")) return { _tag: "Missing" }
+  const asked = askedBy(prompt, about, signedIn, call.now)
+  if (signedIn !== undefined && asked === undefined) return settled(about, signedIn)
+  if (prompt.includes("none")) {
+    // RFC 9470 §5: acr_values are a wish, which a request without pages goes on without.
+    const isOnlyWeak = signedIn !== undefined && !isAnother(about, signedIn) && !isTooOld(about, signedIn, call.now)
+    return isOnlyWeak ? settled(about, signedIn) : { _tag: "Missing" }
+  }
   const stamp = asked === undefined ? undefined : stampOf(services, call)
   if (signedIn !== undefined && stamp !== undefined) {
     const wasSeen = stamp.session !== ""
-    if (isSince(stamp, signedIn) || (asked === "select_account" && wasSeen)) return { _tag: "Enough", signedIn }
+    if (isSince(stamp, signedIn) || (asked === "select_account" && wasSeen)) return settled(about, signedIn)
     if (wasSeen) return { _tag: "Missing" }
   }
   const returnTo =
@@ -133,5 +169,5 @@ export const signInStep = (
       : stamped(services, call, asked, signedIn)
   const { signInAt, switchAt = signInAt } = services.owner
   const lead = signedIn === undefined ? signInAt : switchAt
-  return { _tag: "Ask", at: lead(call.workspace, returnTo, asked), returnTo }
+  return { _tag: "Ask", at: lead(call.workspace, returnTo, asked, hintsOf(about)), returnTo }
 }

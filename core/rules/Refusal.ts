@@ -20,6 +20,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     "response_mode",
     "request_too_long",
     "prompt_none_with_another",
+    "id_token_hint",
     "request_not_pushed",
     "request_uri_pushed",
     "request_object"
@@ -109,6 +110,9 @@ export class AccessDenied extends Schema.TaggedError<AccessDenied>()("AccessDeni
 /** OpenID Connect Core §3.1.2.6: nobody signed in, or not so as the request asks. */
 export class LoginRequired extends Schema.TaggedError<LoginRequired>()("LoginRequired", {}) {}
 
+/** RFC 9470 §5: the request takes a stronger sign-in than there is here. */
+export class UnmetAuthentication extends Schema.TaggedError<UnmetAuthentication>()("UnmetAuthentication", {}) {}
+
 /** OpenID Connect Core §3.1.2.6: the request takes the person's yes, and no page may be shown. */
 export class ConsentRequired extends Schema.TaggedError<ConsentRequired>()("ConsentRequired", {}) {}
 
@@ -150,7 +154,7 @@ export class InvalidRequestUri extends Schema.TaggedError<InvalidRequestUri>()("
 
 /** OpenID Connect Core §6: the request came in a form that this endpoint does not take, and is never read without it. */
 export class RequestNotSupported extends Schema.TaggedError<RequestNotSupported>()("RequestNotSupported", {
-  parameter: Schema.Literals(["request", "request_uri"])
+  parameter: Schema.Literals(["request", "request_uri", "registration"])
 }) {}
 
 /** A page's form came from somewhere else, from another session, too late, or not whole. */
@@ -276,6 +280,7 @@ export type Refusal =
   | UnsupportedResponseType
   | AccessDenied
   | LoginRequired
+  | UnmetAuthentication
   | ConsentRequired
   | InteractionRequired
   | UntrustedRequest

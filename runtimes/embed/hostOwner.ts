@@ -5,6 +5,7 @@ import {
   ResourceOwner,
   type SignedIn,
   type SignInAsked,
+  type SignInHints,
   type StandardClaims,
   type UserPlace
 } from "../../core/ports/ResourceOwner.ts"
@@ -77,13 +78,13 @@ export interface HostPeople {
    * Your sign-in page, told where to send the browser back to: `/sign-in?return_to=${encodeURIComponent(returnTo)}`.
    * `workspace`: its id, here and below.
    */
-  readonly signInAt: (returnTo: string, workspace: string, asked?: SignInAsked) => string
+  readonly signInAt: (returnTo: string, workspace: string, asked?: SignInAsked, hints?: SignInHints) => string
   /**
    * Where "Not you?" leads, and comes back from in the same way: a page that lets somebody sign in though they are signed
    * in already. `asked`: for `login` an application asks that whoever is there signs in once more, and for
    * `select_account` that they choose who to be. Default: `signInAt`.
    */
-  readonly switchAt?: (returnTo: string, workspace: string, asked?: SignInAsked) => string
+  readonly switchAt?: (returnTo: string, workspace: string, asked?: SignInAsked, hints?: SignInHints) => string
   /**
    * The organisations, teams or accounts of a person, where one person has several: they choose on the consent page, and
    * the grant is for that place for good. With one it is bound without a question, and asked again at the answer, so that
@@ -216,8 +217,8 @@ export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): 
             : Effect.map(signedIn(person), Option.some)
       )
     },
-    signInAt: ({ id }, returnTo, asked) => people.signInAt(returnTo, id, asked),
-    switchAt: ({ id }, returnTo, asked) => (people.switchAt ?? people.signInAt)(returnTo, id, asked),
+    signInAt: ({ id }, returnTo, asked, hints) => people.signInAt(returnTo, id, asked, hints),
+    switchAt: ({ id }, returnTo, asked, hints) => (people.switchAt ?? people.signInAt)(returnTo, id, asked, hints),
     ...placing(people),
     profile: ({ id }, sub) => {
       const { profile } = people

@@ -71,6 +71,8 @@ export interface WorldOptions {
   /** Instead of one in memory. */
   readonly store?: Layer.Layer<Storage>
   readonly seed?: string
+  /** What is known of everybody, beside their name. */
+  readonly profile?: Omit<Profile, "sub">
   readonly mayMove?: TesseraOptions["mayMove"]
   /** Workspaces are opened by their first request, and not before the body begins. */
   readonly unopened?: boolean
@@ -115,24 +117,31 @@ const seededEntropy = (seed: string): Entropy["Service"] => {
 
 export const keyFrom = (byte: number) => sealKey(new Uint8Array(32).fill(byte))
 
-const people = (gone: ReadonlySet<string>, places: WorldOptions["places"]): ResourceOwner["Service"] => ({
+const people = (
+  gone: ReadonlySet<string>,
+  { places, profile = {} }: Pick<WorldOptions, "places" | "profile">
+): ResourceOwner["Service"] => ({
   ...(places === undefined ? {} : { places: (_workspace, user) => Effect.sync(() => places(user)) }),
   current: (_workspace, request) =>
     Effect.sync(() => {
       const cookie = request.headers.get("cookie") ?? ""
       const name = /(?:^|; )person=([a-z]+)/.exec(cookie)?.[1]
       const session = /(?:^|; )session=([a-z]+)/.exec(cookie)?.[1]
+      const acr = /(?:^|; )acr=(\w+)/.exec(cookie)?.[1]
       const since = /(?:^|; )since=(\d+)/.exec(cookie)?.[1]
       return name === undefined
         ? Option.none<SignedIn>()
         : Option.some({
             ...signedIn(name, session),
+            ...(acr === undefined ? {} : { acr, amr: ["pwd"] }),
             ...(since === undefined ? {} : { authenticatedAt: Instant.make(Number(since)) })
           })
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
   profile: (_workspace, user) =>
-    Effect.sync(() => (gone.has(user) ? Option.none<Profile>() : Option.some({ sub: user, name: `Mx ${user}` })))
+    Effect.sync(() =>
+      gone.has(user) ? Option.none<Profile>() : Option.some({ name: `Mx ${user}`, ...profile, sub: user })
+    )
 })
 
 const signedIn = (name: string, session = `session-of-${name}`): SignedIn => ({
@@ -166,7 +175,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     Layer.succeed(Entropy, options.entropy ?? seededEntropy(options.seed ?? "world")),
     Layer.succeed(Keys, { current: () => sealer }),
     Layer.succeed(Audit, { record: (entry) => Effect.sync(() => void audit.push(entry)) }),
-    Layer.succeed(ResourceOwner, people(new Set(["gone"]), options.places)),
+    Layer.succeed(ResourceOwner, people(new Set(["gone"]), options)),
     options.registration ?? RegistrationPolicy.layerOpen,
     options.pages ?? Pages.layer(),
     options.limiter ?? Limiter.layerNone,

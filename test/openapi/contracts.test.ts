@@ -42,6 +42,7 @@ describe("what readers are compiled from", () => {
         const taken = contractsOf(world).filter(({ form, query }) => form !== undefined || query !== undefined)
         expect(taken.map(({ id }) => id).sort()).toEqual([
           "authorize",
+          "authorizeByPost",
           "introspect",
           "pushAuthorizationRequest",
           "revoke",

@@ -4,16 +4,25 @@ import { takeOfAddress } from "../../http/addressLimit.ts"
 import { seeOther } from "../../http/answer.ts"
 import { refused } from "../../http/audit.ts"
 import { commonErrorPage, faultPage, toWire } from "../../http/faults.ts"
+import { formType, isForm } from "../../http/form.ts"
 import type { HttpResponse } from "../../http/Http.ts"
-import { bound, type Call, type Endpoint, type HandlerOf, names, type Services } from "../../http/Route.ts"
-import { fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type HandlerOf,
+  names,
+  type Services
+} from "../../http/Route.ts"
+import { addressOf, fitsSignIn, wellFormed } from "../../http/returnUrl.ts"
 import { strangersError } from "../../pages/CommonErrors.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { type Interaction, interaction } from "../../request/interaction.ts"
 import { authorizeContract, type Returned, returnRefusal } from "../../request/readRequest.ts"
 import { Prompt } from "../../rules/Prompt.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
-import { authorizePath } from "../../workspace/Workspace.ts"
+import { authorizeAt, authorizePath } from "../../workspace/Workspace.ts"
 import { approveRemembered } from "./consent.ts"
 import { comeBackTo, consentModel } from "./consentModel.ts"
 
@@ -82,12 +91,35 @@ const authorizeHandler =
       next._tag === "Remembered" ? approveRemembered(services, call, next) : Effect.succeed(draw(services, call, next))
     )
 
+const byPostContract = {
+  id: "authorizeByPost",
+  heading: "OAuth",
+  summary: "Ask a person, by a form",
+  description: "OpenID Connect Core §3.1.2.1: the same request as a form. The browser is sent on with it as a query.",
+  form: authorizeContract.query,
+  callers: [{ shows: "nothing" }],
+  answers: [{ description: "To the same request as a query.", like: () => seeOther("/") }],
+  faults: [InvalidRequest]
+} as const satisfies Contract
+
+const formOnly = new InvalidRequest({ reason: "wrong_content_type", message: `The body has to be ${formType}.` })
+
+/**
+ * A form of another site comes without the session's cookie, which is `SameSite=Lax`: the navigation that follows brings
+ * it. Nothing of the request is read before.
+ */
+const byPostHandler = (): HandlerOf<typeof byPostContract> => (call) => {
+  if (!isForm(call.request)) return Effect.fail(formOnly)
+  const to = addressOf(authorizeAt(call.workspace), call.request.body)
+  return fitsSignIn(to) ? Effect.succeed(seeOther(to)) : Effect.fail(tooLong)
+}
+
 const { code_challenge_method, response_mode, response_type } = authorizeContract.query.fields
 
 export const authorizeEndpoint: Endpoint = {
   path: authorizePath,
   match: "exact",
-  methods: { GET: bound(authorizeContract, authorizeHandler) },
+  methods: { GET: bound(authorizeContract, authorizeHandler), POST: bound(byPostContract, byPostHandler) },
   errors: "page",
   cors: false,
   metadata: {
