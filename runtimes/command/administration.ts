@@ -5,6 +5,7 @@ import { note, type OwnerAuditContext } from "../../core/engine/AuditContext.ts"
 import type { Services } from "../../core/http/Route.ts"
 import { Accounts } from "../../core/people/Accounts.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
+import { StorageScan } from "../../core/ports/Storage.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { type Workspace, WorkspaceId } from "../../core/workspace/Workspace.ts"
 import type { AuditTarget } from "../observe/ObserveSettings.ts"
@@ -45,6 +46,7 @@ export interface Administration {
   readonly services: Services
   readonly accounts: Accounts["Service"]
   readonly auditContext: OwnerAuditContext
+  readonly scan: StorageScan["Service"] | undefined
   readonly note: (event: AuditEvent) => Effect.Effect<void>
 }
 
@@ -73,6 +75,7 @@ const open = Effect.fnUntraced(function* (settings: Settings, workspace: Workspa
     hosted: yield* Hosted,
     workspace,
     services,
+    scan: Option.getOrUndefined(yield* Effect.serviceOption(StorageScan)),
     accounts: yield* Accounts,
     auditContext,
     note: (event) => note(services.audit, auditContext, event)

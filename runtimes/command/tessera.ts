@@ -5,6 +5,7 @@ import type { Surroundings } from "../server/serve.ts"
 import { client } from "./client.ts"
 import { copy } from "./copy.ts"
 import { doctor } from "./doctor.ts"
+import { grant } from "./grant.ts"
 import { health } from "./health.ts"
 import { key } from "./key.ts"
 import { explain } from "./output.ts"
@@ -35,6 +36,7 @@ export const tessera = (surroundings: Surroundings) =>
     Command.withSubcommands([
       serving(surroundings),
       client,
+      grant,
       key,
       user,
       workspace,

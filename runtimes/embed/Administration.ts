@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import type { OwnerAuditContext } from "../../core/engine/AuditContext.ts"
 import type { Services } from "../../core/http/Route.ts"
+import type { StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import type { Workspace } from "../../core/workspace/Workspace.ts"
 import { type BadOption, badArgument } from "./Options.ts"
 
@@ -9,6 +10,8 @@ export interface Administration {
   readonly services: Services
   readonly workspace: Workspace
   readonly auditContext: OwnerAuditContext
+  /** Reads the whole store, where it can be read so. */
+  readonly scan: Effect.Effect<StorageScan["Service"] | undefined, StorageUnavailable>
   /** Runs it where the server's own services are. Rejects with the tagged error that the effect fails with. */
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 }

@@ -234,7 +234,8 @@ const start = (
   const of = (workspace: Workspace): WorkspaceTessera => {
     /** What the host does itself is done in no storage of another issuer's either. */
     const runOpened = <A, E>(effect: Effect.Effect<A, E>) => run(Effect.andThen(tessera.open(workspace), effect))
-    const administration = { services, workspace, auditContext: occasionAt(workspace), run: runOpened }
+    const auditContext = occasionAt(workspace)
+    const administration = { services, workspace, auditContext, scan: late.scan, run: runOpened }
     return {
       grants: grantsApi(administration),
       clients: clientsApi(administration),

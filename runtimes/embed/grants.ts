@@ -2,11 +2,13 @@ import { Effect, Option, Schema } from "effect"
 import { displayName } from "../../core/client/Client.ts"
 import { endGrant } from "../../core/engine/administration.ts"
 import { type Connection, connectionsPage, grantsBeside } from "../../core/engine/connections.ts"
-import { behindMark, cursorOf, findMarked, forEachItem, type GrantList } from "../../core/engine/lists.ts"
+import { type Ending, endAll } from "../../core/engine/endAll.ts"
+import { behindMark, cursorOf, findMarked, type GrantList } from "../../core/engine/lists.ts"
 import type { Grant } from "../../core/grant/Grant.ts"
-import { grantMark, UserId } from "../../core/rules/Id.ts"
+import { ClientId, grantMark, PlaceId, UserId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Administration, type PageOf, type Paging, pageAsked } from "./Administration.ts"
+import { type BadOption, badArgument } from "./Options.ts"
 
 /** What a person allowed an application, however often it came back for more: one connection. */
 export interface UserGrant {
@@ -29,6 +31,41 @@ export interface GrantsApi {
   readonly revoke: (user: string, id: string) => Promise<boolean>
   /** All of a person's, as when they leave; how many there were. */
   readonly revokeAll: (user: string) => Promise<number>
+  /**
+   * All that a person, a place and an application, as far as they are named, have in common: what somebody had who left an
+   * organisation (`user` and `place`), or everything at one that is no more (`place`). Answers how many ended by this call;
+   * after an error, call it again. Take the person out of the place first. Without a `user`, all grants of the store are
+   * read, and the storage has to be one of Tessera's own.
+   */
+  readonly endAll: (which: EndAll) => Promise<number>
+}
+
+export interface EndAll {
+  readonly user?: string
+  readonly place?: string
+  readonly client?: string
+}
+
+const ids = { user: UserId, place: PlaceId, client: ClientId } as const
+
+const readIds = Schema.decodeUnknownOption(
+  Schema.Struct({
+    user: Schema.optional(ids.user),
+    place: Schema.optional(ids.place),
+    client: Schema.optional(ids.client)
+  })
+)
+
+/** Nothing named would end everything, and a name that is misspelt as much as that: neither is meant. */
+const readEnding = (method: string, which: EndAll): Effect.Effect<Ending | undefined, BadOption> => {
+  const given: unknown = which
+  if (typeof given !== "object" || given === null) return Effect.fail(badArgument(method, "has to be an object"))
+  const stranger = Object.keys(given).find((name) => !(name in ids))
+  if (stranger !== undefined) return Effect.fail(badArgument(`${method} ${stranger}`, "is nothing that it knows"))
+  const isNone = Object.values(given).every((id) => id === undefined)
+  return isNone
+    ? Effect.fail(badArgument(method, "has to name a user, a place or a client"))
+    : Effect.succeed(Option.getOrUndefined(readIds(given)))
 }
 
 const readUser = Schema.decodeUnknownOption(UserId)
@@ -36,7 +73,7 @@ const readUser = Schema.decodeUnknownOption(UserId)
 const everybodys: GrantList = () => Effect.succeed({ values: [], next: undefined })
 
 export const grantsApi = (administration: Administration): GrantsApi => {
-  const { auditContext, services, run, workspace } = administration
+  const { auditContext, run, scan, services, workspace } = administration
 
   const grantsOf = (user: string): GrantList => {
     const id = readUser(user)
@@ -68,6 +105,19 @@ export const grantsApi = (administration: Administration): GrantsApi => {
   const revoke = (grant: Grant) =>
     Effect.map(endGrant(services, auditContext, grant.id), (outcome) => outcome === "revoked")
 
+  const end = (method: string, which: EndAll) =>
+    run(
+      Effect.gen(function* () {
+        const ending = yield* readEnding(method, which)
+        // An id that nobody can have is nobody's.
+        if (ending === undefined) return 0
+        const ended = yield* endAll(services, auditContext, ending, ending.user === undefined ? yield* scan : undefined)
+        return ended === "needs_user"
+          ? yield* badArgument(`${method} user`, "has to be named: this storage cannot be read as a whole")
+          : ended
+      })
+    )
+
   return {
     list: (user, paging = {}) =>
       run(
@@ -90,17 +140,7 @@ export const grantsApi = (administration: Administration): GrantsApi => {
           return revoked
         })
       ),
-    revokeAll: (user) =>
-      run(
-        Effect.gen(function* () {
-          let count = 0
-          yield* forEachItem(grantsOf(user), (grant) =>
-            Effect.map(revoke(grant), (revoked) => {
-              if (revoked) count++
-            })
-          )
-          return count
-        })
-      )
+    revokeAll: (user) => end("grants.revokeAll", { user }),
+    endAll: (which) => end("grants.endAll", which)
   }
 }

@@ -1,11 +1,13 @@
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
-import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Scope } from "effect"
+import { Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 
 /** A store that is opened when it is first needed, so that a server can be made, and mounted, without waiting. */
 export interface LateStorage {
   readonly storage: Storage["Service"]
   /** Opens it now; fails as the store's own layer does. What failed is tried again by whoever needs it next. */
   readonly open: Effect.Effect<Storage["Service"], unknown>
+  /** Reads all of it, where it is one that can. */
+  readonly scan: Effect.Effect<StorageScan["Service"] | undefined, StorageUnavailable>
   readonly isOpen: () => boolean
   /** Resolves once it was opened, by whomever. */
   readonly opened: Effect.Effect<void>
@@ -16,6 +18,7 @@ export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect
     const context = yield* Effect.context<never>()
     const opened = yield* Deferred.make<void>()
     let ready: Storage["Service"] | undefined
+    let scan: StorageScan["Service"] | undefined
     let opening: Fiber.Fiber<Storage["Service"], unknown> | undefined
     // Last in, first out: an opening that is under way ends before what was opened is closed.
     const tries = yield* Scope.fork(yield* Scope.Scope)
@@ -31,6 +34,8 @@ export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect
       )
       const storage = Context.get(built, Storage)
       ready = storage
+      // Tessera's own stores have it beside, which the type of the option does not say.
+      scan = Option.getOrUndefined(Context.getOption(built, StorageScan))
       yield* Deferred.succeed(opened, undefined)
       return storage
     })
@@ -65,5 +70,6 @@ export const lateStorage = (given: Layer.Layer<Storage, unknown>): Effect.Effect
       list: (listing) => later((storage) => storage.list(listing)),
       sweep: (before, limit) => later((storage) => storage.sweep(before, limit))
     }
-    return { storage, open, isOpen: () => ready !== undefined, opened: Deferred.await(opened) }
+    const scanned = Effect.map(later(Effect.succeed), () => scan)
+    return { storage, open, scan: scanned, isOpen: () => ready !== undefined, opened: Deferred.await(opened) }
   })

@@ -120,7 +120,13 @@ export const letIn = async (auth: EmbeddedTessera, person: string, scope = "api"
     readonly access_token: string
     readonly refresh_token: string
   }
-  return { client, code, redeem, access: access_token, refresh: refresh_token }
+  /** The status that comes of refreshing. */
+  const refreshes = async () => {
+    const fields = { refresh_token, client_id: client.id, client_secret: secret ?? "" }
+    const sent = formed({ grant_type: "refresh_token", ...fields })
+    return (await auth.handle(new Request(`${auth.issuer}/oauth/token`, sent))).status
+  }
+  return { client, code, redeem, access: access_token, refresh: refresh_token, refreshes }
 }
 
 export const bearer = (url: string, token: string): Request =>

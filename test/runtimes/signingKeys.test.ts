@@ -51,6 +51,9 @@ test("the command line chooses JWTs, looks after the keys, and the doctor says w
     expect(yield* add(`${gateway}/quick`, "--access-token-ttl", "5 minutes")).toBe(0)
     const says = said(yield* findings, "JWT access tokens")?.says ?? ""
     expect([says.includes(gateway), says.includes("/quick")]).toEqual([true, false])
+    expect((yield* run("grant", "end")).status).toBe(2)
+    const ended = yield* run("grant", "end", "--client", id, "--json")
+    expect([ended.status, JSON.parse(ended.stdout)]).toEqual([0, { ended: 0 }])
     const [key] = yield* keys
     rmSync(join(server.folder, "tessera.db.keys"))
     const lost = yield* command(["doctor", "--json"], {

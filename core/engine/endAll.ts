@@ -1,0 +1,91 @@
+import { Effect, Result } from "effect"
+import { type Grant, isConnected } from "../grant/Grant.ts"
+import type { Audit } from "../ports/Audit.ts"
+import type { StorageScan, StorageUnavailable } from "../ports/Storage.ts"
+import type { ClientId, PlaceId, UserId } from "../rules/Id.ts"
+import { currentInstant } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { OwnerAuditContext } from "./AuditContext.ts"
+import { endGrant } from "./administration.ts"
+import type { Grants } from "./Grants.ts"
+import { forEachItem, type GrantList, writeAll } from "./lists.ts"
+import { decodeBody, grantKind } from "./Records.ts"
+
+/** Whose connections end: of one person, at one place, with one client, or what all that is named have in common. */
+export interface Ending {
+  readonly user?: UserId | undefined
+  readonly place?: PlaceId | undefined
+  readonly client?: ClientId | undefined
+}
+
+interface Parts {
+  readonly audit: Audit["Service"]
+  readonly grants: Grants
+  readonly policy: Policy
+}
+
+const ownedBy =
+  (grants: Grants, workspace: WorkspaceId, user: UserId): GrantList =>
+  (slice) =>
+    grants.ofUser(workspace, user, slice)
+
+/** The grants of everybody, where nobody is named: the whole store is read, so never for a request of a stranger's. */
+const everybodys = ({ scan }: StorageScan["Service"], policy: Policy, workspace: WorkspaceId): GrantList => {
+  const read = decodeBody(grantKind(policy))
+  return ({ after, limit }) =>
+    Effect.map(scan("grant", after, limit), ({ next, records }) => {
+      const own = records.filter((record) => record.workspace === workspace)
+      return { values: own.flatMap(({ body }) => Result.match(read(body), matched)), next }
+    })
+}
+
+/** What no release can read opens nothing either. */
+const matched = { onFailure: (): ReadonlyArray<Grant> => [], onSuccess: ({ value }: { value: Grant }) => [value] }
+
+/**
+ * Ends what people let clients have, with everything that came of it: one list, and one write for each grant. What has
+ * ended is passed over, so it can be called again wherever it broke off, and answers how many it ended itself. Whoever left
+ * a place is to be taken out of it first: a grant that is approved after that has another place, or none.
+ */
+export const endAll = Effect.fn("administration.endAll")(function* (
+  services: Parts,
+  auditContext: OwnerAuditContext,
+  { client, place, user }: Ending,
+  scan: StorageScan["Service"] | undefined
+): Effect.fn.Return<number | "needs_user", StorageUnavailable | Contended> {
+  const { workspace } = auditContext
+  const { grants, policy } = services
+  const all = scan && everybodys(scan, policy, workspace)
+  const list = user === undefined ? all : ownedBy(grants, workspace, user)
+  if (list === undefined) return "needs_user"
+  const now = yield* currentInstant
+  const isMeant = (grant: Grant): boolean =>
+    isConnected(grant, policy, now) &&
+    grant.subject._tag === "User" &&
+    (client === undefined || grant.client === client) &&
+    (place === undefined || grant.place === place)
+  let ended = 0
+  let page: Array<Grant> = []
+  const endPage = Effect.suspend(() => {
+    const due = page
+    page = []
+    return writeAll(
+      due,
+      ({ id }) =>
+        Effect.map(endGrant(services, auditContext, id), (outcome) => {
+          if (outcome === "revoked") ended++
+        }),
+      () => undefined
+    )
+  })
+  yield* forEachItem(list, (grant) => {
+    if (isMeant(grant)) page.push(grant)
+    return page.length < mostAtOnce ? Effect.void : Effect.asVoid(endPage)
+  })
+  yield* endPage
+  return ended
+})
+
+const mostAtOnce = 100
