@@ -82,7 +82,13 @@ export const needsChallenge = (client: Client, policy: Policy): boolean =>
 
 /** RFC 9126 §5 and §6. */
 export const needsPush = (client: Client, policy: Policy): boolean =>
-  policy.requirePush || profileOf(client, policy).push || requirePushedRequests.of(client) === true
+  policy.requirePush ||
+  profileOf(client, policy).push ||
+  requirePushedRequests.of(client) === true ||
+  needsSignedRequest(client)
+
+/** RFC 9101 §10.5. A request object is taken where requests are pushed, and nowhere else. */
+export const needsSignedRequest = (client: Client): boolean => requireSignedRequests.of(client) === true
 
 /** RFC 9449 §5: whether a request for tokens has to prove a key, which they are bound to. */
 export const needsProof = (client: Client, policy: Policy): boolean =>
@@ -162,4 +168,30 @@ export const dpopBoundAccessTokens = clientMember({
   schema: Schema.Boolean.annotate({
     description: "RFC 9449: whether all of the client's access tokens are bound to a key of its own."
   })
+})
+
+const hasKeys = ({ jwks, jwks_uri }: Readonly<Record<string, unknown>>): boolean =>
+  jwks !== undefined || jwks_uri !== undefined
+
+/** RFC 9101 §10.5. */
+export const requireSignedRequests = clientMember({
+  name: "require_signed_request_object",
+  schema: Schema.Boolean.annotate({
+    description:
+      "RFC 9101: whether the client's authorization requests count only where it pushed them as a signed object."
+  }),
+  fault: (asked, { request }) =>
+    asked === true && !hasKeys(request) ? "A client that signs its requests registers jwks, or a jwks_uri." : undefined
+})
+
+/** OpenID Connect Registration §2. */
+export const requestObjectAlgorithm = clientMember<Algorithm>({
+  name: "request_object_signing_alg",
+  schema: Schema.Literals(algorithms).annotate({ description: "RFC 9101: what the client signs its requests by." }),
+  fault: (asked, { policy, request }) => {
+    const profile = profileOf({ members: request }, policy)
+    return asked === undefined || maySignBy(profile, asked)
+      ? undefined
+      : `The request_object_signing_alg has to be one of these: ${named(algorithmsOf(profile))}.`
+  }
 })

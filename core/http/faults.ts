@@ -66,6 +66,8 @@ export const toWire = (refusal: Refusal): Wire =>
     UntrustedRequest: () => row(400, "invalid_request", "The client or its redirect_uri is not registered here."),
     InvalidRequestUri: () =>
       row(400, "invalid_request_uri", "The request_uri is not known, has expired, was used, or is not this client's."),
+    InvalidRequestObject: () =>
+      row(400, "invalid_request_object", "The request object is not one that this client signed for this server, now."),
     RequestNotSupported: ({ parameter }) => row(400, `${parameter}_not_supported`, notSupported[parameter]),
     ForgedForm: () => row(403, "access_denied", "The form was not sent from this server's own page."),
     OwnersOnly: () => row(403, "access_denied", "Only owners of the workspace can do this."),

@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
+import { needsSignedRequest } from "../client/Profile.ts"
 import { base64Url, hexOf, readBase64Url, readBase64UrlInto } from "../codec/Base64Url.ts"
 import { macLength } from "../codec/Sha256.ts"
 import { asItCame, type Sent, sentQuery } from "../http/form.ts"
@@ -8,7 +9,13 @@ import { StorageUnavailable } from "../ports/Storage.ts"
 import { type AuthorizationRequestId, authorizationRequestIdOf, type ClientId, idLength } from "../rules/Id.ts"
 import { hasPassed, later } from "../rules/Instant.ts"
 import { matchRedirectUri } from "../rules/RedirectUri.ts"
-import { InvalidRequest, InvalidRequestUri, UntrustedRequest } from "../rules/Refusal.ts"
+import {
+  InvalidRequest,
+  type InvalidRequestObject,
+  InvalidRequestUri,
+  type PortUnavailable,
+  UntrustedRequest
+} from "../rules/Refusal.ts"
 import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
 import { policyAt } from "../workspace/Workspace.ts"
 import { queryOf, termsFault, type Waiting } from "./AuthorizationRequest.ts"
@@ -20,6 +27,7 @@ import {
   type TermsFault,
   waitingOf
 } from "./readRequest.ts"
+import { readRequestObject } from "./requestObject.ts"
 
 /** RFC 9126 §2.2: what every `request_uri` of a pushed request begins with. */
 export const requestUriPrefix = "urn:ietf:params:oauth:request_uri:"
@@ -80,7 +88,10 @@ const nested = new InvalidRequest({
   message: "A request_uri is what comes of pushing a request, and cannot be pushed."
 })
 
-const noObject = new InvalidRequest({ reason: "request_object", message: "The server takes no request object." })
+const unsigned = new InvalidRequest({
+  reason: "request_unsigned",
+  message: "The client has to push its requests as a signed request object (RFC 9101)."
+})
 
 const otherClient = new InvalidRequest({
   reason: "two_client_ids",
@@ -93,13 +104,19 @@ export const readPushed = Effect.fnUntraced(function* (
   call: Call,
   sent: Sent,
   { client }: AuthenticatedClient
-): Effect.fn.Return<CheckedRequest, TermsFault | UntrustedRequest | StorageUnavailable> {
+): Effect.fn.Return<
+  CheckedRequest,
+  TermsFault | InvalidRequestObject | PortUnavailable | UntrustedRequest | StorageUnavailable
+> {
   if (asItCame(sent, "request_uri") !== undefined) return yield* nested
-  if (asItCame(sent, "request") !== undefined) return yield* noObject
   const named = asItCame(sent, "client_id")
   if (named !== undefined && named !== client.id) return yield* otherClient
+  const object = asItCame(sent, "request")
+  if (object === undefined && needsSignedRequest(client)) return yield* unsigned
   const { body } = call.request
-  const read = yield* readPushedRequest(services, call, named === undefined ? `client_id=${client.id}&${body}` : body)
+  const form = named === undefined ? `client_id=${client.id}&${body}` : body
+  const parameters = object === undefined ? form : yield* readRequestObject(services, call, client, object)
+  const read = yield* readPushedRequest(services, call, parameters)
   return Result.isSuccess(read) ? read.success : yield* read.failure.refusal
 })
 

@@ -23,7 +23,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     "id_token_hint",
     "request_not_pushed",
     "request_uri_pushed",
-    "request_object"
+    "request_unsigned"
   ]),
   /** For the client's developer; holds nothing but names of parameters and rules. */
   message: Schema.String
@@ -149,6 +149,25 @@ export class InvalidRequestUri extends Schema.TaggedError<InvalidRequestUri>()("
     "other_client",
     "repeated",
     "beside_request"
+  ])
+}) {}
+
+/** RFC 9101 §7: the request object is not one that this client signed for this server, now. */
+export class InvalidRequestObject extends Schema.TaggedError<InvalidRequestObject>()("InvalidRequestObject", {
+  reason: Schema.Literals([
+    "malformed",
+    "algorithm",
+    "key_unknown",
+    "forged",
+    "type",
+    "client",
+    "subject",
+    "audience",
+    "expired",
+    "too_long_lived",
+    "from_the_future",
+    "too_old",
+    "nested"
   ])
 }) {}
 
@@ -285,6 +304,7 @@ export type Refusal =
   | InteractionRequired
   | UntrustedRequest
   | InvalidRequestUri
+  | InvalidRequestObject
   | RequestNotSupported
   | ForgedForm
   | OwnersOnly

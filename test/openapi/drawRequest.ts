@@ -119,6 +119,10 @@ const credentials = Effect.fnUntraced(function* (
 
 /** Optional parameters without which a request seldom comes to all that it may be refused for. */
 const likely = /^code_|^resource$/
+/** One that stands for all the others. */
+const seldom = /^request$/
+
+const chanceOf = ({ name }: Place): number => (likely.test(name) ? 85 : seldom.test(name) ? 10 : 40)
 
 const clientFields = ["client_id", "client_secret"]
 /** What the document names to say that it is refused. */
@@ -148,7 +152,7 @@ export const drawRequest = Effect.fnUntraced(function* (
     // Beside the header it is one too many.
     if (place.name === "access_token" && mishap !== "without credentials" && !dice.chance(10)) continue
     const skipped = contentType === formType && clientFields.includes(place.name) && !shown.inBody
-    if (skipped || (!needed && !dice.chance(likely.test(place.name) ? 85 : 40))) continue
+    if (skipped || (!needed && !dice.chance(chanceOf(place)))) continue
     const special =
       texts[place.name] === undefined || place.name === "scope" ? yield* wallet.valueOf(place.name) : undefined
     if (special === undefined && clientFields.includes(place.name)) continue

@@ -5,7 +5,7 @@ import { leastProfile, type Profile, profileOf } from "../../client/Profile.ts"
 import type { RegistrationRequest } from "../../client/RegistrationRequest.ts"
 import type { Fields, Sent } from "../../http/form.ts"
 import type { HttpRequest } from "../../http/Http.ts"
-import type { ClientKeys } from "../../ports/ClientKeys.ts"
+import type { ClientKeys, KeySource } from "../../ports/ClientKeys.ts"
 import type { Documents } from "../../ports/Documents.ts"
 import type { Signatures } from "../../ports/Signatures.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
@@ -79,6 +79,8 @@ export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential>
   ) => Result.Result<Stored, InvalidClientMetadata>
   /** RFC 7591 §3.2.1: what of it the client is told as registered. */
   readonly told?: (stored: Stored) => Members
+  /** The keys that a client of this row signs with, beyond its assertions: request objects. */
+  readonly keys?: (stored: Stored) => KeySource
   /**
    * Succeeds where what was shown holds. `stored` is undefined where no such client may use the method: the same steps
    * are taken then, and what comes of them is not told. A row that waits for nothing answers with a finished effect.
@@ -120,6 +122,8 @@ export interface ClientAuth
     kept: StoredCredential | undefined
   ) => Result.Result<StoredCredential, InvalidClientMetadata>
   readonly told: (credential: StoredCredential) => Members
+  /** `undefined` where the row keeps none. */
+  readonly keys: (credential: StoredCredential) => KeySource | undefined
 }
 
 type StoredReader<Stored> = (credential: StoredCredential) => Stored | undefined
@@ -178,7 +182,7 @@ export const clientAuth = <S extends Shown, Stored extends StoredCredential>(
   row: ClientAuthRow<S, Stored>
 ): ClientAuth => {
   const read = readerOf(row.stored)
-  const { fields, members, metadata, name, proves, scheme, signs, told } = row
+  const { fields, keys, members, metadata, name, proves, scheme, signs, told } = row
   return {
     name,
     proves,
@@ -198,6 +202,10 @@ export const clientAuth = <S extends Shown, Stored extends StoredCredential>(
     told: (credential) => {
       const stored = read(credential)
       return stored === undefined || told === undefined ? {} : told(stored)
+    },
+    keys: (credential) => {
+      const stored = keys === undefined ? undefined : read(credential)
+      return stored === undefined ? undefined : keys?.(stored)
     }
   }
 }

@@ -2,11 +2,12 @@ import { Effect, Option, Result, Schema } from "effect"
 import type { Proof } from "../../client/authenticate.ts"
 import { maySignBy, type Profile } from "../../client/Profile.ts"
 import { type Members, readJws } from "../../codec/Jws.ts"
+import { type ClientSignatureFault, verifiedOfClient } from "../../engine/clientSignatures.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
 import { readClientId } from "../../rules/Id.ts"
 import { type Algorithm, algorithms, isAlgorithm, PublicKey, readJwkSet, sameAlgorithm } from "../../rules/Jwk.ts"
-import { InvalidClient, InvalidClientMetadata, PortUnavailable } from "../../rules/Refusal.ts"
+import { InvalidClient, InvalidClientMetadata } from "../../rules/Refusal.ts"
 import { endpointUrl, parPath, tokenPath, type Workspace } from "../../workspace/Workspace.ts"
 import { type AssertionFault, assertionType, checkAssertion } from "./assertion.ts"
 import { type AuthPorts, type AuthRequest, clientAuth, type ProofFault, type Shown } from "./ClientAuth.ts"
@@ -104,44 +105,22 @@ const forFault: Readonly<Record<AssertionFault, InvalidClient>> = {
   assertion_without_id: refusal("assertion_without_id")
 }
 
-/** The registered keys are at hand; others are asked for where the client said that they are. */
-const keysOf = (
-  source: KeySource,
-  { id, kid }: ShownAssertion,
-  { call }: AuthRequest,
-  { clientKeys }: AuthPorts
-): Effect.Effect<ReadonlyArray<PublicKey>, ProofFault> =>
-  source._tag === "Registered"
-    ? Effect.succeed(source.keys)
-    : Effect.catchTag(
-        clientKeys.find({ workspace: call.workspace.id, client: id }, source, kid),
-        "KeysFault",
-        (fault) =>
-          Effect.fail(
-            // Keys that cannot be had say nothing about the client; keys that are none are its own mistake.
-            fault.reason === "malformed"
-              ? refusal("assertion_key_unknown")
-              : new PortUnavailable({ port: "client_keys", reason: fault.reason })
-          )
-      )
+const forSignature: Readonly<Record<ClientSignatureFault["reason"], InvalidClient>> = {
+  key_unknown: refusal("assertion_key_unknown"),
+  algorithm: refusal("assertion_algorithm"),
+  forged: refusal("bad_assertion")
+}
 
 const verified = (
-  shown: ShownAssertion,
-  keys: ReadonlyArray<PublicKey>,
-  { signatures }: AuthPorts
+  { algorithm, assertion, id, kid }: ShownAssertion,
+  source: KeySource,
+  { call }: AuthRequest,
+  ports: AuthPorts
 ): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ProofFault> =>
-  Effect.catchTag(signatures.verify(shown.assertion, keys, [shown.algorithm]), "SignatureFault", ({ reason }) =>
-    Effect.fail(
-      reason === "no_adapter" || reason === "failed"
-        ? new PortUnavailable({ port: "signatures", reason })
-        : refusal(
-            reason === "no_key"
-              ? "assertion_key_unknown"
-              : reason === "algorithm"
-                ? "assertion_algorithm"
-                : "bad_assertion"
-          )
-    )
+  Effect.catchTag(
+    verifiedOfClient(ports, assertion, { workspace: call.workspace.id, client: id, source, kid, algorithm }),
+    "ClientSignatureFault",
+    ({ reason }) => Effect.fail(forSignature[reason])
   )
 
 /** RFC 7523 §3: the issuer, or the endpoint itself. RFC 9126 §2: where requests are pushed, the token endpoint too. */
@@ -168,8 +147,7 @@ const prove = Effect.fnUntraced(function* (
   if (!isAsRegistered || !maySignBy(profile, shown.algorithm)) {
     return yield* refusal("assertion_algorithm")
   }
-  const keys = yield* keysOf(source, shown, request, ports)
-  const { claims, header } = yield* verified(shown, keys, ports)
+  const { claims, header } = yield* verified(shown, source, request, ports)
   const { endpoint, now, workspace } = request.call
   const audiences = audiencesAt(workspace, endpoint, profile)
   const good = checkAssertion(header, claims, { client: shown.id, audiences, now })
@@ -209,6 +187,7 @@ export const privateKeyJwt = clientAuth<ShownAssertion, StoredKeys>({
     ...(keys._tag === "Registered" ? { jwks: { keys: keys.keys } } : { jwks_uri: keys.jwksUri }),
     ...(algorithm === undefined ? {} : { token_endpoint_auth_signing_alg: algorithm })
   }),
+  keys: ({ keys }) => keys,
   prove,
   metadata: { auth_signing_alg_values_supported: algorithms }
 })

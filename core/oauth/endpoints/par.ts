@@ -5,14 +5,24 @@ import { leastProfile } from "../../client/Profile.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { sentForm, severalOf } from "../../http/form.ts"
-import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
+import {
+  bound,
+  type Call,
+  type Contract,
+  type Endpoint,
+  type HandlerOf,
+  names,
+  type Services
+} from "../../http/Route.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { push, readPushed } from "../../request/pushed.ts"
 import { authorizeContract } from "../../request/readRequest.ts"
+import { algorithms } from "../../rules/Jwk.ts"
 import {
   InvalidClient,
   InvalidRequest,
+  InvalidRequestObject,
   InvalidScope,
   InvalidTarget,
   PortUnavailable,
@@ -33,9 +43,15 @@ const PushedAnswer = Schema.Struct({
 }).annotate({ identifier: "PushedRequest" })
 type PushedAnswer = typeof PushedAnswer.Type
 
-const PushRequest = Schema.Struct(Struct.omit(authorizeContract.query.fields, ["client_id", "request_uri"])).annotate({
-  identifier: "PushRequest"
-})
+const PushRequest = Schema.Struct({
+  ...Struct.omit(authorizeContract.query.fields, ["client_id", "request_uri"]),
+  request: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "RFC 9101: instead of all the others, which do not count beside it: they are claims of this JWT, which the client signed."
+    })
+  )
+}).annotate({ identifier: "PushRequest" })
 
 export const parContract = {
   id: "pushAuthorizationRequest",
@@ -48,6 +64,7 @@ export const parContract = {
   answers: [{ description: "The request is kept for a moment.", like: () => secretJson(201, {}), body: PushedAnswer }],
   faults: [
     InvalidRequest,
+    InvalidRequestObject,
     InvalidClient,
     UntrustedRequest,
     UnauthorizedClient,
@@ -94,14 +111,21 @@ export const parEndpoint: Endpoint = {
   cors: true,
   metadata: {
     name: "pushed_authorization_request_endpoint",
-    members: {
+    members: ({ clientAuths }) => ({
       // RFC 9126 §5.
       require_pushed_authorization_requests: {
         schema: Schema.Boolean,
         value: ({ policy }) => policy.requirePush || leastProfile(policy).push
       },
       // OpenID Connect Discovery §3: without a word it would mean that any address is fetched.
-      request_uri_parameter_supported: { schema: Schema.Boolean, value: () => false }
-    }
+      request_uri_parameter_supported: { schema: Schema.Boolean, value: () => false },
+      // RFC 9101 §10.5, by clients that registered keys.
+      ...([...clientAuths.values()].some(({ signs }) => signs === true)
+        ? {
+            require_signed_request_object: { schema: Schema.Boolean, value: () => false },
+            request_object_signing_alg_values_supported: names(() => algorithms)
+          }
+        : {})
+    })
   }
 }

@@ -1,0 +1,61 @@
+import { Effect, Schema } from "effect"
+import type { Members } from "../codec/Jws.ts"
+import type { ClientKeys, KeySource } from "../ports/ClientKeys.ts"
+import type { Signatures } from "../ports/Signatures.ts"
+import type { ClientId } from "../rules/Id.ts"
+import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
+import { PortUnavailable } from "../rules/Refusal.ts"
+import type { WorkspaceId } from "../workspace/Workspace.ts"
+
+/** Why what a client sent is not signed by the client. */
+export class ClientSignatureFault extends Schema.TaggedError<ClientSignatureFault>()("ClientSignatureFault", {
+  reason: Schema.Literals(["key_unknown", "algorithm", "forged"])
+}) {}
+
+interface Ports {
+  readonly signatures: Signatures["Service"]
+  readonly clientKeys: ClientKeys["Service"]
+}
+
+/** Whose signature it has to be, and what its header says of it, which nobody has verified. */
+export interface SignedBy {
+  readonly workspace: WorkspaceId
+  readonly client: ClientId
+  readonly source: KeySource
+  readonly kid: string | undefined
+  readonly algorithm: Algorithm
+}
+
+const wrong = (reason: ClientSignatureFault["reason"]) => new ClientSignatureFault({ reason })
+
+/** The registered keys are at hand; others are asked for where the client said that they are. */
+const keysOf = (
+  { clientKeys }: Ports,
+  { client, kid, source, workspace }: SignedBy
+): Effect.Effect<ReadonlyArray<PublicKey>, ClientSignatureFault | PortUnavailable> =>
+  source._tag === "Registered"
+    ? Effect.succeed(source.keys)
+    : Effect.catchTag(clientKeys.find({ workspace, client }, source, kid), "KeysFault", ({ reason }) =>
+        Effect.fail(
+          // Keys that cannot be had say nothing about the client; keys that are none are its own mistake.
+          reason === "malformed" ? wrong("key_unknown") : new PortUnavailable({ port: "client_keys", reason })
+        )
+      )
+
+const faultOf = { no_key: "key_unknown", algorithm: "algorithm" } as const
+
+/** A JWT that a client signed by one of its own keys: an assertion, or a request object. */
+export const verifiedOfClient = (
+  ports: Ports,
+  jws: string,
+  by: SignedBy
+): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ClientSignatureFault | PortUnavailable> =>
+  Effect.flatMapEager(keysOf(ports, by), (keys) =>
+    Effect.catchTag(ports.signatures.verify(jws, keys, [by.algorithm]), "SignatureFault", ({ reason }) =>
+      Effect.fail(
+        reason === "no_adapter" || reason === "failed"
+          ? new PortUnavailable({ port: "signatures", reason })
+          : wrong(reason === "no_key" || reason === "algorithm" ? faultOf[reason] : "forged")
+      )
+    )
+  )

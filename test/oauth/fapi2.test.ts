@@ -1,0 +1,393 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { decide, header, jsonOf, redirectUri, type Values, verifier } from "../given/flow.ts"
+import {
+  approveAt,
+  askedBy,
+  assertionOf,
+  backOf,
+  type Claims,
+  codeByPush,
+  errorOf,
+  keyOf,
+  objectOf,
+  post,
+  pushSigned,
+  type SigningClient,
+  signingClient,
+  uriOf,
+  visit,
+  visitTarget
+} from "../given/pushing.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+
+/*
+ * The rows of the OpenID Foundation's FAPI 2.0 modules that are about pushed requests, each under the name of its module.
+ * Those about DPoP stand with it.
+ */
+
+const { issuer } = theWorkspace
+const now = t0 / 1000
+const ps256 = await keyOf("PS256", "one")
+const es256 = await keyOf("ES256", "two")
+
+const dummies = "https://app.example.org/callback?dummy1=lorem&dummy2=ipsum"
+
+interface Scene {
+  readonly world: World
+  readonly one: SigningClient
+  readonly two: SigningClient
+}
+
+const fapi = { security_profile: "fapi2", require_pushed_authorization_requests: true } as const
+
+/** Two clients of the profile; the second has a redirect URI with a query. */
+const onStage = (body: (scene: Scene) => Effect.Effect<void>, more: object = {}) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const one = yield* signingClient(world, ps256, { ...fapi, ...more })
+        const two = yield* signingClient(world, es256, { ...fapi, redirect_uris: [dummies], ...more })
+        yield* body({ world, one, two })
+      }),
+    { signatures: realSignatures }
+  )
+
+type Module = readonly [name: string, body: (scene: Scene) => Effect.Effect<void>]
+
+const pushed = ({ world, one }: Scene, over: Values = {}) => pushSigned(world, one, askedBy(one, over))
+
+/** PAR refuses what is asked for, with one of these errors and 400. */
+const refusedAtPar =
+  (over: Values, ...errors: ReadonlyArray<string>) =>
+  (scene: Scene) =>
+    Effect.gen(function* () {
+      const answer = yield* pushed(scene, over)
+      expect(answer.status).toBe(400)
+      expect(errors).toContain(errorOf(answer))
+    })
+
+/** PAR takes an assertion with these claims or it does not. */
+const assertion =
+  (over: Claims, status: number, header: object = {}) =>
+  ({ one, world }: Scene) =>
+    Effect.gen(function* () {
+      const answer = yield* pushSigned(world, one, askedBy(one), yield* assertionOf(one, over, header))
+      expect(answer.status).toBe(status)
+      if (status !== 201) expect(errorOf(answer)).toBe("invalid_client")
+    })
+
+const targetOf = (scene: Scene, over: Values = {}, beside: Values = {}) =>
+  Effect.map(pushed(scene, over), (answer) => visitTarget(scene.one, uriOf(answer), beside))
+
+const isPage = (answer: { readonly status: number; readonly body: string }) => {
+  expect(answer.status).toBe(400)
+  expect(answer.body).toContain("<h1>")
+  expect(answer.body).not.toContain("<form")
+}
+
+const repeats = { response_type: "code", scope: "api", redirect_uri: redirectUri }
+
+const withUsers: ReadonlyArray<Module> = [
+  [
+    "happy-flow",
+    (scene) =>
+      Effect.gen(function* () {
+        const back = backOf(yield* approveAt(scene.world, yield* targetOf(scene, {}, repeats)))
+        expect([back.get("state"), back.get("iss")]).toEqual(["st", issuer])
+        expect([...back.keys()].toSorted()).toEqual(["code", "iss", "state"])
+        const state = `${"x".repeat(124)}-._~`
+        const two = yield* pushSigned(scene.world, scene.two, askedBy(scene.two, { redirect_uri: dummies, state }))
+        const also = backOf(yield* approveAt(scene.world, visitTarget(scene.two, uriOf(two))))
+        expect([also.get("dummy1"), also.get("dummy2"), also.get("state")]).toEqual(["lorem", "ipsum", state])
+      })
+  ],
+  [
+    "user-rejects-authentication",
+    ({ two, world }) =>
+      Effect.gen(function* () {
+        const answer = yield* pushSigned(world, two, askedBy(two, { redirect_uri: dummies }))
+        const page = yield* visit(world, visitTarget(two, uriOf(answer)))
+        const back = backOf(yield* decide(world, page, "deny"))
+        expect(["error", "state", "iss", "dummy1"].map((name) => back.get(name))).toEqual([
+          "access_denied",
+          "st",
+          issuer,
+          "lorem"
+        ])
+        isPage(yield* visit(world, visitTarget(two, uriOf(answer))))
+      })
+  ],
+  [
+    "ensure-authorization-request-without-state-success",
+    (scene) =>
+      Effect.gen(function* () {
+        const back = backOf(yield* approveAt(scene.world, yield* targetOf(scene, { state: undefined })))
+        expect([back.has("code"), back.has("state")]).toEqual([true, false])
+      })
+  ],
+  [
+    "ensure-different-state-inside-and-outside-request-object",
+    (scene) =>
+      Effect.gen(function* () {
+        const back = backOf(yield* approveAt(scene.world, yield* targetOf(scene, {}, { ...repeats, state: "other" })))
+        expect(back.getAll("state")).toEqual(["st"])
+      })
+  ],
+  [
+    "ensure-authorization-request-with-long-state",
+    (scene) =>
+      Effect.gen(function* () {
+        const state = `${"s".repeat(996)}-._~`
+        const back = backOf(yield* approveAt(scene.world, yield* targetOf(scene, { state })))
+        expect(back.get("state")).toBe(state)
+      })
+  ],
+  [
+    "state-only-outside-request-object-not-used",
+    (scene) =>
+      Effect.gen(function* () {
+        const target = yield* targetOf(scene, { state: undefined }, { state: "outside" })
+        expect(backOf(yield* approveAt(scene.world, target)).has("state")).toBe(false)
+      })
+  ],
+  ["ensure-request-object-without-redirect-uri-fails", refusedAtPar({ redirect_uri: undefined }, "invalid_request")],
+  ["ensure-redirect-uri-in-authorization-request", refusedAtPar({ redirect_uri: undefined }, "invalid_request")],
+  [
+    "plain-fapi-tolerate-unregistered-redirect-uri",
+    refusedAtPar({ redirect_uri: "https://app.example.org/other" }, "invalid_request")
+  ],
+  [
+    "ensure-unsigned-authorization-request-without-using-par-fails",
+    ({ one, world }) =>
+      Effect.gen(function* () {
+        const query = new URLSearchParams(Object.entries(askedBy(one)).map(([name, value]) => [name, String(value)]))
+        const back = backOf(yield* visit(world, `/oauth/authorize?${query}`))
+        expect([back.get("error"), back.get("state"), back.get("iss")]).toEqual(["invalid_request", "st", issuer])
+      })
+  ],
+  [
+    "ensure-response-type-code-idtoken-fails",
+    refusedAtPar({ response_type: "code id_token" }, "unsupported_response_type")
+  ],
+  ["ensure-response-type-token-fails", refusedAtPar({ response_type: "token" }, "unsupported_response_type")],
+  [
+    "par-ensure-reused-request-uri-prior-to-auth-completion-succeeds",
+    (scene) =>
+      Effect.gen(function* () {
+        const target = yield* targetOf(scene)
+        for (const _ of [1, 2]) {
+          const signIn = yield* scene.world.send("GET", target)
+          expect(header(signIn, "location")).toContain("/login")
+        }
+        expect(backOf(yield* approveAt(scene.world, target)).has("code")).toBe(true)
+      })
+  ],
+  [
+    "par-attempt-reuse-request_uri",
+    (scene) =>
+      Effect.gen(function* () {
+        const target = yield* targetOf(scene)
+        expect(backOf(yield* approveAt(scene.world, target)).has("code")).toBe(true)
+        isPage(yield* visit(scene.world, target))
+      })
+  ],
+  [
+    "par-attempt-to-use-expired-request_uri",
+    (scene) =>
+      Effect.gen(function* () {
+        const answer = yield* pushed(scene)
+        const lasts = Number(jsonOf(answer).expires_in)
+        expect([lasts >= 60, lasts <= 90]).toEqual([true, true])
+        const target = visitTarget(scene.one, uriOf(answer))
+        yield* TestClock.adjust(lasts * 1000 - 1)
+        expect((yield* visit(scene.world, target)).status).toBe(200)
+        yield* TestClock.adjust(1)
+        isPage(yield* visit(scene.world, target))
+      })
+  ],
+  [
+    "par-ensure-jwt-client-assertions-nbf-8-seconds-in-the-future-is-accepted",
+    assertion({ iat: now + 8, nbf: now + 8 }, 201)
+  ],
+  [
+    "par-ensure-jwt-client-assertions-nbf-over-60-seconds-in-the-future-fails",
+    assertion({ iat: now + 62, nbf: now + 62, exp: now + 122 }, 401)
+  ],
+  [
+    "par-attempt-to-use-request_uri-for-different-client",
+    (scene) =>
+      Effect.gen(function* () {
+        isPage(yield* visit(scene.world, visitTarget(scene.two, uriOf(yield* pushed(scene)))))
+      })
+  ],
+  [
+    "par-authorization-request-containing-request_uri-form-param",
+    refusedAtPar({ request_uri: "urn:ietf:params:oauth:request_uri:x" }, "invalid_request")
+  ],
+  [
+    "par-attempt-invalid-http-method",
+    ({ world }) =>
+      Effect.gen(function* () {
+        expect((yield* world.send("PUT", "/oauth/par")).status).toBe(405)
+      })
+  ],
+  [
+    "par-ensure-pkce-required",
+    refusedAtPar({ code_challenge: undefined, code_challenge_method: undefined }, "invalid_request")
+  ],
+  ["par-plain-pkce-rejected", refusedAtPar({ code_challenge_method: "plain" }, "invalid_request")],
+  [
+    "par-without-duplicate-parameters",
+    (scene) =>
+      Effect.gen(function* () {
+        expect(backOf(yield* approveAt(scene.world, yield* targetOf(scene))).has("code")).toBe(true)
+      })
+  ],
+  ["par-test-array-as-audience-fails", assertion({ aud: [issuer, "https://other.example"] }, 401)],
+  ["par-test-par-endpoint-url-as-audience-fails", assertion({ aud: `${issuer}/oauth/par` }, 401)],
+  ["par-test-token-endpoint-url-as-audience-fails", assertion({ aud: `${issuer}/oauth/token` }, 401)],
+  [
+    "ensure-signed-client-assertion-with-RS256-fails",
+    ({ world }) =>
+      Effect.gen(function* () {
+        const rs256 = yield* Effect.promise(() => keyOf("RS256", "three"))
+        const rows = [fapi, {}]
+        for (const profile of rows) {
+          const client = yield* signingClient(world, { ...rs256, jwk: { ...rs256.jwk } }, profile)
+          expect((yield* pushSigned(world, client)).status).toBe(profile === fapi ? 401 : 201)
+        }
+      })
+  ]
+]
+
+/** A client that the profile does not hold, so that its tokens need no key of their own. */
+const redeemed = ({ world }: Scene, over: Values) =>
+  Effect.gen(function* () {
+    const client = yield* signingClient(world, es256, { require_pushed_authorization_requests: true })
+    const code = yield* codeByPush(world, client)
+    return yield* post(world, "/oauth/token", {
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: yield* assertionOf(client),
+      ...over
+    })
+  })
+
+const atToken: ReadonlyArray<Module> = [
+  [
+    "ensure-pkce-code-verifier-required",
+    (scene) =>
+      Effect.map(redeemed(scene, { code_verifier: undefined }), (answer) =>
+        expect(errorOf(answer)).toBe("invalid_grant")
+      )
+  ],
+  [
+    "incorrect-pkce-code-verifier-rejected",
+    (scene) =>
+      Effect.map(redeemed(scene, { code_verifier: "w".repeat(43) }), (answer) =>
+        expect(errorOf(answer)).toBe("invalid_grant")
+      )
+  ],
+  ["happy-flow (token)", (scene) => Effect.map(redeemed(scene, {}), (answer) => expect(answer.status).toBe(200))],
+  [
+    "ensure-authorization-code-is-bound-to-client",
+    (scene) =>
+      Effect.gen(function* () {
+        const { two, world } = scene
+        const code = yield* codeByPush(world, scene.one)
+        const answer = yield* redeemed(scene, { code, client_assertion: yield* assertionOf(two) })
+        expect([400, 401]).toContain(answer.status)
+      })
+  ]
+]
+
+describe("fapi2-security-profile-final", () => {
+  test.each(withUsers)("%s", (_, body) => onStage(body))
+  test.each(atToken)("%s", (_, body) => onStage(body))
+})
+
+type Signed = readonly [
+  module: string,
+  claims: Claims,
+  header: object,
+  by: "one" | "two",
+  errors: ReadonlyArray<string> | undefined
+]
+
+const bad = ["invalid_request_object"]
+const minute = 60
+const messages: ReadonlyArray<Signed> = [
+  ["happy-flow", {}, {}, "one", undefined],
+  ["happy-flow (client 2)", { iat: now }, { typ: "oauth-authz-req+jwt" }, "one", undefined],
+  [
+    "ensure-request-object-with-multiple-aud-succeeds",
+    { aud: [issuer, "https://other.example"] },
+    {},
+    "one",
+    undefined
+  ],
+  ["ensure-request-object-with-nbf-8-seconds-in-the-future-is-accepted", { nbf: now + 8 }, {}, "one", undefined],
+  ["ensure-request-object-without-exp-fails", { exp: undefined }, {}, "one", bad],
+  ["ensure-request-object-without-nbf-fails", { nbf: undefined }, {}, "one", bad],
+  ["ensure-expired-request-object-fails", { exp: now - 5 * minute }, {}, "one", bad],
+  ["ensure-request-object-with-exp-over-60-fails", { exp: now + 70 * minute }, {}, "one", bad],
+  ["ensure-request-object-with-nbf-over-60-fails", { nbf: now - 70 * minute }, {}, "one", bad],
+  ["ensure-request-object-with-bad-aud-fails", { aud: "https://other.example" }, {}, "one", bad],
+  ["ensure-matching-key-in-authorization-request", {}, {}, "two", bad],
+  ["par-authorization-request-containing-request_uri", { request_uri: "https://app.example.org/r" }, {}, "one", bad]
+]
+
+const pushObject = (world: World, client: SigningClient, object: string) =>
+  pushSigned(world, client, { client_id: client.id, request: object })
+
+describe("fapi2-message-signing, signed_non_repudiation", () => {
+  test.each(messages)("%s", (_, claims, header, by, errors) =>
+    onStage(
+      ({ one, two, world }) =>
+        Effect.gen(function* () {
+          const object = yield* objectOf(one, claims, header, by === "one" ? one.key : two.key)
+          const answer = yield* pushObject(world, one, object)
+          expect(answer.status).toBe(errors === undefined ? 201 : 400)
+          if (errors !== undefined) expect(errors).toContain(errorOf(answer))
+          else expect(backOf(yield* approveAt(world, visitTarget(one, uriOf(answer)))).get("state")).toBe("st")
+        }),
+      { require_signed_request_object: true }
+    )
+  )
+
+  test("ensure-signed-request-object-with-RS256-fails, -signature-algorithm-is-not-none, -with-invalid-signature-fails", () =>
+    onStage(
+      ({ one, world }) =>
+        Effect.gen(function* () {
+          const object = yield* objectOf(one)
+          const [head = "", claims = "", signature = ""] = object.split(".")
+          const recast = (alg: string) => Buffer.from(JSON.stringify({ alg, kid: "one" })).toString("base64url")
+          const rows = [
+            `${recast("RS256")}.${claims}.${signature}`,
+            `${recast("none")}.${claims}.`,
+            `${recast("none")}.${claims}.${signature}`,
+            `${head}.${claims}.${signature.slice(0, -8)}AAAAAAAA`
+          ]
+          for (const row of rows) {
+            const answer = yield* pushObject(world, one, row)
+            expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
+          }
+        }),
+      { require_signed_request_object: true }
+    ))
+
+  test("ensure-unsigned-request-at-par-endpoint-fails", () =>
+    onStage(
+      (scene) =>
+        Effect.gen(function* () {
+          const answer = yield* pushed(scene)
+          expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request"])
+        }),
+      { require_signed_request_object: true }
+    ))
+})
