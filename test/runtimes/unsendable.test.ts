@@ -232,7 +232,7 @@ describe("a host's own `Serve` that throws, or rejects", () => {
       body: { error: "server_error", error_description: "Something went wrong on our side." },
       others: {
         "access-control-allow-origin": "*",
-        "access-control-expose-headers": "WWW-Authenticate, Retry-After, X-Request-Id",
+        "access-control-expose-headers": "WWW-Authenticate, Retry-After, DPoP-Nonce, X-Request-Id",
         "cache-control": "no-store",
         "content-type": "application/json",
         pragma: "no-cache",
