@@ -3,10 +3,20 @@ import { Effect, type Scope } from "effect"
 import { meddler } from "../adapters/postgres/withStore.ts"
 import { call, commandCounts, openAdmin } from "../adapters/redisGiven.ts"
 import { redisClusterUrl, redisUrl } from "../harness/given.ts"
-import { clientCredentials, companies, redeem, refresh, register, revoke } from "./Application.ts"
+import {
+  clientCredentials,
+  companies,
+  redeem,
+  redirectUri,
+  refresh,
+  register,
+  revoke,
+  verifier
+} from "./Application.ts"
 import { openMint } from "./Mint.ts"
 import { field, type Reply } from "./Reply.ts"
-import { startTessera } from "./ServerProcess.ts"
+import { type ServerProcess, startTessera } from "./ServerProcess.ts"
+import { registerSigner } from "./Signer.ts"
 import { clusterStore, postgresStore, redisStore, type Store } from "./Store.ts"
 
 /** What the database counted, by what it was asked. */
@@ -77,6 +87,39 @@ const least = Effect.fnUntraced(function* (
   return fewest ?? {}
 })
 
+/** The same of a client that signs: what it takes for its assertion leaves with what the request reads. */
+const signedCounts = Effect.fnUntraced(function* (server: ServerProcess, counting: Counting) {
+  const signer = yield* registerSigner(server)
+  const mint = yield* openMint(counting.store)
+  const ask = (assertion: string, fields: Readonly<Record<string, string>>) =>
+    server.post("/oauth/token", signer.form(assertion, fields))
+  const own = { grant_type: "client_credentials" }
+  yield* Effect.flatMap(signer.assertion, (assertion) => ask(assertion, own))
+  let assertion = ""
+  const prepared = Effect.map(signer.assertion, (one) => {
+    assertion = one
+    return one
+  })
+  const code = Effect.orDie(mint.code({ id: signer.id, secret: "", registrationToken: "" }))
+  // A code leaves nothing to note of the client but the first time.
+  yield* Effect.flatMap(code, (text) => Effect.flatMap(signer.assertion, (shown) => ask(shown, redeemed(text))))
+  return {
+    "signed client_credentials": yield* least(counting, prepared, (shown) => ask(shown, own)),
+    "signed authorization_code": yield* least(
+      counting,
+      Effect.tap(code, () => prepared),
+      (text) => ask(assertion, redeemed(text))
+    )
+  }
+})
+
+const redeemed = (code: string) => ({
+  grant_type: "authorization_code",
+  code,
+  redirect_uri: redirectUri,
+  code_verifier: verifier
+})
+
 /** A line of the closing report. */
 const report: Array<string> = []
 
@@ -102,7 +145,8 @@ const measure = Effect.fnUntraced(function* (name: string, counting: Counting) {
     refresh_token: yield* least(counting, refreshToken, (text) => refresh(server, application, text)),
     client_credentials: yield* least(counting, access, () => clientCredentials(server, application)),
     "bearer check": yield* least(counting, access, (text) => companies(server, text)),
-    revocation: yield* least(counting, refreshToken, (text) => revoke(server, application, text))
+    revocation: yield* least(counting, refreshToken, (text) => revoke(server, application, text)),
+    ...(yield* signedCounts(server, counting))
   }
   for (const [what, found] of Object.entries(counts)) {
     const asked = Object.entries(found).sort()
@@ -123,7 +167,9 @@ describe("what a request costs, as the database itself counts", () => {
         refresh_token: write,
         client_credentials: {},
         "bearer check": { "SELECT grants": 1 },
-        revocation: write
+        revocation: write,
+        "signed client_credentials": { "INSERT onces": 1 },
+        "signed authorization_code": { "SELECT grants": 1, "INSERT onces": 1, ...write }
       })
     }).pipe(Effect.scoped, Effect.runPromise))
 
@@ -143,12 +189,16 @@ describe("what a request costs, as the database itself counts", () => {
     test(`${name} (INFO commandstats): one GET for a read, of two records where a command may name them, and one EVALSHA, whose script calls GET and SET, for a write`, () =>
       Effect.gen(function* () {
         const write = { get: 1, evalsha: 1, set: 1 }
+        // The script of an insert: the record, its place in a list and in what expires.
+        const taken = { evalsha: 1, exists: 1, set: 1, zadd: 2 }
         expect(yield* measure(name, yield* open)).toEqual({
           authorization_code: { ...write, get: 2 },
           refresh_token: write,
           client_credentials: {},
           "bearer check": check,
-          revocation: write
+          revocation: write,
+          "signed client_credentials": taken,
+          "signed authorization_code": { ...taken, get: 2, evalsha: 2, set: 2 }
         })
       }).pipe(Effect.scoped, Effect.runPromise))
   }
