@@ -164,6 +164,9 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     keys,
     jwts: makeJwtTokens({ keys, signatures, signing }),
     idTokens: signatures === Signatures.none ? undefined : idTokens,
+    signatures,
+    clientKeys,
+    owner,
     entropy,
     policy,
     usage,
@@ -178,7 +181,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const given = options.endpoints ?? endpoints
   Result.getOrThrow(rowsByName("endpoints", given, endpointName))
   const described: Omit<Services, "endpoints"> = {
-    grantTypes: Result.getOrThrow(rowsByName("grants", options.grants ?? grantTypes, ({ name }) => name)),
+    grantTypes: Result.getOrThrow(rowsByName("grants", rows.grants, ({ name }) => name)),
     policy,
     storage,
     entropy,
@@ -371,7 +374,7 @@ const policyFor = (policy: Policy, signatures: Signatures["Service"]): Policy =>
 
 /** The tables that the server is composed of. Throws where one cannot be: rows that share a name, or none for its tokens. */
 const composeRows = (
-  options: Pick<TesseraOptions, "clientAuths" | "clientMembers" | "policy" | "presentations">,
+  options: Pick<TesseraOptions, "clientAuths" | "clientMembers" | "grants" | "policy" | "presentations">,
   signatures: Signatures["Service"]
 ) => {
   const isUsable = ({ signs }: { readonly signs?: true }) => signs !== true || signatures !== Signatures.none
@@ -380,6 +383,7 @@ const composeRows = (
   const shown = rowsByName("presentations", given, ({ name }) => name)
   const members = rowsByName("clientMembers", options.clientMembers ?? clientMembers, ({ name }) => name)
   return {
+    grants: (options.grants ?? grantTypes).filter(isUsable),
     clientAuths: Result.getOrThrow(auths),
     clientMembers: [...Result.getOrThrow(members).values()],
     presentations: issuable([...Result.getOrThrow(shown).values()], options.policy)

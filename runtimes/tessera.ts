@@ -26,6 +26,7 @@ export type {
   LifetimeOptions,
   ResourceOption,
   ScopeOption,
+  TrustedIssuerOption,
   WorkspaceOption
 } from "./embed/Options.ts"
 export { BadOption } from "./embed/Options.ts"

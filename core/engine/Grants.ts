@@ -18,8 +18,11 @@ import type { Fresh, Step } from "../grant/Step.ts"
 import type { Fault } from "../http/Fault.ts"
 import type { GrantType, LiveAccess, Opener, Sources } from "../oauth/grants/GrantType.ts"
 import type { Presented, Proof } from "../oauth/presented/Presentation.ts"
+import type { ClientKeys } from "../ports/ClientKeys.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Allowance, allowances, type Limiter } from "../ports/Limiter.ts"
+import type { ResourceOwner } from "../ports/ResourceOwner.ts"
+import type { Signatures } from "../ports/Signatures.ts"
 import { Conflict, type Slice, StorageUnavailable } from "../ports/Storage.ts"
 import { type GrantId, grantIdOf, grantMark, idLength, type UserId } from "../rules/Id.ts"
 import { earlier, hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
@@ -177,6 +180,9 @@ export interface GrantsParts {
   readonly jwts: JwtTokens
   /** `undefined` where nothing is signed. */
   readonly idTokens: IdTokens | undefined
+  readonly signatures: Signatures["Service"]
+  readonly clientKeys: ClientKeys["Service"]
+  readonly owner: ResourceOwner["Service"]
   readonly entropy: Entropy["Service"]
   readonly policy: Policy
   readonly usage: Usage
@@ -187,6 +193,7 @@ export interface GrantsParts {
 }
 
 export const makeGrants = ({
+  clientKeys,
   clients,
   clock,
   entropy,
@@ -195,8 +202,10 @@ export const makeGrants = ({
   keys,
   limiter,
   once,
+  owner,
   policy,
   records,
+  signatures,
   tokensKept,
   usage
 }: GrantsParts): Grants => {
@@ -533,6 +542,12 @@ export const makeGrants = ({
   }
 
   const sourcesAt = (workspace: OpenWorkspace, now: Instant): Sources => ({
+    workspace,
+    policy: policyAt(policy, workspace),
+    now,
+    signatures,
+    clientKeys,
+    person: (asserted, make) => owner.asserted?.(workspace, asserted, make) ?? Effect.succeedNone,
     accessToken: (text) =>
       Effect.flatMap(
         examine(workspace, text, now),

@@ -7,6 +7,7 @@ import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { currentInstant, Instant, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { ResourceRegistry } from "../rules/Resource.ts"
+import { TrustedIssuers } from "../rules/TrustedIssuer.ts"
 import {
   Issuer,
   type OpenWorkspace,
@@ -27,7 +28,9 @@ const Opened = Schema.Struct({
   /** There were clients before there was this record, and they may hold what an earlier release sealed. */
   sealedBefore: Schema.Boolean,
   /** What an owner listed, beside what is configured. */
-  resources: Schema.optionalKey(ResourceRegistry)
+  resources: Schema.optionalKey(ResourceRegistry),
+  /** The issuers that an owner trusts, beside those that are configured. */
+  issuers: Schema.optionalKey(TrustedIssuers)
 })
 type Opened = typeof Opened.Type
 
@@ -69,6 +72,11 @@ export interface Openings {
     workspace: OpenWorkspace,
     decide: (listed: ResourceRegistry) => Decision<A, E, ResourceRegistry>
   ) => Effect.Effect<A, E | StorageUnavailable | Contended>
+  /** The same for the issuers that owners trust. */
+  readonly trust: <A, E>(
+    workspace: OpenWorkspace,
+    decide: (trusted: TrustedIssuers) => Decision<A, E, TrustedIssuers>
+  ) => Effect.Effect<A, E | StorageUnavailable | Contended>
 }
 
 /** What the store has from now on, and from whom it was taken over. */
@@ -108,7 +116,7 @@ const nothing: ResourceRegistry = []
 interface Known {
   readonly from: Workspace
   readonly workspace: OpenWorkspace
-  readonly record: Pick<Opened, "resources" | "sealedBefore">
+  readonly record: Pick<Opened, "resources" | "issuers" | "sealedBefore">
   /** Of the record; `undefined` where this process wrote it. */
   readonly version: number | undefined
   /** When its record was read last. */
@@ -137,7 +145,7 @@ export const makeOpenings = (
     readAt: Instant,
     version: Known["version"]
   ): OpenWorkspace => {
-    const workspace = withListed(from, record.sealedBefore, record.resources ?? nothing)
+    const workspace = withListed(from, record.sealedBefore, record.resources ?? nothing, record.issuers)
     opened.set(from.id, { from, workspace, record, readAt, version })
     return workspace
   }
@@ -171,18 +179,31 @@ export const makeOpenings = (
     )
   }
 
-  const list: Openings["list"] = Effect.fnUntraced(function* (workspace, decide) {
+  const change = Effect.fnUntraced(function* <A, E>(
+    workspace: OpenWorkspace,
+    decide: (kept: Opened) => Decision<A, E, Opened>
+  ) {
     const { id, issuer } = workspace
-    const outcome = yield* transact(records, entropy, id, id, (kept) => {
-      const { resources = nothing, ...record } = kept ?? { id, issuer, sealedBefore: workspace.sealedBefore === true }
-      const decided = decide(resources)
-      return { ...decided, next: decided.next === undefined ? undefined : { ...record, resources: decided.next } }
-    })
+    const outcome = yield* transact(records, entropy, id, id, (kept: Opened | undefined) =>
+      decide(kept ?? { id, issuer, sealedBefore: workspace.sealedBefore === true })
+    )
     // Whether it was changed here or elsewhere, the next request reads it.
     const found = opened.get(id)
     if (found !== undefined) found.readAt = Instant.make(0)
     return yield* Effect.fromResult(outcome)
   })
+
+  const list: Openings["list"] = (workspace, decide) =>
+    change(workspace, (kept) => {
+      const decided = decide(kept.resources ?? nothing)
+      return { ...decided, next: decided.next === undefined ? undefined : { ...kept, resources: decided.next } }
+    })
+
+  const trust: Openings["trust"] = (workspace, decide) =>
+    change(workspace, (kept) => {
+      const decided = decide(kept.issuers ?? [])
+      return { ...decided, next: decided.next === undefined ? undefined : { ...kept, issuers: decided.next } }
+    })
 
   const hasClients = ({ id }: Workspace) =>
     Effect.map(
@@ -207,7 +228,7 @@ export const makeOpenings = (
     return remember(workspace, record, now, undefined)
   })
 
-  return { known, open, current, list }
+  return { known, open, current, list, trust }
 }
 
 const by = "host program"

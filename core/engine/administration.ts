@@ -42,6 +42,7 @@ import {
 } from "../rules/Resource.ts"
 import { type ScopeRegistry, scopesNamed } from "../rules/Scope.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
+import { type KeysTyped, readKeySource, TrustedIssuer } from "../rules/TrustedIssuer.ts"
 import { type OpenWorkspace, scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
@@ -445,6 +446,97 @@ export const addResource = Effect.fn("administration.addResource")(function* (
 
 /** A record holds them all. */
 const mostListed = 200
+
+/** What an owner types of an issuer. */
+export interface IssuerTyped extends KeysTyped {
+  readonly issuer: string
+  /** Without any, all that an owner let use assertions. */
+  readonly clients?: ReadonlyArray<string> | undefined
+  readonly scopes?: ReadonlyArray<string> | undefined
+  readonly resources?: ReadonlyArray<string> | undefined
+  readonly domains?: ReadonlyArray<string> | undefined
+  readonly people?: "known" | "made" | undefined
+  readonly takes?: "id-jag" | "any" | undefined
+}
+
+/** An issuer that cannot be trusted: `field` has the name of what is wrong with it. */
+export class BadIssuer extends Schema.TaggedError<BadIssuer>()("BadIssuer", {
+  reason: Schema.Literals(["malformed", "keys", "scopes", "resources", "trusted", "full"])
+}) {}
+
+const decodeIssuer = Schema.decodeUnknownResult(TrustedIssuer)
+
+const some = <K extends string>(name: K, list: ReadonlyArray<string> | undefined) =>
+  list === undefined || list.length === 0 ? {} : { [name]: list }
+
+/** Held to what the workspace has, whoever typed it and wherever. */
+export const readIssuer = (
+  { clients, domains, issuer, jwks, jwksUri, people = "known", resources, scopes, takes }: IssuerTyped,
+  workspace: Workspace,
+  registry: ScopeRegistry
+): Result.Result<TrustedIssuer, BadIssuer> => {
+  const refused = (reason: BadIssuer["reason"]) => Result.fail(new BadIssuer({ reason }))
+  const keys = readKeySource({ jwks, jwksUri })
+  if (Result.isFailure(keys)) return refused("keys")
+  if (scopes !== undefined && scopes.length > 0 && scopesNamed(registry, scopes) === undefined) return refused("scopes")
+  const places = resources === undefined || resources.length === 0 ? undefined : readResources(workspace, resources)
+  if (places !== undefined && Result.isFailure(places)) return refused("resources")
+  return Result.mapError(
+    decodeIssuer({
+      issuer,
+      keys: keys.success,
+      people,
+      ...some("clients", clients),
+      ...some("scopes", scopes),
+      ...some("resources", places?.success),
+      ...some(
+        "domains",
+        domains?.map((domain) => domain.toLowerCase())
+      ),
+      ...(takes === undefined ? {} : { takes })
+    }),
+    () => new BadIssuer({ reason: "malformed" })
+  )
+}
+
+/** Trusts an issuer's assertions about people, beside those that are configured. */
+export const trustIssuer = Effect.fn("administration.trustIssuer")(function* (
+  { audit, openings, policy }: Listing,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  typed: IssuerTyped
+): Effect.fn.Return<TrustedIssuer, BadIssuer | StorageUnavailable | Contended> {
+  const made = yield* Effect.fromResult(readIssuer(typed, workspace, scopesOf(policy, workspace)))
+  const { trustedIssuers = [] } = workspace
+  yield* openings.trust(workspace, (trusted) => {
+    if ([...trusted, ...trustedIssuers].some(({ issuer }) => issuer === made.issuer)) {
+      return refuse(new BadIssuer({ reason: "trusted" }))
+    }
+    return trusted.length >= mostTrusted
+      ? refuse(new BadIssuer({ reason: "full" }))
+      : answerAndKeep([...trusted, made], made)
+  })
+  yield* note(audit, auditContext, { _tag: "IssuerTrusted", issuer: made.issuer, by: auditContext.by })
+  return made
+})
+
+/** A record holds them all, with their keys. */
+const mostTrusted = 20
+
+/** Takes no more assertions of it; tokens that are out go on until they expire. `false`: no owner trusted it. */
+export const removeIssuer = Effect.fn("administration.removeIssuer")(function* (
+  { audit, openings }: Listing,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  issuer: string
+): Effect.fn.Return<boolean, StorageUnavailable | Contended> {
+  const removed = yield* openings.trust<boolean, never>(workspace, (trusted) => {
+    const others = trusted.filter((one) => one.issuer !== issuer)
+    return others.length === trusted.length ? answer(false) : answerAndKeep(others, true)
+  })
+  if (removed) yield* note(audit, auditContext, { _tag: "IssuerRemoved", issuer, by: auditContext.by })
+  return removed
+})
 
 /** Takes a resource off the list; what was issued for it goes on until it expires. `false`: no owner listed it. */
 export const removeResource = Effect.fn("administration.removeResource")(function* (

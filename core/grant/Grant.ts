@@ -63,7 +63,8 @@ const allowed = {
 
 /**
  * What a subject allowed a client: one record with a version. A code grant goes `Pending` → `Active` → `Revoked`;
- * a client's workspace grant (`Standing`) and an API key (`Key`) are born live.
+ * a client's workspace grant and what a trusted issuer asserted of a person (`Standing`), and an API key (`Key`) are born
+ * live.
  */
 export const Grant = Schema.TaggedUnion({
   Pending: {
@@ -97,6 +98,7 @@ export const Grant = Schema.TaggedUnion({
   },
   Standing: {
     ...born,
+    place: allowed.place,
     client: ClientId,
     subject: Subject,
     access: AccessTokens,
@@ -120,6 +122,8 @@ export const Grant = Schema.TaggedUnion({
     subject: Subject,
     revokedAt: Instant,
     why: Schema.Literals(["code_replayed", "refresh_reused", "by_client", "by_user", "by_owner"]),
+    /** Of one that a later assertion may begin anew: its access tokens of before stay dead. */
+    epoch: Schema.optionalKey(Count),
     /** The latest that anything issued from it could have lived. */
     endsAt: Schema.NullOr(Instant)
   }
@@ -166,7 +170,7 @@ export const recordExpiry = (grant: Grant, accessTtl: Millis): Instant | null =>
 }
 
 /** What connects an application with a person. */
-export type Connected = Pending | Active
+export type Connected = Pending | Active | Standing
 
 /** The place of a grant, as what is kept of it has it: a member, or none. */
 export const placeOf = (of: { readonly place?: PlaceId }): { readonly place?: PlaceId } =>
@@ -177,7 +181,7 @@ export const consentOf = (of: { readonly consent?: Consent }): { readonly consen
 
 /** Whether anything that it issued, or may yet, could open a door. */
 export const isConnected = (grant: Grant, policy: Policy, now: Instant): grant is Connected => {
-  if (grant._tag !== "Pending" && grant._tag !== "Active") return false
+  if (grant._tag === "Key" || grant._tag === "Revoked" || grant.subject._tag !== "User") return false
   const end = endOf(grant, policy.accessTtl)
   return end === null || !hasPassed(end, now)
 }

@@ -8,6 +8,8 @@ import { type AccessTokens, type Active, endOf, type Grant, placeOf, type Revoke
 /** More than this many single revocations at once, and all access tokens of the grant go. */
 export const revokedSerialsKept = 64
 
+const isClientsOwn = (grant: Grant): boolean => grant._tag === "Standing" && grant.subject._tag === "Workspace"
+
 /** The end of a grant and of everything that it ever issued. A grant dies once: the first reason stays. */
 export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: Instant): Revoked =>
   grant._tag === "Revoked"
@@ -24,7 +26,8 @@ export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: 
         revokedAt: now,
         why,
         // A client's own grant has one id for ever, so that it is not to be had again is kept as long.
-        endsAt: grant._tag === "Standing" ? null : endOf(grant, policy.accessTtl)
+        endsAt: isClientsOwn(grant) ? null : endOf(grant, policy.accessTtl),
+        ...(grant._tag === "Standing" && !isClientsOwn(grant) ? { epoch: grant.access.epoch } : {})
       }
 
 /** Whoever may end a grant from outside the protocol: the person, or an owner of the workspace. */

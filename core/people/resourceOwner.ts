@@ -1,8 +1,10 @@
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option, Redacted } from "effect"
+import { base64Url } from "../codec/Base64Url.ts"
+import { Entropy } from "../ports/Entropy.ts"
 import { type Profile, ResourceOwner, type SignedIn } from "../ports/ResourceOwner.ts"
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { basePath } from "../workspace/Workspace.ts"
-import { isActive } from "./Account.ts"
+import { isActive, normaliseEmail } from "./Account.ts"
 import { Accounts, type Here } from "./Accounts.ts"
 import type { Session } from "./Sessions.ts"
 
@@ -26,7 +28,7 @@ const recordOf = ({ session }: SignedIn) => session as Session["id"]
 /** The built-in accounts as the `ResourceOwner` port. A host with its own people gives another layer. */
 export const resourceOwnerLayer = Layer.effect(
   ResourceOwner,
-  Effect.map(Accounts, (accounts) => ({
+  Effect.map(Effect.all({ accounts: Accounts, entropy: Entropy }), ({ accounts, entropy }) => ({
     current: (workspace, request) => Effect.map(accounts.here(workspace, request), Option.map(signedInAs)),
     signInAt: (workspace, returnTo) => loginAt(basePath(workspace.issuer), returnTo, workspace.sessionPath),
     switchAt: (workspace, returnTo) => loginAt(pagesPath(workspace), returnTo),
@@ -36,6 +38,24 @@ export const resourceOwnerLayer = Layer.effect(
       if (Option.isNone(account)) return false
       const fits = yield* accounts.confirm(workspace, account.value, password, `session ${session}`, now)
       return fits && (yield* accounts.sessions.confirm(workspace, recordOf(signedIn), now))
+    }),
+    // By the email address, which an owner lets the issuer speak for. The password is one that nobody knows.
+    asserted: Effect.fn("people.asserted")(function* ({ id: workspace }, { email }, make) {
+      const address = normaliseEmail(email ?? "")
+      if (Option.isNone(address)) return Option.none()
+      const known = yield* accounts.book.byEmail(workspace, address.value)
+      if (Option.isSome(known) || !make) return Option.map(known, ({ id }) => id)
+      const password = Redacted.make(base64Url(entropy.bytes(32)), { label: "password" })
+      return yield* accounts.open(workspace, { email: address.value, name: "", role: "member", password }).pipe(
+        Effect.map(({ id }) => Option.some(id)),
+        // Somebody has it by now, or nobody can.
+        Effect.catchTag("AccountRefusal", () =>
+          Effect.map(
+            accounts.book.byEmail(workspace, address.value),
+            Option.map(({ id }) => id)
+          )
+        )
+      )
     }),
     profile: (workspace, user) =>
       Effect.map(accounts.book.find(workspace.id, user), (found) =>

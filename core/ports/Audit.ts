@@ -86,6 +86,8 @@ export type AuditEvent =
     }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
   /** An API that tokens are for: its address. */
+  /** Whose assertions about people are taken from then on, or no more. */
+  | { readonly _tag: "IssuerTrusted" | "IssuerRemoved"; readonly issuer: string; readonly by: Actor }
   | { readonly _tag: "ResourceAdded" | "ResourceRemoved"; readonly resource: string; readonly by: Actor }
   | {
       readonly _tag: "AccountChanged"

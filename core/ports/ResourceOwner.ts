@@ -62,6 +62,15 @@ export interface UserPlace {
   readonly scopes?: ReadonlyArray<ScopeName>
 }
 
+/** Whom an issuer that an owner trusts means (RFC 7523). */
+export interface Asserted {
+  readonly issuer: string
+  /** Its own name for the person. */
+  readonly subject: string
+  /** Where it says one, and does not say that nobody has verified it. */
+  readonly email?: string
+}
+
 /** The people of a workspace, and the browser session that tells which of them is here: what an embedding host gives. */
 export class ResourceOwner extends Context.Service<
   ResourceOwner,
@@ -96,6 +105,15 @@ export class ResourceOwner extends Context.Service<
       workspace: Workspace,
       user: UserId
     ) => Effect.Effect<ReadonlyArray<UserPlace>, StorageUnavailable>
+    /**
+     * The person whom an assertion means: one who is here, or, where `make`, one who is let in by it. Without it, no
+     * assertion of anybody is taken.
+     */
+    readonly asserted?: (
+      workspace: Workspace,
+      asserted: Asserted,
+      make: boolean
+    ) => Effect.Effect<Option.Option<UserId>, Contended | Overloaded | StorageUnavailable>
     /** Nobody, once the person has left the workspace. */
     readonly profile: (workspace: Workspace, user: UserId) => Effect.Effect<Option.Option<Profile>, StorageUnavailable>
   }

@@ -71,7 +71,16 @@ export class InvalidGrant extends Schema.TaggedError<InvalidGrant>()("InvalidGra
     "verifier_missing",
     "verifier_unexpected",
     "verifier_wrong",
-    "binding_differs"
+    "binding_differs",
+    "assertion_type",
+    "assertion_issuer",
+    "assertion_algorithm",
+    "assertion_audience",
+    "assertion_subject",
+    "assertion_too_long_lived",
+    "assertion_from_the_future",
+    "assertion_without_id",
+    "person_unknown"
   ]),
   /** The mark of the grant that ended with this refusal. */
   ended: Schema.optionalKey(Schema.String)

@@ -159,7 +159,7 @@ const describe = Effect.fnUntraced(function* (
     grants.map(({ id }) => ({ id, row: {} }))
   )
   const lastUsedAt = latest(used.map((one) => ("lastUsedAt" in one ? one.lastUsedAt : null)))
-  const retriedElsewhereAt = latest(grants.map((one) => (one._tag === "Pending" ? null : one.retriedElsewhereAt)))
+  const retriedElsewhereAt = latest(grants.map((one) => (one._tag === "Active" ? one.retriedElsewhereAt : null)))
   const remembered =
     services.policy.consent === "remember" &&
     grants.some(

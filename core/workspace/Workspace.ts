@@ -2,6 +2,7 @@ import { type Result, Schema } from "effect"
 import type { Policy } from "../rules/Policy.ts"
 import { definitionAt, protectedResourcePath, ResourceRegistry, resourceOf } from "../rules/Resource.ts"
 import { ScopeRegistry } from "../rules/Scope.ts"
+import { type TrustedIssuer, TrustedIssuers } from "../rules/TrustedIssuer.ts"
 import { Theme } from "./Theme.ts"
 
 /** The key that separates one tenant's records from another's. */
@@ -41,6 +42,8 @@ export const Workspace = Schema.Struct({
   disabled: Schema.optionalKey(Schema.Boolean),
   /** The APIs that its tokens are for. Without any there is one: the issuer and everything below it. */
   resources: Schema.optionalKey(ResourceRegistry),
+  /** Whose assertions about people it takes (RFC 7523). */
+  trustedIssuers: Schema.optionalKey(TrustedIssuers),
   /** The scopes that there are, instead of the policy's. */
   scopes: Schema.optionalKey(ScopeRegistry)
 })
@@ -63,9 +66,24 @@ export interface OpenWorkspace extends Workspace {
 }
 
 const noResources: ResourceRegistry = []
+const noIssuers: TrustedIssuers = []
+
+/** The same with the issuers that an owner trusts. */
+const withTrusted = (workspace: Workspace, trusted: TrustedIssuers): Workspace => {
+  if (trusted.length === 0) return workspace
+  const { trustedIssuers = noIssuers } = workspace
+  const isConfigured = ({ issuer }: TrustedIssuer) => trustedIssuers.some((one) => one.issuer === issuer)
+  return { ...workspace, trustedIssuers: [...trustedIssuers, ...trusted.filter((one) => !isConfigured(one))] }
+}
 
 /** With what an owner listed: what is configured comes first, and stays. */
-export const withListed = (workspace: Workspace, sealedBefore: boolean, listed: ResourceRegistry): OpenWorkspace => {
+export const withListed = (
+  given: Workspace,
+  sealedBefore: boolean,
+  listed: ResourceRegistry,
+  trusted: TrustedIssuers = noIssuers
+): OpenWorkspace => {
+  const workspace = withTrusted(given, trusted)
   if (listed.length === 0) return { ...workspace, sealedBefore }
   const { resources = noResources } = workspace
   const configured = new Set(resources.map(resourceOf))

@@ -123,7 +123,7 @@ const show = Command.make("show", { id, json }, (given) =>
 ).pipe(Command.withDescription("Show one client"))
 
 /** What is in it is for the registration to judge. */
-const readKeys = (file: string): Effect.Effect<unknown, CommandFailed> =>
+export const readKeys = (file: string): Effect.Effect<unknown, CommandFailed> =>
   Effect.try({
     try: (): unknown => JSON.parse(readFileSync(file, "utf8")),
     catch: () => misused(`The file ${file} cannot be read, or is no JSON.`)

@@ -7,6 +7,7 @@ import { copy } from "./copy.ts"
 import { doctor } from "./doctor.ts"
 import { grant } from "./grant.ts"
 import { health } from "./health.ts"
+import { issuer } from "./issuer.ts"
 import { key } from "./key.ts"
 import { explain } from "./output.ts"
 import { resource } from "./resource.ts"
@@ -41,6 +42,7 @@ export const tessera = (surroundings: Surroundings) =>
       user,
       workspace,
       resource,
+      issuer,
       sealKeys,
       signingKeys,
       sweep,

@@ -87,6 +87,28 @@ export type Extra = (typeof extras)[number]
 
 export const logLevels = ["all", "problems", "none"] as const
 
+/** An issuer that you trust, and how far. */
+export interface TrustedIssuerOption {
+  /** As it stands in `iss`, letter for letter. */
+  readonly issuer: string
+  /** Its public keys, as a JWK Set (RFC 7517). */
+  readonly jwks?: { readonly keys: ReadonlyArray<object> }
+  /** The https address where they are, instead. */
+  readonly jwksUri?: string
+  /** The ids of the clients that may bring its assertions. Default: all that you registered for them. */
+  readonly clients?: ReadonlyArray<string>
+  /** The most that it can grant. Default: what the client may have. */
+  readonly scopes?: ReadonlyArray<string>
+  /** The APIs that it can grant access to. Default: all. */
+  readonly resources?: ReadonlyArray<string>
+  /** The domains of the email addresses that it speaks for. Default: it speaks for whom it names. */
+  readonly domains?: ReadonlyArray<string>
+  /** `made`: whom it names and who is new is let in. Default: `known`. */
+  readonly people?: "known" | "made"
+  /** `any`: also assertions that are made for no client. Default: `id-jag`, those for the client that brings them. */
+  readonly takes?: "id-jag" | "any"
+}
+
 export interface CreateOptions {
   /** Where the authorization server is found, without a slash at the end: `https://shop.example`, or a path of it. */
   readonly issuer: string
@@ -124,6 +146,12 @@ export interface CreateOptions {
    * Default: one, which is `issuer` and everything below it.
    */
   readonly resources?: ReadonlyArray<ResourceOption>
+
+  /**
+   * The issuers whose assertions about your people are taken (RFC 7523, ID-JAG), from clients that you registered for the
+   * grant type `urn:ietf:params:oauth:grant-type:jwt-bearer`. `owner.asserted` says whom they mean. Default: none.
+   */
+  readonly trustedIssuers?: ReadonlyArray<TrustedIssuerOption>
 
   /** How long codes, tokens and grants last. Default: see each. */
   readonly lifetimes?: LifetimeOptions
@@ -229,7 +257,8 @@ export interface WorkspaceOption {
 
 type Named = WorkspaceOption | null | undefined
 
-export interface HostingOptions extends Omit<CreateOptions, "issuer" | "movedFrom" | "name" | "resources"> {
+export interface HostingOptions
+  extends Omit<CreateOptions, "issuer" | "movedFrom" | "name" | "resources" | "trustedIssuers"> {
   /**
    * The workspaces, each with people, applications, tokens and keys of its own: a list, told apart by host and path, or a
    * function that names the one at a host (`acme.product.example`, in lower case, with a port where there is one). What it

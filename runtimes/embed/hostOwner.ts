@@ -92,10 +92,26 @@ export interface HostPeople {
    */
   readonly places?: (user: string, workspace: string) => Now<ReadonlyArray<HostPlace>>
   /**
+   * Whom an issuer of `trustedIssuers` means: the `user` of a person of yours, whom you may make where `make` says so;
+   * `undefined` where there is none. Without it, no assertion of anybody is taken.
+   */
+  readonly asserted?: (assertion: HostAssertion, workspace: string) => Now<string | null | undefined>
+  /**
    * What applications with the scope `profile` learn; `undefined` once the person is gone. They are told what is named
    * here, and nothing else that the object has. Default: that there is somebody with this id.
    */
   readonly profile?: (user: string, workspace: string) => Now<HostProfile | null | undefined>
+}
+
+/** Whom a trusted issuer means, in its own words. */
+export interface HostAssertion {
+  readonly issuer: string
+  /** The issuer's own name for the person, which it gives to nobody else. */
+  readonly subject: string
+  /** Where it says one, and does not say that nobody has verified it. */
+  readonly email?: string
+  /** Whether somebody who is new is to be let in. */
+  readonly make: boolean
 }
 
 /** The host could not say: its own trouble goes to its own log, and the browser is asked to come again. */
@@ -220,6 +236,20 @@ export const hostOwner = (people: HostPeople, own: ReadonlyArray<string> = []): 
     signInAt: ({ id }, returnTo, asked, hints) => people.signInAt(returnTo, id, asked, hints),
     switchAt: ({ id }, returnTo, asked, hints) => (people.switchAt ?? people.signInAt)(returnTo, id, asked, hints),
     ...placing(people),
+    asserted: ({ id }, assertion, make) => {
+      const { asserted: ask } = people
+      if (ask === undefined) return Effect.succeedNone
+      return Effect.flatMap(
+        asked("owner.asserted", () => ask({ ...assertion, make }, id)),
+        (told): Effect.Effect<Option.Option<UserId>, StorageUnavailable> => {
+          if (told === null || told === undefined) return Effect.succeedNone
+          const user = readUser(told)
+          return Option.isSome(user)
+            ? Effect.succeed(user)
+            : away("owner.asserted", "the user is not 1 to 128 printable characters without a space")
+        }
+      )
+    },
     profile: ({ id }, sub) => {
       const { profile } = people
       if (profile === undefined) return Effect.succeedSome<Profile>({ sub })

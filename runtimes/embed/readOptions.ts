@@ -6,6 +6,7 @@ import {
   fetchesNothingPrivate,
   readAllowList
 } from "../../adapters/documents/FetchOptions.ts"
+import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
@@ -20,6 +21,7 @@ import {
 } from "../../core/rules/Resource.ts"
 import { faultOfScopes, ScopeDefinition, ScopeRegistry, signInScopes } from "../../core/rules/Scope.ts"
 import { initialTokenExpected, isInitialToken } from "../../core/rules/Secret.ts"
+import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { type KeyRing, parseKeyRing } from "../../core/token/KeyRing.ts"
 import { readTheme, type Theme } from "../../core/workspace/Theme.ts"
 import {
@@ -41,7 +43,8 @@ import {
   type LifetimeOptions,
   logLevels,
   type ResourceOption,
-  type ScopeOption
+  type ScopeOption,
+  type TrustedIssuerOption
 } from "./Options.ts"
 import type { ReadWorkspace } from "./workspaces.ts"
 
@@ -75,6 +78,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   owner: true,
   scopes: true,
   resources: true,
+  trustedIssuers: true,
   lifetimes: true,
   registration: true,
   requirePkce: true,
@@ -115,7 +119,14 @@ const resourceNames: NamesOf<ResourceOption> = {
 
 const fetchNames: NamesOf<FetchOption> = { allow: true, ca: true }
 
-const ownerNames: NamesOf<HostPeople> = { signedIn: true, signInAt: true, switchAt: true, places: true, profile: true }
+const ownerNames: NamesOf<HostPeople> = {
+  signedIn: true,
+  signInAt: true,
+  switchAt: true,
+  places: true,
+  asserted: true,
+  profile: true
+}
 
 /** `within`: the option that has them, and a dot. */
 const knownNames = (given: object, known: object, within = ""): Checked<void> => {
@@ -141,7 +152,7 @@ const workspaceOf = (options: OneOption): Checked<Workspace> =>
     return { id: homeId, issuer: issuer.success, name }
   })
 
-const ofOneOnly = ["issuer", "name", "movedFrom", "resources"] as const
+const ofOneOnly = ["issuer", "name", "movedFrom", "resources", "trustedIssuers"] as const
 
 /** Whether a host has several workspaces. */
 export const isHosting = (options: CreateOptions | HostingOptions): options is HostingOptions =>
@@ -272,6 +283,48 @@ const resourcesOf = (
 
 const consentOf = (given: CreateOptions["consent"] = standardPolicy.consent): Checked<Policy["consent"]> =>
   Schema.is(Policy.fields.consent)(given) ? Result.succeed(given) : bad("consent", 'has to be "ask" or "remember"')
+
+const whyNotTrusted: Readonly<Record<BadIssuer["reason"], string>> = {
+  malformed: "has to have https addresses, ids of clients, and domains such as acme.example",
+  keys: "has to have jwks, with public keys alone, or a jwksUri",
+  scopes: "has scopes that are none of the server's",
+  resources: "has resources that are none of the server's",
+  trusted: "is there twice",
+  full: "is one more than there can be"
+}
+
+const trusting = (
+  one: ReadWorkspace,
+  given: ReadonlyArray<TrustedIssuerOption>,
+  registry: ScopeRegistry
+): Checked<ReadWorkspace> => {
+  if (!Array.isArray(given)) return bad("trustedIssuers", "has to be a list")
+  const read: Array<TrustedIssuer> = []
+  for (const [index, typed] of given.entries()) {
+    const option = `trustedIssuers[${index}]`
+    const object: unknown = typed
+    if (!isObject(object)) return bad(option, "has to be { issuer, jwksUri, … }")
+    const known = knownNames(object, trustedNames, `${option}.`)
+    if (Result.isFailure(known)) return Result.fail(known.failure)
+    const issuer = readIssuer(typed, one.workspace, registry)
+    if (Result.isFailure(issuer)) return bad(option, whyNotTrusted[issuer.failure.reason])
+    if (read.some((other) => other.issuer === typed.issuer)) return bad(option, whyNotTrusted.trusted)
+    read.push(issuer.success)
+  }
+  return Result.succeed({ ...one, workspace: { ...one.workspace, trustedIssuers: read } })
+}
+
+const trustedNames: NamesOf<TrustedIssuerOption> = {
+  issuer: true,
+  jwks: true,
+  jwksUri: true,
+  clients: true,
+  scopes: true,
+  resources: true,
+  domains: true,
+  people: true,
+  takes: true
+}
 
 const workspaceAccessOf = (
   given: CreateOptions["workspaceAccess"] = standardPolicy.workspaceAccess
@@ -426,8 +479,12 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
     yield* restOf(options)
     const policy = yield* policyOf(options)
     const resources = yield* resourcesOf(isHosting(options) ? undefined : options.resources, policy.scopes)
-    const one =
+    const listed =
       found === undefined || resources.length === 0 ? found : { ...found, workspace: { ...found.workspace, resources } }
+    const one =
+      listed === undefined || isHosting(options) || options.trustedIssuers === undefined
+        ? listed
+        : yield* trusting(listed, options.trustedIssuers, policy.scopes)
     const fetch = yield* fetchOf(options.fetch)
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")

@@ -81,6 +81,8 @@ export const AuditLine = Schema.Union([
   }),
   line("KeyCreated", { grant, actor }),
   line("KeyRevoked", { grant, actor }),
+  line("IssuerTrusted", { issuer: Schema.String, actor }),
+  line("IssuerRemoved", { issuer: Schema.String, actor }),
   line("ResourceAdded", { resource: Schema.String, actor }),
   line("ResourceRemoved", { resource: Schema.String, actor }),
   line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
@@ -155,6 +157,9 @@ const told = (event: AuditEvent): Told => {
     case "KeyCreated":
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }
+    case "IssuerTrusted":
+    case "IssuerRemoved":
+      return { event: event._tag, issuer: event.issuer, actor: event.by }
     case "ResourceAdded":
     case "ResourceRemoved":
       return { event: event._tag, resource: event.resource, actor: event.by }

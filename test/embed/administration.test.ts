@@ -326,6 +326,27 @@ describe("a page of a list", () => {
       ])
     }))
 
+  test("takes issuers that it can trust, and says of others what is wrong", async () => {
+    const key = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }
+    const good = { issuer: "https://login.acme.example", jwks: { keys: [key] }, domains: ["ACME.example"] }
+    await withHost(
+      { trustedIssuers: [good, { issuer: "https://idp.example", jwksUri: "https://idp.example/k" }] },
+      () => Promise.resolve()
+    )
+    for (const [option, trustedIssuers] of [
+      ["trustedIssuers[0]", [{ ...good, issuer: "login" }]],
+      ["trustedIssuers[0]", [{ issuer: good.issuer }]],
+      ["trustedIssuers[0]", [{ ...good, scopes: ["root"] }]],
+      ["trustedIssuers[1]", [good, good]],
+      // A name that the types do not have.
+      ["trustedIssuers[0].keys", [{ ...good, ...{ keys: [] } }]]
+    ] as const) {
+      expect(await failure(withHost({ trustedIssuers: [...trustedIssuers] }, () => Promise.resolve()))).toMatchObject({
+        option
+      })
+    }
+  })
+
   const stores = {
     memory: () => memory.layer,
     SQLite: () => sqlite.layer({ path: join(mkdtempSync(join(tmpdir(), "pages-")), "tessera.db") })

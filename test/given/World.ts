@@ -138,6 +138,8 @@ const people = (
           })
     }),
   signInAt: (_workspace, returnTo) => `/login?return_to=${encodeURIComponent(returnTo)}`,
+  asserted: (_workspace, { subject }, make) =>
+    Effect.succeed(make || ["alice", "bob"].includes(subject) ? Option.some(UserId.make(subject)) : Option.none()),
   profile: (_workspace, user) =>
     Effect.sync(() =>
       gone.has(user) ? Option.none<Profile>() : Option.some({ name: `Mx ${user}`, ...profile, sub: user })

@@ -16,6 +16,7 @@ import {
   type Contract,
   type Endpoint,
   type HandlerOf,
+  type MetadataMembers,
   names,
   type Services
 } from "../../http/Route.ts"
@@ -206,8 +207,9 @@ const issue = (
   if (proof === undefined && needsProof(by.client, services.policy)) {
     return refuseUnproven(services, call, by, new InvalidDpopProof({ reason: "proof_missing" }))
   }
-  // Only where resources are named, or listed, has a request to know what is listed now.
-  return served.takesTargets && (call.workspace.resources !== undefined || served.names(sent))
+  // Only where resources are named, or listed, or issuers are trusted, has a request to know what is listed now.
+  const isListed = call.workspace.resources !== undefined || served.names(sent)
+  return row.gather !== undefined || (served.takesTargets && isListed)
     ? Effect.flatMapEager(services.openings.current(call.workspace, call.now), (workspace) =>
         issueFor(services, { ...call, workspace }, by, served, sent, proof, spent)
       )
@@ -272,6 +274,12 @@ const tokenHandler = (services: Services): HandlerOf<ReturnType<typeof tokenCont
   }
 }
 
+/** draft-ietf-oauth-identity-assertion-authz-grant §7.2: the profiles of the grant types at work. */
+const profileMetadata = ({ grantTypes }: Services): MetadataMembers => {
+  const profiles = [...grantTypes.values()].flatMap(({ profiles = [] }) => profiles)
+  return profiles.length === 0 ? {} : { authorization_grant_profiles_supported: names(() => profiles) }
+}
+
 export const tokenEndpoint: Endpoint = {
   path: tokenPath,
   match: "exact",
@@ -282,6 +290,7 @@ export const tokenEndpoint: Endpoint = {
     name: "token_endpoint",
     members: (services) => ({
       grant_types_supported: names(({ grantTypes }) => [...grantTypes.keys()]),
+      ...profileMetadata(services),
       ...authMetadata(services, tokenContract(services), "token_endpoint"),
       ...presentationMetadata(services)
     })

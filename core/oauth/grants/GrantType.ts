@@ -1,4 +1,4 @@
-import type { Effect, Result } from "effect"
+import type { Effect, Option, Result } from "effect"
 import { Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import type { RegistrableGrantType } from "../../client/register.ts"
@@ -9,11 +9,17 @@ import type { UserPrincipal, WorkspacePrincipal } from "../../grant/Principal.ts
 import type { Step } from "../../grant/Step.ts"
 import type { Fault, FaultClass } from "../../http/Fault.ts"
 import type { Fields, Read } from "../../http/form.ts"
+import type { ClientKeys } from "../../ports/ClientKeys.ts"
 import type { Allowance } from "../../ports/Limiter.ts"
+import type { Asserted } from "../../ports/ResourceOwner.ts"
+import type { Signatures } from "../../ports/Signatures.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
-import type { GrantId } from "../../rules/Id.ts"
-import type { InvalidGrant, InvalidToken } from "../../rules/Refusal.ts"
+import type { GrantId, UserId } from "../../rules/Id.ts"
+import type { Instant } from "../../rules/Instant.ts"
+import type { Policy } from "../../rules/Policy.ts"
+import type { Contended, InvalidGrant, InvalidToken, Overloaded } from "../../rules/Refusal.ts"
 import type { AccessToken, Token } from "../../token/Token.ts"
+import type { OpenWorkspace } from "../../workspace/Workspace.ts"
 
 /** What a row finds its grant by. */
 export interface Opener {
@@ -36,6 +42,17 @@ export interface LiveAccess {
 export interface Sources {
   /** An access token, sealed or a JWT, as a resource would find it; but whoever bears it proved to hold its key. */
   readonly accessToken: (text: string) => Effect.Effect<LiveAccess, InvalidToken | StorageUnavailable>
+  readonly workspace: OpenWorkspace
+  /** As it holds in the workspace. */
+  readonly policy: Policy
+  readonly now: Instant
+  readonly signatures: Signatures["Service"]
+  readonly clientKeys: ClientKeys["Service"]
+  /** The person of the workspace whom a trusted issuer means; made where that is so wished. */
+  readonly person: (
+    asserted: Asserted,
+    make: boolean
+  ) => Effect.Effect<Option.Option<UserId>, Contended | Overloaded | StorageUnavailable>
 }
 
 /** The grant that a request is about, and the form with its tokens opened. */
@@ -68,6 +85,10 @@ export interface GrantType<
   readonly faults: ReadonlyArray<R>
   /** RFC 8693 §2.2.1: what its answers say beside the tokens, whatever they are. */
   readonly answers?: Readonly<Record<string, string>>
+  /** It verifies signatures: a server without an adapter for `Signatures` goes without the row. */
+  readonly signs?: true
+  /** The profiles of it that the metadata names. */
+  readonly profiles?: ReadonlyArray<string>
   /** Nobody lets the client in by it: it stays as unknown, or as well known, as it was. */
   readonly meetsNobody?: true
   /** What is asked of others than the request, once the form is read; where it is not there, nothing. */

@@ -51,6 +51,8 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
       case "WorkspaceMoved":
       case "WorkspaceChanged":
       case "SigningKeysChanged":
+      case "IssuerTrusted":
+      case "IssuerRemoved":
       case "ResourceAdded":
       case "ResourceRemoved":
         return undefined

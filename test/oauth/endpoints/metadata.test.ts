@@ -31,7 +31,7 @@ describe("authorization server metadata (RFC 8414)", () => {
           scopes_supported: ["api", "profile", "offline_access"],
           response_types_supported: ["code"],
           response_modes_supported: ["query"],
-          grant_types_supported: grantTypes.map(({ name }) => name),
+          grant_types_supported: grantTypes.filter(({ signs }) => signs !== true).map(({ name }) => name),
           token_endpoint_auth_methods_supported: methods,
           revocation_endpoint_auth_methods_supported: methods,
           introspection_endpoint_auth_methods_supported: [...methods.filter((name) => name !== "none"), "Bearer"],

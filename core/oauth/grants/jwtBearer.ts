@@ -1,0 +1,279 @@
+import { Effect, Option, Result, Schema } from "effect"
+import type { AuthenticatedClient } from "../../client/authenticate.ts"
+import { type Members, readJws } from "../../codec/Jws.ts"
+import { isBoundTo } from "../../grant/Binding.ts"
+import { answer, answerAndKeep, type Decision, refuse } from "../../grant/Decision.ts"
+import type { Grant, Standing } from "../../grant/Grant.ts"
+import { accessToken, noAccessTokensYet, scopeFor, type Tokens } from "../../grant/issue.ts"
+import type { Step } from "../../grant/Step.ts"
+import type { Fault } from "../../http/Fault.ts"
+import type { Read } from "../../http/form.ts"
+import { type GrantId, grantIdOf, idLength, type UserId } from "../../rules/Id.ts"
+import { type Instant, later, type Millis } from "../../rules/Instant.ts"
+import { algorithms, isAlgorithm, type PublicKey } from "../../rules/Jwk.ts"
+import { InvalidGrant, InvalidScope, InvalidTarget, PortUnavailable } from "../../rules/Refusal.ts"
+import { narrowResources, type Resources, readResources, scopesTaken, withinResources } from "../../rules/Resource.ts"
+import { commonScopes, grantScopes, isWithin, namesIn, noScopes, type Scopes, scopesNamed } from "../../rules/Scope.ts"
+import { hashOf } from "../../rules/Secret.ts"
+import type { TrustedIssuer } from "../../rules/TrustedIssuer.ts"
+import { grantType, resource, type Sources } from "./GrantType.ts"
+
+/** RFC 7523 §2.1. */
+const form = {
+  assertion: Schema.String.annotate({ description: "A JWT of an issuer that an owner trusts, such as an ID-JAG." }),
+  scope: Schema.optionalKey(Schema.String.annotate({ description: "Scopes, with a space between them." })),
+  resource
+}
+
+/** draft-ietf-oauth-identity-assertion-authz-grant §4. */
+const idJag = "oauth-id-jag+jwt"
+
+const second = 1000
+/** How far the clock of an issuer may be off. */
+const leeway = 10 * second
+/** From here to its end; so long after the end of its grant an assertion may still come. */
+const longestLife: Millis = 60 * 60 * second
+const longestText = 512
+
+/** An assertion that holds: who is meant, and the most that may come of it. */
+interface Assertion {
+  readonly issuer: string
+  readonly subject: string
+  readonly user: UserId
+  readonly issuedAt: Instant
+  readonly within: Scopes | undefined
+  readonly resources: Resources | null
+  /** The scopes that these take; `null` where they take all. */
+  readonly taken: ReturnType<typeof scopesTaken>
+  readonly thumbprint: string | undefined
+}
+
+type Opened = Omit<Read<typeof form>, "assertion"> & { readonly assertion: Assertion; readonly grant: GrantId }
+
+type Reason = InvalidGrant["reason"]
+const refused = (reason: Reason) => Result.fail(new InvalidGrant({ reason }))
+
+const textIn = (claims: Members, name: string): string | undefined => {
+  const value = claims[name]
+  return typeof value === "string" && value !== "" && value.length <= longestText ? value : undefined
+}
+
+const timeIn = (claims: Members, name: string): number | undefined => {
+  const value = claims[name]
+  return typeof value === "number" && Number.isFinite(value) ? value * second : undefined
+}
+
+/** RFC 7523 §3; an array would let another server that stands in it use the assertion here. */
+const isFor = (audience: unknown, issuer: string): boolean =>
+  audience === issuer || (Array.isArray(audience) && audience.length === 1 && audience[0] === issuer)
+
+/** What an assertion has to say whose signature holds. */
+const checkClaims = (
+  header: Members,
+  claims: Members,
+  trusted: TrustedIssuer,
+  by: AuthenticatedClient,
+  { now, workspace }: Sources
+): Result.Result<{ readonly subject: string; readonly issuedAt: Instant }, InvalidGrant> => {
+  const isIdJag = header.typ === idJag
+  const isPlain = header.typ === undefined || header.typ === "JWT" || header.typ === "jwt"
+  if (!isIdJag && !(isPlain && trusted.takes === "any")) return refused("assertion_type")
+  if (claims.iss !== trusted.issuer) return refused("assertion_issuer")
+  if (!isFor(claims.aud, workspace.issuer)) return refused("assertion_audience")
+  // ID-JAG §4.4.1: it is for the client that brings it.
+  if (claims.client_id !== by.client.id && (isIdJag || claims.client_id !== undefined)) return refused("other_client")
+  const expiresAt = timeIn(claims, "exp")
+  if (expiresAt === undefined || expiresAt + leeway <= now) return refused("expired")
+  if (expiresAt > now + longestLife + leeway) return refused("assertion_too_long_lived")
+  const issuedAt = timeIn(claims, "iat")
+  if (issuedAt === undefined || issuedAt > now + leeway) return refused("assertion_from_the_future")
+  const notBefore = timeIn(claims, "nbf")
+  if (claims.nbf !== undefined && (notBefore === undefined || notBefore > now + leeway)) {
+    return refused("assertion_from_the_future")
+  }
+  if (isIdJag && textIn(claims, "jti") === undefined) return refused("assertion_without_id")
+  const subject = textIn(claims, "sub")
+  if (subject === undefined) return refused("assertion_subject")
+  // Whole milliseconds, though an issuer may count in fractions of a second.
+  return Result.succeed({ subject, issuedAt: Math.floor(issuedAt) as Instant })
+}
+
+/** RFC 8707: the resources that the assertion itself names, of those that its issuer can grant access to. */
+const resourcesIn = (claims: Members, trusted: TrustedIssuer, { workspace }: Sources) => {
+  const { resource: named } = claims
+  const [first, ...more] = trusted.resources ?? []
+  const most: Resources | null = first === undefined ? null : [first, ...more]
+  if (named === undefined) return Result.succeed(most)
+  const texts = (Array.isArray(named) ? named : [named]).filter((one) => typeof one === "string")
+  return Result.flatMap(readResources(workspace, texts), (read) =>
+    withinResources(read, most)
+      ? Result.succeed(read)
+      : Result.fail(new InvalidTarget({ reason: "wider_than_granted" }))
+  )
+}
+
+/** The most that issuer and assertion allow; `undefined`: neither says. */
+const scopesIn = (claims: Members, trusted: TrustedIssuer, { policy }: Sources): Scopes | undefined => {
+  const named = typeof claims.scope === "string" ? namesIn(claims.scope) : undefined
+  const known = (names: ReadonlyArray<string>): Scopes =>
+    scopesNamed(
+      policy.scopes,
+      policy.scopes.map(({ name }) => name).filter((name) => names.includes(name))
+    ) ?? noScopes
+  if (named === undefined) return trusted.scopes && known(trusted.scopes)
+  return trusted.scopes === undefined ? known(named) : commonScopes(policy.scopes, known(named), trusted.scopes)
+}
+
+const emailIn = (claims: Members, { domains }: TrustedIssuer): Result.Result<string | undefined, InvalidGrant> => {
+  const email = claims.email_verified === false ? undefined : textIn(claims, "email")
+  if (domains === undefined) return Result.succeed(email)
+  const domain = email?.slice(email.lastIndexOf("@") + 1).toLowerCase()
+  return domain !== undefined && domains.includes(domain) ? Result.succeed(email) : refused("person_unknown")
+}
+
+const thumbprintIn = ({ cnf }: Members): string | undefined => {
+  if (cnf === undefined) return undefined
+  const jkt: unknown = typeof cnf === "object" && cnf !== null ? Reflect.get(cnf, "jkt") : undefined
+  return typeof jkt === "string" ? jkt : ""
+}
+
+/** Keys that were given are at hand; others are asked for where the owner said that they are. */
+const keysOf = (
+  { keys }: TrustedIssuer,
+  { client }: AuthenticatedClient,
+  kid: string | undefined,
+  { clientKeys, workspace }: Sources
+): Effect.Effect<ReadonlyArray<PublicKey>, PortUnavailable> =>
+  keys._tag === "Registered"
+    ? Effect.succeed(keys.keys)
+    : Effect.catchTag(
+        clientKeys.find({ workspace: workspace.id, client: client.id }, keys, kid),
+        "KeysFault",
+        ({ reason }) => Effect.fail(new PortUnavailable({ port: "client_keys", reason }))
+      )
+
+/** Everything that takes a key, the network or the people of the workspace; a signature is checked before all of it. */
+const gather = Effect.fnUntraced(function* (
+  { assertion }: Read<typeof form>,
+  by: AuthenticatedClient,
+  sources: Sources
+): Effect.fn.Return<Assertion, InvalidGrant | InvalidTarget | Fault> {
+  const { person, signatures, workspace } = sources
+  const jws = readJws(assertion)
+  if (Option.isNone(jws)) return yield* new InvalidGrant({ reason: "malformed" })
+  const { claims, header } = jws.value
+  const trusted = workspace.trustedIssuers?.find(({ issuer }) => issuer === claims.iss)
+  if (trusted === undefined) return yield* new InvalidGrant({ reason: "assertion_issuer" })
+  if (trusted.clients?.includes(by.client.id) === false) return yield* new InvalidGrant({ reason: "other_client" })
+  if (!isAlgorithm(header.alg)) return yield* new InvalidGrant({ reason: "assertion_algorithm" })
+  const kid = typeof header.kid === "string" ? header.kid : undefined
+  const keys = yield* keysOf(trusted, by, kid, sources)
+  const verified = yield* Effect.catchTag(
+    signatures.verify(assertion, keys, algorithms),
+    "SignatureFault",
+    ({ reason }): Effect.Effect<never, InvalidGrant | PortUnavailable> =>
+      Effect.fail(
+        reason === "no_adapter" || reason === "failed"
+          ? new PortUnavailable({ port: "signatures", reason })
+          : new InvalidGrant({ reason: "forged" })
+      )
+  )
+  const good = yield* Effect.fromResult(checkClaims(verified.header, verified.claims, trusted, by, sources))
+  const email = yield* Effect.fromResult(emailIn(verified.claims, trusted))
+  const resources = yield* Effect.fromResult(resourcesIn(verified.claims, trusted, sources))
+  const { issuer, people } = trusted
+  const asserted = { issuer, subject: good.subject, ...(email === undefined ? {} : { email }) }
+  const user = yield* person(asserted, people === "made")
+  if (Option.isNone(user)) return yield* new InvalidGrant({ reason: "person_unknown" })
+  return {
+    ...good,
+    issuer,
+    user: user.value,
+    within: scopesIn(verified.claims, trusted, sources),
+    resources,
+    taken: resources === null ? null : scopesTaken(workspace, resources),
+    thumbprint: thumbprintIn(verified.claims)
+  }
+})
+
+/** One grant for each issuer, subject and client: a function of these and of what is drawn for the client alone. */
+const grantFor = ({ client }: AuthenticatedClient, { issuer, subject, user }: Assertion): GrantId => {
+  const text = JSON.stringify(["assertion", client.workspaceGrant, issuer, subject, user])
+  return grantIdOf(hashOf(text).subarray(0, idLength))
+}
+
+/** Kept for as long again, and written once in a thirtieth of it. */
+const keptFor: Millis = 30 * 24 * 60 * 60 * second
+
+/**
+ * RFC 7523 §3.1 and ID-JAG §4.4: a token without a refresh token, since the issuer decides each time anew. A person who
+ * revokes the connection ends it for every assertion that was issued until then, and not for later ones.
+ */
+const redeem = (
+  found: Grant | undefined,
+  step: Step<Opened>
+): Decision<Tokens, InvalidGrant | InvalidScope | InvalidTarget> => {
+  const { binding, by, now, policy } = step
+  const { assertion, grant: id } = step.form
+  if (found !== undefined && found._tag !== "Standing" && found._tag !== "Revoked") {
+    return refuse(new InvalidGrant({ reason: "wrong_kind" }))
+  }
+  if (found?._tag === "Revoked" && assertion.issuedAt <= found.revokedAt) {
+    return refuse(new InvalidGrant({ reason: "revoked" }))
+  }
+  const { resources: named, thumbprint } = assertion
+  if (thumbprint !== undefined && !isBoundTo({ thumbprint }, binding)) {
+    return refuse(new InvalidGrant({ reason: "binding_differs" }))
+  }
+  const narrowed = narrowResources(named, step.resources)
+  if (Result.isFailure(narrowed)) return refuse(narrowed.failure)
+  const { within = by.client.scope } = assertion
+  const available = commonScopes(policy.scopes, by.client.scope, within)
+  const asked = step.form.scope ?? (assertion.within === undefined ? undefined : available.join(" "))
+  const granted = grantScopes(policy.scopes, available, asked)
+  if (Result.isFailure(granted)) return refuse(granted.failure)
+  const taking = { policy, taken: step.taken ?? assertion.taken }
+  const scope = scopeFor(granted.success, taking)
+  if (Result.isFailure(scope)) return refuse(scope.failure)
+
+  const until = later(now, keptFor)
+  const before = found?._tag === "Standing" ? found : undefined
+  const all = before === undefined ? undefined : scopesNamed(policy.scopes, [...before.scope, ...scope.success])
+  const grows = before === undefined || !isWithin(scope.success, before.scope)
+  const isDue = before?.expiresAt === undefined || until - before.expiresAt >= keptFor / 30
+  const next: Standing = {
+    _tag: "Standing",
+    id,
+    client: by.client.id,
+    subject: { _tag: "User", id: assertion.user },
+    scope: grows ? (all ?? scope.success) : before.scope,
+    // Each token names its own.
+    resources: null,
+    createdAt: before?.createdAt ?? now,
+    access: before?.access ?? { ...noAccessTokensYet, epoch: found?._tag === "Revoked" ? (found.epoch ?? 0) + 1 : 0 },
+    expiresAt: isDue ? until : before.expiresAt
+  }
+  const access = accessToken(next, scope.success, narrowed.success, step)
+  const tokens: Tokens = { access, refresh: null, scope: scope.success }
+  return grows || isDue ? answerAndKeep(next, tokens) : answer(tokens)
+}
+
+export const jwtBearer = grantType({
+  name: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+  documents: {
+    identifier: "UseAssertion",
+    description: "An assertion of an issuer that an owner trusts (RFC 7523 §2.1)."
+  },
+  form,
+  faults: [InvalidGrant, InvalidScope, InvalidTarget],
+  registers: { needs: ["secret"], givenByOwner: true },
+  signs: true,
+  profiles: ["urn:ietf:params:oauth:grant-profile:id-jag"],
+  meetsNobody: true,
+  gather,
+  grantOf: ({ assertion: _, ...sent }, by, _opener, assertion) => {
+    const grant = grantFor(by, assertion)
+    return Result.succeed({ grant, from: "token", form: { ...sent, assertion, grant } })
+  },
+  decide: redeem
+})

@@ -1,0 +1,145 @@
+import { Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { type BadIssuer, removeIssuer, trustIssuer } from "../../core/engine/administration.ts"
+import { namesIn } from "../../core/rules/Scope.ts"
+import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
+import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
+import { readKeys } from "./client.ts"
+import { json, misused, notFound, print, refused, table } from "./output.ts"
+
+/** As its record says: those that an owner trusts. */
+const opened = ({ services, workspace }: Administration) => services.openings.open(workspace)
+
+const described = ({ clients, domains, issuer, keys, people, resources, scopes, takes }: TrustedIssuer) => ({
+  issuer,
+  keys: keys._tag === "Fetched" ? keys.jwksUri : `${keys.keys.length} given`,
+  clients: clients ?? null,
+  scopes: scopes ?? null,
+  resources: resources ?? null,
+  domains: domains ?? null,
+  people,
+  takes: takes ?? "id-jag"
+})
+
+const address = Argument.String("issuer").pipe(
+  Argument.withDescription("As it stands in iss, such as https://login.acme.example")
+)
+
+const several = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.withDescription(`${description}; may be given more than once`), Flag.atLeast(0))
+
+const whyNot: Readonly<Record<Exclude<BadIssuer["reason"], "trusted" | "full">, string>> = {
+  malformed: "The issuer and its jwks-uri have to be https addresses, clients ids, and domains such as acme.example.",
+  keys: "Give either --jwks, a file with public keys for signatures, or --jwks-uri.",
+  scopes: "Not every scope of these is one of the workspace's.",
+  resources: "Not every resource of these is one of the workspace's: see `tessera resource list`."
+}
+
+const add = Command.make(
+  "add",
+  {
+    address,
+    jwks: Flag.String("jwks").pipe(
+      Flag.withDescription("A file with the public keys that it signs with"),
+      Flag.optional
+    ),
+    jwksUri: Flag.String("jwks-uri").pipe(
+      Flag.withDescription("The https address where these keys are, instead of --jwks"),
+      Flag.optional
+    ),
+    client: several("client", "A client that may bring its assertions; all that may use them, without any"),
+    scope: Flag.String("scope").pipe(Flag.withDescription("The most that it can grant"), Flag.optional),
+    resource: several("resource", "An API that it can grant access to; all, without any"),
+    domain: several("domain", "A domain of the addresses that it speaks for, such as acme.example; all, without any"),
+    makePeople: Flag.Boolean("make-people").pipe(
+      Flag.withDescription("Make an account for whom it names and who has none; without it, they are refused"),
+      Flag.withDefault(false)
+    ),
+    any: Flag.Boolean("any-assertion").pipe(
+      Flag.withDescription(
+        "Take also assertions that are made for no client (RFC 7523), not identity assertions alone"
+      ),
+      Flag.withDefault(false)
+    ),
+    json
+  },
+  (given) =>
+    administer((administration) =>
+      Effect.gen(function* () {
+        const { auditContext, services } = administration
+        const made = yield* trustIssuer(services, auditContext, yield* opened(administration), {
+          issuer: given.address,
+          ...(Option.isNone(given.jwks) ? {} : { jwks: yield* readKeys(given.jwks.value) }),
+          jwksUri: Option.getOrUndefined(given.jwksUri),
+          clients: given.client,
+          scopes: namesIn(Option.getOrElse(given.scope, () => "")),
+          resources: given.resource,
+          domains: given.domain,
+          people: given.makePeople ? "made" : "known",
+          ...(given.any ? { takes: "any" as const } : {})
+        }).pipe(
+          Effect.catchTag("BadIssuer", ({ reason }) =>
+            reason === "trusted" || reason === "full"
+              ? refused(reason === "full" ? "There are as many as there can be." : "It is trusted already.")
+              : Effect.fail(misused(whyNot[reason]))
+          )
+        )
+        yield* print(given.json, described(made), [
+          `Assertions of ${made.issuer} are taken, from clients that registered for them: tessera client create --grant-type urn:ietf:params:oauth:grant-type:jwt-bearer`
+        ])
+      })
+    )
+).pipe(
+  Command.withDescription("Trust an issuer's assertions about people (RFC 7523, ID-JAG)"),
+  Command.withExamples([
+    {
+      command:
+        "tessera issuer add https://login.acme.example --jwks-uri https://login.acme.example/keys --domain acme.example"
+    }
+  ])
+)
+
+const list = Command.make("list", { json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { trustedIssuers = [] } = yield* opened(administration)
+      yield* print(
+        given.json,
+        trustedIssuers.map(described),
+        trustedIssuers.length === 0
+          ? ["None is trusted."]
+          : table(
+              ["ISSUER", "KEYS", "PEOPLE", "SCOPES", "CLIENTS"],
+              trustedIssuers
+                .map(described)
+                .map((one) => [
+                  one.issuer,
+                  one.keys,
+                  one.people,
+                  one.scopes?.join(" ") ?? "all",
+                  one.clients?.join(" ") ?? "all"
+                ])
+            )
+      )
+    })
+  )
+).pipe(Command.withDescription("List the issuers whose assertions are taken"))
+
+const remove = Command.make("remove", { address, json }, (given) =>
+  administer((administration) =>
+    Effect.gen(function* () {
+      const { auditContext, services } = administration
+      const removed = yield* removeIssuer(services, auditContext, yield* opened(administration), given.address)
+      if (!removed) return yield* notFound("No owner has trusted it. What is configured stays.")
+      yield* print(given.json, { issuer: given.address, removed }, [
+        `No assertion of ${given.address} is taken any more. Tokens that are out go on until they expire.`
+      ])
+    })
+  )
+).pipe(Command.withDescription("Take no more assertions of an issuer"))
+
+export const issuer = Command.make("issuer").pipe(
+  Command.withDescription("Look after the issuers whose assertions about people are taken"),
+  Command.withSubcommands([add, list, remove]),
+  Command.withGlobalFlags([WorkspaceFlag])
+)

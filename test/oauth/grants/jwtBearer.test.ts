@@ -1,0 +1,361 @@
+import { describe, expect, test } from "bun:test"
+import { Effect, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { CompactSign, exportJWK, generateKeyPair } from "jose"
+import { checkRegistration } from "../../../core/client/RegistrationRequest.ts"
+import {
+  registerClient as addClient,
+  endGrant,
+  removeIssuer,
+  trustIssuer
+} from "../../../core/engine/administration.ts"
+import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
+import { DocumentFault } from "../../../core/ports/Documents.ts"
+import { UserId } from "../../../core/rules/Id.ts"
+import { ResourceRegistry } from "../../../core/rules/Resource.ts"
+import type { Workspace } from "../../../core/workspace/Workspace.ts"
+import { byOwner } from "../../given/auditContext.ts"
+import {
+  bearing,
+  companies,
+  form,
+  formHeaders,
+  jsonOf,
+  registerClient,
+  type TestClient,
+  text,
+  tokenRequest,
+  type Values
+} from "../../given/flow.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
+
+const login = "https://login.acme.example"
+const { issuer } = theWorkspace
+const orders = "https://orders.example"
+const seconds = t0 / 1000
+
+const [own, foreign] = await Promise.all(
+  ["one", "two"].map(async (kid) => {
+    const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true })
+    return { sign: privateKey, jwk: { ...(await exportJWK(publicKey)), kid } }
+  })
+)
+if (own === undefined || foreign === undefined) throw new Error("no keys")
+
+type Signer = typeof own
+
+const signed = (claims: object, header: object = {}, by: Signer = own) =>
+  Effect.promise(() =>
+    new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+      .setProtectedHeader({ alg: "ES256", kid: by.jwk.kid, typ: "oauth-id-jag+jwt", ...header })
+      .sign(by.sign)
+  )
+
+const claimsFor = (client: TestClient, more: object = {}) => ({
+  iss: login,
+  sub: "alice",
+  aud: issuer,
+  client_id: client.id,
+  jti: "one",
+  iat: seconds,
+  exp: seconds + 300,
+  scope: "api profile",
+  ...more
+})
+
+/** A client that an owner registered for assertions. */
+const enterprise = Effect.fnUntraced(function* (world: World, metadata: object = {}) {
+  const asked = { grant_types: [jwtBearer.name], redirect_uris: [], client_name: "Chat", ...metadata }
+  const read = yield* Effect.fromResult(checkRegistration(world.services, asked))
+  const { client, secret } = yield* addClient(world.services, byOwner(world), read)
+  const shown = secret._tag === "Some" ? world.reveal(secret.value) : undefined
+  return { id: client.id, secret: shown, redirectUri: "", registrationUri: "", registrationToken: "" } as TestClient
+})
+
+const trust = (world: World, more: object = {}, workspace: Workspace = world.workspace) =>
+  Effect.flatMap(world.services.openings.open(workspace), (opened) =>
+    trustIssuer(world.services, byOwner(world), opened, { issuer: login, jwks: { keys: [own.jwk] }, ...more })
+  )
+
+const bring = (world: World, by: TestClient, assertion: string, fields: Values = {}) =>
+  tokenRequest(world, by, { grant_type: jwtBearer.name, assertion, ...fields })
+
+const told = Effect.fnUntraced(function* (world: World, token: string) {
+  const key = yield* world.services.grants.createKey(theWorkspace.id, { name: "rs", expiresAt: null })
+  const headers = { ...formHeaders, ...bearing(world.reveal(key.text)) }
+  return jsonOf(yield* world.send("POST", "/oauth/introspect", { headers, body: form({ token }) }))
+})
+
+const grantsOf = (world: World, user = "alice") =>
+  Effect.map(
+    world.services.grants.ofUser(theWorkspace.id, UserId.make(user), { after: undefined, limit: 10 }),
+    ({ values }) => values
+  )
+
+const inCompany = <A, E>(
+  body: (scene: { readonly world: World; readonly client: TestClient }) => Effect.Effect<A, E>,
+  more: object = {},
+  options: WorldOptions = {}
+) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        yield* trust(world, more, options.resolve === undefined ? world.workspace : withOrders)
+        return yield* body({ world, client: yield* enterprise(world) })
+      }),
+    { signatures: realSignatures, ...options }
+  )
+
+describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", () => {
+  test("becomes an access token without a refresh token, again and again, on one grant of the person's", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const assertion = yield* signed(claimsFor(client))
+        const first = yield* bring(world, client, assertion)
+        const { access_token, ...rest } = jsonOf(first)
+        expect(rest).toEqual({ token_type: "Bearer", expires_in: 3600, scope: "api profile" })
+        expect(yield* told(world, text(access_token))).toMatchObject({ sub: "alice", client_id: client.id })
+        expect((yield* companies(world, text(access_token))).status).toBe(200)
+        const writes = world.calls.insert.length + world.calls.replace.length
+        expect((yield* bring(world, client, assertion, { scope: "api" })).status).toBe(200)
+        expect(world.calls.insert.length + world.calls.replace.length).toBe(writes)
+        expect(yield* grantsOf(world)).toHaveLength(1)
+        const other = yield* enterprise(world)
+        expect((yield* bring(world, other, yield* signed(claimsFor(other)))).status).toBe(200)
+        expect(yield* grantsOf(world)).toHaveLength(2)
+      })
+    ))
+
+  test("that was issued before the person ended the connection brings nothing; a later one does, and old tokens stay dead", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const assertion = yield* signed(claimsFor(client, { exp: seconds + 3000 }))
+        const before = text(jsonOf(yield* bring(world, client, assertion)).access_token)
+        const [grant] = yield* grantsOf(world)
+        if (grant === undefined) throw new Error("no grant")
+        yield* TestClock.adjust("1 minute")
+        expect(yield* endGrant(world.services, byOwner(world), grant.id)).toBe("revoked")
+        expect(yield* told(world, before)).toEqual({ active: false })
+        const again = yield* bring(world, client, assertion)
+        expect([again.status, jsonOf(again).error]).toEqual([400, "invalid_grant"])
+        yield* TestClock.adjust("1 minute")
+        const later = yield* signed(claimsFor(client, { iat: seconds + 120, exp: seconds + 400 }))
+        const anew = yield* bring(world, client, later)
+        expect((yield* told(world, text(jsonOf(anew).access_token))).active).toBe(true)
+        expect(yield* told(world, before)).toEqual({ active: false })
+        expect(yield* grantsOf(world)).toHaveLength(1)
+      })
+    ))
+
+  test("narrows to the scopes of assertion, issuer and client", () =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+          expect(jsonOf(answer).scope).toBe("api")
+          const asked = yield* bring(world, client, yield* signed(claimsFor(client)), { scope: "profile" })
+          expect([asked.status, jsonOf(asked).error]).toEqual([400, "invalid_scope"])
+        }),
+      { scopes: ["api"] }
+    ))
+
+  test("is for the resource that it names, and what is asked for within it", () =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const assertion = yield* signed(claimsFor(client, { resource: orders }))
+          const answer = yield* bring(world, client, assertion)
+          expect(yield* told(world, text(jsonOf(answer).access_token))).toMatchObject({ aud: orders })
+          const wider = yield* bring(world, client, assertion, { resource: issuer })
+          expect([wider.status, jsonOf(wider).error]).toEqual([400, "invalid_target"])
+        }),
+      { resources: [orders] },
+      { resolve: () => withOrders }
+    ))
+
+  test("makes people where its issuer may, and not elsewhere", async () => {
+    const carols = (people: "known" | "made") =>
+      inCompany(
+        ({ client, world }) =>
+          Effect.map(
+            Effect.flatMap(signed(claimsFor(client, { sub: "carol" })), (jwt) => bring(world, client, jwt)),
+            ({ status }) => status
+          ),
+        { people }
+      )
+    expect([await carols("made"), await carols("known")]).toEqual([200, 400])
+  })
+
+  test("without a client is taken where the owner says so", async () => {
+    const plain = (takes: "any" | "id-jag") =>
+      inCompany(
+        ({ client, world }) =>
+          Effect.map(
+            Effect.flatMap(signed(claimsFor(client, { client_id: undefined, jti: undefined }), { typ: "JWT" }), (jwt) =>
+              bring(world, client, jwt)
+            ),
+            ({ status }) => status
+          ),
+        { takes }
+      )
+    expect([await plain("any"), await plain("id-jag")]).toEqual([200, 400])
+  })
+
+  test("stands in the metadata with its profile, and not in a server without signatures", async () => {
+    const metadata = (options: WorldOptions) =>
+      inWorld((world) => Effect.map(world.send("GET", "/.well-known/oauth-authorization-server"), jsonOf), options)
+    const whole = await metadata({ signatures: realSignatures })
+    expect(whole.authorization_grant_profiles_supported).toEqual(["urn:ietf:params:oauth:grant-profile:id-jag"])
+    expect(whole.grant_types_supported).toContain(jwtBearer.name)
+    const bare = await metadata({})
+    expect([bare.authorization_grant_profiles_supported, bare.grant_types_supported]).not.toContain(jwtBearer.name)
+  })
+
+  test("is 503 where the issuer's keys cannot be had", () =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+          expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
+        }),
+      { jwks: undefined, jwksUri: `${login}/keys` },
+      { documents: { fetch: () => Effect.fail(new DocumentFault({ reason: "unreachable" })) } }
+    ))
+
+  test("is taken no more once its issuer is removed, which is on record", () =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const opened = yield* world.services.openings.open(world.workspace)
+        expect(yield* removeIssuer(world.services, byOwner(world), opened, login)).toBe(true)
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+        const tags = world.audit.map(({ event }) => event._tag)
+        expect([tags.includes("IssuerTrusted"), tags.includes("IssuerRemoved")]).toEqual([true, true])
+      })
+    ))
+})
+
+const withOrders: Workspace = {
+  ...theWorkspace,
+  resources: Schema.decodeUnknownSync(ResourceRegistry)([{ at: orders, name: "Orders" }])
+}
+
+interface Forgery {
+  readonly claims?: object
+  readonly header?: object
+  readonly by?: Signer
+  readonly fields?: Values
+  readonly change?: (jwt: string) => string
+}
+
+const forgeries: ReadonlyArray<readonly [name: string, forgery: Forgery, error?: string]> = [
+  ["of another issuer", { claims: { iss: "https://evil.example" } }],
+  ["of an issuer that is nearly the same", { claims: { iss: `${login}/` } }],
+  ["of no issuer", { claims: { iss: undefined } }],
+  ["signed by another key under its name", { by: { ...foreign, jwk: own.jwk } }],
+  ["signed by a key that is not the issuer's", { by: foreign }],
+  ["without a signature", { change: (jwt) => `${jwt.slice(0, jwt.lastIndexOf("."))}.` }],
+  [
+    "with alg none",
+    { change: (jwt) => [btoa('{"alg":"none"}').replaceAll("=", ""), jwt.split(".")[1], "x"].join(".") }
+  ],
+  ["changed by one letter", { change: (jwt) => jwt.replace(/\..(?=[^.]*\.)/, ".f") }],
+  ["in place of nothing", { fields: { assertion: undefined } }, "invalid_request"],
+  ["that comes twice", { fields: { assertion: ["a", "b"] } }, "invalid_request"],
+  ["that is no JWT", { fields: { assertion: "made-up" } }],
+  ["of 64 KiB", { fields: { assertion: "e".repeat(65_536) } }],
+  ["for another server", { claims: { aud: "https://other.example" } }],
+  ["for this server and another", { claims: { aud: [issuer, "https://other.example"] } }],
+  ["for no server", { claims: { aud: undefined } }],
+  ["for the token endpoint", { claims: { aud: `${issuer}/oauth/token` } }],
+  ["for another client", { claims: { client_id: "A".repeat(22) } }],
+  ["for no client", { claims: { client_id: undefined } }],
+  ["that is an ID token", { header: { typ: "JWT" } }],
+  ["that is an access token", { header: { typ: "at+jwt" } }],
+  ["that is past its end", { claims: { exp: seconds - 11 } }],
+  ["without an end", { claims: { exp: undefined } }],
+  ["with a text for its end", { claims: { exp: `${seconds + 300}` } }],
+  ["that lives for a day", { claims: { exp: seconds + 86_400 } }],
+  ["from the future", { claims: { iat: seconds + 60 } }],
+  ["that does not say when it was made", { claims: { iat: undefined } }],
+  ["that is not good yet", { claims: { nbf: seconds + 60 } }],
+  ["without an id", { claims: { jti: undefined } }],
+  ["about nobody", { claims: { sub: undefined } }],
+  ["about somebody who is not here", { claims: { sub: "mallory" } }],
+  ["about a list of people", { claims: { sub: ["alice", "bob"] } }],
+  ["bound to a key that nobody showed", { claims: { cnf: { jkt: "A".repeat(43) } } }],
+  ["bound to something else", { claims: { cnf: { "x5t#S256": "A".repeat(43) } } }],
+  ["with scopes that are none", { claims: { scope: "root" } }, "invalid_scope"],
+  ["with no scope at all", { claims: { scope: "" } }, "invalid_scope"],
+  ["asked for more than it says", { claims: { scope: "api" }, fields: { scope: "profile" } }, "invalid_scope"],
+  ["for a resource that is not here", { claims: { resource: "https://evil.example" } }, "invalid_target"],
+  ["asked for a resource that is not here", { fields: { resource: "https://evil.example" } }, "invalid_target"]
+]
+
+describe("an assertion that is refused", () => {
+  test.each(forgeries.map(([name, forgery, error = "invalid_grant"]) => [name, forgery, error] as const))(
+    "%s",
+    (_, { by, change = (jwt) => jwt, claims, fields = {}, header }, error) =>
+      inCompany(({ client, world }) =>
+        Effect.gen(function* () {
+          const jwt = change(yield* signed(claimsFor(client, claims), header, by))
+          const answer = yield* bring(world, client, jwt, fields)
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, error])
+          expect(yield* grantsOf(world)).toEqual([])
+        })
+      )
+  )
+
+  test("by a client that its issuer is not for", () =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+          expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+        }),
+      { clients: ["A".repeat(22)] }
+    ))
+
+  test("about an address of another company", () =>
+    inCompany(
+      ({ client, world }) =>
+        Effect.gen(function* () {
+          for (const [email, status] of [
+            ["alice@acme.example", 200],
+            ["alice@other.example", 400],
+            ["alice@acme.example.other.example", 400],
+            [undefined, 400]
+          ] as const) {
+            const answer = yield* bring(world, client, yield* signed(claimsFor(client, { email })))
+            expect([email, answer.status]).toEqual([email, status])
+          }
+          const unverified = { email: "alice@acme.example", email_verified: false }
+          expect((yield* bring(world, client, yield* signed(claimsFor(client, unverified)))).status).toBe(400)
+        }),
+      { domains: ["acme.example"] }
+    ))
+
+  test("of a client that registered itself, which never gets the grant type", () =>
+    inCompany(({ world }) =>
+      Effect.gen(function* () {
+        const client = yield* registerClient(world, { grant_types: ["authorization_code", jwtBearer.name] })
+        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        expect([answer.status, jsonOf(answer).error]).toEqual([400, "unauthorized_client"])
+      })
+    ))
+
+  test.each([
+    ["malformed", { issuer: "http://login.acme.example" }],
+    ["keys", { jwksUri: `${login}/keys` }],
+    ["keys", { jwks: { keys: [{ ...own.jwk, d: "secret" }] } }],
+    ["scopes", { scopes: ["root"] }],
+    ["resources", { resources: ["https://evil.example"] }],
+    ["trusted", {}]
+  ])("of an issuer that cannot be trusted: %s", (reason, typed) =>
+    inCompany(({ world }) =>
+      Effect.gen(function* () {
+        expect(yield* Effect.flip(trust(world, typed))).toMatchObject({ _tag: "BadIssuer", reason })
+      })
+    )
+  )
+})

@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { throwawayFolder } from "../harness/throwawayFolder.ts"
+import { command } from "./given/tessera.ts"
+
+const read = (text: string) => JSON.parse(text) as Record<string, string>
+
+test("the command line trusts issuers, registers clients for them, and lets APIs exchange", () =>
+  Effect.gen(function* () {
+    const cwd = yield* throwawayFolder("trusted")
+    const run = (...args: ReadonlyArray<string>) => command([...args, "--json"], { cwd })
+    const login = "https://login.acme.example"
+    const key = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" }
+    writeFileSync(join(cwd, "keys.json"), JSON.stringify({ keys: [key] }))
+    const added = yield* run("issuer", "add", login, "--jwks", "keys.json", "--domain", "acme.example")
+    expect(added.stderr).toBe("")
+    expect(read(added.stdout)).toMatchObject({ issuer: login, people: "known", domains: ["acme.example"] })
+    expect((yield* run("issuer", "add", login, "--jwks", "keys.json")).status).toBe(4)
+    expect((yield* run("issuer", "add", "https://other.example")).status).toBe(2)
+    const listed = JSON.parse((yield* run("issuer", "list")).stdout) as ReadonlyArray<Record<string, string>>
+    expect(listed.map(({ issuer }) => issuer)).toEqual([login])
+    expect((yield* run("issuer", "remove", login)).status).toBe(0)
+    expect((yield* run("issuer", "remove", login)).status).toBe(3)
+
+    const type = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    const made = read((yield* run("client", "create", "--name", "Orders", "--grant-type", type)).stdout)
+    expect(made.grant_types).toContain(type)
+    const id = made.client_id ?? ""
+    const here = "http://127.0.0.1:3000"
+    expect(read((yield* run("client", "exchange", id, here)).stdout)).toEqual({ client_id: id, serves: here })
+    expect((yield* run("client", "exchange", id, "https://evil.example")).status).toBe(4)
+    expect((yield* run("client", "exchange", "A".repeat(22), here)).status).toBe(3)
+    expect((yield* run("client", "exchange", id, "none")).status).toBe(0)
+  }).pipe(Effect.scoped, Effect.runPromise))
