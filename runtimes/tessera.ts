@@ -20,6 +20,7 @@ export type { GrantsApi, UserGrant } from "./embed/grants.ts"
 export type { HostPeople, HostPerson, HostRequest } from "./embed/hostOwner.ts"
 export type {
   CreateOptions,
+  DpopOption,
   Extra,
   FetchOption,
   HostingOptions,

@@ -141,6 +141,7 @@ const proof: Record<InvalidDpopProof["reason"], string> = {
   proof_htu: "The htu of the DPoP proof is not the address of this request.",
   proof_iat: "The DPoP proof was made too long ago, or too far ahead.",
   proof_ath: "The ath of the DPoP proof is not of this token.",
+  proof_jkt: "The key of the DPoP proof is not the one that dpop_jkt names.",
   proof_replayed: "The DPoP proof was used before."
 }
 

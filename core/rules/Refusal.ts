@@ -250,6 +250,7 @@ export class InvalidDpopProof extends Schema.TaggedError<InvalidDpopProof>()("In
     "proof_htu",
     "proof_iat",
     "proof_ath",
+    "proof_jkt",
     "proof_replayed"
   ])
 }) {}

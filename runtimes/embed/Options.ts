@@ -81,6 +81,17 @@ export interface FetchOption {
   readonly ca?: string | ReadonlyArray<string>
 }
 
+/** Tokens that are bound to a key of their application (DPoP, RFC 9449). */
+export interface DpopOption {
+  /** Every token has to be; otherwise those of applications that ask for it. Default: `false`. */
+  readonly required?: boolean
+  /**
+   * Where proofs have to hold a nonce of the server's, good for one to two minutes: at its own endpoints (`"auth"`), or at
+   * guarded routes too (`"all"`). Default: `"off"`.
+   */
+  readonly nonces?: "off" | "auth" | "all"
+}
+
 /** What else Tessera can serve. `settings` are the pages where people look after their applications. */
 export const extras = ["settings", "home", "health", "openapi", "example"] as const
 export type Extra = (typeof extras)[number]
@@ -185,6 +196,9 @@ export interface CreateOptions {
 
   /** Signs access tokens that are JWTs. Some APIs and gateways read `"RS256"` alone. Default: `"ES256"`. */
   readonly jwtAlgorithm?: "EdDSA" | "Ed25519" | "ES256" | "PS256" | "RS256"
+
+  /** How tokens are bound to keys. Default: as applications ask for it, without nonces. */
+  readonly dpop?: DpopOption
 
   /**
    * Slows floods down: by application, grant, account, and only last by address. A `factor` from 0.1 to 1000 allows so

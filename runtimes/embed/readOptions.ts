@@ -37,6 +37,7 @@ import {
   type BadOption,
   badOption,
   type CreateOptions,
+  type DpopOption,
   extras,
   type FetchOption,
   type HostingOptions,
@@ -82,6 +83,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   lifetimes: true,
   registration: true,
   requirePkce: true,
+  dpop: true,
   jwtAlgorithm: true,
   workspaceAccess: true,
   consent: true,
@@ -97,6 +99,8 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   log: true,
   clock: true
 }
+
+const dpopNames: NamesOf<DpopOption> = { required: true, nonces: true }
 
 const lifetimeNames: NamesOf<LifetimeOptions> = {
   code: true,
@@ -340,6 +344,17 @@ const maxUnprovenClientsOf = (
     ? Result.succeed(given)
     : bad("maxUnprovenClients", "has to be a whole number from 1")
 
+const dpopOf = (given: unknown = {}): Checked<Pick<Policy, "dpop" | "dpopNonce">> => {
+  if (!isObject(given)) return bad("dpop", "has to be an object")
+  const { nonces = standardPolicy.dpopNonce, required = false }: { nonces?: unknown; required?: unknown } = given
+  if (typeof required !== "boolean") return bad("dpop.required", "has to be true or false")
+  if (!Schema.is(Policy.fields.dpopNonce)(nonces)) return bad("dpop.nonces", 'has to be "off", "auth" or "all"')
+  return Result.map(knownNames(given, dpopNames, "dpop."), () => ({
+    dpop: required ? "required" : "optional",
+    dpopNonce: nonces
+  }))
+}
+
 const policyOf = (options: SharedOptions): Checked<Policy> =>
   Result.gen(function* () {
     const {
@@ -359,6 +374,7 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       refreshGrace: yield* millisOf("refreshGrace", lifetimes.refreshGrace, standardPolicy.refreshGrace, 0),
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
       requirePkce,
+      ...(yield* dpopOf(options.dpop)),
       jwtAlgorithm,
       maxUnprovenClients: yield* maxUnprovenClientsOf(options.maxUnprovenClients),
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),

@@ -149,6 +149,8 @@ const variables = {
     fallback: true
   },
   jwtAlgorithm: oneOf("JWT_ALGORITHM", algorithms, standardPolicy.jwtAlgorithm),
+  dpop: oneOf("DPOP", ["optional", "required"], standardPolicy.dpop),
+  dpopNonce: oneOf("DPOP_NONCE", ["off", "auth", "all"], standardPolicy.dpopNonce),
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
   consent: oneOf("CONSENT", Policy.fields.consent.literals, standardPolicy.consent),
   workspaceAccess: optional<Policy["workspaceAccess"]>({
@@ -263,6 +265,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       refreshGrace: given.refreshGrace,
       maxUnprovenClients: given.maxUnprovenClients,
       requirePkce: given.requirePkce,
+      dpop: given.dpop,
+      dpopNonce: given.dpopNonce,
       jwtAlgorithm: given.jwtAlgorithm,
       workspaceAccess: access.is,
       consent: given.consent

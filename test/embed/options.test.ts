@@ -120,6 +120,10 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["theme.dark", { theme: { dark: null } }],
   ["owner.swithAt", { owner: { ...people, swithAt: people.signInAt } }],
   ["registration.tokens", { registration: { token: "initial-access-token", tokens: [] } }],
+  ["dpop", { dpop: true }],
+  ["dpop.required", { dpop: { required: "yes" } }],
+  ["dpop.nonces", { dpop: { nonces: "on" } }],
+  ["dpop.nonce", { dpop: { nonce: "all" } }],
   ["clock", { clock: {} }],
   ["clock", { clock: null }],
   ...[0.09, 1001, Number.NaN, "4", undefined].map((factor): readonly [string, object] => [

@@ -62,6 +62,8 @@ describe("settings", () => {
       MAX_UNPROVEN_CLIENTS: "500",
       RATE_LIMITS: "off",
       REQUIRE_PKCE: "true",
+      DPOP: "required",
+      DPOP_NONCE: "all",
       JWT_ALGORITHM: "RS256",
       WORKSPACE_ACCESS: "owner",
       TRUSTED_PROXIES: "10.0.0.0/8, ::1",
@@ -80,6 +82,8 @@ describe("settings", () => {
       refreshGrace: 0,
       maxUnprovenClients: 500,
       requirePkce: true,
+      dpop: "required",
+      dpopNonce: "all",
       jwtAlgorithm: "RS256",
       workspaceAccess: "owner"
     })
@@ -161,6 +165,8 @@ describe("settings", () => {
       MAX_UNPROVEN_CLIENTS: "0",
       RATE_LIMITS: "none",
       REQUIRE_PKCE: "yes",
+      DPOP: "always",
+      DPOP_NONCE: "on",
       WORKSPACE_ACCESS: "nobody",
       TRUSTED_PROXIES: "10.0.0.0/33",
       FETCH_ALLOW: "10.0.0.0/8",

@@ -2,6 +2,7 @@ import { Effect, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic, isStranger } from "../../client/Client.ts"
 import { leastProfile } from "../../client/Profile.ts"
+import { isBoundTo } from "../../grant/Binding.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
 import { sentForm, severalOf } from "../../http/form.ts"
@@ -17,10 +18,11 @@ import {
 import { allowances } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
 import { push, readPushed } from "../../request/pushed.ts"
-import { authorizeContract } from "../../request/readRequest.ts"
+import { authorizeContract, type CheckedRequest } from "../../request/readRequest.ts"
 import { algorithms } from "../../rules/Jwk.ts"
 import {
   InvalidClient,
+  InvalidDpopProof,
   InvalidRequest,
   InvalidRequestObject,
   InvalidScope,
@@ -29,10 +31,13 @@ import {
   TooManyRequests,
   UnauthorizedClient,
   UnsupportedResponseType,
-  UntrustedRequest
+  UntrustedRequest,
+  UseDpopNonce
 } from "../../rules/Refusal.ts"
 import { parPath } from "../../workspace/Workspace.ts"
 import { authenticateClient, takeUnproven, withClientFields } from "../clients/authenticateClient.ts"
+import type { Proof } from "../presented/Presentation.ts"
+import { proofReader, withProofFaults } from "../presented/proofs.ts"
 
 /** RFC 9126 §2.2. */
 const PushedAnswer = Schema.Struct({
@@ -71,6 +76,8 @@ export const parContract = {
     UnsupportedResponseType,
     InvalidScope,
     InvalidTarget,
+    InvalidDpopProof,
+    UseDpopNonce,
     TooManyRequests,
     PortUnavailable,
     StorageUnavailable
@@ -91,22 +98,39 @@ const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by
   yield* services.limiter.take({ allowance: allowances.push, workspace: call.workspace.id, of: client.id })
 })
 
+const otherKey = new InvalidDpopProof({ reason: "proof_jkt" })
+
+/** RFC 9449 §10.1: a proof beside a pushed request names the key of its code, as `dpop_jkt` does. */
+const withKey = Effect.fnUntraced(function* (services: Services, call: Call, request: CheckedRequest, proof: Proof) {
+  if (request.binding !== undefined && !isBoundTo(request.binding, proof.binding)) return yield* otherKey
+  yield* proof.holds
+  yield* services.once.spend(call.workspace.id, proof.single, call.requestId)
+  return { ...request, binding: proof.binding }
+})
+
 /** RFC 9126 §2.1: read as at the authorization endpoint, by the same contract, from the body of a client that is known. */
-const parHandler = (services: Services): HandlerOf<typeof parContract> =>
-  Effect.fnUntraced(function* (call) {
+const parHandler = (services: Services): HandlerOf<typeof parContract> => {
+  const readProof = proofReader(services)
+  return Effect.fnUntraced(function* (call) {
     const sent = yield* Effect.fromResult(sentForm(call.request, several))
+    const proof = yield* Effect.fromResult(readProof(call))
     const by = yield* authenticateClient(services, call, sent)
     yield* takePush(services, call, by)
-    const request = yield* readPushed(services, call, sent, by)
+    const read = yield* readPushed(services, call, sent, by)
+    const request = proof === undefined ? read : yield* withKey(services, call, read, proof)
     const { expiresInSeconds, requestUri } = yield* push(services, call, request)
-    return secretJson(201, { request_uri: requestUri, expires_in: expiresInSeconds } satisfies Written<PushedAnswer>)
+    const answer = { request_uri: requestUri, expires_in: expiresInSeconds } satisfies Written<PushedAnswer>
+    return secretJson(201, answer, proof?.tells)
   })
+}
 
 /** RFC 9126. */
 export const parEndpoint: Endpoint = {
   path: parPath,
   match: "exact",
-  methods: { POST: bound((services) => withClientFields(services, parContract), parHandler) },
+  methods: {
+    POST: bound((services) => withProofFaults(services, "auth", withClientFields(services, parContract)), parHandler)
+  },
   errors: "oauth",
   cors: true,
   metadata: {

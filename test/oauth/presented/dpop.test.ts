@@ -14,13 +14,16 @@ import {
 } from "../../given/dpop.ts"
 import {
   bearing,
+  challenge,
   codeFor,
+  decide,
   form,
   formHeaders,
   header,
   jsonHeaders,
   jsonOf,
   registerClient,
+  returned,
   type TestClient,
   text,
   type Values,
@@ -267,6 +270,45 @@ describe("a code (RFC 9449 §10)", () => {
           expect(told(yield* redeem(world, client, code))).toBe("400 invalid_grant")
           expect(told(yield* redeem(world, client, code, yield* tokenProof(eve)))).toBe("400 invalid_grant")
           expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
+        }),
+      signing
+    ))
+
+  test("of a pushed request is good with the key that was proven there, or named (§10.1)", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const pushed = (fields: Values, dpop?: string) =>
+            world.send("POST", "/oauth/par", {
+              headers: { ...formHeaders, ...(dpop === undefined ? {} : { dpop }) },
+              body: form({
+                response_type: "code",
+                client_id: client.id,
+                redirect_uri: client.redirectUri,
+                code_challenge: challenge,
+                code_challenge_method: "S256",
+                ...fields
+              })
+            })
+          const parProof = (holder: Holder) => proofFor(holder, "POST", `${theWorkspace.issuer}/oauth/par`)
+          expect(told(yield* pushed({ dpop_jkt: eve.jkt }, yield* parProof(ada)))).toBe("400 invalid_dpop_proof")
+          expect(told(yield* pushed({}, yield* tokenProof(ada)))).toBe("400 invalid_dpop_proof")
+          const dpop = yield* parProof(ada)
+          for (const [fields, proof] of [
+            [{}, dpop],
+            [{ dpop_jkt: ada.jkt }, yield* parProof(ada)],
+            [{ dpop_jkt: ada.jkt }, undefined]
+          ] as const) {
+            const answer = yield* pushed(fields, proof)
+            expect(answer.status).toBe(201)
+            const query = form({ client_id: client.id, request_uri: text(jsonOf(answer).request_uri) })
+            const page = yield* world.send("GET", `/oauth/authorize?${query}`, { as: "alice" })
+            const code = text(returned(yield* decide(world, page, "approve")).get("code"))
+            expect(told(yield* redeem(world, client, code, yield* tokenProof(eve)))).toBe("400 invalid_grant")
+            expect(told(yield* redeem(world, client, code, yield* tokenProof(ada)))).toBe("200 DPoP")
+          }
+          expect(told(yield* pushed({}, dpop))).toBe("400 invalid_dpop_proof")
         }),
       signing
     ))
