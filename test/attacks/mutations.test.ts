@@ -19,6 +19,7 @@ const endpoints = [
   "register",
   "registration",
   "authorize",
+  "par",
   "token",
   "revoke",
   "introspect",

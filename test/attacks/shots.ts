@@ -1,6 +1,10 @@
 import { Effect, Redacted } from "effect"
 import type { HttpRequest, HttpResponse } from "../../core/http/Http.ts"
+import { jwtBearer } from "../../core/oauth/grants/jwtBearer.ts"
+import { tokenExchange } from "../../core/oauth/grants/tokenExchange.ts"
 import type { Accounts } from "../../core/people/Accounts.ts"
+import { ClientId } from "../../core/rules/Id.ts"
+import { Resource } from "../../core/rules/Resource.ts"
 import type { Tessera } from "../../core/Tessera.ts"
 import { WorkspaceId } from "../../core/workspace/Workspace.ts"
 import {
@@ -79,6 +83,13 @@ export const arrange = Effect.fnUntraced(function* (
     yield* send({ method: "POST", target: "/oauth/register", headers: jsonHeaders, body: JSON.stringify(metadata) })
   )
   const client = { client_id: text(registered.client_id), client_secret: text(registered.client_secret) }
+  // What an owner gives, and no client registers for.
+  const given = tessera.services.clients.change(home, ClientId.make(client.client_id), (stored) => ({
+    ...stored,
+    grantTypes: [...stored.grantTypes, tokenExchange.name, jwtBearer.name],
+    serves: Resource.make("http://127.0.0.1:3000")
+  }))
+  yield* Effect.orDie(given)
   const own = { authorization: `Bearer ${text(registered.registration_access_token)}` }
   const basic = { authorization: `Basic ${btoa(`${client.client_id}:${client.client_secret}`)}` }
   const authorize = (fields: Readonly<Record<string, string>> = {}) =>
@@ -106,6 +117,11 @@ export const arrange = Effect.fnUntraced(function* (
   const [access, refresh] = [text(tokens.access_token), text(tokens.refresh_token)]
   const again = yield* send(post(`${at}/consent`, { ...(yield* consentFields), decision: "approve" }, as))
   const fresh = { ...code, code: text(returned(again).get("code")) }
+  const exchanging = {
+    grant_type: tokenExchange.name,
+    subject_token: access,
+    subject_token_type: "urn:ietf:params:oauth:token-type:access_token"
+  }
   const bearing = { authorization: `Bearer ${access}` }
 
   const csrf = hiddenFields((yield* send(get(`${at}/settings/profile`, as))).body).csrf ?? ""
@@ -137,12 +153,15 @@ export const arrange = Effect.fnUntraced(function* (
       ]
     ],
     ["authorize", [get(at + authorize(), as), get(authorize()), get(at + authorize({ scope: "api" }), as)]],
+    ["par", [post("/oauth/par", { ...client, ...Object.fromEntries(new URLSearchParams(authorize().split("?")[1])) })]],
     [
       "token",
       [
         post("/oauth/token", { ...client, ...fresh }),
         post("/oauth/token", { ...client, grant_type: "refresh_token", refresh_token: refresh, scope: "api" }),
-        post("/oauth/token", { grant_type: "client_credentials", scope: "api" }, basic)
+        post("/oauth/token", { grant_type: "client_credentials", scope: "api" }, basic),
+        post("/oauth/token", { ...client, ...exchanging, scope: "api", audience: "http://127.0.0.1:3000" }),
+        post("/oauth/token", { grant_type: jwtBearer.name, assertion: "eyJ0eXAiOiJKV1QifQ.eyJpc3MiOiJhIn0.eA" }, basic)
       ]
     ],
     ["revoke", [post("/oauth/revoke", { ...client, token: `${access}x`, token_type_hint: "access_token" })]],
