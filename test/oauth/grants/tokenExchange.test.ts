@@ -16,6 +16,7 @@ import { ScopeRegistry } from "../../../core/rules/Scope.ts"
 import { openAny, seal } from "../../../core/token/Token.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { byOwner } from "../../given/auditContext.ts"
+import { type Holder, holderOf, tokenProof } from "../../given/dpop.ts"
 import {
   bearing,
   companies,
@@ -34,6 +35,7 @@ import {
 } from "../../given/flow.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World } from "../../given/World.ts"
 
+const [holder, stranger] = await Promise.all([holderOf("ES256"), holderOf("ES256")])
 const orders = "https://orders.example"
 const billing = "https://billing.example"
 const accessToken = "urn:ietf:params:oauth:token-type:access_token"
@@ -193,6 +195,33 @@ describe("an exchanged token (RFC 8693)", () => {
           expect(guarded).toMatchObject({ principal: { user: "alice", client: resource.id, actors: [resource.id] } })
         }),
       { scope: "api profile", resource: undefined }
+    ))
+
+  test("of a token that is bound takes the proof of its key, and is bound to that (RFC 9449)", () =>
+    inScene(({ orders: by, token, world }) =>
+      Effect.gen(function* () {
+        const { keys } = world.services
+        const opened = Result.getOrThrow(openAny(keys.current(), workspace, token, Instant.make(t0)))
+        const bound = seal(keys.current(), workspace, { ...opened, binding: { thumbprint: holder.jkt } })
+        const proven = Effect.fnUntraced(function* (key: Holder) {
+          const proof = yield* tokenProof(key)
+          const body = form({
+            grant_type: tokenExchange.name,
+            client_id: by.id,
+            client_secret: by.secret,
+            subject_token: bound,
+            subject_token_type: accessToken
+          })
+          return jsonOf(yield* world.send("POST", "/oauth/token", { headers: { ...formHeaders, dpop: proof }, body }))
+        })
+        expect((yield* proven(stranger)).error).toBe("invalid_request")
+        const answer = yield* proven(holder)
+        expect(answer.token_type).toBe("DPoP")
+        const second = Result.getOrThrow(
+          openAny(keys.current(), workspace, text(answer.access_token), Instant.make(t0))
+        )
+        expect(second).toMatchObject({ binding: { thumbprint: holder.jkt } })
+      })
     ))
 
   const endings: ReadonlyArray<readonly [string, (scene: Scene, second: string) => Effect.Effect<unknown, unknown>]> = [
