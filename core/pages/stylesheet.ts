@@ -96,6 +96,7 @@ select{appearance:none;padding-right:40px;background-image:linear-gradient(45deg
 .places{grid-column:1/-1;display:grid;grid-template-columns:minmax(0,1fr);gap:8px;min-width:0}
 .places legend{padding:0;margin-bottom:8px;font-weight:650}
 .places .field-problem,.places .hint{margin:0}
+.places .search .hint{margin-top:6px}
 .choice{display:grid;grid-template-columns:auto minmax(0,1fr);gap:0 12px;align-items:center;min-height:48px;padding:0 14px;border:1px solid var(--line);border-radius:var(--radius)}
 .choice:has(:checked){border-color:var(--brand)}
 .choice input{width:22px;height:22px;min-height:0;margin:0;padding:0;accent-color:var(--brand)}

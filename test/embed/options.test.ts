@@ -75,6 +75,8 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["consentPage", { consentPage: "allow" }],
   ["consentPage", { consentPage: {} }],
   ["owner.switchAt", { owner: { ...people, switchAt: "/switch" } }],
+  ["owner.places", { owner: { ...people, places: [] } }],
+  ["consent", { consent: "always" }],
   ["audit", { audit: {} }],
   ["endpoints", { endpoints: () => [] }],
   ["endpoints", { endpoints: [pageEndpoint("/consent", {})] }],

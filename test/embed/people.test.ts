@@ -57,6 +57,59 @@ describe("a host's people", () => {
     expect((await authorize({ ...people, signedIn: () => undefined })).status).toBe(303)
   })
 
+  test("are asked to sign in anew by whatever the host does about it, as far as it says when they did", async () => {
+    const asked: Array<unknown> = []
+    const owner: CreateOptions["owner"] = {
+      ...people,
+      signedIn: () => ({ ...ada, authenticatedAt: new Date(0) }),
+      switchAt: (returnTo, _workspace, what) => {
+        asked.push(what)
+        return `/switch?return_to=${encodeURIComponent(returnTo)}`
+      }
+    }
+    await withHost({ owner }, async (auth) => {
+      const { client } = await auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+      const query = { response_type: "code", client_id: client.id, redirect_uri: redirectUri }
+      const open = (address: string) => auth.handle(new Request(new URL(address, issuer)))
+      for (const prompt of ["login", "select_account"]) {
+        const first = await open(`/oauth/authorize?${new URLSearchParams({ ...query, prompt })}`)
+        const back = new URL(first.headers.get("location") ?? "", issuer).searchParams.get("return_to") ?? ""
+        const second = await open(back)
+        const error = new URL(second.headers.get("location") ?? issuer).searchParams.get("error")
+        expect([prompt, second.status, error]).toEqual([
+          prompt,
+          ...(prompt === "login" ? [303, "login_required"] : [200, null])
+        ])
+      }
+    })
+    expect(asked).toEqual(["login", "select_account", undefined])
+  })
+
+  const odd: ReadonlyArray<readonly [what: string, owner: object]> = [
+    ["a time that is none", { signedIn: () => ({ ...ada, authenticatedAt: new Date(Number.NaN) }) }],
+    ["a time that is a number", { signedIn: () => ({ ...ada, authenticatedAt: 5 }) }],
+    ["places that are no list", { places: () => ({ id: "a", label: "A" }) }],
+    ["a place without a label", { places: () => [{ id: "a" }] }],
+    ["a place whose id has a space", { places: () => [{ id: "a b", label: "A" }] }],
+    [
+      "one place twice",
+      {
+        places: () => [
+          { id: "a", label: "A" },
+          { id: "a", label: "B" }
+        ]
+      }
+    ],
+    ["a scope that is none", { places: async () => [{ id: "a", label: "A", scopes: ["a b"] }] }],
+    ["a fault of its own", { places: fail }]
+  ]
+  for (const [what, owner] of odd) {
+    test(`are nobody's where the host tells ${what}: 503, and nothing of it is shown`, async () => {
+      const response = await authorize({ ...people, signedIn: () => ada, ...owner })
+      expect([response.status, (await response.text()).includes("secret of the host")]).toEqual([503, false])
+    })
+  }
+
   test("are known by the framework's own request, with what middleware put there", async () => {
     const session = new WeakMap<object, typeof ada>()
     const owner: CreateOptions["owner"] = {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { Pages } from "../../../core/ports/Pages.ts"
+import { PlaceId } from "../../../core/rules/Id.ts"
 import {
   authorizeTarget,
   form,
@@ -10,6 +11,7 @@ import {
   hiddenFields,
   jsonOf,
   prove,
+  redeem,
   registerClient,
   returned,
   type TestClient,
@@ -295,4 +297,44 @@ describe("a consent page that the host draws", () => {
         { pages: Pages.layer(undefined, { consent: () => ({ status, headers: [header], body: "" }) }) }
       ))
   }
+})
+
+describe("a consent page elsewhere, of a person with several places", () => {
+  const organisations = Array.from({ length: 30 }, (_, at) => ({ id: PlaceId.make(`org_${at}`), label: `Org ${at}` }))
+
+  test("is told all of them, and has to be drawn again where its answer names none of them", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const model = yield* openPage(world, client, { fields: { place_hint: "org_7" } })
+          const places = jsonOf(model).places as ReadonlyArray<{ readonly id: string; readonly chosen: boolean }>
+          expect([places.length, places.filter(({ chosen }) => chosen).map(({ id }) => id)]).toEqual([30, ["org_7"]])
+          for (const place of [undefined, "", "org_30", "castle"]) {
+            const fields = { ...fieldsOf(model), decision: "approve", ...(place === undefined ? {} : { place }) }
+            expect(jsonOf(yield* post(world, fields, "alice"))).toEqual({ state: "place" })
+          }
+          const done = jsonOf(yield* post(world, { ...fieldsOf(model), decision: "approve", place: "org_29" }, "alice"))
+          expect([done.state, new URL(text(done.continueTo)).searchParams.has("code")]).toEqual(["done", true])
+        }),
+      { ...elsewhere, places: () => organisations }
+    ))
+
+  test("is not asked where an earlier yes counts again, and asking begins no grant", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registerClient(world)
+          const model = yield* openPage(world, client)
+          const done = jsonOf(yield* post(world, { ...fieldsOf(model), decision: "approve" }, "alice"))
+          yield* redeem(world, client, new URL(text(done.continueTo)).searchParams.get("code") ?? "")
+          const request = authorizeTarget(client).slice("/oauth/authorize?".length)
+          const begun = () => world.audit.filter(({ event }) => event._tag === "ConsentGiven").length
+          const told = jsonOf(yield* world.send("GET", `/consent/model?${form({ request })}`, { as: "alice" }))
+          expect([told.state, begun()]).toEqual(["remembered", 1])
+          expect(returned(yield* world.send("GET", text(told.continueTo), { as: "alice" })).has("code")).toBe(true)
+          expect(begun()).toBe(2)
+        }),
+      { ...elsewhere, policy: { consent: "remember" } }
+    ))
 })
