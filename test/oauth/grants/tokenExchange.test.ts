@@ -202,6 +202,7 @@ describe("an exchanged token (RFC 8693)", () => {
       Effect.gen(function* () {
         const { keys } = world.services
         const opened = Result.getOrThrow(openAny(keys.current(), workspace, token, Instant.make(t0)))
+        if (opened.kind !== "access") throw new Error("no access token was issued")
         const bound = seal(keys.current(), workspace, { ...opened, binding: { thumbprint: holder.jkt } })
         const proven = Effect.fnUntraced(function* (key: Holder) {
           const proof = yield* tokenProof(key)
