@@ -41,7 +41,15 @@ import { clientAuths } from "./oauth/clients/table.ts"
 import { endpoints } from "./oauth/endpoints/table.ts"
 import type { GrantType } from "./oauth/grants/GrantType.ts"
 import { grantTypes } from "./oauth/grants/table.ts"
-import { type CallerKind, faultOfNeeds, guard, type Needs, type PrincipalOf, rowsFor } from "./oauth/presented/guard.ts"
+import {
+  authenticationFault,
+  type CallerKind,
+  faultOfNeeds,
+  guard,
+  type Needs,
+  type PrincipalOf,
+  rowsFor
+} from "./oauth/presented/guard.ts"
 import { makeNonces } from "./oauth/presented/nonce.ts"
 import { boundRows, type Presentation, tokenTypeOf } from "./oauth/presented/Presentation.ts"
 import { presentations } from "./oauth/presented/table.ts"
@@ -330,7 +338,11 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       return { _tag: "Refused", response: withRequestId(requestId, response) }
     }
     const now = instantOf(clock)
-    const check = (workspace: OpenWorkspace) => guard(services, workspace, request, needs, now)
+    const check = (workspace: OpenWorkspace) =>
+      Effect.flatMapEager(guard(services, workspace, request, needs, now), (principal) => {
+        const wanting = authenticationFault(needs, principal, now)
+        return wanting === undefined ? Effect.succeed(principal) : Effect.fail(wanting)
+      })
     const known = openings.known(workspace)
     const guarded = yield* Effect.result(known === undefined ? Effect.flatMap(opened(workspace), check) : check(known))
     if (guarded._tag === "Success") return { _tag: "Admitted", principal: guarded.success, workspace }

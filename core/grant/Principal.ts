@@ -22,6 +22,10 @@ export interface UserPrincipal extends Common {
   readonly user: UserId
   /** Where the person allowed it, where they have places: the host's name for it. */
   readonly place?: PlaceId
+  /** When the person signed in, where the authorization request asked (`max_age`, RFC 9470). */
+  readonly authenticatedAt?: Instant
+  /** How strongly, where it asked (`acr_values`). */
+  readonly acr?: string
   /** The one that the token was issued to. */
   readonly client: ClientId
   readonly expiresAt: Instant

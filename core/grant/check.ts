@@ -69,9 +69,16 @@ export const checkAccess = (
     client: holderOf(live, token),
     resources,
     expiresAt,
-    ...("place" in live ? placeOf(live) : {})
+    ...("place" in live ? placeOf(live) : {}),
+    ...("authentication" in live ? signInOf(live) : {})
   } as const
   return Result.succeed(actors === null ? common : { ...common, actors: actors.map(({ client }) => client) })
+}
+
+/** What a resource may know of the sign-in (RFC 9470 §6). */
+export const signInOf = ({ authentication }: Pick<Active, "authentication">) => {
+  const { acr, at } = authentication ?? {}
+  return { ...(at === undefined ? {} : { authenticatedAt: at }), ...(acr === undefined ? {} : { acr }) }
 }
 
 /** Who exchanged a token has to be there, and let exchange, for as long as the token is good. */

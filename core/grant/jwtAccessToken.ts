@@ -6,6 +6,7 @@ import { type Instant, type Millis, secondsOf } from "../rules/Instant.ts"
 import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"
 import { formatScopes, impliedBy, type ScopeRegistry } from "../rules/Scope.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
+import type { Authentication } from "./Authentication.ts"
 import { type Active, placeOf, type Standing } from "./Grant.ts"
 import type { Tokens } from "./issue.ts"
 import { holderOf } from "./revoke.ts"
@@ -98,6 +99,12 @@ export const actorsIn = (act: unknown): { readonly actors?: ReadonlyArray<string
 
 const isActClaim = Schema.is(Schema.Struct({ sub: Schema.String, act: Schema.optionalKey(Schema.Unknown) }))
 
+/** RFC 9068 §2.2.1, RFC 9470 §6.1. */
+const signInClaims = ({ acr, at }: Authentication = {}) => ({
+  ...(at === undefined ? {} : { auth_time: secondsOf(at) }),
+  ...(acr === undefined ? {} : { acr })
+})
+
 /** RFC 9068 §2.2. A person is named by their id and nothing else. */
 export const claimsOf = (
   workspace: Workspace,
@@ -124,6 +131,7 @@ export const claimsOf = (
     principal: grant.subject._tag,
     act: tokens.access.actors === null ? undefined : actOf(tokens.access.actors.map(({ client }) => client)),
     ...("place" in grant ? placeOf(grant) : {}),
+    ...("authentication" in grant ? signInClaims(grant.authentication) : {}),
     grant: grantMark(grant.id),
     ref
   }

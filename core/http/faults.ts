@@ -90,6 +90,8 @@ export const toWire = (refusal: Refusal): Wire =>
     UseDpopNonce: ({ nonce }) =>
       row(400, "use_dpop_nonce", "The DPoP proof has to hold this nonce.", [[dpopNonceHeader, nonce]]),
     InsufficientScope: () => row(403, "insufficient_scope", "The access token does not reach this far."),
+    InsufficientAuthentication: () =>
+      row(401, "insufficient_user_authentication", "The person has to sign in again, or more strongly."),
     WrongCaller: () =>
       row(403, "insufficient_scope", "The access token is good, and of a kind that may not call this."),
     RegistrationRefused: ({ reason }) => {
@@ -217,6 +219,15 @@ export const resourceAt = (workspace: Workspace, path: string): string | undefin
     ? undefined
     : definitionOf(workspace, new URL(new URL(workspace.issuer).origin + path).href)?.at
 
+/** RFC 9470 §3: what an authorization request has to ask for, so that the next token does. */
+const stepUpOf = (fault: Refusal | StorageUnavailable): ReadonlyArray<string> =>
+  fault._tag === "InsufficientAuthentication"
+    ? [
+        ...(fault.acr.length === 0 ? [] : [`acr_values=${quoted(fault.acr.join(" "))}`]),
+        ...(fault.maxAge === null ? [] : [`max_age=${quoted(String(fault.maxAge))}`])
+      ]
+    : []
+
 /** RFC 6750 §3 and RFC 9728 §5.1: refused as a protected resource refuses, with the way to a token. */
 export const resourceError = (
   presentations: ReadonlyArray<Presentation>,
@@ -252,6 +263,7 @@ export const resourceRefusal = (
     `error_description=${quoted(wire.description)}`,
     // Of another kind of caller, no scope would make it do.
     ...(fault._tag === "WrongCaller" ? [] : scopeOf(fault._tag === "InsufficientScope" ? fault.needed : scopes)),
+    ...stepUpOf(fault),
     metadata
   ]
   return secretJson(status, body, [...challenges(parameters), ...headers])

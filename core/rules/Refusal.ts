@@ -265,6 +265,12 @@ export class InsufficientScope extends Schema.TaggedError<InsufficientScope>()("
   needed: Schema.Array(Schema.String)
 }) {}
 
+/** RFC 9470 §3: the token is good, and its person signed in too long ago, or too weakly, for the resource. */
+export class InsufficientAuthentication extends Schema.TaggedError<InsufficientAuthentication>()(
+  "InsufficientAuthentication",
+  { acr: Schema.Array(Schema.String), maxAge: Schema.NullOr(Schema.Int) }
+) {}
+
 /** RFC 6750 §3.1: the token is good, and the resource is for callers of another kind. */
 export class WrongCaller extends Schema.TaggedError<WrongCaller>()("WrongCaller", {
   needed: Schema.Array(Schema.Literals(["User", "Workspace", "ApiKey"]))
@@ -327,6 +333,7 @@ export type Refusal =
   | InvalidDpopProof
   | UseDpopNonce
   | InsufficientScope
+  | InsufficientAuthentication
   | WrongCaller
   | RegistrationRefused
   | Contended

@@ -42,6 +42,10 @@ export interface UserCaller extends Common {
   readonly user: string
   /** Where the person allowed it, where they have places (`owner.places`). */
   readonly place?: string
+  /** Milliseconds since 1970: when the person signed in, where the application asked (RFC 9470). */
+  readonly authenticatedAt?: number
+  /** How strongly, where it asked. */
+  readonly acr?: string
   readonly client: string
   /** Milliseconds since 1970. */
   readonly expiresAt: number
@@ -91,6 +95,8 @@ const callerOf = ({ id, issuer }: Workspace, principal: Principal, isOneOfMany: 
         _tag: "User",
         user: principal.user,
         ...placeOf(principal),
+        ...(principal.authenticatedAt === undefined ? {} : { authenticatedAt: principal.authenticatedAt }),
+        ...(principal.acr === undefined ? {} : { acr: principal.acr }),
         client: principal.client,
         expiresAt: principal.expiresAt,
         ...(principal.actors === undefined ? {} : { actors: [...principal.actors] }),

@@ -5,6 +5,7 @@ import { apiKey } from "../../core/oauth/presented/apiKey.ts"
 import { presentations } from "../../core/oauth/presented/table.ts"
 import { namesIn } from "../../core/rules/Scope.ts"
 import type { Caller } from "./Check.ts"
+import { signInIn } from "./jwtClaims.ts"
 import type { IntrospectionFailure, Read } from "./RemoteGuardOptions.ts"
 
 /** What the authorization server says of a token. */
@@ -35,6 +36,8 @@ const Active = Schema.Struct({
   cnf: Schema.optionalKey(Schema.Struct({ jkt: Binding.fields.thumbprint })),
   principal: Schema.Literals(["User", "Workspace", "ApiKey"]),
   place: Schema.optionalKey(Schema.String),
+  auth_time: Schema.optionalKey(Schema.Finite),
+  acr: Schema.optionalKey(Schema.String),
   grant: Schema.String
 })
 type Active = typeof Active.Type
@@ -76,6 +79,7 @@ const callerOf = (issuer: string, active: Active): Caller | undefined => {
         _tag: "User",
         user: sub,
         ...(place === undefined ? {} : { place }),
+        ...signInIn(active),
         client,
         expiresAt,
         ...actorsIn(active.act),

@@ -25,6 +25,8 @@ const Claims = Schema.Struct({
   cnf: Schema.optionalKey(Schema.Struct({ jkt: Binding.fields.thumbprint })),
   principal: Schema.Literals(["User", "Workspace"]),
   place: Schema.optionalKey(Schema.String),
+  auth_time: Schema.optionalKey(Schema.Finite),
+  acr: Schema.optionalKey(Schema.String),
   grant: Schema.NonEmptyString
 })
 
@@ -51,6 +53,12 @@ export interface Said {
   /** The key that it is bound to; `null`: it is whoever's that bears it. */
   readonly binding: Binding | null
 }
+
+/** RFC 9470 §6: what a token tells of its person's sign-in. */
+export const signInIn = ({ acr, auth_time: at }: { readonly acr?: string; readonly auth_time?: number }) => ({
+  ...(at === undefined ? {} : { authenticatedAt: at * 1000 }),
+  ...(acr === undefined ? {} : { acr })
+})
 
 const refuse = (reason: InvalidToken["reason"]) => Result.fail(new InvalidToken({ reason }))
 
@@ -103,7 +111,14 @@ export const readSaid = ({ claims, header }: UnverifiedJws, expected: Expected):
     binding: cnf === undefined ? null : { thumbprint: cnf.jkt },
     caller:
       principal === "User"
-        ? { _tag: "User", user: sub, ...(place === undefined ? {} : { place }), ...actorsIn(act), ...common }
+        ? {
+            _tag: "User",
+            user: sub,
+            ...(place === undefined ? {} : { place }),
+            ...signInIn(decoded.success),
+            ...actorsIn(act),
+            ...common
+          }
         : { _tag: "Workspace", ...common }
   })
 }

@@ -3,7 +3,7 @@ import { makeSignatures } from "../../adapters/jose/Signatures.ts"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { readJws } from "../../core/codec/Jws.ts"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
+import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
 import { digestOf } from "../../core/rules/Secret.ts"
@@ -136,6 +136,8 @@ export const jwtGuard = (options: JwtGuardOptions): JwtGuard => {
     const { caller, implied } = said.success
     const enough = needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
     const reached = checkReach(read.resource, call.path, needs, caller, { resources: caller.resources, enough })
+    const wanting = Result.isSuccess(reached) ? authenticationFault(needs, caller, now) : undefined
+    if (wanting !== undefined) return refusal(wanting)
     return Result.isSuccess(reached)
       ? { _tag: "Admitted", principal: copyOf(reached.success) }
       : refusal(reached.failure)

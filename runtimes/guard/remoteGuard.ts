@@ -1,6 +1,6 @@
 import { Clock, Effect, Result } from "effect"
 import type { HttpResponse } from "../../core/http/Http.ts"
-import { checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
+import { authenticationFault, checkReach, type Needs } from "../../core/oauth/presented/guard.ts"
 import type { AuditEvent } from "../../core/ports/Audit.ts"
 import { InvalidToken } from "../../core/rules/Refusal.ts"
 import { resourceMetadataUrl } from "../../core/rules/Resource.ts"
@@ -169,6 +169,8 @@ export const remoteGuard = (options: RemoteGuardOptions): RemoteGuard => {
       resources: caller.resources,
       enough: needs.scopes.every((name) => caller.scope.includes(name) || implied.includes(name))
     })
+    const wanting = Result.isSuccess(reached) ? authenticationFault(needs, caller, now) : undefined
+    if (wanting !== undefined) return refusal(wanting)
     return Result.isSuccess(reached)
       ? { _tag: "Admitted", principal: copyOf(reached.success) }
       : refusal(reached.failure)

@@ -4,6 +4,7 @@ import { isPublic } from "../../client/Client.ts"
 import type { Examined } from "../../engine/Grants.ts"
 import { beside } from "../../engine/Once.ts"
 import type { Binding } from "../../grant/Binding.ts"
+import { signInOf } from "../../grant/check.ts"
 import { placeOf } from "../../grant/Grant.ts"
 import { actOf } from "../../grant/jwtAccessToken.ts"
 import type { Principal } from "../../grant/Principal.ts"
@@ -84,6 +85,10 @@ const LiveToken = Schema.Struct({
         "RFC 8693 §4.1: the client that acts, where the token came of an exchange; within it, those before it."
     })
   ),
+  auth_time: Schema.optionalKey(
+    Schema.Int.annotate({ description: "RFC 9470: when the person signed in, where that was asked." })
+  ),
+  acr: Schema.optionalKey(Schema.String.annotate({ description: "RFC 9470: how strongly, where that was asked." })),
   place: Schema.optionalKey(
     Schema.String.annotate({ description: "Where the person allowed it, where they have several places." })
   ),
@@ -173,6 +178,8 @@ interface Facts {
   readonly subject: string
   readonly grant: GrantId
   readonly place?: PlaceId
+  readonly authenticatedAt?: Instant
+  readonly acr?: string
   readonly client: ClientId | undefined
   readonly scope: Scopes
   readonly resources: Resources | null
@@ -206,6 +213,7 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
           subject: subject.id,
           grant,
           ...placeOf(known.grant),
+          ...signInOf(known.grant),
           client,
           scope,
           resources,
@@ -223,6 +231,8 @@ const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
         subject: by.user,
         grant,
         ...placeOf(by),
+        ...(by.authenticatedAt !== undefined && { authenticatedAt: by.authenticatedAt }),
+        ...(by.acr !== undefined && { acr: by.acr }),
         client: by.client,
         scope,
         resources,
@@ -278,6 +288,8 @@ const describe = (
   principal: facts.principal,
   act: facts.actors && actOf(facts.actors),
   place: facts.place,
+  auth_time: facts.authenticatedAt === undefined ? undefined : secondsOf(facts.authenticatedAt),
+  acr: facts.acr,
   grant: grantMark(facts.grant)
 })
 

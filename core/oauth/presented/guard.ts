@@ -6,6 +6,7 @@ import { StorageUnavailable } from "../../ports/Storage.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
 import {
+  InsufficientAuthentication,
   InsufficientScope,
   InvalidDpopProof,
   InvalidToken,
@@ -50,6 +51,10 @@ export interface Needs<Kind extends CallerKind = CallerKind> {
    * of all that is below the issuer.
    */
   readonly resource?: string
+  /** RFC 9470: in seconds; who signed in longer ago is asked to sign in anew, and a caller without a person is refused. */
+  readonly maxAge?: number
+  /** RFC 9470: strengths of sign-in, one of which it takes. */
+  readonly acr?: ReadonlyArray<string>
   /** RFC 9449: `"required"` admits no token that is whoever's that bears it. Default: `"allowed"`. */
   readonly dpop?: "allowed" | "required"
 }
@@ -77,13 +82,27 @@ const badResource: NeedsFault = {
 
 const badDpop: NeedsFault = { option: "dpop", why: 'has to be "allowed" or "required"' }
 
+const badMaxAge: NeedsFault = { option: "maxAge", why: "has to be a whole number of seconds" }
+
+const badAcr: NeedsFault = { option: "acr", why: 'has to be a list of words, such as ["gold"]' }
+
+const isMaxAge = (given: unknown): boolean => typeof given === "number" && Number.isSafeInteger(given) && given >= 0
+
+/** They go into a header, and are told apart by spaces there. */
+const isAcr = (given: unknown): boolean =>
+  Array.isArray(given) && given.length > 0 && given.every((one) => typeof one === "string" && acrWord.test(one))
+
+const acrWord = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
+
 /** Why no guard can be made of these; `undefined` where one can. Both get into a header, where not every text can be. */
 export const faultOfNeeds = (needs: Needs | null | undefined): NeedsFault | undefined => {
-  const { callers, dpop, resource, scopes } = needs ?? {}
+  const { acr, callers, dpop, maxAge, resource, scopes } = needs ?? {}
   if (!Array.isArray(scopes) || !scopes.every(isScopeName)) return badScopes
   if (callers !== undefined && !(Array.isArray(callers) && callers.length > 0 && callers.every(isKind))) {
     return badCallers
   }
+  if (maxAge !== undefined && !isMaxAge(maxAge)) return badMaxAge
+  if (acr !== undefined && !isAcr(acr)) return badAcr
   if (dpop !== undefined && dpop !== "allowed" && dpop !== "required") return badDpop
   return resource === undefined || isResourcePath(resource) || isResourceAddress(resource) ? undefined : badResource
 }
@@ -161,6 +180,25 @@ export const checkReach = <P extends Reaching, Kind extends CallerKind>(
     : Result.fail(new WrongCaller({ needed: needs.callers ?? [] }))
 }
 
+/** A caller, as far as it tells of its person's sign-in. */
+interface Authenticated {
+  readonly authenticatedAt?: number
+  readonly acr?: string
+}
+
+/** RFC 9470 §3: what is wanting of the sign-in behind a token; `undefined` where it does. What nobody told is wanting. */
+export const authenticationFault = (
+  { acr, maxAge }: Needs,
+  caller: Authenticated | object,
+  now: number
+): InsufficientAuthentication | undefined => {
+  if (maxAge === undefined && acr === undefined) return undefined
+  const { authenticatedAt, acr: is }: Authenticated = caller
+  const isOld = maxAge !== undefined && (authenticatedAt === undefined || now > authenticatedAt + maxAge * 1000)
+  const isWeak = acr !== undefined && !acr.some((one) => one === is)
+  return isOld || isWeak ? new InsufficientAuthentication({ acr: acr ?? [], maxAge: maxAge ?? null }) : undefined
+}
+
 /** What a guard is made of. */
 export interface GuardServices extends PresentationPorts {
   readonly grants: Grants
@@ -188,12 +226,15 @@ export const guardFaults = [
   StorageUnavailable
 ] as const
 
+/** What an endpoint of ours needs: none asks for a sign-in of its own. */
+type EndpointNeeds<Kind extends CallerKind> = Omit<Needs<Kind>, "acr" | "maxAge">
+
 /** RFC 6750 §3: the caller, if what it shows is good for this place and these scopes. */
 export const guard = <const Kind extends CallerKind = CallerKind>(
   services: GuardServices,
   workspace: OpenWorkspace,
   request: HttpRequest,
-  needs: Needs<Kind>,
+  needs: EndpointNeeds<Kind>,
   now: Instant
 ): Effect.Effect<PrincipalOf<Kind>, TokenRequired | InsufficientScope | WrongCaller | PresentationFault> =>
   Effect.flatMapEager(
