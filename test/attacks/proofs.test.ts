@@ -1,0 +1,390 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { SignJWT } from "jose"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { digestOf } from "../../core/rules/Secret.ts"
+import {
+  companiesAddress,
+  type Holder,
+  holderOf,
+  type Odd,
+  proofClaims,
+  proofFor,
+  signedProof,
+  tokenAddress,
+  tokenProof
+} from "../given/dpop.ts"
+import { codeFor, form, formHeaders, jsonOf, registerClient, type TestClient, text, verifier } from "../given/flow.ts"
+import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
+
+const signing: WorldOptions = { signatures: realSignatures }
+const ada = await holderOf("ES256")
+const eve = await holderOf("ES256")
+const rsa = await holderOf("PS256")
+const ed = await holderOf("EdDSA")
+const now = t0 / 1000
+const host = "https://auth.example.com"
+
+const send = (
+  world: Pick<World, "send">,
+  fields: Record<string, string | undefined>,
+  headers: Record<string, string>
+) => world.send("POST", "/oauth/token", { headers: { ...formHeaders, ...headers }, body: form(fields) })
+
+const redeem = (world: Pick<World, "send">, client: TestClient, code: string, headers: Record<string, string>) =>
+  send(
+    world,
+    {
+      grant_type: "authorization_code",
+      client_id: client.id,
+      client_secret: client.secret,
+      code,
+      redirect_uri: client.redirectUri,
+      code_verifier: verifier
+    },
+    headers
+  )
+
+const refresh = (world: Pick<World, "send">, client: TestClient, token: string, headers: Record<string, string>) =>
+  send(
+    world,
+    { grant_type: "refresh_token", client_id: client.id, client_secret: client.secret, refresh_token: token },
+    headers
+  )
+
+const open = (world: Pick<World, "send">, access: string, dpop: string, more: Record<string, string> = {}) =>
+  world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop, ...more } })
+
+const signedIn = Effect.fnUntraced(function* (world: World, client: TestClient, holder: Holder) {
+  const answer = yield* redeem(world, client, yield* codeFor(world, client), { dpop: yield* tokenProof(holder) })
+  return { access: text(jsonOf(answer).access_token), refresh: text(jsonOf(answer).refresh_token) }
+})
+
+const publicClient = (world: World) => registerClient(world, { token_endpoint_auth_method: "none" })
+
+const errorOf = (answer: HttpResponse) => jsonOf(answer).error
+
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
+const { d: _, ...withoutSecret } = ada.secret
+
+/** Addresses that are not the request's, however they look. */
+const addresses = (right: string): ReadonlyArray<string> => {
+  const path = right.slice(host.length)
+  return [
+    `http://auth.example.com${path}`,
+    `https://auth.example.com:8443${path}`,
+    `https://auth.example.com.evil.example${path}`,
+    `https://evil.example${path}`,
+    `https://evil.example/${right}`,
+    `https://evil.example?${right}`,
+    `https://evil.example#${right}`,
+    `https://auth.example.com@evil.example${path}`,
+    `https://user@auth.example.com${path}`,
+    `https://user:pass@auth.example.com${path}`,
+    `${right}/`,
+    `${right}//`,
+    `${host}/${path}`,
+    `${host}${path.toUpperCase()}`,
+    `${right}%2f`,
+    `${right}%00`,
+    `${right}/..`,
+    `${right};a=b`,
+    path,
+    `//auth.example.com${path}`,
+    `https:auth.example.com${path}`,
+    `https:\\\\auth.example.com${path}`,
+    ` ${right}`,
+    `${right}\n`,
+    `https://auth.exa\tmple.com${path}`,
+    "https://",
+    host,
+    `wss://auth.example.com${path}`,
+    `file://auth.example.com${path}`,
+    "data:,",
+    `https://xn--auth.example.com${path}`,
+    `https://auth.example.com.${path}`,
+    `https://ａuth.example.com${path}`,
+    `https://[::1]${path}`,
+    right + "a".repeat(5000)
+  ]
+}
+
+/** Each is signed by the right key, but for what it says. */
+const oddities = (right: string): ReadonlyArray<readonly [what: string, odd: Odd]> => [
+  ...addresses(right).map((htu) => [`htu ${JSON.stringify(htu).slice(0, 80)}`, { claims: { htu } }] as const),
+  ...[7, null, [right], { href: right }, ""].map((htu) => [`htu ${JSON.stringify(htu)}`, { claims: { htu } }] as const),
+  ...["get", "post", "PUT", "GET ", "HEAD", "", 7, null, ["GET"], ["POST"]].map(
+    (htm) => [`htm ${JSON.stringify(htm)}`, { claims: { htm } }] as const
+  ),
+  ...[now - 61, now + 61, now + 11, String(now), null, [now], Number.MAX_SAFE_INTEGER, -now, 1e300, true].map(
+    (iat) => [`iat ${JSON.stringify(iat)}`, { claims: { iat } }] as const
+  ),
+  ...[now - 60, "never", null].map((exp) => [`exp ${JSON.stringify(exp)}`, { claims: { exp } }] as const),
+  ...[now + 60, "now"].map((nbf) => [`nbf ${JSON.stringify(nbf)}`, { claims: { nbf } }] as const),
+  ...["", 7, null, ["a"], "j".repeat(257), "j".repeat(1_000_000)].map(
+    (jti) => [`jti ${JSON.stringify(jti).slice(0, 20)}`, { claims: { jti } }] as const
+  ),
+  ...["JWT", "dpop+JWT", "application/dpop+jwt", "at+jwt", "", 7, ["dpop+jwt"]].map(
+    (typ) => [`typ ${JSON.stringify(typ)}`, { header: { typ } }] as const
+  ),
+  ...(
+    [
+      ["no object", "key"],
+      ["a list", [ada.jwk]],
+      ["the private key", ada.secret],
+      ["another's public key", eve.jwk],
+      ["a symmetric key", { kty: "oct", k: "AAAA" }],
+      ["a key with a symmetric part", { ...ada.jwk, k: "AAAA" }],
+      ["a key with an empty private part", { ...ada.jwk, d: "" }],
+      ["a key for encryption", { ...ada.jwk, use: "enc" }],
+      ["a key of another algorithm", { ...ada.jwk, alg: "ES384" }],
+      ["a key that signs alone", { ...ada.jwk, key_ops: ["sign"] }],
+      ["another curve", { ...ada.jwk, crv: "P-384" }],
+      ["half a point", { kty: "EC", crv: "P-256", x: ada.jwk.x }],
+      ["a point off the curve", { ...ada.jwk, y: ada.jwk.x }],
+      ["a short key", { kty: "RSA", n: "AAAA", e: "AQAB" }]
+    ] as const
+  ).map(([what, jwk]) => [`jwk: ${what}`, { header: { jwk } }] as const)
+]
+
+/** What the holder of the key did not sign so, or nobody signed. */
+const forgeries = Effect.fnUntraced(function* (right: string, method: string, token?: string) {
+  const claims = proofClaims(method, right, token)
+  const good = yield* signedProof(ada, claims)
+  const [head = "", body = "", signature = ""] = good.split(".")
+  const header = { typ: "dpop+jwt", alg: "ES256", jwk: ada.jwk }
+  const byMac = yield* Effect.promise(() =>
+    new SignJWT({ ...claims })
+      .setProtectedHeader({ ...header, alg: "HS256" })
+      .sign(new TextEncoder().encode(JSON.stringify(ada.jwk)))
+  )
+  const byPoint = yield* Effect.promise(() =>
+    new SignJWT({ ...claims })
+      .setProtectedHeader({ ...header, alg: "HS256", jwk: { ...withoutSecret } })
+      .sign(Buffer.from(String(ada.jwk.x), "base64url"))
+  )
+  return [
+    ["HS256 with the public key's text", byMac],
+    ["HS256 with the public key's bytes", byPoint],
+    ["alg none, unsigned", `${base64({ ...header, alg: "none" })}.${body}.`],
+    ["alg None", `${base64({ ...header, alg: "None" })}.${body}.${signature}`],
+    ["alg of another family", `${base64({ ...header, alg: "PS256" })}.${body}.${signature}`],
+    ["a signature of zeros", `${head}.${body}.${"A".repeat(86)}`],
+    ["no signature", `${head}.${body}`],
+    ["signed claims changed", `${head}.${base64({ ...claims, jti: "changed" })}.${signature}`],
+    ["signed by another, with this jwk", yield* signedProof({ ...eve, jwk: ada.jwk }, claims)],
+    ["crit", `${base64({ ...header, crit: ["exp"], exp: 1 })}.${body}.${signature}`],
+    ["b64 false", `${base64({ ...header, b64: false, crit: ["b64"] })}.${body}.${signature}`],
+    ["padding", `${head}=.${body}.${signature}`],
+    ["five parts", `${good}.a.b`],
+    ["two proofs", `${good}, ${good}`],
+    ["two proofs, without a space", `${good},${good}`],
+    ["a list of one", `${good},`],
+    ["a scheme before it", `DPoP ${good}`],
+    ["JSON instead", JSON.stringify({ payload: body, protected: head, signature })],
+    ["nothing", ""],
+    ["8 KiB of letters", "a".repeat(8193)],
+    ["claims that are a list", `${head}.${base64([claims])}.${signature}`],
+    ["a header that is null", `${base64(null)}.${body}.${signature}`],
+    [
+      "a duplicated member that wins",
+      `${Buffer.from(`{"typ":"dpop+jwt","typ":"JWT"}`).toString("base64url")}.${body}.${signature}`
+    ]
+  ] as const
+})
+
+describe("a proof that is not one", () => {
+  test("opens nothing at a resource, and leaves the token as it was", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signedIn(world, yield* publicClient(world), ada)
+          const taken: Array<string> = []
+          const rows = oddities(companiesAddress)
+          for (const [what, odd] of rows) {
+            const answer = yield* open(world, access, yield* proofFor(ada, "GET", companiesAddress, access, odd))
+            if (answer.status !== 401) taken.push(`${what}: ${answer.status}`)
+          }
+          for (const [what, dpop] of yield* forgeries(companiesAddress, "GET", access)) {
+            const answer = yield* open(world, access, dpop)
+            if (answer.status !== 401) taken.push(`${what}: ${answer.status}`)
+          }
+          for (const ath of [
+            "",
+            7,
+            null,
+            digestOf(`${access}x`),
+            digestOf(access).toLowerCase(),
+            `${digestOf(access)}=`
+          ]) {
+            const dpop = yield* proofFor(ada, "GET", companiesAddress, access, { claims: { ath } })
+            const answer = yield* open(world, access, dpop)
+            if (answer.status !== 401) taken.push(`ath ${ath}: ${answer.status}`)
+          }
+          expect(taken).toEqual([])
+          expect(rows.length).toBeGreaterThan(90)
+          expect((yield* open(world, access, yield* proofFor(ada, "GET", companiesAddress, access))).status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("gets no tokens, and spends no code", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const code = yield* codeFor(world, client)
+          const taken: Array<string> = []
+          for (const [what, odd] of oddities(tokenAddress)) {
+            const answer = yield* redeem(world, client, code, { dpop: yield* tokenProof(ada, odd) })
+            if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
+          }
+          for (const [what, dpop] of yield* forgeries(tokenAddress, "POST")) {
+            const answer = yield* redeem(world, client, code, { dpop })
+            if (answer.status !== 400 || errorOf(answer) !== "invalid_dpop_proof") taken.push(`${what}: ${answer.body}`)
+          }
+          expect(taken).toEqual([])
+          expect((yield* redeem(world, client, code, { dpop: yield* tokenProof(ada) })).status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("is not made one by a forwarded host, or by the host that is called", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signedIn(world, yield* publicClient(world), ada)
+          const forged = yield* proofFor(ada, "GET", "https://evil.example/rest/companies", access)
+          for (const more of [
+            { host: "evil.example" },
+            { "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" },
+            { forwarded: "host=evil.example;proto=https" }
+          ] as ReadonlyArray<Record<string, string>>) {
+            expect((yield* open(world, access, forged, more)).status).toBe(401)
+          }
+        }),
+      signing
+    ))
+})
+
+describe("a bound token in other hands", () => {
+  test("is refused with every key but its own, at every endpoint that takes tokens", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { access } = yield* signedIn(world, yield* publicClient(world), ada)
+          for (const thief of [eve, rsa, ed]) {
+            for (const [method, path] of [
+              ["GET", "/rest/companies"],
+              ["GET", "/oauth/userinfo"],
+              ["POST", "/oauth/userinfo"]
+            ] as const) {
+              const dpop = yield* proofFor(thief, method, host + path, access)
+              const answer = yield* world.send(method, path, { headers: { authorization: `DPoP ${access}`, dpop } })
+              expect([thief.alg, path, answer.status]).toEqual([thief.alg, path, 401])
+              const borne = yield* world.send(method, path, { headers: { authorization: `Bearer ${access}`, dpop } })
+              expect([thief.alg, path, borne.status]).toEqual([thief.alg, path, 401])
+            }
+          }
+        }),
+      signing
+    ))
+
+  test("is refreshed by its key alone, and a thief without it ends nothing", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const first = yield* signedIn(world, client, ada)
+          const next = yield* refresh(world, client, first.refresh, { dpop: yield* tokenProof(ada) })
+          yield* TestClock.adjust("2 minutes")
+          // Far past the grace: with its key this would end the grant.
+          const iat = now + 120
+          for (const dpop of [undefined, yield* tokenProof(eve, { claims: { iat } })]) {
+            const answer = yield* refresh(world, client, first.refresh, dpop === undefined ? {} : { dpop })
+            expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
+          }
+          const again = yield* refresh(world, client, text(jsonOf(next).refresh_token), {
+            dpop: yield* tokenProof(ada, { claims: { iat } })
+          })
+          expect(again.status).toBe(200)
+        }),
+      signing
+    ))
+
+  test("is not had by two keys in one flow", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const code = yield* codeFor(world, client, { dpop_jkt: ada.jkt })
+          for (const thief of [eve, rsa, ed]) {
+            const answer = yield* redeem(world, client, code, { dpop: yield* tokenProof(thief) })
+            expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
+          }
+          expect((yield* redeem(world, client, code, {})).status).toBe(400)
+          expect((yield* redeem(world, client, code, { dpop: yield* tokenProof(ada) })).status).toBe(200)
+        }),
+      signing
+    ))
+})
+
+describe("a proof that was good once", () => {
+  test("is good nowhere else: at another process, endpoint, method or token, also when all come at once", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const one = yield* signedIn(world, client, ada)
+          const two = yield* signedIn(world, client, ada)
+          const processes = [world, yield* world.elsewhere, yield* world.elsewhere]
+          const dpop = yield* proofFor(ada, "GET", companiesAddress, one.access)
+          const answers = yield* Effect.all(
+            processes.map((each) => open(each, one.access, dpop)),
+            { concurrency: "unbounded" }
+          )
+          expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 401, 401])
+          const fresh = yield* proofFor(ada, "GET", companiesAddress, one.access)
+          expect((yield* open(world, two.access, fresh)).status).toBe(401)
+          const elsewhere = yield* world.send("GET", "/oauth/userinfo", {
+            headers: { authorization: `DPoP ${one.access}`, dpop: fresh }
+          })
+          expect(elsewhere.status).toBe(401)
+          const codes = [yield* codeFor(world, client), yield* codeFor(world, client)]
+          const once = yield* tokenProof(ada)
+          const redeemed = yield* Effect.all(
+            codes.map((code, index) => redeem(processes[index] ?? world, client, code, { dpop: once })),
+            { concurrency: "unbounded" }
+          )
+          expect(redeemed.map(({ status }) => status).toSorted()).toEqual([200, 400])
+        }),
+      signing
+    ))
+})
+
+describe("a nonce", () => {
+  test("of another server, workspace, ring or minute is none", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* publicClient(world)
+          const code = yield* codeFor(world, client)
+          const asked = Effect.fnUntraced(function* (nonce: unknown) {
+            return yield* redeem(world, client, code, { dpop: yield* tokenProof(ada, { claims: { nonce } }) })
+          })
+          const nonceOf = (answer: HttpResponse) => text(answer.headers.find(([name]) => name === "dpop-nonce")?.[1])
+          const first = nonceOf(yield* asked(undefined))
+          const there = { ...theWorkspace, issuer: "https://other.example.com" }
+          const elsewhere = world.services.nonces.judge("auth", there, undefined, t0 as never)
+          const foreign = elsewhere._tag === "Failure" ? elsewhere.failure.nonce : ""
+          expect(foreign).not.toBe("")
+          for (const nonce of [foreign, first.slice(1), `${first}A`, first.toLowerCase(), "", 7, [first]]) {
+            expect(errorOf(yield* asked(nonce))).toBe("use_dpop_nonce")
+          }
+          world.turnRing((ring) => [keyFrom(9), ...ring.slice(0, 0)])
+          expect(errorOf(yield* asked(first))).toBe("use_dpop_nonce")
+        }),
+      { ...signing, policy: { dpopNonce: "auth" } }
+    ))
+})
