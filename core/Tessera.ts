@@ -1,6 +1,7 @@
 import { Cause, Clock, Context, Effect, Exit, Layer, Option, Result } from "effect"
 import type { ClientMember } from "./client/ClientMember.ts"
 import { clientMembers } from "./client/members.ts"
+import { bindsAll } from "./client/Profile.ts"
 import { hexOf } from "./codec/Base64Url.ts"
 import { makeClientRoom } from "./engine/ClientRoom.ts"
 import { makeClients } from "./engine/Clients.ts"
@@ -403,9 +404,9 @@ const composeRows = (
 }
 
 /** The rows that carry the tokens of this server, as there have to be: those that are bound, or also those that are not. */
-const issuable = (rows: ReadonlyArray<Presentation>, { dpop }: Policy): ReadonlyArray<Presentation> => {
-  const carried = dpop === "required" ? boundRows(rows) : rows
-  const isCarried = dpop === "required" ? carried.some(({ shows }) => shows === "token") : tokenTypeOf(rows, null)
+const issuable = (rows: ReadonlyArray<Presentation>, policy: Policy): ReadonlyArray<Presentation> => {
+  const carried = bindsAll(policy) ? boundRows(rows) : rows
+  const isCarried = bindsAll(policy) ? carried.some(({ shows }) => shows === "token") : tokenTypeOf(rows, null)
   if (!isCarried) throw new TypeError("presentations: no row carries the tokens that this server issues")
   return carried
 }

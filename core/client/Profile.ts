@@ -90,6 +90,10 @@ export const needsPush = (client: Client, policy: Policy): boolean =>
 /** RFC 9101 §10.5. A request object is taken where requests are pushed, and nowhere else. */
 export const needsSignedRequest = (client: Client): boolean => requireSignedRequests.of(client) === true
 
+/** RFC 9449: whether every token of the server is bound to a key, so that resources take no other. */
+export const bindsAll = (policy: Pick<Policy, "dpop" | "profile">): boolean =>
+  policy.dpop === "required" || leastProfile(policy).dpop
+
 /** RFC 9449 §5: whether a request for tokens has to prove a key, which they are bound to. */
 export const needsProof = (client: Client, policy: Policy): boolean =>
   policy.dpop === "required" || profileOf(client, policy).dpop || dpopBoundAccessTokens.of(client) === true

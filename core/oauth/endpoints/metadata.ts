@@ -1,6 +1,7 @@
 import { Effect, Schema } from "effect"
 import { LruMap } from "../../cache/LruMap.ts"
 import { openIdAlgorithms } from "../../client/openIdMembers.ts"
+import { bindsAll } from "../../client/Profile.ts"
 import { forAWhile, json } from "../../http/answer.ts"
 import { oauthError } from "../../http/faults.ts"
 import type { HttpResponse } from "../../http/Http.ts"
@@ -204,7 +205,7 @@ const protectedResource = (
       scopes_supported: definition?.scopes ?? apiScopes(scopesOf(services.policy, workspace)),
       bearer_methods_supported: ["header"],
       ...listsOf(services.presentations),
-      ...(services.policy.dpop === "required" ? { dpop_bound_access_tokens_required: true } : {}),
+      ...(bindsAll(services.policy) ? { dpop_bound_access_tokens_required: true } : {}),
       resource_name: definition?.name ?? workspace.name
     } satisfies ResourceMetadata,
     forAWhile

@@ -1,0 +1,117 @@
+import { expect } from "bun:test"
+import { Effect } from "effect"
+import { companiesAddress, type Holder, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
+import { codeFor, form, formHeaders, jsonOf, registerClient, type TestClient, text, verifier } from "../given/flow.ts"
+import { inWorld, realSignatures, type World } from "../given/World.ts"
+import { law } from "./law.ts"
+import { runs } from "./runs.ts"
+
+const holders = [await holderOf("ES256"), await holderOf("ES256"), await holderOf("EdDSA")] as const
+
+/** What somebody proves: one of the keys, or nothing. */
+type Key = Holder | undefined
+
+interface Access {
+  readonly token: string
+  /** `undefined`: it is whoever's that bears it. */
+  readonly key: Key
+}
+
+interface Line {
+  readonly client: TestClient
+  token: string
+  /** What a public client's line is bound to, from the first proof on. */
+  key: Key
+}
+
+interface Code {
+  readonly client: TestClient
+  readonly code: string
+  /** What its request named. */
+  readonly key: Key
+}
+
+/** Each run signs a few dozen times. */
+const times = Math.ceil(runs / 10)
+
+law(
+  "no token that is bound opens anything without its key, whatever was asked for before, and with it all that it may",
+  (dice) =>
+    Effect.promise(() =>
+      inWorld(
+        (world: World) =>
+          Effect.gen(function* () {
+            const clients = [
+              yield* registerClient(world, { token_endpoint_auth_method: "none" }),
+              yield* registerClient(world)
+            ] as const
+            const isPublic = ({ secret }: TestClient) => secret === undefined
+            const keys = [undefined, ...holders] as const
+            const codes: Array<Code> = []
+            const lines: Array<Line> = []
+            const tokens: Array<Access> = []
+            const asked = Effect.fnUntraced(function* (client: TestClient, key: Key, fields: Record<string, string>) {
+              const proof = key === undefined ? {} : { dpop: yield* tokenProof(key) }
+              return yield* world.send("POST", "/oauth/token", {
+                headers: { ...formHeaders, ...proof },
+                body: form({ client_id: client.id, client_secret: client.secret, ...fields })
+              })
+            })
+            for (let step = 12 + dice.under(12); step > 0; step--) {
+              const what = dice.weighted([
+                [2, "code"],
+                [3, "redeem"],
+                [3, "refresh"],
+                [5, "open"]
+              ])
+              const key: Key = dice.pick(keys)
+              if (what === "code") {
+                const client = dice.pick(clients)
+                const code = yield* codeFor(world, client, key === undefined ? {} : { dpop_jkt: key.jkt })
+                codes.push({ client, code, key })
+              }
+              const code = codes.at(-1)
+              if (what === "redeem" && code !== undefined) {
+                const answer = yield* asked(code.client, key, {
+                  grant_type: "authorization_code",
+                  code: code.code,
+                  redirect_uri: code.client.redirectUri,
+                  code_verifier: verifier
+                })
+                expect(answer.status).toBe(code.key === undefined || code.key === key ? 200 : 400)
+                if (answer.status !== 200) continue
+                codes.pop()
+                tokens.push({ token: text(jsonOf(answer).access_token), key })
+                const token = text(jsonOf(answer).refresh_token)
+                lines.push({ client: code.client, token, key: isPublic(code.client) ? key : undefined })
+              }
+              const line = lines.length === 0 ? undefined : lines[dice.under(lines.length)]
+              if (what === "refresh" && line !== undefined) {
+                const answer = yield* asked(line.client, key, {
+                  grant_type: "refresh_token",
+                  refresh_token: line.token
+                })
+                expect(answer.status).toBe(line.key === undefined || line.key === key ? 200 : 400)
+                if (answer.status !== 200) continue
+                tokens.push({ token: text(jsonOf(answer).access_token), key })
+                line.token = text(jsonOf(answer).refresh_token)
+                if (isPublic(line.client)) line.key ??= key
+              }
+              const access = tokens.length === 0 ? undefined : tokens[dice.under(tokens.length)]
+              if (what === "open" && access !== undefined) {
+                const { token } = access
+                const proof = key === undefined ? {} : { dpop: yield* proofFor(key, "GET", companiesAddress, token) }
+                for (const scheme of ["Bearer", "DPoP"] as const) {
+                  const headers = { authorization: `${scheme} ${token}`, ...proof }
+                  const answer = yield* world.send("GET", "/rest/companies", { headers })
+                  const opens = access.key === undefined ? scheme === "Bearer" : scheme === "DPoP" && access.key === key
+                  expect([scheme, answer.status]).toEqual([scheme, opens ? 200 : 401])
+                }
+              }
+            }
+          }),
+        { signatures: realSignatures }
+      )
+    ),
+  times
+)
