@@ -68,7 +68,8 @@ const proven = (
   if (kind === "public") {
     return { headers: [], body: [["client_id", proof === "wrong" ? "nobody-registered-this" : id]] }
   }
-  const named = { id, secret: ledger.get(`secret#${client}`) ?? "" }
+  const issuer = world.issuers[workspaceOf({ world, scenario, ledger }, client)]
+  const named = { id, secret: ledger.get(`secret#${client}`) ?? "", issuer }
   const own = world.methods.find(({ name }) => kind === `by ${name}`)
   switch (proof) {
     case "basic":

@@ -11,7 +11,7 @@ export interface ClientMethod {
   readonly issuesSecret: boolean
   /** `right`: whether what is shown is to hold. `secret`: what the registration handed out, if anything. */
   readonly show: (
-    client: { readonly id: string; readonly secret: string },
+    client: { readonly id: string; readonly secret: string; readonly issuer: string },
     right: boolean
   ) => { readonly headers: Pairs; readonly body: Pairs }
 }
