@@ -1,5 +1,5 @@
 import { Effect, Option, type Redacted, Result, Schema } from "effect"
-import { type Client, isKnown, isPublic } from "../client/Client.ts"
+import { authMethodOf, type Client, isKnown, isPublic } from "../client/Client.ts"
 import {
   type LiveSecret,
   liveSecrets,
@@ -7,8 +7,10 @@ import {
   withNewSecret,
   withoutOlderSecret
 } from "../client/ClientSecret.ts"
+import { brokenRules, profileOf, securityProfile } from "../client/Profile.ts"
 import type { RegistrationRequest } from "../client/RegistrationRequest.ts"
 import {
+  clientInformation,
   credentialLength,
   drawnSecret,
   type FreshClient,
@@ -27,7 +29,7 @@ import type { Entropy } from "../ports/Entropy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
 import { currentInstant, later, type Millis } from "../rules/Instant.ts"
-import type { Policy } from "../rules/Policy.ts"
+import type { Policy, ProfileName } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import {
   type AccessTokenFormat,
@@ -182,6 +184,44 @@ export const setAccessTokenFormat = Effect.fn("administration.setAccessTokenForm
   yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
   return "done"
 })
+
+/**
+ * What a client is held to from then on, whatever it registered. A rule that it breaks comes back in words: under it the
+ * client could do nothing.
+ */
+export const setSecurityProfile = Effect.fn("administration.setSecurityProfile")(function* (
+  services: Tables & { readonly audit: Audit["Service"]; readonly clients: Clients; readonly policy: Policy },
+  auditContext: OwnerAuditContext,
+  id: ClientId,
+  name: ProfileName
+): Effect.fn.Return<
+  "done" | "was_so" | "unknown" | { readonly broken: ReadonlyArray<string> },
+  StorageUnavailable | Contended
+> {
+  const now = yield* currentInstant
+  // Set by the last of possibly several calls of the decision.
+  const found: { changes: boolean; broken: ReadonlyArray<string> } = { changes: false, broken: [] }
+  const client = yield* services.clients.change(auditContext.workspace, id, (stored) => {
+    const next: Client = { ...stored, members: { ...stored.members, [securityProfile.name]: name } }
+    found.broken = rulesBroken(services, next)
+    found.changes =
+      isKnown(stored, now) && found.broken.length === 0 && (securityProfile.of(stored) ?? "standard") !== name
+    return found.changes ? next : stored
+  })
+  if (client === undefined || !isKnown(client, now)) return "unknown"
+  if (found.broken.length > 0) return { broken: found.broken }
+  if (!found.changes) return "was_so"
+  const change = `${name}_profile` as const
+  yield* note(services.audit, auditContext, { _tag: "ClientChanged", client: id, change, by: auditContext.by })
+  return "done"
+})
+
+/** The rules of its profile that a client breaks as it is registered, in words. */
+export const rulesBroken = (services: Tables & { readonly policy: Policy }, client: Client): ReadonlyArray<string> => {
+  const members = { ...clientInformation(services, client) }
+  const registration = { method: authMethodOf(client), redirectUris: client.redirectUris, members }
+  return brokenRules(profileOf(client, services.policy), registration)
+}
 
 /**
  * The API that a client is, and for which it may exchange tokens from then on (RFC 8693). `null`: none, and what it

@@ -30,6 +30,8 @@ export type AuditEvent =
         | "secret_dropped"
         | "opaque_access_tokens"
         | "jwt_access_tokens"
+        | "standard_profile"
+        | "fapi2_profile"
         | "exchange_allowed"
         | "exchange_ended"
       /** Whoever did it, where it was not the client itself. */

@@ -14,6 +14,7 @@ import {
   registerClient,
   setAccessTokenFormat,
   setClientEnabled,
+  setSecurityProfile,
   setServedResource
 } from "../../core/engine/administration.ts"
 import { collectAll } from "../../core/engine/lists.ts"
@@ -22,7 +23,7 @@ import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type ClientId, readClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
-import type { Policy } from "../../core/rules/Policy.ts"
+import { type Policy, ProfileName } from "../../core/rules/Policy.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
 import { type Administration, administer, WorkspaceFlag } from "./administration.ts"
@@ -241,6 +242,29 @@ const accessTokens = Command.make("access-tokens", { id, format, json }, (given)
   Command.withExamples([{ command: "tessera client access-tokens 3hGTh17jXbC0aVd9kQ2LmA jwt" }])
 )
 
+const profileName = Argument.Literals("profile", ProfileName.literals).pipe(
+  Argument.withDescription("fapi2: the FAPI 2.0 Security Profile; standard: what every client is held to")
+)
+
+const profile = Command.make("profile", { id, profile: profileName, json }, (given) =>
+  administer(({ auditContext, services }) =>
+    Effect.gen(function* () {
+      const clientId = yield* readId(given.id)
+      const outcome = yield* setSecurityProfile(services, auditContext, clientId, given.profile)
+      if (outcome === "unknown") return yield* unknown
+      if (typeof outcome === "object") {
+        return yield* refused(`It would break rules of the profile: ${outcome.broken.join(" ")}`)
+      }
+      yield* print(given.json, { client_id: clientId, security_profile: given.profile }, [
+        `${clientId} is held to the profile ${given.profile}, by every server that runs.`
+      ])
+    })
+  )
+).pipe(
+  Command.withDescription("Choose what a client is held to; only an owner loosens it"),
+  Command.withExamples([{ command: "tessera client profile CLIENT_ID fapi2" }])
+)
+
 const exchange = Command.make(
   "exchange",
   {
@@ -416,6 +440,7 @@ export const client = Command.make("client").pipe(
     switched("disable", "Refuse a client and all its tokens until it is enabled again"),
     switched("enable", "Accept a client again"),
     accessTokens,
+    profile,
     exchange,
     answering("approve", "approved", "Let a client that asked for it act for the workspace, without a person"),
     answering("refuse", "refused", "Refuse that to a client, also one that was approved; its tokens of that kind end"),

@@ -5,14 +5,20 @@ import { Cause, Clock, Context, Effect, Layer, Logger, Option, Result, Schema } 
 import { Command } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import { displayName } from "../../core/client/Client.ts"
+import { clientMembers } from "../../core/client/members.ts"
+import { profileOf } from "../../core/client/Profile.ts"
+import { rulesBroken } from "../../core/engine/administration.ts"
 import { clientChangesOwner } from "../../core/engine/ClientChanges.ts"
 import { issuerOf, OtherIssuer, workspaceKind } from "../../core/engine/Openings.ts"
 import { clientKind, decodeBody, grantKind, makeRecords } from "../../core/engine/Records.ts"
 import { signingKind } from "../../core/engine/signingKeys.ts"
 import type { Active } from "../../core/grant/Grant.ts"
 import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
+import { clientAuths } from "../../core/oauth/clients/table.ts"
+import { grantTypes } from "../../core/oauth/grants/table.ts"
 import { type Conflict, Storage, StorageScan, StorageUnavailable } from "../../core/ports/Storage.ts"
 import { grantMark } from "../../core/rules/Id.ts"
+import { standardPolicy } from "../../core/rules/Policy.ts"
 import { basePath, isLoopbackHost, withListed } from "../../core/workspace/Workspace.ts"
 import { noProxies } from "../serve/peer.ts"
 import { movesByItself } from "../server/application.ts"
@@ -194,6 +200,12 @@ interface Outliving {
   readonly life: number
 }
 
+const tables = {
+  clientAuths: new Map(clientAuths.map((row) => [row.name, row])),
+  clientMembers,
+  grantTypes: new Map(grantTypes.map((row) => [row.name, row]))
+}
+
 /** Clients that an owner chose JWTs for. */
 const jwtClients = Effect.fnUntraced(function* ({ policy, workspace }: Settings) {
   const { scan } = yield* StorageScan
@@ -212,6 +224,39 @@ const jwtClients = Effect.fnUntraced(function* ({ policy, workspace }: Settings)
     after = page.next
   } while (after !== undefined)
   return found
+})
+
+/** What its profile asks of each client, and what of it the client breaks: such a client can do nothing. */
+const examineProfiles = Effect.fnUntraced(function* ({ policy, workspace }: Settings) {
+  const { scan } = yield* StorageScan
+  const read = decodeBody(clientKind)
+  const broken: Array<string> = []
+  let held = 0
+  let after: string | undefined
+  do {
+    const page = yield* scan("client", after, pageSize)
+    for (const { body, workspace: of } of page.records) {
+      const found = of === workspace.id ? read(body) : undefined
+      if (found === undefined || Result.isFailure(found)) continue
+      const client = found.success.value
+      if (profileOf(client, policy) !== profileOf({}, standardPolicy)) held++
+      for (const rule of rulesBroken({ ...tables, policy }, client)) {
+        broken.push(`${displayName(client)} (${client.id}): ${rule}`)
+      }
+    }
+    after = page.next
+  } while (after !== undefined)
+  const what = "profiles"
+  if (broken.length > 0) {
+    return [
+      doubtful(
+        what,
+        broken.slice(0, shownMost).join(" "),
+        "Let the client register anew as its profile asks, or run: tessera client profile ID standard"
+      )
+    ]
+  }
+  return held === 0 ? [] : [good(what, `${held} clients keep the rules of a stricter profile`)]
 })
 
 /** Resources that asked for JWTs: those that are configured, and those that owners listed. */
@@ -308,6 +353,7 @@ export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<
         examineJwts(settings, Context.get(services, Storage)),
         Context.pick(StorageScan)(services)
       )),
+      ...(yield* Effect.provideContext(examineProfiles(settings), Context.pick(StorageScan)(services))),
       ...(yield* examineSigningKeys(settings, Context.get(services, Storage)))
     ]
   }).pipe(

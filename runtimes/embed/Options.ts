@@ -194,6 +194,15 @@ export interface CreateOptions {
   /** Asks PKCE of confidential applications too; public ones always need it. Default: `false`. */
   readonly requirePkce?: boolean
 
+  /** `"required"`: applications push their authorization requests first (RFC 9126). Default: `"optional"`. */
+  readonly par?: "optional" | "required"
+
+  /**
+   * What every application is held to at least: `"fapi2"` is the FAPI 2.0 Security Profile, which an application may also
+   * ask of itself by `security_profile`. Default: `"standard"`.
+   */
+  readonly profile?: "standard" | "fapi2"
+
   /** Signs access tokens that are JWTs. Some APIs and gateways read `"RS256"` alone. Default: `"ES256"`. */
   readonly jwtAlgorithm?: "EdDSA" | "Ed25519" | "ES256" | "PS256" | "RS256"
 

@@ -11,7 +11,7 @@ import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimi
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { algorithms, isAlgorithm } from "../../core/rules/Jwk.ts"
-import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
+import { Policy, ProfileName, standardPolicy } from "../../core/rules/Policy.ts"
 import {
   AccessTokenFormat,
   isResourceAddress,
@@ -84,6 +84,8 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   registration: true,
   requirePkce: true,
   dpop: true,
+  par: true,
+  profile: true,
   jwtAlgorithm: true,
   workspaceAccess: true,
   consent: true,
@@ -360,8 +362,13 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
     const {
       jwtAlgorithm = standardPolicy.jwtAlgorithm,
       lifetimes = {},
+      par = "optional",
+      profile = standardPolicy.profile,
       requirePkce = standardPolicy.requirePkce
     } = options
+    if (par !== "optional" && par !== "required") return yield* bad("par", 'has to be "optional" or "required"')
+    if (!Schema.is(ProfileName)(profile))
+      return yield* bad("profile", `has to be one of ${ProfileName.literals.join(", ")}`)
     if (!isAlgorithm(jwtAlgorithm)) return yield* bad("jwtAlgorithm", `has to be one of ${algorithms.join(", ")}`)
     if (!isObject(lifetimes)) return yield* bad("lifetimes", "has to be an object")
     yield* knownNames(lifetimes, lifetimeNames, "lifetimes.")
@@ -375,6 +382,8 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       consentTtl: yield* millisOf("consent", lifetimes.consent, standardPolicy.consentTtl),
       requirePkce,
       ...(yield* dpopOf(options.dpop)),
+      requirePush: par === "required",
+      profile,
       jwtAlgorithm,
       maxUnprovenClients: yield* maxUnprovenClientsOf(options.maxUnprovenClients),
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),

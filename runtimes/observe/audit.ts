@@ -53,6 +53,8 @@ export const AuditLine = Schema.Union([
       "secret_dropped",
       "opaque_access_tokens",
       "jwt_access_tokens",
+      "standard_profile",
+      "fapi2_profile",
       "exchange_allowed",
       "exchange_ended"
     ]),

@@ -152,6 +152,8 @@ const variables = {
   dpop: oneOf("DPOP", ["optional", "required"], standardPolicy.dpop),
   dpopNonce: oneOf("DPOP_NONCE", ["off", "auth", "all"], standardPolicy.dpopNonce),
   requirePkce: switchOf("REQUIRE_PKCE", "true", "false", standardPolicy.requirePkce),
+  par: oneOf("PAR", ["optional", "required"], "optional"),
+  fapi2: oneOf("FAPI2", ["optional", "required"], "optional"),
   consent: oneOf("CONSENT", Policy.fields.consent.literals, standardPolicy.consent),
   workspaceAccess: optional<Policy["workspaceAccess"]>({
     name: "WORKSPACE_ACCESS",
@@ -267,6 +269,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       requirePkce: given.requirePkce,
       dpop: given.dpop,
       dpopNonce: given.dpopNonce,
+      requirePush: given.par === "required",
+      profile: given.fapi2 === "required" ? "fapi2" : standardPolicy.profile,
       jwtAlgorithm: given.jwtAlgorithm,
       workspaceAccess: access.is,
       consent: given.consent

@@ -169,6 +169,17 @@ describe("made in one call", () => {
     })
   }
 
+  test("options reach what applications are held to", async () => {
+    await withHost({ par: "required" }, async (auth) => {
+      const metadata = await (await auth.handle(at("/.well-known/oauth-authorization-server"))).json()
+      expect(metadata).toMatchObject({ require_pushed_authorization_requests: true })
+    })
+    await withHost({ profile: "fapi2" }, async (auth) => {
+      const secretive = auth.clients.register({ client_name: "App", redirect_uris: [redirectUri] })
+      expect(await secretive.then(String, String)).toContain("private_key_jwt")
+    })
+  })
+
   test("options reach what they are about: scopes, lifetimes, registration, PKCE, name", async () => {
     const over: Partial<CreateOptions> = {
       name: "Northwind",

@@ -132,6 +132,10 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
     "rateLimits",
     { rateLimits: { factor } }
   ]),
+  ["par", { par: "yes" }],
+  ["par", { par: true }],
+  ["profile", { profile: "fapi" }],
+  ["profile", { profile: null }],
   ...["requirePkce", "rateLimits", "housekeeping"].flatMap((name) =>
     ["no", "false", "true", 0, 1, null].map((given): readonly [string, object] => [name, { [name]: given }])
   )

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { decide, header, jsonOf, redirectUri, type Values, verifier } from "../given/flow.ts"
+import { setSecurityProfile } from "../../core/engine/administration.ts"
+import { ClientId } from "../../core/rules/Id.ts"
+import { byOwner } from "../given/auditContext.ts"
+import { decide, header, jsonOf, redirectUri, registerClient, type Values, verifier } from "../given/flow.ts"
 import {
   approveAt,
   askedBy,
@@ -389,5 +392,56 @@ describe("fapi2-message-signing, signed_non_repudiation", () => {
           expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request"])
         }),
       { require_signed_request_object: true }
+    ))
+})
+
+describe("the profile of a client", () => {
+  test("is kept by 7592, loosened by an owner alone, and forbids what breaks it", () =>
+    onStage(({ one, world }) =>
+      Effect.gen(function* () {
+        const { services } = world
+        const url = new URL(one.registrationUri).pathname
+        const put = (more: object) =>
+          world.send("PUT", url, {
+            headers: { "content-type": "application/json", authorization: `Bearer ${one.registrationToken}` },
+            body: JSON.stringify({
+              client_id: one.id,
+              redirect_uris: [redirectUri],
+              token_endpoint_auth_method: "private_key_jwt",
+              jwks: { keys: [one.key.jwk] },
+              ...more
+            })
+          })
+        for (const more of [
+          {},
+          { security_profile: "standard" },
+          { ...fapi, redirect_uris: ["http://127.0.0.1/cb"] }
+        ]) {
+          expect((yield* put(more)).status).toBe(400)
+        }
+        expect(jsonOf(yield* put(fapi)).security_profile).toBe("fapi2")
+        const set = (id: string, name: "standard" | "fapi2") =>
+          Effect.orDie(setSecurityProfile(services, byOwner(world), ClientId.make(id), name))
+        expect(yield* set(one.id, "standard")).toBe("done")
+        expect(yield* set(one.id, "standard")).toBe("was_so")
+        expect(yield* set("A".repeat(22), "fapi2")).toBe("unknown")
+        const secretive = yield* registerClient(world)
+        expect(yield* set(secretive.id, "fapi2")).toMatchObject({ broken: [expect.any(String)] })
+      })
+    ))
+
+  test("of a whole server refuses a client that could prove itself before", () =>
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const { status } = yield* world.send("POST", "/oauth/register", {
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify({ redirect_uris: [redirectUri] })
+          })
+          expect(status).toBe(400)
+          const client = yield* signingClient(world, es256)
+          expect((yield* pushSigned(world, client)).status).toBe(201)
+        }),
+      { signatures: realSignatures, policy: { profile: "fapi2" } }
     ))
 })

@@ -92,6 +92,8 @@ describe("the table of variables", () => {
       { DPOP: "required" },
       { DPOP_NONCE: "auth" },
       { DPOP_NONCE: "all" },
+      { PAR: "required" },
+      { FAPI2: "required" },
       { WORKSPACE_ACCESS: "approved" },
       { WORKSPACE_ACCESS: "owner" },
       { RATE_LIMITS: "off" },

@@ -64,6 +64,8 @@ describe("settings", () => {
       REQUIRE_PKCE: "true",
       DPOP: "required",
       DPOP_NONCE: "all",
+      PAR: "required",
+      FAPI2: "required",
       JWT_ALGORITHM: "RS256",
       WORKSPACE_ACCESS: "owner",
       TRUSTED_PROXIES: "10.0.0.0/8, ::1",
@@ -84,6 +86,8 @@ describe("settings", () => {
       requirePkce: true,
       dpop: "required",
       dpopNonce: "all",
+      requirePush: true,
+      profile: "fapi2",
       jwtAlgorithm: "RS256",
       workspaceAccess: "owner"
     })
