@@ -1,0 +1,405 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { generateKeyPair, SignJWT } from "jose"
+import type { StandardClaims } from "../../core/ports/ResourceOwner.ts"
+import {
+  authorizeTarget,
+  bearing,
+  codeFor,
+  form,
+  formHeaders,
+  header,
+  jsonHeaders,
+  jsonOf,
+  provenClient,
+  redeem,
+  refresh,
+  registerClient,
+  returned,
+  type TestClient,
+  text,
+  type Values
+} from "../given/flow.ts"
+import { identify, signsIn, verified } from "../given/openId.ts"
+import { inWorld, t0, theWorkspace, type World } from "../given/World.ts"
+
+const { issuer } = theWorkspace
+
+const profile: StandardClaims = {
+  name: "Alice Example",
+  given_name: "Alice",
+  family_name: "Example",
+  middle_name: "B",
+  nickname: "al",
+  preferred_username: "alice",
+  profile: "https://alice.example/",
+  picture: "https://alice.example/a.png",
+  website: "https://alice.example/",
+  gender: "female",
+  birthdate: "2000-02-28",
+  zoneinfo: "Europe/Berlin",
+  locale: "de",
+  updated_at: 1_900_000_000,
+  email: "alice@alice.example",
+  email_verified: true,
+  address: { formatted: "Here 1", country: "DE" },
+  phone_number: "+49 30 1",
+  phone_number_verified: false
+}
+const options = { ...signsIn, profile, policy: { ...signsIn.policy, consent: "remember" as const } }
+
+const played = <E>(body: (world: World) => Effect.Effect<unknown, E>) => inWorld(body, options)
+
+const userinfo = (world: World, access: unknown) =>
+  world.send("GET", "/oauth/userinfo", { headers: bearing(text(access)) })
+
+/** Asks, without a page if none is needed. */
+const asks = (world: World, client: TestClient, fields: Values, as?: string) =>
+  world.send("GET", authorizeTarget(client, { scope: "openid", ...fields }), as === undefined ? {} : { as })
+
+const errorOf = (world: World, client: TestClient, fields: Values, as?: string) =>
+  Effect.map(asks(world, client, fields, as), (response) => returned(response).get("error"))
+
+describe("OIDC Config", () => {
+  test("oidcc-discovery-endpoint-verification", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const answer = yield* world.send("GET", "/.well-known/openid-configuration")
+        expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/json"])
+        const document = jsonOf(answer)
+        expect(document).toEqual(jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server")))
+        expect(document).toMatchObject({
+          issuer,
+          response_types_supported: ["code"],
+          subject_types_supported: ["public"],
+          id_token_signing_alg_values_supported: expect.arrayContaining(["RS256", "ES256", "EdDSA"]),
+          userinfo_signing_alg_values_supported: expect.arrayContaining(["RS256"]),
+          claims_supported: expect.arrayContaining(["sub", "name", "email", "address", "phone_number"]),
+          claims_parameter_supported: true,
+          request_uri_parameter_supported: false,
+          token_endpoint_auth_methods_supported: expect.arrayContaining(["client_secret_basic", "client_secret_post"])
+        })
+        expect(document.scopes_supported).toEqual(
+          expect.arrayContaining(["openid", "profile", "email", "address", "phone", "offline_access"])
+        )
+        expect(JSON.stringify(document.id_token_signing_alg_values_supported)).not.toContain("none")
+        for (const [name, value] of Object.entries(document)) {
+          if (name.endsWith("_endpoint") || name === "jwks_uri") expect(String(value)).toStartWith("https://")
+        }
+      })
+    ))
+})
+
+describe("OIDC Basic", () => {
+  test("oidcc-server, oidcc-idtoken-signature, oidcc-ensure-request-without-nonce-succeeds-for-code-flow", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world)
+        const noPkce = { code_challenge: undefined, code_challenge_method: undefined }
+        const code = yield* codeFor(world, client, { scope: "openid profile email", ...noPkce })
+        const tokens = jsonOf(yield* redeem(world, client, code, { code_verifier: undefined }))
+        const { payload, protectedHeader } = yield* verified(world, client, tokens.id_token)
+        expect([protectedHeader.alg, typeof protectedHeader.kid, tokens.expires_in]).toEqual(["RS256", "string", 3600])
+        for (const unasked of ["name", "email", "auth_time", "acr", "nonce"])
+          expect(payload).not.toHaveProperty(unasked)
+        expect(jsonOf(yield* userinfo(world, tokens.access_token)).sub).toBe(payload.sub ?? "")
+      })
+    ))
+
+  test("oidcc-userinfo-get, -post-header, -post-body", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world)
+        const { access_token } = yield* identify(world, client, { scope: "openid profile email" })
+        const told = jsonOf(yield* userinfo(world, access_token))
+        const headers = bearing(text(access_token))
+        const posted = yield* world.send("POST", "/oauth/userinfo", { headers })
+        const body = form({ access_token: text(access_token) })
+        const inBody = yield* world.send("POST", "/oauth/userinfo", { headers: formHeaders, body })
+        expect([jsonOf(posted), jsonOf(inBody)]).toEqual([told, told])
+        const twice = yield* world.send("POST", "/oauth/userinfo", { headers: { ...headers, ...formHeaders }, body })
+        expect([twice.status, jsonOf(twice).error]).toEqual([400, "invalid_request"])
+      })
+    ))
+
+  const scopes: ReadonlyArray<readonly [module: string, scope: string, claims: ReadonlyArray<keyof StandardClaims>]> = [
+    [
+      "oidcc-scope-profile",
+      "openid profile",
+      [
+        "name",
+        "given_name",
+        "family_name",
+        "middle_name",
+        "nickname",
+        "preferred_username",
+        "profile",
+        "picture",
+        "website",
+        "gender",
+        "birthdate",
+        "zoneinfo",
+        "locale",
+        "updated_at"
+      ]
+    ],
+    ["oidcc-scope-email", "openid email", ["email", "email_verified"]],
+    ["oidcc-scope-address", "openid address", ["address"]],
+    ["oidcc-scope-phone", "openid phone", ["phone_number", "phone_number_verified"]],
+    ["oidcc-scope-all", "phone address email profile openid", Object.keys(profile) as Array<keyof StandardClaims>]
+  ]
+  for (const [module, scope, claims] of scopes) {
+    test(module, () =>
+      played((world) =>
+        Effect.gen(function* () {
+          const { access_token } = yield* identify(world, yield* provenClient(world), { scope })
+          expect(jsonOf(yield* userinfo(world, access_token))).toEqual({
+            sub: "alice",
+            ...Object.fromEntries(claims.map((name) => [name, profile[name]]))
+          })
+        })
+      )
+    )
+  }
+
+  test("oidcc-prompt-none-not-logged-in", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world)
+        const state = `${"s".repeat(124)}-._~`
+        const back = returned(yield* asks(world, client, { prompt: "none", state }))
+        expect([back.get("error"), back.get("state"), back.get("code")]).toEqual(["login_required", state, null])
+      })
+    ))
+
+  test("oidcc-prompt-none-logged-in, oidcc-id-token-hint", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world)
+        const as = `alice; since=${t0}`
+        const first = yield* identify(world, client, { max_age: "15000" }, as)
+        const before = (yield* verified(world, client, first.id_token)).payload
+        for (const more of [{}, { id_token_hint: text(first.id_token) }]) {
+          const fields = { prompt: "none", max_age: "10000", ...more }
+          const code = text(returned(yield* asks(world, client, fields, as)).get("code"))
+          const { id_token } = jsonOf(yield* redeem(world, client, code))
+          const { payload } = yield* verified(world, client, id_token)
+          expect([payload.sub, payload.auth_time]).toEqual([before.sub, before.auth_time])
+        }
+      })
+    ))
+
+  test("oidcc-claims-essential", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world)
+        const claims = '{"userinfo":{"name":{"essential":true}}}'
+        const { access_token, id_token } = yield* identify(world, client, { claims })
+        expect(jsonOf(yield* userinfo(world, access_token)).name).toBe("Alice Example")
+        expect((yield* verified(world, client, id_token)).payload).not.toHaveProperty("name")
+      })
+    ))
+
+  test("oidcc-codereuse, oidcc-codereuse-30seconds", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        for (const wait of ["0 seconds", "30 seconds"] as const) {
+          const client = yield* provenClient(world)
+          const code = yield* codeFor(world, client, { scope: "openid" })
+          const { access_token } = jsonOf(yield* redeem(world, client, code))
+          yield* TestClock.adjust(wait)
+          const again = yield* redeem(world, client, code)
+          expect([again.status, jsonOf(again).error]).toEqual([400, "invalid_grant"])
+          expect((yield* userinfo(world, access_token)).status).toBe(401)
+        }
+      })
+    ))
+
+  test("oidcc-refresh-token", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const [client, client2] = [yield* provenClient(world), yield* provenClient(world)]
+        const tokens = yield* identify(world, client, { scope: "openid offline_access", prompt: "consent" })
+        const before = (yield* verified(world, client, tokens.id_token)).payload
+        const wrong = yield* refresh(world, client2, text(tokens.refresh_token))
+        expect([wrong.status, jsonOf(wrong).error]).toEqual([400, "invalid_grant"])
+        yield* TestClock.adjust("5 seconds")
+        const after = jsonOf(yield* refresh(world, client, text(tokens.refresh_token)))
+        const { payload } = yield* verified(world, client, after.id_token)
+        expect([payload.iss, payload.sub, payload.aud]).toEqual([before.iss, before.sub, before.aud])
+        expect(payload.iat).toBe(t0 / 1000 + 5)
+      })
+    ))
+
+  test("oidcc-response-type-missing, oidcc-request-uri-unsigned, oidcc-unsigned-request-object", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world)
+        expect(yield* errorOf(world, client, { response_type: undefined }, "alice")).toBe("invalid_request")
+        expect(yield* errorOf(world, client, { request: "e30.e30." }, "alice")).toBe("request_not_supported")
+        expect(yield* errorOf(world, client, { request_uri: "https://a.example/r" }, "alice")).toBe(
+          "request_uri_not_supported"
+        )
+        const elsewhere = authorizeTarget({ ...client, redirectUri: "https://evil.example/cb" }, { scope: "openid" })
+        expect((yield* world.send("GET", elsewhere, { as: "alice" })).status).toBe(400)
+      })
+    ))
+})
+
+describe("OIDC Dynamic", () => {
+  test("oidcc-userinfo-rs256", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const client = yield* provenClient(world, { userinfo_signed_response_alg: "RS256" })
+        const { access_token } = yield* identify(world, client, { scope: "openid email" })
+        const answer = yield* userinfo(world, access_token)
+        expect([answer.status, header(answer, "content-type")]).toEqual([200, "application/jwt"])
+        const { payload, protectedHeader } = yield* verified(world, client, answer.body)
+        expect([payload, protectedHeader.alg]).toEqual([
+          { iss: issuer, aud: client.id, sub: "alice", email: profile.email, email_verified: true },
+          "RS256"
+        ])
+      })
+    ))
+
+  const refused: ReadonlyArray<readonly [module: string, metadata: object, names: string]> = [
+    ["oidcc-idtoken-unsigned", { id_token_signed_response_alg: "none" }, "id_token_signed_response_alg"],
+    ["a secret's signature", { id_token_signed_response_alg: "HS256" }, "id_token_signed_response_alg"],
+    ["unsigned userinfo by that name", { userinfo_signed_response_alg: "none" }, "userinfo_signed_response_alg"],
+    ["pairwise subjects", { subject_type: "pairwise" }, "subject_type"],
+    ["oidcc-registration-sector-bad", { sector_identifier_uri: "https://a.example/s.json" }, "sector_identifier_uri"],
+    ["encrypted ID tokens", { id_token_encrypted_response_alg: "RSA-OAEP" }, "id_token_encrypted_response_alg"],
+    ["encrypted userinfo", { userinfo_encrypted_response_alg: "RSA-OAEP" }, "userinfo_encrypted_response_alg"],
+    ["oidcc-request-uri-signed-rs256", { request_uris: ["https://a.example/r"] }, "request_uris"],
+    ["an age below nothing", { default_max_age: -1 }, "default_max_age"],
+    ["plain http to begin at", { initiate_login_uri: "http://a.example/login" }, "initiate_login_uri"],
+    ["the implicit flow", { response_types: ["id_token token"] }, "code"],
+    ["oidcc-redirect-uri-regfrag", { redirect_uris: ["https://a.example/cb#x"] }, "fragment"]
+  ]
+  for (const [module, metadata, names] of refused) {
+    test(module, () =>
+      played((world) =>
+        Effect.gen(function* () {
+          const body = JSON.stringify({ redirect_uris: ["https://app.example.org/callback"], ...metadata })
+          const answer = yield* world.send("POST", "/oauth/register", { headers: jsonHeaders, body })
+          expect(answer.status).toBe(400)
+          expect(String(jsonOf(answer).error_description)).toContain(names)
+        })
+      )
+    )
+  }
+
+  test("what is registered is told, and read again", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const members = {
+          id_token_signed_response_alg: "EdDSA",
+          userinfo_signed_response_alg: "ES256",
+          subject_type: "public",
+          default_max_age: 600,
+          require_auth_time: true,
+          default_acr_values: ["silver"],
+          initiate_login_uri: "https://app.example.org/login"
+        }
+        const client = yield* registerClient(world, members)
+        const path = client.registrationUri.slice(issuer.length)
+        const read = yield* world.send("GET", path, { headers: bearing(client.registrationToken) })
+        expect(jsonOf(read)).toMatchObject(members)
+      })
+    ))
+})
+
+describe("what a client, a page or a stranger makes up is refused", () => {
+  test("row by row", () =>
+    played((world) =>
+      Effect.gen(function* () {
+        const [mine, other] = [yield* provenClient(world), yield* provenClient(world)]
+        const tokens = yield* identify(world, mine, { scope: "openid email", nonce: "n-1" })
+        const idToken = text(tokens.id_token)
+        const [head = "", body = "", signature = ""] = idToken.split(".")
+        const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url")
+        const said = JSON.parse(Buffer.from(body, "base64url").toString()) as object
+        const stranger = yield* Effect.promise(() => generateKeyPair("RS256"))
+        const { protectedHeader } = yield* verified(world, mine, idToken)
+        const forged = yield* Effect.promise(() =>
+          new SignJWT({ ...said }).setProtectedHeader({ ...protectedHeader, alg: "RS256" }).sign(stranger.privateKey)
+        )
+        const keyed = yield* Effect.promise(() =>
+          new SignJWT({ ...said })
+            .setProtectedHeader({ alg: "HS256", typ: "JWT", kid: protectedHeader.kid ?? "" })
+            .sign(new TextEncoder().encode(mine.secret ?? ""))
+        )
+        const made = [
+          "",
+          ".",
+          "..",
+          "x",
+          "é",
+          idToken.slice(1),
+          idToken.slice(0, -1),
+          `${idToken}A`,
+          `${idToken}.`,
+          `${head}.${body}`,
+          `${head}.${body}.`,
+          `${head}.${part({ ...said, sub: "bob" })}.${signature}`,
+          `${head}.${part({ ...said, aud: other.id })}.${signature}`,
+          `${head}.${part({ ...said, aud: [mine.id, other.id] })}.${signature}`,
+          `${head}.${part({ ...said, iss: "https://evil.example" })}.${signature}`,
+          `${head}.${part({ ...said, exp: 9_999_999_999 })}.${signature}`,
+          `${part({ alg: "none" })}.${body}.`,
+          `${part({ alg: "None", typ: "JWT" })}.${body}.${signature}`,
+          `${part({ ...protectedHeader, alg: "ES256" })}.${body}.${signature}`,
+          `${part({ ...protectedHeader, alg: "HS256" })}.${body}.${signature}`,
+          `${part({ ...protectedHeader, typ: "at+jwt" })}.${body}.${signature}`,
+          `${part({ ...protectedHeader, kid: "other" })}.${body}.${signature}`,
+          `${part({ ...protectedHeader, kid: undefined })}.${body}.${signature}`,
+          `${part({ ...protectedHeader, crit: ["x"] })}.${body}.${signature}`,
+          `${part({ ...protectedHeader, jwk: { kty: "oct", k: "AA" } })}.${body}.${signature}`,
+          forged,
+          keyed
+        ]
+        // As a hint, at the client's own request: it names nobody, and the request ends there.
+        for (const [index, hint] of made.entries()) {
+          if (hint === "") continue
+          const fields = { id_token_hint: hint, prompt: "none" }
+          expect([index, yield* errorOf(world, mine, fields, "alice")]).toEqual([index, "invalid_request"])
+        }
+        // As an access token, a refresh token and a code: it is none of these, and nor is a good one.
+        for (const [index, one] of [...made, idToken].entries()) {
+          const opened = yield* world.send("GET", "/oauth/userinfo", { headers: { authorization: `Bearer ${one}` } })
+          expect([index, opened.status]).toEqual([index, 401])
+          const used = yield* refresh(world, mine, one === "" ? "-" : one)
+          expect([index, jsonOf(used).error]).toEqual([index, "invalid_grant"])
+        }
+        // Another client with what is this one's.
+        const code = yield* codeFor(world, mine, { scope: "openid", nonce: "n-2" })
+        expect(jsonOf(yield* redeem(world, other, code)).error).toBe("invalid_grant")
+        expect(yield* errorOf(world, other, { id_token_hint: idToken, prompt: "none" }, "alice")).toBe(
+          "invalid_request"
+        )
+        // A nonce and claims at the token endpoint are no part of the request that a person approved.
+        const smuggled = yield* redeem(world, mine, code, {
+          nonce: "evil",
+          claims: '{"id_token":{"email":null}}',
+          sub: "bob"
+        })
+        const { payload } = yield* verified(world, mine, jsonOf(smuggled).id_token)
+        expect([payload.nonce, payload.sub, payload.email]).toEqual(["n-2", "alice", undefined])
+        // A client that an owner holds to a scope is told no claim beyond it, however it asks.
+        const claims = '{"id_token":{"phone_number":null,"email":null},"userinfo":{"address":{"essential":true}}}'
+        yield* world.services.clients.change(world.workspace.id, other.id as never, (stored) => ({
+          ...stored,
+          madeBy: "owner" as const,
+          scope: stored.scope.filter((name) => name === "openid" || name === "email") as never
+        }))
+        const held = yield* identify(world, other, { claims })
+        expect(held.scope).toBe("openid email")
+        expect((yield* verified(world, other, held.id_token)).payload).not.toHaveProperty("phone_number")
+        expect(jsonOf(yield* userinfo(world, held.access_token))).not.toHaveProperty("address")
+        // The consent page and its answers may stand in no frame of another site.
+        const page = yield* asks(world, mine, { scope: "openid phone" }, "alice")
+        expect(header(page, "content-security-policy")).toContain("frame-ancestors 'none'")
+      })
+    ))
+})
