@@ -41,6 +41,16 @@ test.each(Object.entries(partings))("%s", async (_what, seed) => {
   expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
 })
 
+test(
+  "nothing that implied scopes or several resources bring about parts the core and the model",
+  async () => {
+    const runs = Math.ceil(scripts / 4)
+    const result = await Effect.runPromise(checkModel(stage, { seed, runs, world: { apis: true } }))
+    expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
+  },
+  patience
+)
+
 /** Both kinds of addressing: by the path of one host, side by side and one below the other, and by host and path. */
 const addressings: ReadonlyArray<readonly [issuer: string, issuer: string]> = [
   ["https://id.example/one", "https://id.example/two"],

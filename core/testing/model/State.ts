@@ -1,7 +1,8 @@
 import type { Ref } from "../script/Command.ts"
 import type { WorkspaceNumber } from "./World.ts"
 
-export type Scope = "api" | "profile"
+/** `admin` is there only where the world has APIs; it implies `api`. */
+export type Scope = "api" | "profile" | "admin"
 
 export interface Client {
   readonly ref: Ref

@@ -19,6 +19,8 @@ export interface World {
   readonly workspaceAccess: "registered" | "approved" | "owner"
   /** The methods of client authentication that the system has beside those with a secret, and `none`. */
   readonly methods: ReadonlyArray<ClientMethod>
+  /** There is a scope that implies another one, and requests name several resources at once. */
+  readonly apis?: boolean
   /** Models of the host's own grant types: each a `GrantTypeModel`. */
   readonly grantTypes?: ReadonlyArray<{ readonly name: string }>
 }

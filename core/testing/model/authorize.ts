@@ -137,7 +137,7 @@ export const authorize = (facts: Facts, command: Authorize): ReadonlyArray<Alter
     client,
     redirect,
     redirectFits: redirect !== null && (client?.redirects ?? []).some((registered) => fits(redirect, registered)),
-    scope: grantable(command.scope),
+    scope: grantable(command.scope, facts.world),
     target: targetAtAuthorize(command.resource, facts.world, client?.workspace ?? 0)
   })
 }

@@ -1,5 +1,6 @@
 import type { Check } from "../script/Command.ts"
 import { type Alternative, type Facts, firstThatHolds, type Outcome, type Rule } from "./Rule.ts"
+import { reaches } from "./scope.ts"
 import { type Standing, standingOf } from "./standing.ts"
 
 interface CheckFacts extends Facts {
@@ -19,14 +20,15 @@ const admitted = ({ state, standing, command }: CheckFacts): ReadonlyArray<Outco
 }
 
 const hasScope = ({ standing, command }: CheckFacts): boolean =>
-  standing._tag === "access" && standing.access.scope.includes(command.at === "companies" ? "api" : "profile")
+  standing._tag === "access" && reaches(standing.access.scope, command.at === "companies" ? "api" : "profile")
 
-/** Bound to `/rest/companies` and shown at userinfo, or bound to the workspace that stands below this one. */
+/** None of what it names is the place where it is shown, or above that. Userinfo may be a place of its own. */
 const isForElsewhere = ({ standing, command, world }: CheckFacts): boolean => {
-  if (standing._tag !== "access") return false
-  const { resource } = standing.access
-  if (resource === null || resource === world.issuers[command.workspace]) return false
-  return command.at === "userinfo" || world.issuers.includes(resource)
+  if (standing._tag !== "access" || standing.access.resource === null) return false
+  const issuer = world.issuers[command.workspace]
+  const named = standing.access.resource.split(" ")
+  if (named.includes(issuer)) return false
+  return command.at === "userinfo" || !named.includes(`${issuer}/rest/companies`)
 }
 
 export const checkRules: ReadonlyArray<Rule<CheckFacts>> = [

@@ -28,7 +28,7 @@ const faults: ReadonlyArray<Fault<ClientCredentialsFacts>> = [
   },
   {
     name: "a client that acts alone can only have scopes that need no user",
-    when: ({ command }) => !grantable(command.scope).includes("api"),
+    when: ({ command, world }) => !grantable(command.scope, world).includes("api"),
     errors: ["invalid_scope"]
   },
   {
@@ -73,7 +73,7 @@ export const clientCredentialsRules: ReadonlyArray<Rule<ClientCredentialsFacts>>
       const issued = { ref: command.id, grant, scope: ["api"] as const, resource: target.resource }
       return [
         ...withoutRefresh(facts, next, issued),
-        ...(asksBeyond(command.scope, ["api"]) ? refused(400, "invalid_scope")(facts) : [])
+        ...(asksBeyond(command.scope, ["api"], facts.world) ? refused(400, "invalid_scope")(facts) : [])
       ]
     }
   }

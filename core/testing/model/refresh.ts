@@ -54,7 +54,7 @@ const isForeign = ({ command, world, presenter }: RefreshFacts): boolean =>
 const malformations: ReadonlyArray<Fault<RefreshFacts>> = [
   {
     name: "a refresh for only unknown scopes is refused (RFC 6749 §5.2)",
-    when: ({ command }) => asksOnlyUnknown(command.scope),
+    when: ({ command, world }) => asksOnlyUnknown(command.scope, world),
     errors: ["invalid_scope"]
   },
   {
@@ -72,7 +72,11 @@ const badToken = (facts: RefreshFacts): ReadonlyArray<Outcome> =>
 const granted = (facts: RefreshFacts, isRetry: boolean): ReadonlyArray<Outcome> => {
   const { state, grant, command, target } = facts
   if (grant === undefined || target === "invalid") return []
-  const issued = { ref: command.id, scope: narrowed(command.scope, grant.scope), resource: target.resource }
+  const issued = {
+    ref: command.id,
+    scope: narrowed(command.scope, grant.scope, facts.world),
+    resource: target.resource
+  }
   if (isRetry) return withSameRefresh(facts, state, { ...issued, grant })
   const turned: Grant = { ...grant, generation: grant.generation + 1, turnedAt: state.now }
   return withNewRefresh(facts, withGrant(state, turned), { ...issued, grant: turned })
@@ -82,7 +86,7 @@ const faults: ReadonlyArray<Fault<RefreshFacts>> = [
   ...malformations,
   {
     name: "a refresh never widens the scope, and asking does not burn the token (RFC 6749 §6)",
-    when: ({ command, grant }) => asksBeyond(command.scope, grant?.scope ?? []),
+    when: ({ command, grant, world }) => asksBeyond(command.scope, grant?.scope ?? [], world),
     errors: ["invalid_scope"]
   },
   {
@@ -136,7 +140,8 @@ export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
   ...inAnyOrder(faults, refused400),
   {
     name: "an unknown scope beside a known one is dropped or refused (RFC 6749 §6)",
-    when: ({ command, token, grant }) => asksForUnknown(command.scope) && token?.generation === grant?.generation,
+    when: ({ command, token, grant, world }) =>
+      asksForUnknown(command.scope, world) && token?.generation === grant?.generation,
     gives: (facts) => [...granted(facts, false), ...refused(400, "invalid_scope")(facts)]
   },
   {
@@ -144,7 +149,7 @@ export const refreshRules: ReadonlyArray<Rule<RefreshFacts>> = [
     when: ({ token, grant }) => token?.generation !== grant?.generation,
     gives: (facts) => [
       ...granted(facts, true),
-      ...(asksForUnknown(facts.command.scope) ? refused(400, "invalid_scope")(facts) : [])
+      ...(asksForUnknown(facts.command.scope, facts.world) ? refused(400, "invalid_scope")(facts) : [])
     ]
   },
   {

@@ -1,7 +1,7 @@
 import type { ResourceAsk } from "../script/Command.ts"
 import type { WorkspaceNumber, World } from "./World.ts"
 
-/** The text that is sent for each way of asking. */
+/** The text that is sent for each way of asking; of several resources, with a space between them. */
 export const resourceText = (ask: ResourceAsk, world: World, workspace: WorkspaceNumber): string | null => {
   const issuer = world.issuers[workspace]
   switch (ask) {
@@ -13,6 +13,12 @@ export const resourceText = (ask: ResourceAsk, world: World, workspace: Workspac
       return `${issuer}/`
     case "below":
       return `${issuer}/rest/companies`
+    case "two":
+      return `${issuer}/rest/companies ${issuer}/other`
+    case "the other":
+      return `${issuer}/other`
+    case "one of elsewhere":
+      return `${issuer}/rest/companies https://elsewhere.example/api`
     case "elsewhere":
       return "https://elsewhere.example/api"
     case "other workspace":
@@ -20,7 +26,9 @@ export const resourceText = (ask: ResourceAsk, world: World, workspace: Workspac
   }
 }
 
-const isWithin = (narrow: string, wide: string): boolean => narrow === wide || narrow.startsWith(`${wide}/`)
+/** Each of several is one of the others, or below one. */
+const isWithin = (narrow: string, wide: string): boolean =>
+  narrow.split(" ").every((one) => wide.split(" ").some((outer) => one === outer || one.startsWith(`${outer}/`)))
 
 /** With or without a slash at the end it is the same resource. */
 export const sameResource = (text: string): string => (text.endsWith("/") ? text.slice(0, -1) : text)

@@ -77,7 +77,7 @@ const actedOut = (expect: Expectation, step: Step, state: State): HttpResponse |
         scope: expect.scope.join(" "),
         client_id: `client-${expect.client}`,
         ...(expect.user === null ? {} : { sub: expect.user }),
-        aud: expect.resource ?? expect.issuer
+        aud: expect.resource?.split(" ") ?? expect.issuer
       })
     case "Done":
       return bare(expect.status)

@@ -11,6 +11,7 @@ import { Storage } from "../../ports/Storage.ts"
 import { Workspaces } from "../../ports/Workspaces.ts"
 import { UserId } from "../../rules/Id.ts"
 import { type Policy, standardPolicy } from "../../rules/Policy.ts"
+import { ScopeName, type ScopeRegistry, standardScopes } from "../../rules/Scope.ts"
 import { makeTessera, type TesseraOptions } from "../../Tessera.ts"
 import { type KeyRing, Keys, makeSealer, sealKey } from "../../token/KeyRing.ts"
 import { Issuer, type Workspace, WorkspaceId } from "../../workspace/Workspace.ts"
@@ -38,6 +39,17 @@ export const workspacesOf = ({ issuers }: World): ReadonlyArray<Workspace> =>
     name: `Workspace ${number}`
   }))
 
+const withAdmin: ScopeRegistry = [
+  ...standardScopes,
+  {
+    name: ScopeName.make("admin"),
+    meaning: "Look after everything",
+    needsUser: true,
+    byDefault: false,
+    implies: [ScopeName.make("api")]
+  }
+]
+
 const policyOf = (world: World): Policy => ({
   ...standardPolicy,
   consentTtl: world.consentTtl,
@@ -47,7 +59,8 @@ const policyOf = (world: World): Policy => ({
   refreshMaxTtl: world.refreshMaxTtl,
   refreshGrace: world.refreshGrace,
   requirePkce: world.requirePkce,
-  workspaceAccess: world.workspaceAccess
+  workspaceAccess: world.workspaceAccess,
+  ...(world.apis === true ? { scopes: withAdmin } : {})
 })
 
 /** Whoever the cookie names is signed in. */

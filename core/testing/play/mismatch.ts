@@ -125,9 +125,10 @@ const tokens = (comparing: Comparing, expect: Expectation & { readonly _tag: "To
 
 const audienceIs = (body: JsonObject | null, resource: string | null, issuer: string): boolean => {
   const found = body?.aud
-  const one: unknown = Array.isArray(found) && found.length === 1 ? found[0] : found
-  if (one === undefined) return resource === null
-  return typeof one === "string" && sameResource(one) === (resource ?? issuer)
+  if (found === undefined) return resource === null
+  const named: ReadonlyArray<unknown> = Array.isArray(found) ? found : [found]
+  const told = named.map((one) => (typeof one === "string" ? sameResource(one) : ""))
+  return told.toSorted().join(" ") === (resource ?? issuer).split(" ").toSorted().join(" ")
 }
 
 const unknown = (comparing: Comparing): Complaint => {

@@ -34,6 +34,10 @@ const encoded = (pairs: Pairs): string => new URLSearchParams(pairs.map(([name, 
 
 const optional = (name: string, value: string | null): Pairs => (value === null ? [] : [[name, value]])
 
+/** RFC 8707 §2: a parameter for each of several. */
+const each = (name: string, values: string | null): Pairs =>
+  values === null ? [] : values.split(" ").map((value) => [name, value] as const)
+
 const requestTo = (
   { world }: Scene,
   workspace: WorkspaceNumber,
@@ -167,7 +171,7 @@ const authorizing = (scene: Scene, step: Authorize): HttpRequest => {
     ...optional("redirect_uri", redirectText(registered, step.redirect, step.twist)),
     ...optional("scope", step.scope),
     ...optional("state", step.state),
-    ...optional("resource", resourceText(step.resource, scene.world, workspace)),
+    ...each("resource", resourceText(step.resource, scene.world, workspace)),
     ...challengeParameters(step.challenge, step.id)
   ]
   const again = query.filter(([name]) => name === step.twice)
@@ -219,7 +223,7 @@ const redeeming = (scene: Scene, step: Redeem): HttpRequest => {
       ? []
       : optional("redirect_uri", step.redirect === "other" ? `${redirect}/other` : redirect)),
     ...verifierParameter(step, authorize?.id ?? 0),
-    ...optional("resource", resourceText(step.resource, scene.world, workspaceOf(scene, step.by)))
+    ...each("resource", resourceText(step.resource, scene.world, workspaceOf(scene, step.by)))
   ])
 }
 
@@ -249,7 +253,7 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
           ["grant_type", "refresh_token"],
           ["refresh_token", presentedText(ledger, step.token)],
           ...optional("scope", step.scope),
-          ...optional("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+          ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
         ])
       )
     case "ClientCredentials":
@@ -257,7 +261,7 @@ export const requestOf = (scene: Scene, step: Step): Sending | null => {
         posted(scene, "/oauth/token", step.by, step.proof, [
           ["grant_type", "client_credentials"],
           ...optional("scope", step.scope),
-          ...optional("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
+          ...each("resource", resourceText(step.resource, world, workspaceOf(scene, step.by)))
         ])
       )
     case "OwnGrant":

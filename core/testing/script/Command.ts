@@ -46,7 +46,17 @@ export type RedirectTwist = "as registered" | "port" | "longer" | "shorter" | "e
 
 export type ChallengeKind = "S256" | "none" | "plain" | "no method" | "short" | "odd characters"
 
-export type ResourceAsk = "none" | "issuer" | "slash" | "below" | "elsewhere" | "other workspace"
+export type ResourceAsk =
+  | "none"
+  | "issuer"
+  | "slash"
+  | "below"
+  | "elsewhere"
+  | "other workspace"
+  /** Two at once, one of them, and two of which one is somebody else's: drawn where the world has APIs. */
+  | "two"
+  | "the other"
+  | "one of elsewhere"
 
 export interface Authorize {
   readonly _tag: "Authorize"

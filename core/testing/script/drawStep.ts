@@ -70,11 +70,13 @@ const proofOf = (dice: Dice): Proof => mostly(dice, dice.chance(50) ? "post" : "
 
 const twists: Some<RedirectTwist> = ["port", "port", "longer", "shorter", "elsewhere", "upper case", "missing"]
 const states: Some<string> = ["xyz", "a&b=c", "ü/€ ☃", "%20+%2B", "' \"<i>", `${"long".repeat(60)}`]
+const impliedScopes: Some<string> = ["admin", "admin profile", "admin api", "api admin nonsense"]
+const severalResources: Some<ResourceAsk> = ["two", "two", "the other", "one of elsewhere", "below"]
 const scopes: Some<string> = ["api", "profile", "api profile", "profile api", "api nonsense", "nonsense", "", "api api"]
 const strangeResources: Some<ResourceAsk> = ["elsewhere", "other workspace"]
 const ownResources: Some<ResourceAsk> = ["none", "none", "none", "issuer", "slash", "below"]
 
-const authorize = ({ dice, id }: Moment, clients: Some<Client>): Authorize => {
+const authorize = ({ dice, id, world }: Moment, clients: Some<Client>): Authorize => {
   const client = young(dice, clients)
   const usual: Authorize = {
     _tag: "Authorize",
@@ -90,6 +92,11 @@ const authorize = ({ dice, id }: Moment, clients: Some<Client>): Authorize => {
     state: dice.chance(30) ? null : dice.pick(states),
     twice: null
   }
+  // Drawn in such worlds alone, so that a seed means what it meant in the others.
+  const more: Partial<Authorize> =
+    world.apis === true && dice.chance(60)
+      ? { scope: dice.pick(impliedScopes), resource: dice.pick(severalResources) }
+      : {}
   const odd: Some<Partial<Authorize>> = [
     { twist: dice.pick(twists) },
     { challenge: dice.pick(["none", "plain", "no method", "short", "odd characters"]) },
@@ -98,7 +105,7 @@ const authorize = ({ dice, id }: Moment, clients: Some<Client>): Authorize => {
     // With a value: whether an empty one that comes twice was sent at all is anybody's guess.
     { twice: dice.pick(["scope", "state", "client_id", "redirect_uri"]), scope: "api" }
   ]
-  return dice.chance(22) ? { ...usual, ...dice.pick(odd) } : usual
+  return dice.chance(22) ? { ...usual, ...more, ...dice.pick(odd) } : { ...usual, ...more }
 }
 
 const decide = ({ dice, id }: Moment, pages: Some<Ref>): Decide => ({
@@ -118,7 +125,8 @@ const anyClient = ({ dice, state }: Moment): Ref => {
 const owner = (moment: Moment, grant: Grant | undefined): Ref =>
   grant === undefined || moment.dice.chance(16) ? anyClient(moment) : grant.client
 
-const later = (dice: Dice, bound: string | null): ResourceAsk => {
+const later = ({ dice, world }: Moment, bound: string | null): ResourceAsk => {
+  if (world.apis === true && dice.chance(40)) return dice.pick(severalResources)
   if (dice.chance(80)) return "none"
   return bound === null
     ? dice.pick(["elsewhere", "other workspace"])
@@ -136,7 +144,7 @@ const redeem = (moment: Moment, grants: Some<Grant>): Redeem => {
     proof: proofOf(dice),
     verifier: grant.hasChallenge ? "right" : "missing",
     redirect: "same",
-    resource: later(dice, grant.resource)
+    resource: later(moment, grant.resource)
   }
   if (grant.generation > 0 || !dice.chance(22)) return usual
   const odd: Some<Partial<Redeem>> = [
@@ -147,7 +155,9 @@ const redeem = (moment: Moment, grants: Some<Grant>): Redeem => {
 }
 
 /** Where there is something to narrow, that is often tried. */
-const narrower = (dice: Dice, grant: Grant | undefined): string | null => {
+const narrower = ({ dice, world }: Moment, grant: Grant | undefined): string | null => {
+  if (world.apis === true && dice.chance(40))
+    return dice.pick<string>(["api", "admin", "profile", "api admin", "admin profile"])
   if (grant !== undefined && grant.scope.length > 1 && dice.chance(30)) return dice.pick(["api", "profile"])
   return dice.chance(60) ? null : dice.pick(scopes)
 }
@@ -160,8 +170,8 @@ const refresh = (moment: Moment, token: Presented, grant: Grant | undefined): St
     token,
     by: owner(moment, grant),
     proof: proofOf(dice),
-    scope: narrower(dice, grant),
-    resource: later(dice, grant?.resource ?? null)
+    scope: narrower(moment, grant),
+    resource: later(moment, grant?.resource ?? null)
   }
 }
 
