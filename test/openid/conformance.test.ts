@@ -47,7 +47,9 @@ const profile: StandardClaims = {
   phone_number: "+49 30 1",
   phone_number_verified: false
 }
-const options = { ...signsIn, profile, policy: { ...signsIn.policy, consent: "remember" as const } }
+const options = { ...signsIn, profile }
+/** A person is asked once for a client and its scopes. */
+const remembering = { ...options, policy: { ...signsIn.policy, consent: "remember" as const } }
 
 const played = <E>(body: (world: World) => Effect.Effect<unknown, E>) => inWorld(body, options)
 
@@ -174,20 +176,22 @@ describe("OIDC Basic", () => {
     ))
 
   test("oidcc-prompt-none-logged-in, oidcc-id-token-hint", () =>
-    played((world) =>
-      Effect.gen(function* () {
-        const client = yield* provenClient(world)
-        const as = `alice; since=${t0}`
-        const first = yield* identify(world, client, { max_age: "15000" }, as)
-        const before = (yield* verified(world, client, first.id_token)).payload
-        for (const more of [{}, { id_token_hint: text(first.id_token) }]) {
-          const fields = { prompt: "none", max_age: "10000", ...more }
-          const code = text(returned(yield* asks(world, client, fields, as)).get("code"))
-          const { id_token } = jsonOf(yield* redeem(world, client, code))
-          const { payload } = yield* verified(world, client, id_token)
-          expect([payload.sub, payload.auth_time]).toEqual([before.sub, before.auth_time])
-        }
-      })
+    inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* provenClient(world)
+          const as = `alice; since=${t0}`
+          const first = yield* identify(world, client, { max_age: "15000" }, as)
+          const before = (yield* verified(world, client, first.id_token)).payload
+          for (const more of [{}, { id_token_hint: text(first.id_token) }]) {
+            const fields = { prompt: "none", max_age: "10000", ...more }
+            const code = text(returned(yield* asks(world, client, fields, as)).get("code"))
+            const { id_token } = jsonOf(yield* redeem(world, client, code))
+            const { payload } = yield* verified(world, client, id_token)
+            expect([payload.sub, payload.auth_time]).toEqual([before.sub, before.auth_time])
+          }
+        }),
+      remembering
     ))
 
   test("oidcc-claims-essential", () =>
