@@ -2,10 +2,12 @@ import { type Context, Duration, Effect } from "effect"
 import { server } from "../bun.ts"
 import { peerOf } from "../serve/peer.ts"
 import { cannotListen, type Listen, type ListenOptions } from "../server/Listen.ts"
+import { followTls, type TlsIdentity, tlsSuites } from "../server/Tls.ts"
 
 const start = (
   { host, onEarlyAnswer, port, requestTimeout, serve, trustedProxies }: ListenOptions,
-  context: Context.Context<never>
+  context: Context.Context<never>,
+  identity?: TlsIdentity
 ) =>
   Bun.serve({
     hostname: host,
@@ -15,8 +17,16 @@ const start = (
       ...(onEarlyAnswer === undefined ? {} : { onEarlyAnswer }),
       log: Effect.runForkWith(context),
       peer: (request, socketPeer) => peerOf(socketPeer, request.headers.get("x-forwarded-for"), trustedProxies)
-    })
+    }),
+    ...(identity === undefined ? {} : { tls: { ...identity, ciphers: tlsSuites }, reusePort: true })
   })
+
+/** Bun shows one certificate for good: a new one takes a new listener, which shares the port until the old one has ended. */
+const startTls = (options: ListenOptions, context: Context.Context<never>, identity: TlsIdentity) => {
+  // A port that is shared from the start would be had beside whoever has it already.
+  void start(options, context).stop(true)
+  return start(options, context, identity)
+}
 
 /** Stops listening, closes what is idle, and waits for the rest, but not for ever. */
 const drain = (server: Bun.Server<undefined>, patience: number) =>
@@ -33,9 +43,22 @@ const drain = (server: Bun.Server<undefined>, patience: number) =>
 
 export const listen: Listen = Effect.fnUntraced(function* (options) {
   const context = yield* Effect.context()
+  const { tls } = options
   const server = yield* Effect.acquireRelease(
-    Effect.try({ try: () => start(options, context), catch: (thrown) => cannotListen(options, thrown) }),
-    (server) => drain(server, options.shutdownTimeout)
+    Effect.try({
+      try: () => ({
+        running: tls === undefined ? start(options, context) : startTls(options, context, tls.identity)
+      }),
+      catch: (thrown) => cannotListen(options, thrown)
+    }),
+    ({ running }) => drain(running, options.shutdownTimeout)
   )
-  return { port: server.port ?? options.port }
+  if (tls !== undefined) {
+    yield* followTls(tls, (identity) => {
+      const before = server.running
+      server.running = start({ ...options, port: before.port ?? options.port }, context, identity)
+      void before.stop()
+    })
+  }
+  return { port: server.running.port ?? options.port }
 })

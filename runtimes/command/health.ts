@@ -1,6 +1,7 @@
 import { get, type IncomingMessage } from "node:http"
+import { get as getByTls } from "node:https"
 import { text } from "node:stream/consumers"
-import { Console, Effect } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { basePath } from "../../core/workspace/Workspace.ts"
 import { hostInUrl } from "../server/Listen.ts"
@@ -8,9 +9,9 @@ import { readSettings, type Settings } from "../server/Settings.ts"
 import { explain, failed } from "./output.ts"
 
 /** Where a server with these settings is found from the machine that it runs on. */
-export const localOrigin = ({ host, port }: Settings): string => {
+export const localOrigin = ({ host, port, tls }: Settings): string => {
   const local = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host
-  return `http://${hostInUrl(local)}:${port}`
+  return `${Option.isSome(tls) ? "https" : "http"}://${hostInUrl(local)}:${port}`
 }
 
 /** The host of the issuer: a server of several workspaces answers nobody else's. */
@@ -35,9 +36,12 @@ export const asked = (url: string, host: string): Effect.Effect<Answer | undefin
     () =>
       new Promise<Answer | undefined>((resolve) => {
         const nobody = () => resolve(undefined)
-        const request = get(url, { agent: false, headers: { host }, signal: AbortSignal.timeout(3000) }, (response) => {
-          answerOf(response).then(resolve, nobody)
-        })
+        const options = { agent: false, headers: { host }, signal: AbortSignal.timeout(3000) } as const
+        const answered = (response: IncomingMessage) => void answerOf(response).then(resolve, nobody)
+        // On this machine, by its address: the certificate is for the issuer's name, and nothing secret is sent.
+        const request = url.startsWith("https:")
+          ? getByTls(url, { ...options, rejectUnauthorized: false }, answered)
+          : get(url, options, answered)
         request.on("error", nobody)
       })
   )

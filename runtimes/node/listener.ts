@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https"
 import type { Socket } from "node:net"
+import type { SecureContextOptions } from "node:tls"
 import { Effect } from "effect"
 import { SharedAnswer, secretJson } from "../../core/http/answer.ts"
 import type { HeaderPairs, HttpRequest, HttpResponse } from "../../core/http/Http.ts"
@@ -272,10 +274,12 @@ export interface ServerOptions extends Omit<HandlerOptions, "keepAlive"> {
    * false.
    */
   readonly together?: boolean
+  /** Ends TLS here. Default: plain HTTP. */
+  readonly tls?: SecureContextOptions
 }
 
 export interface NodeServer {
-  readonly server: Server
+  readonly server: Server | TlsServer
   /** Takes no more requests, and resolves once those under way are answered, or cut off after so many milliseconds. */
   readonly close: (patience: number) => Promise<void>
 }
@@ -292,15 +296,15 @@ export const server = (serve: Serve, options: ServerOptions): NodeServer => {
   let closing = false
   const ask = options.together === true ? batchRequests(serve, () => nothingKept) : atOnce(serve)
   const listener = listenerOf(ask, { ...options, keepAlive: () => !closing })
-  const server = createServer(
-    {
-      headersTimeout: options.requestTimeout,
-      requestTimeout: options.requestTimeout,
-      connectionsCheckingInterval: Math.max(100, Math.min(1000, options.requestTimeout / 4)),
-      keepAliveTimeout: 5000
-    },
-    listener
-  )
+  const limits = {
+    headersTimeout: options.requestTimeout,
+    requestTimeout: options.requestTimeout,
+    connectionsCheckingInterval: Math.max(100, Math.min(1000, options.requestTimeout / 4)),
+    keepAliveTimeout: 5000
+  }
+  const { tls } = options
+  const server: Server | TlsServer =
+    tls === undefined ? createServer(limits, listener) : createTlsServer({ ...limits, ...tls }, listener)
   // A caller that asks first whether its body is welcome is told by the same rules.
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     if (lengthOf(request) <= bodyLimit) response.writeContinue()

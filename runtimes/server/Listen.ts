@@ -4,6 +4,7 @@ import type { Serve } from "../../core/serve.ts"
 import { systemCode } from "../serve/defect.ts"
 import type { OnEarlyAnswer } from "../serve/limitConcurrency.ts"
 import type { TrustedProxies } from "../serve/peer.ts"
+import type { TlsFiles } from "./Tls.ts"
 
 /** RFC 3986 §3.2.2: an IPv6 address in brackets, or its colons would begin a port. */
 export const hostInUrl = (host: string): string => (host.includes(":") ? `[${host}]` : host)
@@ -13,6 +14,8 @@ export interface ListenOptions {
   readonly port: number
   /** The variable that chose host and port. Default: `HOST` and `PORT`, one each. */
   readonly named?: string
+  /** Without it, TLS ends elsewhere. */
+  readonly tls?: TlsFiles
   readonly serve: Serve
   readonly onEarlyAnswer?: OnEarlyAnswer
   readonly trustedProxies: TrustedProxies

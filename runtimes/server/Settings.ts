@@ -28,6 +28,7 @@ import type { HostingSettings } from "./hosting.ts"
 import { hostInUrl } from "./Listen.ts"
 import { resourcesVariable } from "./ResourcesFile.ts"
 import { databaseVariable, openingOf, storageVariables } from "./StorageSettings.ts"
+import { type TlsFiles, tlsFilesOf, tlsVariables } from "./Tls.ts"
 import {
   type Complaint,
   complaint,
@@ -66,6 +67,8 @@ export interface Settings {
   readonly rateLimits: RateLimits
   readonly trustedProxies: TrustedProxies
   readonly fetch: FetchOptions
+  /** Where TLS ends here. */
+  readonly tls: Option.Option<TlsFiles>
   readonly accessLog: boolean
   readonly observe: ObserveSettings
   /** A request that is not all there after so many milliseconds is given up. */
@@ -175,7 +178,10 @@ const variables = {
 export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(function* () {
   const database = databaseVariable(yield* StoreKinds)
   const read = yield* Effect.all(
-    { ...readVariables({ ...variables, database, ...storageVariables, ...fetchVariables }), ...observeVariables },
+    {
+      ...readVariables({ ...variables, database, ...storageVariables, ...fetchVariables, ...tlsVariables }),
+      ...observeVariables
+    },
     { mode: "result" }
   )
 
@@ -231,8 +237,17 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     if (Option.isSome(metrics) && metrics.value.port === port) complaints.push(metricsOnPublicPort)
   })
 
+  const issuer = Result.getOrElse(read.baseUrl, () => Option.none())
+  const tls = tlsFilesOf(
+    Result.getOrElse(read.tlsCert, () => Option.none()),
+    Result.getOrElse(read.tlsKey, () => Option.none()),
+    Option.getOrElse(issuer, () => "")
+  )
+  if (Result.isFailure(tls)) complaints.push(tls.failure)
+
   const all = Result.all(read)
-  if (Result.isFailure(all) || complaints.length > 0) return yield* new WrongSettings({ complaints })
+  if (Result.isFailure(all) || Result.isFailure(tls) || complaints.length > 0)
+    return yield* new WrongSettings({ complaints })
   const given = all.success
   const { host } = given
   const workspace = {
@@ -280,6 +295,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     rateLimits: given.rateLimits,
     trustedProxies: given.trustedProxies,
     fetch: fetchOptionsOf(given.fetchAllow, given.fetchCa),
+    tls: Option.fromUndefinedOr(tls.success),
     accessLog: given.accessLog,
     observe: observeSettings(given),
     requestTimeout: given.requestTimeout,

@@ -117,6 +117,7 @@ const running = Effect.fnUntraced(function* (
   const { port } = yield* listen({
     host: settings.host,
     port: settings.port,
+    ...(Option.isSome(settings.tls) ? { tls: settings.tls.value } : {}),
     serve: noted?.serve ?? answering,
     onEarlyAnswer: (request, answer) => {
       metered?.onEarlyAnswer(request, answer)

@@ -66,17 +66,20 @@ describe("the table of variables", () => {
         "RESOURCES",
         "SEAL_KEYS",
         "STORAGE_TIMEOUT",
+        "TLS_CERT",
+        "TLS_KEY",
         "TRUSTED_PROXIES",
         "WORKSPACES",
         "WORKSPACE_ACCESS"
       ].toSorted()
     )
-    const { fetch, firstOwner, observe, sealKeys, storage, trustedProxies } = settingsOf({})
+    const { fetch, firstOwner, observe, sealKeys, storage, tls, trustedProxies } = settingsOf({})
     const options: ReadonlyArray<Option.Option<unknown>> = [
       firstOwner,
       observe.metrics,
       observe.otlp,
       sealKeys,
+      tls,
       Option.fromUndefinedOr(storage.deadline)
     ]
     expect(options.filter(Option.isSome)).toEqual([])
