@@ -119,8 +119,8 @@ const credentials = Effect.fnUntraced(function* (
 
 /** Optional parameters without which a request seldom comes to all that it may be refused for. */
 const likely = /^code_|^resource$/
-/** One that stands for all the others. */
-const seldom = /^request$/
+/** What is refused unless it is signed, or of a form of its own, and hides whatever comes behind it. */
+const seldom = /^(request|id_token_hint|claims|dpop_jkt|client_assertion|client_assertion_type|max_age)$/
 
 const chanceOf = ({ name }: Place): number => (likely.test(name) ? 85 : seldom.test(name) ? 10 : 40)
 

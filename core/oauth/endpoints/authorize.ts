@@ -104,13 +104,17 @@ const byPostContract = {
 
 const formOnly = new InvalidRequest({ reason: "wrong_content_type", message: `The body has to be ${formType}.` })
 
+/** RFC 3986 §3.4: what no form of a browser has unencoded, and no address may have. */
+const outsideQuery = /%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%\p{Surrogate}]+/gu
+
 /**
  * A form of another site comes without the session's cookie, which is `SameSite=Lax`: the navigation that follows brings
  * it. Nothing of the request is read before.
  */
 const byPostHandler = (): HandlerOf<typeof byPostContract> => (call) => {
   if (!isForm(call.request)) return Effect.fail(formOnly)
-  const to = addressOf(authorizeAt(call.workspace), call.request.body)
+  const query = call.request.body.replace(outsideQuery, encodeURIComponent)
+  const to = addressOf(authorizeAt(call.workspace), query)
   return fitsSignIn(to) ? Effect.succeed(seeOther(to)) : Effect.fail(tooLong)
 }
 
