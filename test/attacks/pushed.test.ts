@@ -1,0 +1,449 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { requestUriPrefix } from "../../core/request/pushed.ts"
+import { ClientId, UserId } from "../../core/rules/Id.ts"
+import {
+  authorizeTarget,
+  decide,
+  header,
+  provenClient,
+  redirectUri,
+  registerClient,
+  type Values
+} from "../given/flow.ts"
+import {
+  approveAt,
+  askedBy,
+  assertionOf,
+  backOf,
+  type Claims,
+  errorOf,
+  keyOf,
+  objectOf,
+  post,
+  pushSigned,
+  type SigningClient,
+  signingClient,
+  uriOf,
+  visit,
+  visitTarget
+} from "../given/pushing.ts"
+import { inWorld, keyFrom, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+
+const { issuer } = theWorkspace
+const now = t0 / 1000
+const minute = 60
+const es256 = await keyOf("ES256", "one")
+const ed25519 = await keyOf("EdDSA", "two")
+const rs256 = await keyOf("RS256", "three")
+
+interface Scene {
+  readonly world: World
+  /** Whose request it is, and who attacks it. */
+  readonly victim: SigningClient
+  readonly thief: SigningClient
+}
+
+const onStage = (body: (scene: Scene) => Effect.Effect<void>, metadata: object = {}) =>
+  inWorld(
+    (world) =>
+      Effect.gen(function* () {
+        const victim = yield* signingClient(world, es256, { ...metadata })
+        const thief = yield* signingClient(world, ed25519)
+        yield* body({ world, victim, thief })
+      }),
+    { signatures: realSignatures }
+  )
+
+/** What is pushed, and nearly right: no record is kept of any. */
+const pushes: ReadonlyArray<readonly [what: string, over: Values, error: string]> = [
+  ["another client's client_id", { client_id: "other" }, "invalid_client"],
+  ["a request_uri inside", { request_uri: `${requestUriPrefix}x` }, "invalid_request"],
+  ["a request_uri of elsewhere", { request_uri: "https://app.example.org/r.jwt" }, "invalid_request"],
+  ["no redirect_uri", { redirect_uri: undefined }, "invalid_request"],
+  ["a redirect_uri of nobody", { redirect_uri: "https://evil.example/cb" }, "invalid_request"],
+  ["a redirect_uri with more behind", { redirect_uri: `${redirectUri}/..` }, "invalid_request"],
+  ["a redirect_uri with a query added", { redirect_uri: `${redirectUri}?a=b` }, "invalid_request"],
+  ["a redirect_uri in capitals", { redirect_uri: redirectUri.toUpperCase() }, "invalid_request"],
+  ["two redirect_uris", { redirect_uri: [redirectUri, "https://evil.example/cb"] }, "invalid_request"],
+  ["two states", { state: ["a", "b"] }, "invalid_request"],
+  ["two challenges", { code_challenge: ["a".repeat(43), "b".repeat(43)] }, "invalid_request"],
+  ["no response_type", { response_type: undefined }, "invalid_request"],
+  ["response_type=token", { response_type: "token" }, "unsupported_response_type"],
+  ["response_type=none", { response_type: "none" }, "unsupported_response_type"],
+  ["response_mode=fragment", { response_mode: "fragment" }, "invalid_request"],
+  ["a plain challenge", { code_challenge_method: "plain" }, "invalid_request"],
+  ["a method without a challenge", { code_challenge: undefined }, "invalid_request"],
+  ["a challenge without a method", { code_challenge_method: undefined }, "invalid_request"],
+  ["a challenge that is too short", { code_challenge: "a".repeat(42) }, "invalid_request"],
+  ["a scope that there is not", { scope: "everything" }, "invalid_scope"],
+  ["a resource of elsewhere", { resource: "https://evil.example/" }, "invalid_target"],
+  ["more than a record may have", { state: "s".repeat(9000) }, "invalid_request"],
+  ["two request objects", { request: ["e30.e30.x", "e30.e30.y"] }, "invalid_request"],
+  ["an unsigned request", { request: "e30.e30." }, "invalid_request_object"],
+  ["a request that is no JWT", { request: "x" }, "invalid_request_object"]
+]
+
+/** Requests stand in the store, or they do not. */
+const kept = ({ calls }: World) => calls.insert.filter((what) => String(what).includes("request")).length
+
+describe("what is pushed", () => {
+  test.each(pushes)("is refused with %s", (_, over, error) =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const before = kept(world)
+        const answer = yield* pushSigned(world, victim, askedBy(victim, over))
+        expect([400, 401]).toContain(answer.status)
+        expect(errorOf(answer)).toBe(error)
+        expect(kept(world)).toBe(before)
+      })
+    )
+  )
+
+  const unproven: ReadonlyArray<readonly [what: string, fields: (scene: Scene) => Effect.Effect<Values>]> = [
+    ["by its name alone", ({ victim }) => Effect.succeed(askedBy(victim))],
+    ["with a secret", ({ victim }) => Effect.succeed({ ...askedBy(victim), client_secret: "tsr_cs_x" })],
+    ["by another's assertion", (scene) => shown(scene, assertionOf(scene.thief))],
+    [
+      "by an assertion of its name and another's key",
+      (scene) => shown(scene, assertionOf(scene.victim, {}, {}, scene.thief.key))
+    ],
+    ["by a request object instead of an assertion", (scene) => shown(scene, objectOf(scene.victim))],
+    ["by an assertion that has expired", (scene) => shown(scene, assertionOf(scene.victim, { exp: now - 60 }))],
+    [
+      "by an assertion for another server",
+      (scene) => shown(scene, assertionOf(scene.victim, { aud: "https://other.example" }))
+    ]
+  ]
+  const shown = ({ victim }: Scene, made: Effect.Effect<string>): Effect.Effect<Values> =>
+    Effect.map(made, (client_assertion) => ({
+      ...askedBy(victim),
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion
+    }))
+  test.each(unproven)("is refused of a client that is not proven: %s", (_, fields) =>
+    onStage((scene) =>
+      Effect.gen(function* () {
+        const answer = yield* post(scene.world, "/oauth/par", yield* fields(scene))
+        expect([answer.status, errorOf(answer)]).toEqual([401, "invalid_client"])
+      })
+    )
+  )
+
+  test("of an assertion counts once", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const assertion = yield* assertionOf(victim)
+        expect((yield* pushSigned(world, victim, askedBy(victim), assertion)).status).toBe(201)
+        const elsewhere = yield* world.elsewhere
+        for (const server of [world, elsewhere]) {
+          expect((yield* pushSigned(server, victim, askedBy(victim), assertion)).status).toBe(401)
+        }
+      })
+    ))
+
+  test("by a public client is its own alone", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const app = yield* registerClient(world, { token_endpoint_auth_method: "none" })
+        expect((yield* post(world, "/oauth/par", askedBy(app))).status).toBe(201)
+        expect((yield* post(world, "/oauth/par", askedBy(victim))).status).toBe(401)
+      })
+    ))
+})
+
+const pushedBy = (world: World, client: SigningClient, over: Values = {}) =>
+  Effect.map(pushSigned(world, client, askedBy(client, over)), uriOf)
+
+const flipped = (text: string, at: number) =>
+  text.slice(0, at) + (text.charAt(at) === "A" ? "B" : "A") + text.slice(at + 1)
+
+/** A request_uri that is none, made of one that is. */
+const forged: ReadonlyArray<readonly [what: string, make: (uri: string) => string]> = [
+  ["nothing behind the prefix", () => requestUriPrefix],
+  ["one letter more", (uri) => `${uri}A`],
+  ["one letter less", (uri) => uri.slice(0, -1)],
+  ["padding", (uri) => `${uri.slice(0, -1)}=`],
+  ["a space behind", (uri) => `${uri} `],
+  ["another version", (uri) => flipped(uri, requestUriPrefix.length)],
+  ["another key", (uri) => flipped(uri, requestUriPrefix.length + 3)],
+  ["another kind of visit", (uri) => flipped(uri, requestUriPrefix.length + 7)],
+  ["another request", (uri) => flipped(uri, requestUriPrefix.length + 12)],
+  ["another MAC", (uri) => flipped(uri, uri.length - 5)],
+  ["zeros", () => requestUriPrefix + "A".repeat(72)],
+  ["a token", () => `${requestUriPrefix}tsr_ac_${"A".repeat(65)}`],
+  ["one of megabytes", () => requestUriPrefix + "A".repeat(100_000)]
+]
+
+const isRefused = (answer: { readonly status: number; readonly body: string }) => {
+  expect(answer.status).toBe(400)
+  expect(answer.body).toContain("<h1>")
+  expect(answer.body).not.toContain("<form")
+}
+
+describe("a request_uri", () => {
+  test.each(forged)("that was never given out opens nothing, and asks the store nothing: %s", (_, make) =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const uri = make(yield* pushedBy(world, victim))
+        const before = world.calls.get.filter((what) => String(what).includes("request")).length
+        isRefused(yield* visit(world, visitTarget(victim, uri)))
+        expect(world.calls.get.filter((what) => String(what).includes("request")).length).toBe(before)
+      })
+    )
+  )
+
+  const beside: ReadonlyArray<readonly [what: string, more: Values]> = [
+    ["a redirect_uri of the attacker's", { redirect_uri: "https://evil.example/cb" }],
+    ["another state", { state: "evil" }],
+    ["two states", { state: ["evil", "worse"] }],
+    ["a wider scope", { scope: "api profile" }],
+    ["another challenge", { code_challenge: "e".repeat(43), code_challenge_method: "S256" }],
+    ["a plain challenge", { code_challenge: "e".repeat(43), code_challenge_method: "plain" }],
+    ["another response_type", { response_type: "token" }],
+    ["a response_mode", { response_mode: "fragment" }],
+    ["a prompt", { prompt: "none" }],
+    ["a resource", { resource: "https://evil.example" }],
+    ["a dpop_jkt", { dpop_jkt: "e".repeat(43) }]
+  ]
+  test.each(beside)("is what was pushed, whatever stands beside it: %s", (_, more) =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const uri = yield* pushedBy(world, victim)
+        const to = header(yield* approveAt(world, visitTarget(victim, uri, more)), "location") ?? ""
+        expect(to).toStartWith(`${redirectUri}?`)
+        const back = new URL(to).searchParams
+        expect([back.getAll("state"), back.get("iss"), back.has("code")]).toEqual([["st"], issuer, true])
+      })
+    )
+  )
+
+  const wrongly: ReadonlyArray<readonly [what: string, target: (scene: Scene, uri: string) => string]> = [
+    ["another client's name", ({ thief }, uri) => visitTarget(thief, uri)],
+    ["no client", (_, uri) => `/oauth/authorize?request_uri=${encodeURIComponent(uri)}`],
+    ["two clients", ({ thief, victim }, uri) => `${visitTarget(victim, uri)}&client_id=${thief.id}`],
+    ["two of them", ({ victim }, uri) => `${visitTarget(victim, uri)}&request_uri=x`],
+    ["a request object beside it", ({ victim }, uri) => visitTarget(victim, uri, { request: "e30.e30.x" })]
+  ]
+  test.each(wrongly)("is refused with %s", (_, target) =>
+    onStage((scene) =>
+      Effect.gen(function* () {
+        isRefused(yield* visit(scene.world, target(scene, yield* pushedBy(scene.world, scene.victim))))
+      })
+    )
+  )
+
+  test("of racing approvals by two people has one answer", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const target = visitTarget(victim, yield* pushedBy(world, victim))
+        const people = ["alice", "bob", "carol"]
+        const pages = yield* Effect.forEach(people, (as) =>
+          Effect.map(visit(world, target, as), (page) => ({ as, page }))
+        )
+        const answers = yield* Effect.forEach(pages, ({ as, page }) => decide(world, page, "approve", as), {
+          concurrency: "unbounded"
+        })
+        expect(answers.filter((answer) => backOf(answer).has("code"))).toHaveLength(1)
+        isRefused(yield* visit(world, target, "alice"))
+      })
+    ))
+
+  test("of racing approvals at two processes by one person makes one grant", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const target = visitTarget(victim, yield* pushedBy(world, victim))
+        const there = yield* world.elsewhere
+        const pages = yield* Effect.forEach([world, there, world], (at) =>
+          Effect.map(visit(at, target), (page) => ({ at, page }))
+        )
+        yield* Effect.forEach(pages, ({ at, page }) => decide(at, page, "approve"), { concurrency: "unbounded" })
+        const grants = yield* Effect.orDie(
+          world.services.grants.ofUser(world.workspace.id, UserId.make("alice"), { after: undefined, limit: 10 })
+        )
+        expect(grants.values).toHaveLength(1)
+      })
+    ))
+
+  test("that was denied stays so", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const target = visitTarget(victim, yield* pushedBy(world, victim))
+        const first = yield* visit(world, target)
+        const second = yield* visit(world, target)
+        yield* decide(world, first, "deny")
+        expect(backOf(yield* decide(world, second, "approve")).has("code")).toBe(false)
+        isRefused(yield* visit(world, target))
+      })
+    ))
+
+  test("opens under the keys that sealed it, and no others", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const target = visitTarget(victim, yield* pushedBy(world, victim))
+        world.turnRing(() => [keyFrom(9)])
+        isRefused(yield* visit(world, target))
+        world.turnRing(() => [keyFrom(9), keyFrom(1)])
+        expect((yield* visit(world, target)).status).toBe(200)
+      })
+    ))
+
+  test("is over with its consent page, also for a visit that began in time", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const signIn = yield* world.send("GET", visitTarget(victim, yield* pushedBy(world, victim)))
+        const back = backOf(signIn).get("return_to") ?? ""
+        expect(back).not.toContain("redirect_uri")
+        yield* TestClock.adjust("15 minutes")
+        const page = yield* visit(world, back)
+        expect(page.status).toBe(200)
+        yield* TestClock.adjust("1 minute")
+        isRefused(yield* visit(world, back))
+        expect(backOf(yield* decide(world, page, "approve")).has("code")).toBe(false)
+      })
+    ))
+
+  test("leads back to itself from its page, and not around it", () =>
+    onStage(
+      ({ victim, world }) =>
+        Effect.gen(function* () {
+          const page = yield* visit(world, visitTarget(victim, yield* pushedBy(world, victim)))
+          expect(page.body).toContain("request_uri")
+          expect(page.body).not.toContain(encodeURIComponent("code_challenge="))
+          // Another person's answer, which is told where to begin again.
+          const foreign = yield* decide(world, page, "approve", "bob")
+          expect(foreign.body).not.toContain("code_challenge")
+          expect(backOf(yield* visit(world, authorizeTarget({ ...victim, secret: undefined }))).get("error")).toBe(
+            "invalid_request"
+          )
+        }),
+      { require_pushed_authorization_requests: true }
+    ))
+
+  test("of a client that lost its redirect URI, or was disabled, sends nobody anywhere", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const target = visitTarget(victim, yield* pushedBy(world, victim))
+        const page = yield* visit(world, target)
+        const change = (over: object) =>
+          Effect.orDie(
+            world.services.clients.change(world.workspace.id, ClientId.make(victim.id), (stored) => ({
+              ...stored,
+              ...over
+            }))
+          )
+        for (const over of [{ redirectUris: [] }, { disabled: true }]) {
+          yield* change(over)
+          yield* TestClock.adjust("6 seconds")
+          isRefused(yield* visit(world, target))
+          expect(header(yield* decide(world, page, "approve"), "location")).toBeUndefined()
+        }
+      })
+    ))
+
+  const refusedByValue: ReadonlyArray<readonly [string, Values, string]> = [
+    ["request_uri", { request_uri: "https://app.example.org/r.jwt" }, "request_uri_not_supported"],
+    ["request", { request: "e30.e30.x" }, "request_not_supported"]
+  ]
+  test.each(refusedByValue)(
+    "is never fetched, and no object read, at the authorization endpoint: %s",
+    (_, over, error) =>
+      onStage(({ world }) =>
+        Effect.gen(function* () {
+          const client = yield* Effect.orDie(provenClient(world))
+          expect(backOf(yield* visit(world, authorizeTarget(client, over))).get("error")).toBe(error)
+          isRefused(yield* visit(world, authorizeTarget(client, { ...over, redirect_uri: "https://evil.example/" })))
+        })
+      )
+  )
+})
+
+/** Objects that the client's own key signed, and that are wrong all the same. */
+const objects: ReadonlyArray<readonly [what: string, claims: Claims, header: object]> = [
+  ["iss of another client", { iss: "other" }, {}],
+  ["client_id of another client", { client_id: "A".repeat(22) }, {}],
+  ["no client_id", { client_id: undefined }, {}],
+  ["no iss", { iss: undefined }, {}],
+  ["sub of the client, as an assertion has", { sub: "itself" }, {}],
+  ["no aud", { aud: undefined }, {}],
+  ["aud of elsewhere", { aud: "https://other.example" }, {}],
+  ["aud that begins with ours", { aud: `${issuer}.evil.example` }, {}],
+  ["aud with a slash", { aud: `${issuer}/` }, {}],
+  ["an empty list as aud", { aud: [] }, {}],
+  ["an object as aud", { aud: { [issuer]: true } }, {}],
+  ["exp as a text", { exp: String(now + 300) }, {}],
+  ["exp without end", { exp: 1e300 }, {}],
+  ["exp in milliseconds", { exp: t0 + 300_000 }, {}],
+  ["nbf an hour ahead", { nbf: now + 60 * minute }, {}],
+  ["nbf as a text", { nbf: String(now) }, {}],
+  ["iat an hour ahead", { iat: now + 60 * minute }, {}],
+  ["a request inside", { request: "e30.e30.x" }, {}],
+  ["a request_uri inside", { request_uri: `${requestUriPrefix}x` }, {}],
+  ["the type of an assertion", {}, { typ: "client-authentication+jwt" }],
+  ["the type of an access token", {}, { typ: "at+jwt" }],
+  ["the type of a proof", {}, { typ: "dpop+jwt" }],
+  ["an extension that is critical", {}, { crit: ["b64"], b64: true }],
+  ["another kid", {}, { kid: "nobody's" }]
+]
+
+describe("a signed request", () => {
+  test.each(objects)("is refused with %s", (_, claims, header) =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const over = claims.sub === undefined ? claims : { ...claims, sub: victim.id }
+        const request = yield* objectOf(victim, over, header)
+        const answer = yield* pushSigned(world, victim, { client_id: victim.id, request })
+        expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_request_object"])
+      })
+    )
+  )
+
+  test("counts alone: what stands beside it in the form is nothing", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const request = yield* objectOf(victim, { state: "inside" })
+        const fields = {
+          ...askedBy(victim, { state: "outside", redirect_uri: "https://evil.example/", scope: "x" }),
+          request
+        }
+        const answer = yield* pushSigned(world, victim, fields)
+        const back = yield* approveAt(world, visitTarget(victim, uriOf(answer)))
+        expect(header(back, "location")).toStartWith(redirectUri)
+        expect(backOf(back).get("state")).toBe("inside")
+      })
+    ))
+
+  test("of another client is not the client's, whoever pushes it", () =>
+    onStage(({ thief, victim, world }) =>
+      Effect.gen(function* () {
+        const request = yield* objectOf(victim)
+        expect(errorOf(yield* pushSigned(world, thief, { client_id: thief.id, request }))).toBe(
+          "invalid_request_object"
+        )
+        const mixed = yield* pushSigned(world, thief, { client_id: victim.id, request })
+        expect([400, 401]).toContain(mixed.status)
+      })
+    ))
+
+  test("opens no client: it is no assertion, and an assertion is no request", () =>
+    onStage(({ victim, world }) =>
+      Effect.gen(function* () {
+        const request = yield* assertionOf(victim, { ...askedBy(victim) })
+        const answer = yield* pushSigned(world, victim, { client_id: victim.id, request })
+        expect(errorOf(answer)).toBe("invalid_request_object")
+      })
+    ))
+
+  test("by an algorithm that the client did not register for, or of a client without keys, is refused", () =>
+    onStage(({ world }) =>
+      Effect.gen(function* () {
+        const rsa = yield* signingClient(world, rs256, { request_object_signing_alg: "PS256" })
+        const request = yield* objectOf(rsa)
+        expect(errorOf(yield* pushSigned(world, rsa, { client_id: rsa.id, request }))).toBe("invalid_request_object")
+        const secretive = yield* Effect.orDie(provenClient(world))
+        const fields = { client_id: secretive.id, client_secret: secretive.secret, request }
+        expect(errorOf(yield* post(world, "/oauth/par", fields))).toBe("invalid_request_object")
+      })
+    ))
+})
