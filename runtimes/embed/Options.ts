@@ -149,8 +149,17 @@ export interface CreateOptions {
    */
   readonly movedFrom?: string
 
-  /** The scopes that there are. Default: `api` (the default scope) and `profile`. */
+  /**
+   * The scopes that there are. Default: `api` (the default scope), `profile`, and those of OpenID Connect: `openid`, `email`,
+   * `address`, `phone`. Without `openid` among yours, nobody signs in by OpenID Connect.
+   */
   readonly scopes?: ReadonlyArray<ScopeOption>
+
+  /**
+   * Claims of your own that `owner.profile` tells of a person, by the scope that lets an application learn them:
+   * `{ groups: ["groups", "team"] }`. Default: the standard claims of OpenID Connect, and no others.
+   */
+  readonly claims?: Readonly<Record<string, ReadonlyArray<string>>>
 
   /**
    * The APIs that tokens are for. An application that names another gets `invalid_target`. Owners list more in the settings.

@@ -15,6 +15,7 @@ import { Entropy } from "../../core/ports/Entropy.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { claimScopes } from "../../core/rules/Claims.ts"
 import { settingsEndpoints } from "../../core/settings/settingsEndpoints.ts"
 import { Tessera } from "../../core/Tessera.ts"
 import { Keys } from "../../core/token/KeyRing.ts"
@@ -164,6 +165,7 @@ const layerOf = (
   )
   return Tessera.layer({
     policy: read.policy,
+    claimScopes: [...claimScopes, ...read.claims],
     endpoints: served,
     mayMove: workspaces.mayMove
   }).pipe(
@@ -175,7 +177,7 @@ const layerOf = (
       Entropy.layer,
       Keys.layer(read.ring),
       signatures,
-      hostOwner(options.owner),
+      hostOwner(options.owner, [...new Set(read.claims.flatMap(({ claims }) => claims))]),
       auditLayer(options.audit),
       registrationLayer(read.registration),
       Pages.layer(read.theme, read.ownPages, wanted.includes("settings")),

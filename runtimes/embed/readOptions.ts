@@ -10,6 +10,7 @@ import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { type ClaimScope, isStandardClaim } from "../../core/rules/Claims.ts"
 import { algorithms, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { Policy, ProfileName, standardPolicy } from "../../core/rules/Policy.ts"
 import {
@@ -56,6 +57,8 @@ export interface Read {
   readonly ring: KeyRing
   readonly storage: Layer.Layer<Storage, unknown>
   readonly policy: Policy
+  /** The host's own rows of claims. */
+  readonly claims: ReadonlyArray<ClaimScope>
   readonly fetch: FetchOptions
   readonly theme: Theme | undefined
   readonly ownPages: OwnPages
@@ -78,6 +81,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   keys: true,
   owner: true,
   scopes: true,
+  claims: true,
   resources: true,
   trustedIssuers: true,
   lifetimes: true,
@@ -244,6 +248,29 @@ const registryOf = (scopes: ReadonlyArray<ScopeOption> | undefined): Checked<Sco
     onNone: () => bad("scopes", "has to be a list of at least one { name, meaning }, names without space"),
     onSome: Result.succeed
   })
+}
+
+/** What tokens say of themselves, and no host says instead. */
+const reservedClaims = ["iss", "sub", "aud", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "azp"]
+
+const isClaimName = (name: unknown): name is string =>
+  typeof name === "string" &&
+  /^[\x21-\x7e]{1,128}$/.test(name) &&
+  !reservedClaims.includes(name) &&
+  !isStandardClaim(name)
+
+const claimsOf = (claims: CreateOptions["claims"], registry: ScopeRegistry): Checked<ReadonlyArray<ClaimScope>> => {
+  if (claims === undefined) return Result.succeed([])
+  if (!isObject(claims)) return bad("claims", "has to be an object of lists, by the names of scopes")
+  const rows: Array<ClaimScope> = []
+  for (const [scope, names] of Object.entries(claims)) {
+    if (registry.every(({ name }) => name !== scope)) return bad(`claims.${scope}`, "is none of the scopes")
+    if (!Array.isArray(names) || names.length === 0 || !names.every(isClaimName)) {
+      return bad(`claims.${scope}`, "has to be a list of names of claims that no specification has taken")
+    }
+    rows.push({ scope, claims: names })
+  }
+  return Result.succeed(rows)
 }
 
 const resourcesOf = (
@@ -503,6 +530,7 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
     yield* peopleOf(options.owner)
     yield* restOf(options)
     const policy = yield* policyOf(options)
+    const claims = yield* claimsOf(options.claims, policy.scopes)
     const resources = yield* resourcesOf(isHosting(options) ? undefined : options.resources, policy.scopes)
     const listed =
       found === undefined || resources.length === 0 ? found : { ...found, workspace: { ...found.workspace, resources } }
@@ -514,5 +542,5 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")
     const registration = yield* registrationOf(options.registration)
-    return { one, ring, storage, policy, fetch, theme, ownPages, registration }
+    return { one, ring, storage, policy, claims, fetch, theme, ownPages, registration }
   })

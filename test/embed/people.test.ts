@@ -298,6 +298,34 @@ describe("a host's people", () => {
     })
   })
 
+  test("tell claims of their own to applications with the scope that the host names for them", async () => {
+    const groups = { name: "groups", meaning: "See your groups", needsUser: true }
+    const own = {
+      owner: { ...people, profile: () => ({ name: "Ada", groups: ["ops"], team: "x" }) },
+      scopes: [{ name: "api", meaning: "Use it", byDefault: true }, groups],
+      claims: { groups: ["groups"] }
+    }
+    await withHost(own, async (auth) => {
+      const tell = async (scope: string) => {
+        const { access } = await letIn(auth, "ada", scope)
+        const response = await auth.handle(bearer(`${issuer}/oauth/userinfo`, access))
+        return [response.status, await response.json()]
+      }
+      expect(await tell("api groups")).toEqual([200, { sub: "ada", groups: ["ops"] }])
+      expect((await tell("api"))[0]).toBe(403)
+    })
+    for (const claims of [
+      { other: ["x"] },
+      { groups: ["sub"] },
+      { groups: ["email"] },
+      { groups: [] },
+      { groups: "x" }
+    ]) {
+      // What JavaScript lets through.
+      await expect(withHost({ ...own, claims: claims as never }, async () => undefined)).rejects.toThrow("claims")
+    }
+  })
+
   const noProfiles: ReadonlyArray<unknown> = [
     { email: 5 },
     { name: 7n },
