@@ -99,3 +99,53 @@ test("a wrong state, and an answer of another server, are refused by the client 
   expect(await refused(without, "right")).toContain("iss")
   expect((await redeem(back, "right")).access_token).toBeString()
 })
+
+const fapi = { security_profile: "fapi2", dpop_bound_access_tokens: true }
+
+test.each([
+  ["pushed", fapi],
+  ["pushed as a signed object", { ...fapi, require_signed_request_object: true }]
+])("the FAPI 2.0 profile, its request %s", async (_, members) => {
+  const config = await client.dynamicClientRegistration(
+    new URL(server().url),
+    { redirect_uris: [redirectUri], token_endpoint_auth_method: "private_key_jwt", jwks, ...members },
+    client.PrivateKeyJwt(pair.privateKey),
+    { algorithm: "oauth2", execute: [client.allowInsecureRequests] }
+  )
+  const verifier = client.randomPKCECodeVerifier()
+  const state = client.randomState()
+  const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair("ES256"))
+  const asked = {
+    redirect_uri: redirectUri,
+    scope: "api",
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state
+  }
+  const object =
+    "require_signed_request_object" in members
+      ? (await client.buildAuthorizationUrlWithJAR(config, asked, pair.privateKey)).searchParams
+      : undefined
+  const url = await client.buildAuthorizationUrlWithPAR(config, object ?? asked, { DPoP })
+  expect([...url.searchParams.keys()].toSorted()).toEqual(["client_id", "request_uri"])
+  const back = await new Visitor(server().url).decide(url)
+  const tokens = await client.authorizationCodeGrant(
+    config,
+    back,
+    { pkceCodeVerifier: verifier, expectedState: state },
+    undefined,
+    { DPoP }
+  )
+  expect(tokens.token_type).toBe("dpop")
+  const companies = new URL(`${server().url}/rest/companies`)
+  const call = (token: string) =>
+    client.fetchProtectedResource(config, token, companies, "GET", undefined, undefined, { DPoP })
+  expect((await call(tokens.access_token)).status).toBe(200)
+  expect(await companiesStatus(server().url, tokens.access_token)).toBe(401)
+  // No rotation: the one refresh token is good again and again.
+  const first = await client.refreshTokenGrant(config, String(tokens.refresh_token), undefined, { DPoP })
+  const again = await client.refreshTokenGrant(config, String(tokens.refresh_token), undefined, { DPoP })
+  expect([first.refresh_token, again.refresh_token]).toEqual([tokens.refresh_token, tokens.refresh_token])
+  expect((await call(again.access_token)).status).toBe(200)
+  await expect(new Visitor(server().url).decide(url)).rejects.toThrow("no consent page but 400")
+})
