@@ -1,0 +1,113 @@
+import { expect, test } from "bun:test"
+import * as oauth from "oauth4webapi"
+import * as openid from "openid-client"
+import type { EmbeddedTessera } from "../../runtimes/tessera.ts"
+import { issuer, people, redirectUri, withHost } from "../embed/host.ts"
+import { hiddenFields } from "../given/flow.ts"
+
+const within = (auth: EmbeddedTessera) => (url: string, sent: object) => auth.handle(new Request(url, sent))
+
+/** Ada reads the page and approves; what comes back is the address at the application. */
+const approve = async (auth: EmbeddedTessera, address: URL): Promise<URL> => {
+  const cookie = "session=ada"
+  const page = await auth.handle(new Request(address, { headers: { cookie } }))
+  const answer = await auth.handle(
+    new Request(`${issuer}/consent`, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", cookie, origin: issuer },
+      body: new URLSearchParams({ ...hiddenFields(await page.text()), decision: "approve" }).toString()
+    })
+  )
+  return new URL(answer.headers.get("location") ?? "")
+}
+
+const owner = {
+  ...people,
+  signedIn: (request: Parameters<(typeof people)["signedIn"]>[0]) => {
+    const here = people.signedIn(request)
+    return here instanceof Promise || here === undefined || here === null
+      ? here
+      : { ...here, authenticatedAt: new Date() }
+  },
+  profile: () => ({ name: "Ada", email: "ada@shop.example", email_verified: true })
+}
+
+for (const algorithm of ["ES256", "RS256", "EdDSA"] as const) {
+  test(`openid-client signs a person in, refreshes and reads userinfo: ${algorithm}`, () =>
+    withHost({ owner }, async (auth) => {
+      const config = await openid.dynamicClientRegistration(
+        new URL(issuer),
+        {
+          redirect_uris: [redirectUri],
+          id_token_signed_response_alg: algorithm,
+          userinfo_signed_response_alg: algorithm
+        },
+        undefined,
+        { execute: [openid.allowInsecureRequests], [openid.customFetch]: within(auth) }
+      )
+      const verifier = openid.randomPKCECodeVerifier()
+      const nonce = openid.randomNonce()
+      const address = openid.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri,
+        scope: "openid email",
+        nonce,
+        max_age: "600",
+        code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: "S256"
+      })
+      const back = await approve(auth, address)
+      const tokens = await openid.authorizationCodeGrant(config, back, {
+        pkceCodeVerifier: verifier,
+        expectedNonce: nonce,
+        maxAge: 600,
+        idTokenExpected: true
+      })
+      expect(tokens.claims()?.sub).toBe("ada")
+      const again = await openid.refreshTokenGrant(config, tokens.refresh_token ?? "")
+      expect(again.claims()).toMatchObject({ sub: "ada", nonce })
+      const told = await openid.fetchUserInfo(config, again.access_token, "ada")
+      expect(told).toMatchObject({ sub: "ada", email: "ada@shop.example", email_verified: true })
+    }))
+}
+
+test("oauth4webapi finds the server by OpenID's discovery, and verifies its signature", () =>
+  withHost({ owner }, async (auth) => {
+    const over = { [oauth.allowInsecureRequests]: true, [oauth.customFetch]: within(auth) } as const
+    const at = new URL(issuer)
+    const server = await oauth.processDiscoveryResponse(
+      at,
+      await oauth.discoveryRequest(at, { ...over, algorithm: "oidc" })
+    )
+    const made = await auth.clients.register({
+      client_name: "App",
+      redirect_uris: [redirectUri],
+      token_endpoint_auth_method: "client_secret_post"
+    })
+    const client: oauth.Client = { client_id: made.client.id }
+    const proof = oauth.ClientSecretPost(made.secret ?? "")
+    const verifier = oauth.generateRandomCodeVerifier()
+    const asked = new URLSearchParams({
+      response_type: "code",
+      client_id: made.client.id,
+      redirect_uri: redirectUri,
+      scope: "openid profile",
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256"
+    })
+    const back = await approve(auth, new URL(`${server.authorization_endpoint}?${asked}`))
+    const parameters = oauth.validateAuthResponse(server, client, back, oauth.expectNoState)
+    const answer = await oauth.authorizationCodeGrantRequest(
+      server,
+      client,
+      proof,
+      parameters,
+      redirectUri,
+      verifier,
+      over
+    )
+    const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer, { requireIdToken: true })
+    await oauth.validateApplicationLevelSignature(server, answer, over)
+    expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ iss: issuer, sub: "ada", aud: made.client.id })
+    const userinfo = await oauth.userInfoRequest(server, client, tokens.access_token, over)
+    expect(await oauth.processUserInfoResponse(server, client, "ada", userinfo)).toEqual({ sub: "ada", name: "Ada" })
+  }))
