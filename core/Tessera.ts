@@ -3,6 +3,7 @@ import type { ClientMember } from "./client/ClientMember.ts"
 import { clientMembers } from "./client/members.ts"
 import { bindsAll } from "./client/Profile.ts"
 import { hexOf } from "./codec/Base64Url.ts"
+import { makeBroughtClients } from "./engine/BroughtClients.ts"
 import { makeClientRoom } from "./engine/ClientRoom.ts"
 import { makeClients } from "./engine/Clients.ts"
 import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
@@ -187,10 +188,11 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     { audit, entropy, storage, staleness: policy.clientStaleness },
     options.mayMove ?? neverMoves
   )
+  const served = Result.getOrThrow(rowsByName("grants", rows.grants, ({ name }) => name))
   const given = options.endpoints ?? endpoints
   Result.getOrThrow(rowsByName("endpoints", given, endpointName))
   const described: Omit<Services, "endpoints"> = {
-    grantTypes: Result.getOrThrow(rowsByName("grants", rows.grants, ({ name }) => name)),
+    grantTypes: served,
     policy,
     storage,
     entropy,
@@ -204,6 +206,17 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     requests: makeRecords(storage, requestKind),
     clients,
     clientRoom: makeClientRoom(storage, clients, grants, entropy, policy, clock),
+    brought: makeBroughtClients({
+      tables: { ...rows, grantTypes: served },
+      policy,
+      documents,
+      registration,
+      clients,
+      openings,
+      entropy,
+      audit,
+      clock
+    }),
     grants,
     usage,
     limiter,

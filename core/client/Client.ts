@@ -6,6 +6,7 @@ import { RedirectUri } from "../rules/RedirectUri.ts"
 import { AccessTokenFormat, Resource } from "../rules/Resource.ts"
 import { allScopes, type ScopeRegistry, Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
+import { BroughtIdentifier, ClientIdentifier } from "./ClientIdentifier.ts"
 
 /** What a client tells about itself to people. Nothing is decided by it, and all of it is somebody's claim. */
 export const About = Schema.Struct({
@@ -49,7 +50,33 @@ export const WorkspaceAccess = Schema.Struct({
 })
 export type WorkspaceAccess = typeof WorkspaceAccess.Type
 
+/** A metadata document as it was read. */
+export const ReadDocument = Schema.Struct({
+  /** Whose it is, by what a fetch proves. */
+  host: Schema.String,
+  fetchedAt: Instant,
+  freshUntil: Instant,
+  /** Of its body. */
+  digest: Digest
+})
+export type ReadDocument = typeof ReadDocument.Type
+
+/** Where a client comes from that brings its identifier with it: it has a record once a person lets it in. */
+export const Origin = Schema.Struct({
+  /** What it goes by on the wire. The record's id is made of it. */
+  identifier: BroughtIdentifier,
+  /**
+   * Grants that are older are none of this client's: an identifier may come again after its client was deleted, and a
+   * document may fall back from keys to none.
+   */
+  since: Instant,
+  /** Of which the record was written. */
+  document: Schema.optionalKey(ReadDocument)
+})
+export type Origin = typeof Origin.Type
+
 export const Client = Schema.Struct({
+  /** The record's. What the client goes by on the wire is its `identifierOf`. */
   id: ClientId,
   about: About,
   credential: StoredCredential,
@@ -78,9 +105,25 @@ export const Client = Schema.Struct({
   /** What it registered beyond what every client has, by the names of the table's rows. */
   members: Schema.optionalKey(Schema.Record(Schema.String, Schema.Unknown)),
   /** The API that it is: tokens that were sent there it may exchange (RFC 8693). Only an owner says so. */
-  serves: Schema.optionalKey(Resource)
+  serves: Schema.optionalKey(Resource),
+  /** Not there for a client that was registered. */
+  origin: Schema.optionalKey(Origin)
 })
 export type Client = typeof Client.Type
+
+/** Who says what is known of a client: itself or an owner by registering it, or the document at its address. */
+export const makerOf = ({ madeBy, origin }: Client): ClientMaker | "document" =>
+  origin?.document === undefined ? madeBy : "document"
+
+/** RFC 6749 §2.2: what the client goes by on the wire. */
+export const identifierOf = ({ id, origin }: Client): ClientIdentifier =>
+  origin === undefined ? id : origin.identifier
+
+/** Whether a grant was given to this very client, and not to one of before that had its identifier. */
+export const hasGrant = (
+  { id, origin }: Client,
+  grant: { readonly client: ClientId | null; readonly createdAt: Instant }
+): boolean => grant.client === id && (origin === undefined || grant.createdAt >= origin.since)
 
 /** RFC 6749 §2.1. */
 export const isPublic = ({ credential }: Client): boolean => credential._tag === "Public"
@@ -105,16 +148,19 @@ export const scopesToAsk = ({ madeBy, scope }: Client, registry: ScopeRegistry):
 export const mayUse = (client: Client, grantType: string): boolean => client.grantTypes.includes(grantType)
 
 /** What people read where a client is named; its id where it gave no name. */
-export const displayName = (client: Client): string => client.about.client_name ?? client.id
+export const displayName = (client: Client): string => client.about.client_name ?? identifierOf(client)
 
 /** A client that nobody answers for and nobody has let in: it is forgotten where it is not used, or where it is crowded. */
 export const isOnTrial = (client: Client): client is Client & { readonly expiresAt: Instant } =>
   isStranger(client) && client.expiresAt !== null
 
-/** A person let it in, so it stays for good. What is forgotten already does not come back. */
+/**
+ * A person let it in, so it stays for good; one that brings its identifier, for as long as it is used, since it can come
+ * back. What is forgotten already does not come back.
+ */
 export const proven = (client: Client, now: Instant): Option.Option<Client> =>
   client.provenAt === null && isKnown(client, now)
-    ? Option.some({ ...client, provenAt: now, expiresAt: null })
+    ? Option.some({ ...client, provenAt: now, expiresAt: client.origin === undefined ? null : client.expiresAt })
     : Option.none()
 
 /** By each use another `unusedClientTtl`, written once in a thirtieth of it: once a day, where it is 30 days. */
@@ -129,7 +175,7 @@ export const used = (client: Client, now: Instant, policy: Policy): Option.Optio
 
 /** RFC 7591 §3.2.1: everything that was registered, as clients are told it. */
 export const ClientInformation = Schema.Struct({
-  client_id: ClientId,
+  client_id: ClientIdentifier,
   client_id_issued_at: Schema.Int.annotate({ description: "In seconds since 1970." }),
   ...About.fields,
   redirect_uris: Schema.Array(Schema.String),

@@ -16,7 +16,15 @@ import {
   type Scopes
 } from "../rules/Scope.ts"
 import { type Credential, credential, sameDigest } from "../rules/Secret.ts"
-import { About, authMethodOf, type Client, type ClientInformation, type ClientMaker, mayUse } from "./Client.ts"
+import {
+  About,
+  authMethodOf,
+  type Client,
+  type ClientInformation,
+  type ClientMaker,
+  identifierOf,
+  mayUse
+} from "./Client.ts"
 import { type ClientMember, membersIn, membersTold } from "./ClientMember.ts"
 import { secretDigest } from "./ClientSecret.ts"
 import type { RegistrationRequest } from "./RegistrationRequest.ts"
@@ -206,6 +214,25 @@ const readTerms = (
     return { about: aboutOf(request), method, redirectUris, grantTypes: names, scope, members }
   })
 
+/** A secret that nobody is given. */
+const noSecret: Credential = credential("", new Uint8Array())
+
+/** What a client comes to that brings what it says of itself, and that has no secret. */
+export const describeClient = (
+  tables: Tables,
+  request: RegistrationRequest,
+  policy: Policy
+): Result.Result<
+  Pick<Client, "about" | "credential" | "redirectUris" | "grantTypes" | "scope" | "members">,
+  RegistrationFault
+> =>
+  Result.gen(function* () {
+    const isAvailable = (row: RegistrableGrantType) => !actsForWorkspace(row)
+    const { members, method, ...terms } = yield* readTerms(request, policy, isAvailable, "itself", undefined, tables)
+    const credential = yield* method.register(request, noSecret, undefined)
+    return { ...terms, credential, ...(members && { members }) }
+  })
+
 /** What is drawn for a registration, used or not. */
 export interface FreshClient {
   readonly id: ClientId
@@ -351,7 +378,7 @@ export const clientInformation = (
 ): ClientInformation => ({
   ...clientAuths.get(authMethodOf(client))?.told(client.credential),
   ...membersTold(clientMembers, client),
-  client_id: client.id,
+  client_id: identifierOf(client),
   client_id_issued_at: Math.floor(client.createdAt / 1000),
   ...client.about,
   redirect_uris: client.redirectUris,

@@ -1,6 +1,7 @@
 import { type Clock, Effect, Option, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
-import { type Client, isPublic } from "../client/Client.ts"
+import { type Client, identifierOf, isPublic } from "../client/Client.ts"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { hexOf } from "../codec/Base64Url.ts"
 import { apiKeySecretLength, isKeyText, type KeyAsked, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
 import { type Binding, isBoundTo } from "../grant/Binding.ts"
@@ -76,7 +77,12 @@ export interface Issued {
 /** What a token that was asked about turned out to be. */
 export type Examined =
   | { readonly kind: "access"; readonly token: AccessToken; readonly principal: UserPrincipal | WorkspacePrincipal }
-  | { readonly kind: "refresh"; readonly token: RefreshToken; readonly grant: Active }
+  | {
+      readonly kind: "refresh"
+      readonly token: RefreshToken
+      readonly grant: Active
+      readonly client: ClientIdentifier
+    }
   | { readonly kind: "key"; readonly principal: ApiKeyPrincipal }
 
 /** An approval as a second look at its page finds it. */
@@ -493,7 +499,7 @@ export const makeGrants = ({
         // Its own grant no person gave it.
         from === "client" || row.meetsNobody === true ? "markUsed" : "markProven",
         now,
-        (tokens) => writeJwt?.(live, tokens),
+        (tokens) => writeJwt?.(live, tokens, by.client),
         idToken,
         () =>
           idTokens === undefined || unready === undefined
@@ -531,7 +537,9 @@ export const makeGrants = ({
     if (token.kind === "refresh") {
       return judged(workspace.id, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
         const live = checkRefresh(grant, client, token, policy, now)
-        return Result.isSuccess(live) ? Result.succeed({ kind: "refresh", token, grant: live.success }) : refused(live)
+        if (Result.isFailure(live)) return refused(live)
+        const by = client === undefined ? live.success.client : identifierOf(client)
+        return Result.succeed({ kind: "refresh", token, grant: live.success, client: by })
       })
     }
     return Effect.mapEager(accessOf(workspace, token, token.binding, now), (principal) => ({

@@ -1,5 +1,5 @@
 import { Effect, Option } from "effect"
-import type { Client } from "../client/Client.ts"
+import { type Client, identifierOf } from "../client/Client.ts"
 import { idTokenAlgorithmOf } from "../client/openIdMembers.ts"
 import type { Members } from "../codec/Jws.ts"
 import { readJws } from "../codec/Jws.ts"
@@ -72,7 +72,7 @@ export const makeIdTokens = ({ owner, signatures, signing }: Parts): IdTokens =>
             (accessToken) =>
               sign(
                 { typ: idTokenType },
-                idTokenClaims(workspace.issuer, identity, accessToken, algorithm, life, now, more)
+                idTokenClaims(workspace.issuer, identity, identifierOf(client), accessToken, algorithm, life, now, more)
               )
         )
       )

@@ -1,5 +1,6 @@
 import { Effect, Option, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
+import type { Client } from "../client/Client.ts"
 import { readJws } from "../codec/Jws.ts"
 import type { Grant } from "../grant/Grant.ts"
 import type { Tokens } from "../grant/issue.ts"
@@ -17,7 +18,11 @@ import type { OpenWorkspace } from "../workspace/Workspace.ts"
 import type { Signing, SigningFault } from "./Signing.ts"
 
 /** Writes an access token of this grant. */
-export type WriteJwt = (grant: Grant | undefined, tokens: Tokens) => Effect.Effect<string, PortUnavailable>
+export type WriteJwt = (
+  grant: Grant | undefined,
+  tokens: Tokens,
+  client: Client
+) => Effect.Effect<string, PortUnavailable>
 
 /** Access tokens that others can read (RFC 9068), and the server by what it sealed into them. */
 export interface JwtTokens {
@@ -69,12 +74,12 @@ export const makeJwtTokens = ({ keys, signatures, signing }: Parts): JwtTokens =
       Effect.mapEager(
         signing.ready(workspace, { algorithm, life }, now),
         (sign): WriteJwt =>
-          (grant, tokens) => {
+          (grant, tokens, client) => {
             if (grant?._tag !== "Active" && grant?._tag !== "Standing") {
               return Effect.fail(new PortUnavailable({ port: "signatures", reason: "no_grant" }))
             }
             const ref = sealReference(keys.current(), workspace, tokens.access)
-            return sign({ typ: jwtType }, claimsOf(workspace, registry, grant, tokens, ref, now))
+            return sign({ typ: jwtType }, claimsOf(workspace, registry, grant, tokens, client, ref, now))
           }
       ),
     open: (workspace, text, now) => {

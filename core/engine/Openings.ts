@@ -30,7 +30,9 @@ const Opened = Schema.Struct({
   /** What an owner listed, beside what is configured. */
   resources: Schema.optionalKey(ResourceRegistry),
   /** The issuers that an owner trusts, beside those that are configured. */
-  issuers: Schema.optionalKey(TrustedIssuers)
+  issuers: Schema.optionalKey(TrustedIssuers),
+  /** Whose clients' documents an owner will have none of. */
+  blockedHosts: Schema.optionalKey(Schema.Array(Schema.String))
 })
 type Opened = typeof Opened.Type
 
@@ -77,6 +79,13 @@ export interface Openings {
     workspace: OpenWorkspace,
     decide: (trusted: TrustedIssuers) => Decision<A, E, TrustedIssuers>
   ) => Effect.Effect<A, E | StorageUnavailable | Contended>
+  /** The hosts that owners blocked, as the store has them now. */
+  readonly blockedHosts: (workspace: WorkspaceId) => Effect.Effect<ReadonlyArray<string>, StorageUnavailable>
+  /** Changes them by compare-and-set; whether that made a difference. */
+  readonly block: (
+    workspace: OpenWorkspace,
+    change: (blocked: ReadonlyArray<string>) => ReadonlyArray<string>
+  ) => Effect.Effect<boolean, StorageUnavailable | Contended>
 }
 
 /** What the store has from now on, and from whom it was taken over. */
@@ -116,7 +125,7 @@ const nothing: ResourceRegistry = []
 interface Known {
   readonly from: Workspace
   readonly workspace: OpenWorkspace
-  readonly record: Pick<Opened, "resources" | "issuers" | "sealedBefore">
+  readonly record: Pick<Opened, "resources" | "issuers" | "sealedBefore" | "blockedHosts">
   /** Of the record; `undefined` where this process wrote it. */
   readonly version: number | undefined
   /** When its record was read last. */
@@ -145,7 +154,9 @@ export const makeOpenings = (
     readAt: Instant,
     version: Known["version"]
   ): OpenWorkspace => {
-    const workspace = withListed(from, record.sealedBefore, record.resources ?? nothing, record.issuers)
+    const { blockedHosts, issuers, resources = nothing, sealedBefore } = record
+    const listed = withListed(from, sealedBefore, resources, issuers)
+    const workspace = blockedHosts === undefined ? listed : { ...listed, blockedHosts }
     opened.set(from.id, { from, workspace, record, readAt, version })
     return workspace
   }
@@ -193,6 +204,15 @@ export const makeOpenings = (
     return yield* Effect.fromResult(outcome)
   })
 
+  const block: Openings["block"] = (workspace, next) =>
+    change<boolean, never>(workspace, ({ blockedHosts = [], ...record }) => {
+      const after = next(blockedHosts)
+      return after === blockedHosts ? answer(false) : answerAndKeep({ ...record, blockedHosts: after }, true)
+    })
+
+  const blockedHosts: Openings["blockedHosts"] = (workspace) =>
+    Effect.map(records.get(workspace, workspace), (kept) => kept?.value.blockedHosts ?? [])
+
   const list: Openings["list"] = (workspace, decide) =>
     change(workspace, (kept) => {
       const decided = decide(kept.resources ?? nothing)
@@ -228,7 +248,7 @@ export const makeOpenings = (
     return remember(workspace, record, now, undefined)
   })
 
-  return { known, open, current, list, trust }
+  return { known, open, current, list, trust, block, blockedHosts }
 }
 
 const by = "host program"

@@ -26,6 +26,7 @@ import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
 import { tokenExchange } from "../oauth/grants/tokenExchange.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
+import { isAmong, isDocumentHost } from "../ports/RegistrationPolicy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
 import { currentInstant, later, type Millis } from "../rules/Instant.ts"
@@ -49,6 +50,7 @@ import { type OpenWorkspace, scopesOf, type Workspace } from "../workspace/Works
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
 import type { Grants } from "./Grants.ts"
+import { forEachItem } from "./lists.ts"
 import type { Openings } from "./Openings.ts"
 import type { Signing, SigningFault } from "./Signing.ts"
 import type { Retirement, SigningKeys } from "./signingKeys.ts"
@@ -348,6 +350,65 @@ export const deleteClient = Effect.fn("administration.deleteClient")(function* (
     { client: id, grant: grantMark(workspaceGrant) }
   )
   return "deleted"
+})
+
+/** A text that is no host. */
+export class BadHost extends Schema.TaggedError<BadHost>()("BadHost", {
+  reason: Schema.Literals(["host", "full"])
+}) {}
+
+/** A record holds them all. */
+const mostBlocked = 1000
+
+interface Blocking {
+  readonly audit: Audit["Service"]
+  readonly openings: Openings
+  readonly clients: Clients
+  readonly grants: Grants
+}
+
+/**
+ * Takes no metadata document of a host any more (`*.example.com`: of all below it), and deletes the clients that came from
+ * there, with all that they were granted. Tells how many. The ban first: no client comes in behind it.
+ */
+export const blockClientHost = Effect.fn("administration.blockClientHost")(function* (
+  services: Blocking,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  typed: string
+): Effect.fn.Return<number, BadHost | StorageUnavailable | Contended> {
+  const host = typed.trim().toLowerCase()
+  if (!isDocumentHost(host)) return yield* new BadHost({ reason: "host" })
+  const isFull = (yield* services.openings.blockedHosts(workspace.id)).length >= mostBlocked
+  if (isFull) return yield* new BadHost({ reason: "full" })
+  const changed = yield* services.openings.block(workspace, (blocked) =>
+    blocked.includes(host) ? blocked : [...blocked, host]
+  )
+  if (changed) yield* note(services.audit, auditContext, { _tag: "ClientHostBlocked", host, by: auditContext.by })
+  const found: Array<ClientId> = []
+  yield* forEachItem(
+    (slice) => services.clients.list(workspace.id, slice),
+    ({ id, origin }) =>
+      Effect.sync(() => {
+        if (origin?.document !== undefined && isAmong([host], origin.document.host)) found.push(id)
+      })
+  )
+  yield* Effect.forEach(found, (id) => deleteClient(services, auditContext, id), { concurrency: 16, discard: true })
+  return found.length
+})
+
+/** Takes its documents again; what was granted before stays ended. `false`: it was not blocked. */
+export const unblockClientHost = Effect.fn("administration.unblockClientHost")(function* (
+  { audit, openings }: Blocking,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  host: string
+): Effect.fn.Return<boolean, StorageUnavailable | Contended> {
+  const changed = yield* openings.block(workspace, (blocked) =>
+    blocked.includes(host) ? blocked.filter((one) => one !== host) : blocked
+  )
+  if (changed) yield* note(audit, auditContext, { _tag: "ClientHostUnblocked", host, by: auditContext.by })
+  return changed
 })
 
 /** Revokes the grant of a person, for that person or on their behalf. Recorded once, however often it is called. */

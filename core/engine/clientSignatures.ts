@@ -1,8 +1,8 @@
 import { Effect, Schema } from "effect"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { Members } from "../codec/Jws.ts"
 import type { ClientKeys, KeySource } from "../ports/ClientKeys.ts"
 import type { Signatures } from "../ports/Signatures.ts"
-import type { ClientId } from "../rules/Id.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
 import { PortUnavailable } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -20,7 +20,7 @@ interface Ports {
 /** Whose signature it has to be, and what its header says of it, which nobody has verified. */
 export interface SignedBy {
   readonly workspace: WorkspaceId
-  readonly client: ClientId
+  readonly client: ClientIdentifier
   readonly source: KeySource
   readonly kid: string | undefined
   readonly algorithm: Algorithm

@@ -1,4 +1,5 @@
-import type { ClientId, GrantId, PlaceId, UserId } from "../rules/Id.ts"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
+import type { GrantId, PlaceId, UserId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import type { Resources } from "../rules/Resource.ts"
 import type { Scopes } from "../rules/Scope.ts"
@@ -27,16 +28,16 @@ export interface UserPrincipal extends Common {
   /** How strongly, where it asked (`acr_values`). */
   readonly acr?: string
   /** The one that the token was issued to. */
-  readonly client: ClientId
+  readonly client: ClientIdentifier
   readonly expiresAt: Instant
   /** RFC 8693 §4.1: of an exchanged token, those who exchanged, the last of them first: it is the `client`. */
-  readonly actors?: ReadonlyArray<ClientId>
+  readonly actors?: ReadonlyArray<ClientIdentifier>
 }
 
 /** An application acting for itself, with the workspace's own access. */
 export interface WorkspacePrincipal extends Common {
   readonly _tag: "Workspace"
-  readonly client: ClientId
+  readonly client: ClientIdentifier
   readonly expiresAt: Instant
 }
 

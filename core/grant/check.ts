@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { type Client, isKnown, mayUse } from "../client/Client.ts"
+import { type Client, hasGrant, identifierOf, isKnown, mayUse } from "../client/Client.ts"
 import { workspaceStanding } from "../client/workspaceAccess.ts"
 import { hasPassed, type Instant } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -27,7 +27,7 @@ const alive = (
   if (grant._tag === "Revoked") return refuse("revoked")
   if (grant._tag === "Pending") return refuse("not_redeemed")
   if (grant._tag === "Key") return refuse("wrong_kind")
-  if (client === undefined || client.id !== grant.client || !isKnown(client, now)) return refuse("client_gone")
+  if (client === undefined || !hasGrant(client, grant) || !isKnown(client, now)) return refuse("client_gone")
   if (client.disabled) return refuse("client_disabled")
   return grant.subject._tag === "Workspace" && workspaceStanding(client, policy) !== "allowed"
     ? refuse("workspace_access_ended")
@@ -53,7 +53,8 @@ export const checkAccess = (
   if (isDead(live.access, token)) return refuse("revoked")
   const scope = token.scope ?? live.scope
   if (scope !== live.scope && !reaches(policy.scopes, live.scope, scope)) return refuse("revoked")
-  const { id: grant, client: by, subject } = live
+  const { id: grant, subject } = live
+  const by = client === undefined ? live.client : identifierOf(client)
   const resources = token.resources ?? live.resources
   const { actors, expiresAt } = token
   if (subject._tag === "Workspace") {
@@ -66,7 +67,7 @@ export const checkAccess = (
     workspace,
     scope,
     grant,
-    client: holderOf(live, token),
+    client: actors === null ? by : holderOf(live, token),
     resources,
     expiresAt,
     ...("place" in live ? placeOf(live) : {}),

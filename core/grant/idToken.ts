@@ -1,4 +1,5 @@
 import { sha512 } from "@noble/hashes/sha2.js"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { base64Url } from "../codec/Base64Url.ts"
 import type { Members } from "../codec/Jws.ts"
 import type { ClientId, UserId } from "../rules/Id.ts"
@@ -44,7 +45,8 @@ export const halfHash = (text: string, algorithm: Algorithm): string => {
 /** `more`: claims about the person, none of which can be one of these. */
 export const idTokenClaims = (
   issuer: Issuer,
-  { authentication: { acr, amr, at, nonce, sid }, client, user }: Identity,
+  { authentication: { acr, amr, at, nonce, sid }, user }: Pick<Identity, "authentication" | "user">,
+  client: ClientIdentifier,
   accessToken: string,
   algorithm: Algorithm,
   life: Millis,

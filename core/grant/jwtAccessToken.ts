@@ -1,7 +1,8 @@
 import { Schema } from "effect"
-import type { Client } from "../client/Client.ts"
+import { type Client, identifierOf } from "../client/Client.ts"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { Members } from "../codec/Jws.ts"
-import { grantMark } from "../rules/Id.ts"
+import { type ClientId, grantMark } from "../rules/Id.ts"
 import { type Instant, type Millis, secondsOf } from "../rules/Instant.ts"
 import { anyTerms, type TokenTerms, termsOf, unnamedResources } from "../rules/Resource.ts"
 import { formatScopes, impliedBy, type ScopeRegistry } from "../rules/Scope.ts"
@@ -111,17 +112,20 @@ export const claimsOf = (
   registry: ScopeRegistry,
   grant: Active | Standing,
   tokens: Tokens,
+  client: Client,
   ref: string,
   now: Instant
 ): JwtClaims => {
   const places = placesOf(workspace, registry, grant, tokens)
   const [first, ...more] = places
   const implied = impliedBy(registry, tokens.scope)
+  // The one that asked may have exchanged a token of another's grant.
+  const named = (id: ClientId): ClientIdentifier => (id === client.id ? identifierOf(client) : id)
   return {
     iss: workspace.issuer,
-    sub: grant.subject._tag === "User" ? grant.subject.id : grant.client,
+    sub: grant.subject._tag === "User" ? grant.subject.id : named(grant.client),
     aud: first !== undefined && more.length === 0 ? first : places,
-    client_id: holderOf(grant, tokens.access),
+    client_id: named(holderOf(grant, tokens.access)),
     exp: secondsOf(tokens.access.expiresAt),
     iat: secondsOf(now),
     jti: tokens.access.serial,

@@ -1,5 +1,6 @@
 import { type Effect, Schema } from "effect"
 import type { ClientMember } from "../client/ClientMember.ts"
+import type { BroughtClients } from "../engine/BroughtClients.ts"
 import type { ClientRoom } from "../engine/ClientRoom.ts"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
@@ -67,6 +68,8 @@ export interface Services {
   readonly requests: Records<AuthorizationRequest>
   readonly clients: Clients
   readonly clientRoom: ClientRoom
+  /** Those that have no record until a person lets them in. */
+  readonly brought: BroughtClients
   readonly grants: Grants
   readonly usage: Usage
   readonly limiter: Limiter["Service"]

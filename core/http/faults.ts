@@ -109,8 +109,14 @@ export const toWire = (refusal: Refusal): Wire =>
       row(503, "temporarily_unavailable", "Too many requests met on one record. Try again.", retryAfter(1)),
     TooManyRequests: ({ retryAfterSeconds }) =>
       row(429, "temporarily_unavailable", "Too many requests. Try again later.", retryAfter(retryAfterSeconds)),
-    PortUnavailable: () =>
-      row(503, "temporarily_unavailable", "What the server has to ask first is away. Try again.", retryAfter(2)),
+    PortUnavailable: ({ port }) =>
+      // A stranger's host is not hurried.
+      row(
+        503,
+        "temporarily_unavailable",
+        "What the server has to ask first is away. Try again.",
+        retryAfter(port === "documents" ? 30 : 2)
+      ),
     Overloaded: () => row(503, "temporarily_unavailable", "The server has too much to do. Try again.", retryAfter(1)),
     WorkspaceDisabled: () =>
       row(503, "temporarily_unavailable", "This workspace is disabled for the time being.", retryAfter(300))
@@ -295,8 +301,10 @@ const errorOf = (fault: Exclude<Refusal | StorageUnavailable, TooManyRequests>, 
     case "NoSuchRoute":
       return fault.reason === "method" ? Errors.openedDifferently(`${base}/`) : Errors.pageNotFound(`${base}/`)
     case "StorageUnavailable":
-    case "Contended":
+      return Errors.unavailable
     case "PortUnavailable":
+      return fault.port === "documents" ? Errors.documentUnreachable : Errors.unavailable
+    case "Contended":
     case "Overloaded":
       return Errors.unavailable
     case "WorkspaceDisabled":

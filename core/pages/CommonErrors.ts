@@ -1,4 +1,4 @@
-import type { InvalidRequestUri, UntrustedRequest } from "../rules/Refusal.ts"
+import type { DocumentFaultName, InvalidRequestUri, UntrustedRequest } from "../rules/Refusal.ts"
 import { type ReturnAddress, returnAddress } from "./Consent.ts"
 import type { ErrorPage } from "./ErrorPage.ts"
 import type { Notice } from "./Layout.ts"
@@ -95,6 +95,41 @@ export const requestUriOver = (reason: InvalidRequestUri["reason"]): CommonError
   }
 })
 
+const inDocument: Record<DocumentFaultName, string> = {
+  document_refused: "An owner of this workspace blocked the host of this client_id.",
+  document_address: "Documents are fetched from ports 443 and 8443, unless the operator allows another.",
+  document_too_long: "The document is longer than 5 KiB.",
+  document_malformed: "The address has to answer 200 with a JSON object as application/json, and without a redirect.",
+  document_mismatch:
+    "The member client_id of the document has to equal the document's address, character for character.",
+  document_secret:
+    "The document has a client_secret, or asks for a method that takes one. Use none or private_key_jwt.",
+  document_unusable: "The document needs a redirect URI that can be had here, and members as RFC 7591 has them."
+}
+
+/** A metadata document of which no client comes. Nothing in it is believed, so nobody is redirected. */
+export const documentUnusable = (reason: DocumentFaultName, clientId: string): CommonError => ({
+  name: "client-document",
+  status: 400,
+  title: "We cannot tell which application this is",
+  happened:
+    reason === "document_refused"
+      ? "An owner has blocked the address that the application goes by. Nothing was shared with it."
+      : "The application goes by an address where nothing usable is told about it. Nothing was shared with it.",
+  remedy: "Go back to the application and try again later. If that does not help, tell its developer.",
+  developer: { explanation: inDocument[reason], details: [["client_id", clientId]] }
+})
+
+/** The same where nothing came of the address at all, which may be different in a moment. */
+export const documentUnreachable: CommonError = {
+  name: "client-document",
+  status: 503,
+  title: "The application's own address does not answer",
+  happened:
+    "The application goes by an address that tells what it is, and that could not be read just now. Nothing was shared with it.",
+  remedy: "Wait a moment, then go back to the application and connect again."
+}
+
 const placeOf = (address: ReturnAddress): string => {
   switch (address.kind) {
     case "site":
@@ -145,6 +180,8 @@ export const untrustedRequest = ({ clientId = "", reason, redirectUri = "" }: Un
       ])
     case "redirect_uri_repeated":
       return badRequest("The parameter redirect_uri was sent more than once.", [["client_id", clientId]])
+    default:
+      return documentUnusable(reason, clientId)
   }
 }
 

@@ -81,6 +81,10 @@ export interface ConsentPage {
     /** False if an owner of the workspace registered it. */
     readonly registeredItself: boolean
     readonly registeredAt?: Instant
+    /** Of one that brings a metadata document: the host that it was read from, which is all that is known for certain. */
+    readonly host?: string
+    /** Whatever it asks, the answer goes to a program on the person's own computer: each program there could be meant. */
+    readonly staysOnComputer?: boolean
   }
   /** Each scope that approving grants. */
   readonly scopes: ReadonlyArray<
@@ -121,7 +125,7 @@ const destination = (address: ReturnAddress): Html => {
     case "site":
       return html`<strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
     case "thisDevice":
-      return html`an application on this device, at <strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
+      return html`an application on this computer, at <strong class="host"><bdi>${breakable(address.host)}</bdi></strong>`
     case "app":
       return html`the application on this device that opens <strong class="host"><bdi>${breakable(address.opens)}</bdi></strong> links`
     case "unknown":
@@ -129,12 +133,19 @@ const destination = (address: ReturnAddress): Html => {
   }
 }
 
+const ofDocument = (place: Place, host: string, { client }: ConsentPage): Html =>
+  html`<div class="notice notice-caution"><p>All that <bdi>${place.name}</bdi> knows of this application is what <bdi>${breakable(host)}</bdi> says of it: unverified.${
+    client.staysOnComputer === true && " Any program on this computer can ask in its name, and would get the answer."
+  } Approve only if you started this yourself and know that address.</p></div>`
+
 const origin = (place: Place, model: ConsentPage): Html =>
-  model.client.registeredItself
-    ? html`<div class="notice notice-caution"><p>This application registered itself${
-        model.client.registeredAt !== undefined && html` ${ago(model.client.registeredAt, model.now)}`
-      }; <bdi>${place.name}</bdi> has not verified it. Approve only if you started this yourself and know the address that it returns you to.</p></div>`
-    : html``
+  model.client.host !== undefined
+    ? ofDocument(place, model.client.host, model)
+    : model.client.registeredItself
+      ? html`<div class="notice notice-caution"><p>This application registered itself${
+          model.client.registeredAt !== undefined && html` ${ago(model.client.registeredAt, model.now)}`
+        }; <bdi>${place.name}</bdi> has not verified it. Approve only if you started this yourself and know the address that it returns you to.</p></div>`
+      : html``
 
 /** A second thing to do, elsewhere on the page: two clicks that a person was lured into give nothing away. */
 const acknowledgement = ({ problem }: ConsentPage): Html => html`<div class="check">
@@ -212,9 +223,16 @@ const permissions = ({ scopes }: ConsentPage): Html => {
 ${list("allowed", "You already allow it to", before)}`
 }
 
+/** Whom the person lets in: of a document, its host, and only below that the name which it gives itself. */
+const heading = ({ client: { host, name } }: ConsentPage): Html =>
+  host === undefined
+    ? html`<h1>Allow <bdi class="name">${clientName(name)}</bdi> to use your account?</h1>`
+    : html`<h1>Allow <bdi class="name">${breakable(host)}</bdi> to use your account?</h1>
+<p class="claim">It calls itself <bdi>${clientName(name)}</bdi> <span class="badge">unverified</span></p>`
+
 /** `settings`: whether there are pages where people can revoke access. */
 export const consentPage = (place: Place, model: ConsentPage, settings = true): Document => {
-  const name = clientName(model.client.name)
+  const name = model.client.host ?? clientName(model.client.name)
   return {
     name: "consent",
     title: `${model.problem === undefined && model.places?.problem === undefined ? "" : "Problem: "}Allow ${name}?`,
@@ -223,7 +241,7 @@ export const consentPage = (place: Place, model: ConsentPage, settings = true): 
     session: "kept",
     body: card(
       place,
-      html`<h1>Allow <bdi class="name">${name}</bdi> to use your account?</h1>
+      html`${heading(model)}
 <dl class="terms">
 <div><dt>Your account</dt><dd><bdi>${breakable(model.account)}</bdi></dd><dd class="terms-aside"><a class="quiet-link" href="${model.switchAccount}">Not you?</a></dd></div>
 <div><dt>Returns you to</dt><dd>${destination(returnAddress(model.client.redirectUri))}</dd></div>

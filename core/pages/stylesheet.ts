@@ -34,6 +34,7 @@ code,.mono{font-family:ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"Lib
 .card{width:100%;background:var(--surface);border:1px solid var(--line);border-radius:calc(var(--radius)*1.75);padding:32px;box-shadow:0 1px 2px rgb(0 0 0/.04),0 12px 32px -16px rgb(0 0 0/.12)}
 .card>*+*{margin-top:20px}
 .card>h1+.lead{margin-top:6px}
+.claim{margin-top:6px;color:var(--muted);overflow-wrap:anywhere}
 .lead{color:var(--muted)}
 .lead .name{color:var(--text)}
 .prose>*+*{margin-top:12px}

@@ -1,4 +1,5 @@
 import { Effect, Option, Redacted } from "effect"
+import { readClientKey } from "../client/ClientIdentifier.ts"
 import { takeOfAddress } from "../http/addressLimit.ts"
 import { seeOther } from "../http/answer.ts"
 import { noteOf, refused } from "../http/audit.ts"
@@ -13,7 +14,6 @@ import { card, type Document, type Notice, notice, type Place, problemLine } fro
 import { allowances, networkOf } from "../ports/Limiter.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { asksForLogin } from "../request/signInAsked.ts"
-import { readClientId } from "../rules/Id.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import { rootOf } from "../workspace/SessionPath.ts"
 import { authorizeAt } from "../workspace/Workspace.ts"
@@ -89,9 +89,9 @@ const clientNameOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<string | undefined, StorageUnavailable> {
   const { path, query } = partsOf(returnUrl)
   if (path !== authorizeAt(call.workspace)) return undefined
-  const id = readClientId(readParameters(query).parameters.get("client_id"))
+  const id = readClientKey(readParameters(query).parameters.get("client_id"))
   const client = Option.isSome(id) ? yield* services.clients.find(call.workspace.id, id.value) : undefined
-  return client?.about.client_name
+  return client?.origin?.document?.host ?? client?.about.client_name
 })
 
 const draw = Effect.fnUntraced(function* (

@@ -15,7 +15,13 @@ export type Actor = UserId | "command line" | "host program" | "OWNER_EMAIL"
 export type WorkspaceChange = "added" | "changed" | "disabled" | "enabled"
 
 export type AuditEvent =
-  | { readonly _tag: "ClientRegistered"; readonly client: string; readonly by?: Actor }
+  | {
+      readonly _tag: "ClientRegistered"
+      readonly client: string
+      /** What it goes by on the wire, where it brought that. */
+      readonly identifier?: string
+      readonly by?: Actor
+    }
   | {
       readonly _tag: "ClientChanged"
       readonly client: string
@@ -34,6 +40,8 @@ export type AuditEvent =
         | "fapi2_profile"
         | "exchange_allowed"
         | "exchange_ended"
+        /** Its metadata document says something else by now. */
+        | "document_changed"
       /** Whoever did it, where it was not the client itself. */
       readonly by?: Actor
     }
@@ -87,6 +95,8 @@ export type AuditEvent =
       readonly by: Actor
     }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
+  /** Whose clients' documents are taken no more, or again. */
+  | { readonly _tag: "ClientHostBlocked" | "ClientHostUnblocked"; readonly host: string; readonly by: Actor }
   /** An API that tokens are for: its address. */
   /** Whose assertions about people are taken from then on, or no more. */
   | { readonly _tag: "IssuerTrusted" | "IssuerRemoved"; readonly issuer: string; readonly by: Actor }

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, Schema } from "effect"
-import type { ClientId } from "../rules/Id.ts"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import type { PublicKey } from "../rules/Jwk.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 
@@ -27,7 +27,7 @@ export class ClientKeys extends Context.Service<
      * not known makes an adapter fetch the keys again, once in a while.
      */
     readonly find: (
-      of: { readonly workspace: WorkspaceId; readonly client: ClientId },
+      of: { readonly workspace: WorkspaceId; readonly client: ClientIdentifier },
       source: KeySource,
       kid: string | undefined
     ) => Effect.Effect<ReadonlyArray<PublicKey>, KeysFault>

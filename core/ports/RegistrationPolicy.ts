@@ -3,7 +3,23 @@ import { RegistrationRefused } from "../rules/Refusal.ts"
 import { digestOf, sameDigest } from "../rules/Secret.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
 
-/** Who may register a client (RFC 7591 §3). */
+/**
+ * From which hosts metadata documents of clients are taken: `any`, or these; `*.example.com` is every host below that one.
+ */
+export type DocumentHosts = "any" | ReadonlyArray<string>
+
+const hostPattern = /^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]{1,5})?$|^\[[0-9a-f:.]+\](?::[0-9]{1,5})?$/
+
+/** A host as addresses have it, with a port where that is not 443. */
+export const isDocumentHost = (text: string): boolean => text.length <= 260 && hostPattern.test(text)
+
+export const documentHostExpected = "hosts as addresses have them, such as claude.ai, localhost:9000 or *.example.com"
+
+/** Whether one of the entries is of this host. */
+export const isAmong = (hosts: ReadonlyArray<string>, host: string): boolean =>
+  hosts.some((one) => one === host || (one.startsWith("*.") && host.endsWith(one.slice(1))))
+
+/** Who may register a client (RFC 7591 §3), or bring its metadata document instead. */
 export class RegistrationPolicy extends Context.Service<
   RegistrationPolicy,
   {
@@ -14,9 +30,16 @@ export class RegistrationPolicy extends Context.Service<
       workspace: Workspace,
       presented: Redacted.Redacted<string> | undefined
     ) => Effect.Effect<void, RegistrationRefused>
+    /** Without it, no document is fetched. */
+    readonly documents?: DocumentHosts
   }
 >()("tessera/core/ports/RegistrationPolicy") {
-  static readonly layerOpen = Layer.succeed(RegistrationPolicy, { offered: true, permit: () => Effect.void })
+  /** A metadata document is a registration that its host vouches for, so whoever takes any of these takes those too. */
+  static readonly layerOpen = Layer.succeed(RegistrationPolicy, {
+    offered: true,
+    permit: () => Effect.void,
+    documents: "any"
+  })
 
   static readonly layerClosed = Layer.succeed(RegistrationPolicy, {
     offered: false,
@@ -35,4 +58,16 @@ export class RegistrationPolicy extends Context.Service<
       }
     })
   }
+
+  /** The same with documents from these hosts; from none, where there are none. */
+  static readonly withDocuments = <E, R>(
+    layer: Layer.Layer<RegistrationPolicy, E, R>,
+    documents: DocumentHosts
+  ): Layer.Layer<RegistrationPolicy, E, R> =>
+    Layer.effect(
+      RegistrationPolicy,
+      RegistrationPolicy.useSync(({ documents: _, ...policy }) =>
+        documents.length === 0 ? policy : { ...policy, documents }
+      )
+    ).pipe(Layer.provide(layer))
 }

@@ -1,5 +1,7 @@
 import { Result, Schema } from "effect"
+import { Brought } from "../client/Brought.ts"
 import { type Client, ClientMaker, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
+import { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { needsChallenge, needsPush, type Profile } from "../client/Profile.ts"
 import type { RecordKind } from "../engine/Records.ts"
 import { type Authentication, AuthenticationAsked } from "../grant/Authentication.ts"
@@ -17,6 +19,7 @@ import { matchRedirectUri, RedirectTarget } from "../rules/RedirectUri.ts"
 import { ForgedForm, InvalidRequest, InvalidScope, UnauthorizedClient, UntrustedRequest } from "../rules/Refusal.ts"
 import { Resources } from "../rules/Resource.ts"
 import { allScopes, isWithin, reaches, Scopes } from "../rules/Scope.ts"
+import { Digest, sameDigest } from "../rules/Secret.ts"
 
 // Approving writes the request first: a crash before its grant leaves the name of a grant that is not there, which the
 // next click on Approve makes. Denying after that ends the grant first, and marks the request then: a crash between
@@ -64,7 +67,11 @@ export const AuthorizationRequest = Schema.TaggedUnion({
     /** Only where it asks about the sign-in. */
     signIn: Schema.optionalKey(AuthenticationAsked),
     /** RFC 9449 §10: the key that its code is to be bound to. */
-    binding: Schema.optionalKey(Binding)
+    binding: Schema.optionalKey(Binding),
+    /** What the client goes by on the wire, where that is not `client`. */
+    identifier: Schema.optionalKey(ClientIdentifier),
+    /** What was read of a client that no record has, or not as it is by now. */
+    brought: Schema.optionalKey(Brought)
   },
   /** `grant`: drawn with the approval, so that approving twice makes one. */
   Approved: { ...answered, grant: GrantId },
@@ -98,10 +105,19 @@ export const requestKind: RecordKind<AuthorizationRequest> = {
 }
 
 /** What a consent page says of a client beyond what it asks for. */
-export const ShownClient = Schema.Struct({ name: Schema.NullOr(Schema.String), madeBy: ClientMaker })
+export const ShownClient = Schema.Struct({
+  name: Schema.NullOr(Schema.String),
+  madeBy: ClientMaker,
+  /** Of its metadata document. */
+  digest: Schema.optionalKey(Digest)
+})
 export type ShownClient = typeof ShownClient.Type
 
-export const shownOf = ({ about, madeBy }: Client): ShownClient => ({ name: about.client_name ?? null, madeBy })
+export const shownOf = ({ about, madeBy, origin }: Client): ShownClient => ({
+  name: about.client_name ?? null,
+  madeBy,
+  ...(origin?.document && { digest: origin.document.digest })
+})
 
 /** All that deciding on a request looks at. */
 export interface Answering {
@@ -198,9 +214,10 @@ export const approve = (found: AuthorizationRequest | undefined, step: Answering
     const { policy, shown, waiting } = step
     const refusal = termsFault(client, waiting, policy)
     if (refusal !== undefined && refusal._tag !== "InvalidScope") return answer({ _tag: "Returned", refusal })
-    // RFC 7592: the client may have changed itself while its page was read.
+    // RFC 7592: the client, or its document, may have changed while its page was read.
     const now = shownOf(client)
-    const isAsShown = now.name === shown.name && now.madeBy === shown.madeBy
+    const isAsShown =
+      now.name === shown.name && now.madeBy === shown.madeBy && sameDigest(now.digest ?? "", shown.digest ?? "")
     if (!isAsShown || refusal !== undefined) return refuse(new ForgedForm({ reason: "ticket" }))
     return answerAndKeep(
       { _tag: "Approved", ...answeredBy(step), grant: fresh },
@@ -259,22 +276,16 @@ const authenticationQueryOf = (asked: AuthenticationAsked): ReadonlyArray<string
   ]
 }
 
+/** What the client of a request goes by on the wire. */
+export const identifierIn = ({ client, identifier }: Pick<Waiting, "client" | "identifier">): ClientIdentifier =>
+  identifier ?? client
+
 /** RFC 6749 §4.1.1: a request that was not pushed, as a browser would bring it again. */
-export const queryOf = ({
-  binding,
-  challenge,
-  client,
-  placeHint,
-  prompt = [],
-  resources,
-  scope,
-  scopeByDefault,
-  signIn = {},
-  to
-}: Waiting): string =>
-  [
+export const queryOf = (waiting: Waiting): string => {
+  const { binding, challenge, placeHint, prompt = [], resources, scope, scopeByDefault, signIn = {}, to } = waiting
+  return [
     "response_type=code",
-    `client_id=${client}`,
+    `client_id=${encodeURIComponent(identifierIn(waiting))}`,
     `redirect_uri=${encodeURIComponent(to.target)}`,
     ...(scopeByDefault ? [] : [`scope=${encodeURIComponent(scope.join(" "))}`]),
     ...(to.state === null ? [] : [`state=${to.state}`]),
@@ -285,3 +296,4 @@ export const queryOf = ({
     ...(placeHint === undefined ? [] : [`place_hint=${encodeURIComponent(placeHint)}`]),
     ...authenticationQueryOf(signIn)
   ].join("&")
+}

@@ -14,6 +14,7 @@ import {
   type InvalidRequestUri,
   InvalidScope,
   LoginRequired,
+  type PortUnavailable,
   type Refusal,
   UnmetAuthentication,
   type UntrustedRequest
@@ -69,7 +70,7 @@ interface Asked {
 const readAsked = (
   services: Services,
   call: Call
-): Effect.Effect<Asked, UntrustedRequest | InvalidRequestUri | StorageUnavailable> => {
+): Effect.Effect<Asked, UntrustedRequest | InvalidRequestUri | PortUnavailable | StorageUnavailable> => {
   const { query } = call.request
   if (!namesPushed(query)) {
     return Effect.map(readAuthorizationRequest(services, call, query), (request) => ({ request, query }))
@@ -110,11 +111,12 @@ export const earlierOf = (
 export const interaction = Effect.fnUntraced(function* (
   services: Services,
   call: Call
-): Effect.fn.Return<Interaction, StorageUnavailable> {
+): Effect.fn.Return<Interaction, PortUnavailable | StorageUnavailable> {
   const read = yield* Effect.result(readAsked(services, call))
   if (Result.isFailure(read)) {
-    if (read.failure._tag === "StorageUnavailable") return yield* read.failure
-    return { _tag: "Page", refusal: read.failure }
+    const { failure } = read
+    if (failure._tag === "StorageUnavailable" || failure._tag === "PortUnavailable") return yield* failure
+    return { _tag: "Page", refusal: failure }
   }
   const { query, request: found, waiting } = read.success
   if (Result.isFailure(found)) return { _tag: "Redirect", returned: found.failure, query }

@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
 import type { AuthenticatedClient } from "../client/authenticate.ts"
+import { identifierOf } from "../client/Client.ts"
 import { needsSignedRequest } from "../client/Profile.ts"
 import { base64Url, hexOf, readBase64Url, readBase64UrlInto } from "../codec/Base64Url.ts"
 import { macLength } from "../codec/Sha256.ts"
@@ -18,7 +19,7 @@ import {
 } from "../rules/Refusal.ts"
 import { holdsAt, keyIdLength, type Place, type Sealer } from "../token/KeyRing.ts"
 import { policyAt } from "../workspace/Workspace.ts"
-import { queryOf, termsFault, type Waiting } from "./AuthorizationRequest.ts"
+import { identifierIn, queryOf, termsFault, type Waiting } from "./AuthorizationRequest.ts"
 import {
   type CheckedRequest,
   type Returned,
@@ -76,8 +77,12 @@ export const openRequestUri = (
 }
 
 /** The request of a browser that goes on with it, after sign-in or as somebody else. */
-export const queryOfVisit = (sealer: Sealer, place: Place, { client, id }: Pick<Waiting, "client" | "id">): string =>
-  `client_id=${client}&request_uri=${encodeURIComponent(sealRequestUri(sealer, place, { id, visit: "continues" }))}`
+export const queryOfVisit = (
+  sealer: Sealer,
+  place: Place,
+  { id, ...of }: Pick<Waiting, "client" | "identifier" | "id">
+): string =>
+  `client_id=${encodeURIComponent(identifierIn(of))}&request_uri=${encodeURIComponent(sealRequestUri(sealer, place, { id, visit: "continues" }))}`
 
 /** The query by which a browser comes back to a request that its consent page holds. */
 export const queryAgain = (sealer: Sealer, place: Place, waiting: Waiting): string =>
@@ -110,11 +115,12 @@ export const readPushed = Effect.fnUntraced(function* (
 > {
   if (asItCame(sent, "request_uri") !== undefined) return yield* nested
   const named = asItCame(sent, "client_id")
-  if (named !== undefined && named !== client.id) return yield* otherClient
+  const own = identifierOf(client)
+  if (named !== undefined && named !== own) return yield* otherClient
   const object = asItCame(sent, "request")
   if (object === undefined && needsSignedRequest(client)) return yield* unsigned
   const { body } = call.request
-  const form = named === undefined ? `client_id=${client.id}&${body}` : body
+  const form = named === undefined ? `client_id=${encodeURIComponent(own)}&${body}` : body
   const parameters = object === undefined ? form : yield* readRequestObject(services, call, client, object)
   const read = yield* readPushedRequest(services, call, parameters)
   return Result.isSuccess(read) ? read.success : yield* read.failure.refusal
@@ -196,20 +202,21 @@ const keptRequest = Effect.fnUntraced(function* (
 export const visitPushed = Effect.fnUntraced(function* (
   services: Services,
   call: Call
-): Effect.fn.Return<Visit, InvalidRequestUri | UntrustedRequest | StorageUnavailable> {
+): Effect.fn.Return<Visit, InvalidRequestUri | UntrustedRequest | PortUnavailable | StorageUnavailable> {
   const uri = yield* Effect.fromResult(readUri(services, call))
-  const { client } = yield* readNamedClient(services, call, sentQuery(call.request.query))
+  const { refuse: _, ...met } = yield* readNamedClient(services, call, sentQuery(call.request.query))
+  const { client } = met
   const waiting = yield* keptRequest(services, call, uri, client.id)
-  const { _tag, id, client: _, expiresAt, pushed, to, ...asked } = waiting
+  const { _tag, id, client: of, expiresAt, pushed, to, ...asked } = waiting
   if (matchRedirectUri(client.redirectUris, to.target) === undefined) {
-    const refused = { clientId: client.id, redirectUri: to.target } as const
+    const refused = { clientId: identifierOf(client), redirectUri: to.target } as const
     return yield* new UntrustedRequest({ reason: "redirect_uri_not_registered", ...refused })
   }
-  const path = { client, target: to.target, state: to.state }
+  const path = { ...met, target: to.target, state: to.state }
   // The client, or what the server asks of it, may have changed since.
   const fault = termsFault(client, waiting, policyAt(services.policy, call.workspace))
   return {
-    waiting,
+    waiting: met.brought === undefined ? waiting : { ...waiting, brought: met.brought },
     request: fault === undefined ? Result.succeed({ ...asked, ...path }) : Result.fail({ path, refusal: fault })
   }
 })

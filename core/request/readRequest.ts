@@ -1,6 +1,9 @@
 import { Effect, Result, Schema, Struct } from "effect"
+import type { Brought } from "../client/Brought.ts"
 import { type Client, isKnown, mayUse, scopesToAsk } from "../client/Client.ts"
+import { ClientIdentifier, isBrought } from "../client/ClientIdentifier.ts"
 import { needsChallenge, needsPush } from "../client/Profile.ts"
+import { type Met, NoSuchClient } from "../engine/BroughtClients.ts"
 import type { AuthenticationAsked } from "../grant/Authentication.ts"
 import { Binding } from "../grant/Binding.ts"
 import { seeOther } from "../http/answer.ts"
@@ -9,7 +12,7 @@ import { asItCame, readerOf, refusedAs, repeatedParameter, type Sent, sentQuery,
 import type { Call, Contract, Sample, Services } from "../http/Route.ts"
 import { authorizationCode } from "../oauth/grants/authorizationCode.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
-import { authorizationRequestIdOf, ClientId, idLength, PlaceId } from "../rules/Id.ts"
+import { authorizationRequestIdOf, idLength, PlaceId } from "../rules/Id.ts"
 import { Instant } from "../rules/Instant.ts"
 import { CodeChallenge } from "../rules/Pkce.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -21,6 +24,7 @@ import {
   InvalidRequestUri,
   type InvalidScope,
   type InvalidTarget,
+  PortUnavailable,
   type Refusal,
   RequestNotSupported,
   TooManyRequests,
@@ -50,7 +54,9 @@ const responseMode = new InvalidRequest({ reason: "response_mode", message: "The
 /** RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2. */
 const AuthorizationQuery = Schema.Struct({
   response_type: Schema.Literal("code"),
-  client_id: ClientId,
+  client_id: ClientIdentifier.annotate({
+    description: "The id of a registration, or the https address of the client's metadata document."
+  }),
   redirect_uri: Schema.String.annotate({
     description: "One that the client registered, letter for letter; only the port of a loopback address may differ."
   }),
@@ -152,7 +158,15 @@ export const authorizeContract = {
     { description: "The consent page.", like: consentPage },
     { description: "To the sign-in, or back to the client with an error.", like: () => seeOther("/") }
   ],
-  faults: [UntrustedRequest, InvalidRequestUri, InvalidRequest, TooManyRequests, Contended, StorageUnavailable]
+  faults: [
+    UntrustedRequest,
+    InvalidRequestUri,
+    InvalidRequest,
+    TooManyRequests,
+    PortUnavailable,
+    Contended,
+    StorageUnavailable
+  ]
 } as const satisfies Contract
 
 const { fields } = authorizeContract.query
@@ -180,6 +194,8 @@ const readRest = readerOf(
 /** A client at one of its own redirect URIs: from here on errors may be sent to it. */
 interface ReturnPath {
   readonly client: Client
+  /** What was read of it for this request, and stands in no record yet. */
+  readonly brought?: Brought
   readonly target: RedirectTarget
   /** As it came, still encoded. */
   readonly state: string | null
@@ -211,6 +227,7 @@ export const waitingOf = (
   _tag: "Waiting",
   id: authorizationRequestIdOf(entropy.bytes(idLength)),
   client: client.id,
+  ...(client.origin && { identifier: client.origin.identifier }),
   expiresAt,
   to: { _tag: "Redirect", target, state },
   ...asked
@@ -263,19 +280,31 @@ export const returnRefusal = (
   ])
 }
 
+/** The client of an identifier, registered or brought, as it is now. */
+const meetClient = (services: Services, { now, workspace }: Call, identifier: ClientIdentifier) =>
+  isBrought(identifier)
+    ? services.brought.meet(workspace, identifier)
+    : Effect.flatMap(
+        services.clients.find(workspace.id, identifier),
+        (client): Effect.Effect<Met, NoSuchClient> =>
+          // A record's id is no other name of a client that goes by its own.
+          client === undefined || client.origin !== undefined || !isKnown(client, now)
+            ? Effect.fail(new NoSuchClient("unknown"))
+            : Effect.succeed({ client })
+      )
+
 const isMissing = (fault: InvalidRequest): boolean => fault.reason === "missing_parameter"
 
 type SentRequest = ReturnType<typeof sentQuery>
+
+type Refuse = (reason: UntrustedRequest["reason"]) => UntrustedRequest
 
 /** The client that a request names, as it is now, and how the request is refused from here on. */
 export const readNamedClient = Effect.fnUntraced(function* (
   services: Services,
   call: Call,
   { repeated, sent }: SentRequest
-): Effect.fn.Return<
-  { readonly client: Client; readonly refuse: (reason: UntrustedRequest["reason"]) => UntrustedRequest },
-  UntrustedRequest | StorageUnavailable
-> {
+): Effect.fn.Return<Met & { readonly refuse: Refuse }, UntrustedRequest | PortUnavailable | StorageUnavailable> {
   const clientId = asItCame(sent, "client_id")
   const redirectUri = asItCame(sent, "redirect_uri")
   const refuse = (reason: UntrustedRequest["reason"]) =>
@@ -287,9 +316,12 @@ export const readNamedClient = Effect.fnUntraced(function* (
   if (repeated.has("client_id")) return yield* refuse("client_repeated")
   const asking = readClient(sent)
   if (Result.isFailure(asking)) return yield* refuse(isMissing(asking.failure) ? "client_missing" : "client_unknown")
-  const client = yield* services.clients.find(call.workspace.id, asking.success.client_id)
-  if (client === undefined || !isKnown(client, call.now)) return yield* refuse("client_unknown")
-  return client.disabled ? yield* refuse("client_disabled") : { client, refuse }
+  const met = yield* Effect.catchTag(
+    meetClient(services, call, asking.success.client_id),
+    "NoSuchClient",
+    ({ reason }) => refuse(reason === "unknown" ? "client_unknown" : reason)
+  )
+  return met.client.disabled ? yield* refuse("client_disabled") : { ...met, refuse }
 })
 
 /** RFC 9700 §4.11.2: the client and where its answer goes. Until both hold, no browser is sent anywhere. */
@@ -298,8 +330,9 @@ const readReturnPath = Effect.fnUntraced(function* (
   call: Call,
   query: string,
   asked: SentRequest
-): Effect.fn.Return<ReturnPath, UntrustedRequest | StorageUnavailable> {
-  const { client, refuse } = yield* readNamedClient(services, call, asked)
+): Effect.fn.Return<ReturnPath, UntrustedRequest | PortUnavailable | StorageUnavailable> {
+  const { refuse, ...met } = yield* readNamedClient(services, call, asked)
+  const { client } = met
   const { repeated, sent } = asked
   if (repeated.has("redirect_uri")) return yield* refuse("redirect_uri_repeated")
   const place = readPlace(sent)
@@ -307,7 +340,7 @@ const readReturnPath = Effect.fnUntraced(function* (
     return yield* refuse(isMissing(place.failure) ? "redirect_uri_missing" : "redirect_uri_not_registered")
   const target = matchRedirectUri(client.redirectUris, place.success.redirect_uri)
   if (target === undefined) return yield* refuse("redirect_uri_not_registered")
-  return { client, target, state: repeated.has("state") ? null : rawState(query, sent) }
+  return { ...met, target, state: repeated.has("state") ? null : rawState(query, sent) }
 })
 
 const challengeMissing = new InvalidRequest({
@@ -383,7 +416,10 @@ const checkedTerms = (
     }
   })
 
-type Reading<F> = Effect.Effect<Result.Result<CheckedRequest, Returned<F>>, UntrustedRequest | StorageUnavailable>
+type Reading<F> = Effect.Effect<
+  Result.Result<CheckedRequest, Returned<F>>,
+  UntrustedRequest | PortUnavailable | StorageUnavailable
+>
 
 /** An authorization request, whole; or what its client may be told; or, where there is no client, a failure. */
 const readAs = Effect.fnUntraced(function* <F>(
@@ -391,7 +427,10 @@ const readAs = Effect.fnUntraced(function* <F>(
   call: Call,
   query: string,
   faultOf: (path: ReturnPath, asked: SentRequest) => F | undefined
-): Effect.fn.Return<Result.Result<CheckedRequest, Returned<F | TermsFault>>, UntrustedRequest | StorageUnavailable> {
+): Effect.fn.Return<
+  Result.Result<CheckedRequest, Returned<F | TermsFault>>,
+  UntrustedRequest | PortUnavailable | StorageUnavailable
+> {
   const asked = sentQuery(query, several)
   const path = yield* readReturnPath(services, call, query, asked)
   const fault = faultOf(path, asked)

@@ -1,5 +1,5 @@
 import type { Client } from "../client/Client.ts"
-import { isStranger } from "../client/Client.ts"
+import { hasGrant, isStranger } from "../client/Client.ts"
 import type { Connected, Consent } from "../grant/Grant.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -18,8 +18,15 @@ const isClaimed = (target: RedirectTarget): boolean => {
 }
 
 /** What the person saw of a client. Whatever of it changes, such as where it returns to, they are asked again. */
-const shownOf = ({ about, madeBy }: Client, target: RedirectTarget) =>
-  digestOf(JSON.stringify([target, about.client_name ?? null, madeBy]))
+const shownOf = ({ about, madeBy, origin }: Client, target: RedirectTarget) =>
+  digestOf(
+    JSON.stringify([
+      target,
+      about.client_name ?? null,
+      madeBy,
+      ...(origin?.document === undefined ? [] : [origin.document.digest])
+    ])
+  )
 
 /** A person's yes on a page, as its grant keeps it where it may count again. */
 export const consentGiven = (
@@ -59,7 +66,7 @@ export const rememberedConsent = (
   const shown = shownOf(client, target)
   let latest: Consent | undefined
   for (const grant of grants) {
-    if (grant._tag !== "Active" || grant.consent?.shown !== shown) continue
+    if (grant._tag !== "Active" || grant.consent?.shown !== shown || !hasGrant(client, grant)) continue
     if (!withinResources(resources, grant.resources) || !reaches(registry, grant.scope, scope)) continue
     if (!stillCounts(grant.consent, client, now)) continue
     if (latest === undefined || grant.consent.at > latest.at) latest = grant.consent

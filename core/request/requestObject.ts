@@ -1,12 +1,12 @@
 import { Effect, Option } from "effect"
-import { authMethodOf, type Client } from "../client/Client.ts"
+import { authMethodOf, type Client, identifierOf } from "../client/Client.ts"
+import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
 import { maySignBy, profileOf, requestObjectAlgorithm } from "../client/Profile.ts"
 import { type Members, readJws } from "../codec/Jws.ts"
 import { verifiedOfClient } from "../engine/clientSignatures.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { wellFormed } from "../http/returnUrl.ts"
 import type { KeySource } from "../ports/ClientKeys.ts"
-import type { ClientId } from "../rules/Id.ts"
 import type { Instant } from "../rules/Instant.ts"
 import { type Algorithm, isAlgorithm, sameAlgorithm } from "../rules/Jwk.ts"
 import { InvalidRequestObject, type PortUnavailable } from "../rules/Refusal.ts"
@@ -35,7 +35,7 @@ const isFor = (audience: unknown, issuer: string): boolean =>
   audience === issuer || (Array.isArray(audience) && audience.includes(issuer))
 
 export interface ObjectExpected {
-  readonly client: ClientId
+  readonly client: ClientIdentifier
   readonly issuer: string
   readonly now: Instant
 }
@@ -113,6 +113,6 @@ export const readRequestObject = Effect.fnUntraced(function* (
     "ClientSignatureFault",
     ({ reason }) => Effect.fail(refuse(reason))
   )
-  const fault = objectFault(header, claims, { client: client.id, issuer: workspace.issuer, now })
+  const fault = objectFault(header, claims, { client: identifierOf(client), issuer: workspace.issuer, now })
   return fault === undefined ? parametersOf(claims) : yield* refuse(fault)
 })

@@ -29,6 +29,20 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
   message: Schema.String
 }) {}
 
+/** Why no client comes of the metadata document that its identifier leads to. */
+export const documentFaults = [
+  /** By an owner, who blocked its host. */
+  "document_refused",
+  "document_address",
+  "document_too_long",
+  "document_malformed",
+  /** It is another client's: its `client_id` is not its own address. */
+  "document_mismatch",
+  "document_secret",
+  "document_unusable"
+] as const
+export type DocumentFaultName = (typeof documentFaults)[number]
+
 export class InvalidClient extends Schema.TaggedError<InvalidClient>()("InvalidClient", {
   reason: Schema.Literals([
     "none_presented",
@@ -47,7 +61,8 @@ export class InvalidClient extends Schema.TaggedError<InvalidClient>()("InvalidC
     "assertion_without_id",
     "assertion_replayed",
     "wrong_method",
-    "unreadable"
+    "unreadable",
+    ...documentFaults
   ]),
   /** RFC 6749 §5.2: a client that used the Authorization header is told which schemes it takes. */
   triedHeader: Schema.Boolean
@@ -139,7 +154,8 @@ export class UntrustedRequest extends Schema.TaggedError<UntrustedRequest>()("Un
     "client_repeated",
     "redirect_uri_missing",
     "redirect_uri_repeated",
-    "redirect_uri_not_registered"
+    "redirect_uri_not_registered",
+    ...documentFaults
   ]),
   /** What the request said, as far as it did: for its developer, on the page and nowhere else. */
   clientId: Schema.optionalKey(Schema.String),

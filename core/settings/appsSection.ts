@@ -168,7 +168,7 @@ const describe = Effect.fnUntraced(function* (
   const since = Instant.make(Math.min(...grants.map(({ createdAt }) => createdAt)))
   return {
     grantId: grantMark(id),
-    client: client.about.client_name,
+    client: client.origin?.document?.host ?? client.about.client_name,
     scopes: inWords([...new Set(grants.flatMap(({ scope }) => scope))], scopesOf(services.policy, call.workspace)),
     since,
     ...(remembered ? { remembered } : {}),

@@ -63,6 +63,8 @@ export interface OpenWorkspace extends Workspace {
   readonly sessionPath?: string
   /** Those of its resources that an owner listed; the others are configuration. */
   readonly listed?: ResourceRegistry
+  /** Whose clients' documents its owners will have none of. */
+  readonly blockedHosts?: ReadonlyArray<string>
 }
 
 const noResources: ResourceRegistry = []

@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs"
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Client, displayName, isKnown } from "../../core/client/Client.ts"
+import { type Client, displayName, identifierOf, isKnown, makerOf } from "../../core/client/Client.ts"
+import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from "../../core/client/ClientSecret.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
 import { clientInformation } from "../../core/client/register.ts"
 import { asksForWorkspace, questionOf, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import {
   answerWorkspaceAccess,
+  blockClientHost,
   deleteClient,
   dropSecret,
   makeSecret,
@@ -15,13 +17,14 @@ import {
   setAccessTokenFormat,
   setClientEnabled,
   setSecurityProfile,
-  setServedResource
+  setServedResource,
+  unblockClientHost
 } from "../../core/engine/administration.ts"
 import { collectAll } from "../../core/engine/lists.ts"
 import { isLongLived } from "../../core/grant/jwtAccessToken.ts"
 import { clientAuths } from "../../core/oauth/clients/table.ts"
 import { grantTypes } from "../../core/oauth/grants/table.ts"
-import { type ClientId, readClientId } from "../../core/rules/Id.ts"
+import type { ClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { type Policy, ProfileName } from "../../core/rules/Policy.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
@@ -38,7 +41,7 @@ const usual = grantTypes.flatMap(({ name, registers }) => (registers.byDefault =
 const unknown = notFound("There is no such client.")
 
 const readId = (text: string): Effect.Effect<ClientId, typeof unknown> =>
-  Option.match(readClientId(text), { onNone: () => Effect.fail(unknown), onSome: Effect.succeed })
+  Option.match(readClientKey(text), { onNone: () => Effect.fail(unknown), onSome: Effect.succeed })
 
 const lastUse = ({ services, workspace }: Administration, client: Client) =>
   Effect.map(services.usage.lastUse("client", workspace.id, client.id), Option.getOrNull)
@@ -49,7 +52,7 @@ const standingOf = ({ services }: Administration, client: Client) =>
 
 const described = (administration: Administration, client: Client, usedAt: number | null) => ({
   ...clientInformation(administration.services, client),
-  made_by: client.madeBy,
+  made_by: makerOf(client),
   disabled: client.disabled,
   access_token_format: client.accessTokenFormat ?? null,
   serves: client.serves ?? null,
@@ -97,9 +100,9 @@ const list = Command.make("list", { json }, (given) =>
         table(
           ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE", "WITHOUT A PERSON"],
           used.map(({ client, at }) => [
-            client.id,
+            identifierOf(client),
             displayName(client),
-            client.madeBy,
+            makerOf(client),
             timeText(client.createdAt),
             timeText(at),
             client.disabled ? "disabled" : "enabled",
@@ -431,6 +434,52 @@ const remove = Command.make("delete", { id, json }, (given) =>
   )
 ).pipe(Command.withDescription("Delete a client, and with it all that it was granted"))
 
+const host = Argument.String("host").pipe(
+  Argument.withDescription("As addresses have it, such as app.example, or *.example.com for all below it")
+)
+
+const block = Command.make("block", { host, json }, (given) =>
+  administer(({ auditContext, services, workspace }) =>
+    Effect.gen(function* () {
+      const deleted = yield* blockClientHost(services, auditContext, workspace, given.host).pipe(
+        Effect.catchTag("BadHost", ({ reason }) =>
+          Effect.fail(reason === "host" ? misused("That is no host.") : refused("1000 hosts are blocked already."))
+        )
+      )
+      const seconds = services.policy.clientStaleness / 1000
+      yield* print(given.json, { host: given.host, deleted }, [
+        `No document of ${given.host} is taken any more; a server that runs knows within ${seconds} seconds.`,
+        `Clients that came from there and are deleted, with all that they were granted: ${deleted}.`
+      ])
+    })
+  )
+).pipe(
+  Command.withDescription("Take no metadata document of a host any more, and end what its clients have"),
+  Command.withExamples([{ command: "tessera client block app.example" }])
+)
+
+const unblock = Command.make("unblock", { host, json }, (given) =>
+  administer(({ auditContext, services, workspace }) =>
+    Effect.gen(function* () {
+      if (!(yield* unblockClientHost(services, auditContext, workspace, given.host))) {
+        return yield* notFound("This host is not blocked.")
+      }
+      yield* print(given.json, { host: given.host, blocked: false }, [
+        `Documents of ${given.host} are taken again, where CLIENT_DOCUMENTS takes them.`
+      ])
+    })
+  )
+).pipe(Command.withDescription("Take metadata documents of a host again"))
+
+const blocked = Command.make("blocked", { json }, (given) =>
+  administer(({ services, workspace }) =>
+    Effect.gen(function* () {
+      const hosts = yield* services.openings.blockedHosts(workspace.id)
+      yield* print(given.json, hosts, hosts)
+    })
+  )
+).pipe(Command.withDescription("List the hosts whose metadata documents are not taken"))
+
 export const client = Command.make("client").pipe(
   Command.withDescription("Look after the registered applications"),
   Command.withSubcommands([
@@ -445,7 +494,10 @@ export const client = Command.make("client").pipe(
     answering("approve", "approved", "Let a client that asked for it act for the workspace, without a person"),
     answering("refuse", "refused", "Refuse that to a client, also one that was approved; its tokens of that kind end"),
     secret,
-    remove
+    remove,
+    block,
+    unblock,
+    blocked
   ]),
   Command.withGlobalFlags([WorkspaceFlag])
 )

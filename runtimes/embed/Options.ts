@@ -70,7 +70,7 @@ export interface LifetimeOptions {
   readonly consent?: Duration.Input
 }
 
-/** What the server fetches by itself: the keys of applications that sign, at their `jwks_uri`. */
+/** What the server fetches by itself: metadata documents of applications, and keys of those that sign (`jwks_uri`). */
 export interface FetchOption {
   /**
    * Hosts of a private network that it may fetch from, as `keys.internal` or `keys.internal:9443`. On Workers, where no
@@ -178,6 +178,13 @@ export interface CreateOptions {
 
   /** Who may register an application by RFC 7591: anybody, whoever has this token, or nobody. Default: `"open"`. */
   readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
+
+  /**
+   * Whose metadata documents are taken: an application that nobody registered goes by the https address of its own, and
+   * gets in once a person approves it. `true` for any host, `false` for none, or a list: `["claude.ai", "*.example.com"]`.
+   * Default: any where `registration` is `"open"`, none elsewhere.
+   */
+  readonly clientDocuments?: boolean | ReadonlyArray<string>
 
   /**
    * Which applications may act for the workspace itself, by client credentials and without a person: only those that you,

@@ -1,19 +1,22 @@
 import { Effect, Option, Redacted, Schema } from "effect"
-import { authMethodOf, type Client, displayName, isKnown } from "../../core/client/Client.ts"
+import { authMethodOf, type Client, displayName, identifierOf, isKnown, makerOf } from "../../core/client/Client.ts"
+import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { liveSecrets } from "../../core/client/ClientSecret.ts"
 import { checkRegistration, type RegistrationRequest } from "../../core/client/RegistrationRequest.ts"
 import { asksForWorkspace, type WorkspaceStanding, workspaceStanding } from "../../core/client/workspaceAccess.ts"
 import {
   answerWorkspaceAccess,
+  blockClientHost,
   deleteClient,
   dropSecret,
   makeSecret,
   registerClient,
   setAccessTokenFormat,
   setClientEnabled,
-  setServedResource
+  setServedResource,
+  unblockClientHost
 } from "../../core/engine/administration.ts"
-import { type ClientId, readClientId } from "../../core/rules/Id.ts"
+import type { ClientId } from "../../core/rules/Id.ts"
 import { currentInstant } from "../../core/rules/Instant.ts"
 import { AccessTokenFormat } from "../../core/rules/Resource.ts"
 import { servicesAt } from "../../core/workspace/Workspace.ts"
@@ -32,8 +35,11 @@ export interface RegisteredClient {
   readonly authMethod: string
   /** The most that it may be granted. */
   readonly scopes: ReadonlyArray<string>
-  /** `itself`: by registering. `owner`: by somebody of yours, who answers for it. */
-  readonly madeBy: Client["madeBy"]
+  /**
+   * `itself`: by registering. `owner`: by somebody of yours, who answers for it. `document`: nobody registered it, and `id`
+   * is the address of its metadata document.
+   */
+  readonly madeBy: Client["madeBy"] | "document"
   readonly disabled: boolean
   /** What `setAccessTokenFormat` chose; `undefined`: opaque, unless a resource asks for JWTs. */
   readonly accessTokenFormat: AccessTokenFormat | undefined
@@ -95,6 +101,14 @@ export interface ClientsApi {
   readonly endExchange: (id: string) => Promise<boolean>
   /** With it goes all that it was granted. `false`: there is no such client. */
   readonly delete: (id: string) => Promise<boolean>
+  /**
+   * Takes no metadata document of this host any more (`app.example`, or `*.example.com`), and deletes the clients that came
+   * from there; tells how many. Rejects with `BadOption` where it is no host.
+   */
+  readonly blockHost: (host: string) => Promise<number>
+  /** Takes them again. `false`: it was not blocked. */
+  readonly unblockHost: (host: string) => Promise<boolean>
+  readonly blockedHosts: () => Promise<ReadonlyArray<string>>
 }
 
 const isFormat = Schema.is(AccessTokenFormat)
@@ -107,13 +121,13 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       const now = yield* currentInstant
       const at = Option.getOrUndefined(yield* services.usage.lastUse("client", workspace.id, client.id))
       return {
-        id: client.id,
+        id: identifierOf(client),
         name: displayName(client),
         redirectUris: [...client.redirectUris],
         grantTypes: [...client.grantTypes],
         authMethod: authMethodOf(client),
         scopes: [...client.scope],
-        madeBy: client.madeBy,
+        madeBy: makerOf(client),
         disabled: client.disabled,
         accessTokenFormat: client.accessTokenFormat,
         serves: client.serves,
@@ -131,7 +145,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
 
   /** `false`: there is no such client. */
   const done = <E>(id: string, act: (id: ClientId) => Effect.Effect<string, E>) =>
-    Option.match(readClientId(id), {
+    Option.match(readClientKey(id), {
       onNone: () => Effect.succeed(false),
       onSome: (clientId) => Effect.map(act(clientId), (outcome) => outcome !== "unknown" && outcome !== "not_asked")
     })
@@ -159,7 +173,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
     get: (id) =>
       run(
         Effect.gen(function* () {
-          const clientId = readClientId(id)
+          const clientId = readClientKey(id)
           const client = Option.isNone(clientId)
             ? undefined
             : yield* services.clients.find(workspace.id, clientId.value)
@@ -173,7 +187,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
     newSecret: (id, { keepFor = 0 } = {}) =>
       run(
         Effect.gen(function* () {
-          const clientId = readClientId(id)
+          const clientId = readClientKey(id)
           if (Option.isNone(clientId)) return undefined
           const made = yield* makeSecret(services, auditContext, clientId.value, keepFor)
           return made === "unknown" ? undefined : Redacted.value(made.text)
@@ -188,7 +202,7 @@ export const clientsApi = (administration: Administration): ClientsApi => {
       run(
         Effect.gen(function* () {
           const opened = yield* services.openings.open(workspace)
-          const client = readClientId(id)
+          const client = readClientKey(id)
           if (Option.isNone(client)) return false
           const outcome = yield* setServedResource(services, auditContext, opened, client.value, resource)
           if (outcome === "no_resource") {
@@ -204,6 +218,21 @@ export const clientsApi = (administration: Administration): ClientsApi => {
         })
       ),
     endExchange: (id) => run(done(id, (client) => setServedResource(services, auditContext, workspace, client, null))),
-    delete: (id) => run(done(id, (client) => deleteClient(services, auditContext, client)))
+    delete: (id) => run(done(id, (client) => deleteClient(services, auditContext, client))),
+    blockHost: (host) =>
+      run(
+        Effect.catchTag(blockClientHost(services, auditContext, workspace, String(host)), "BadHost", ({ reason }) =>
+          Effect.fail(
+            badArgument(
+              "clients.blockHost host",
+              reason === "host"
+                ? "has to be a host, as app.example or *.example.com"
+                : "is one too many: 1000 are blocked"
+            )
+          )
+        )
+      ),
+    unblockHost: (host) => run(unblockClientHost(services, auditContext, workspace, host)),
+    blockedHosts: () => run(services.openings.blockedHosts(workspace.id))
   }
 }

@@ -91,10 +91,15 @@ export interface HostingTessera extends Running {
   readonly ready: () => Promise<void>
 }
 
-const registrationLayer = (registration: Read["registration"]) => {
+const policyLayer = (registration: Read["registration"]) => {
   if (registration === "open") return RegistrationPolicy.layerOpen
   return registration === "closed" ? RegistrationPolicy.layerClosed : RegistrationPolicy.layerToken(registration)
 }
+
+const registrationLayer = ({ clientDocuments, registration }: Read) =>
+  clientDocuments === undefined
+    ? policyLayer(registration)
+    : RegistrationPolicy.withDocuments(policyLayer(registration), clientDocuments)
 
 /** A host's function cannot fail a request: it isn't waited for, and what it throws is logged. */
 const auditLayer = (audit: CreateOptions["audit"]) =>
@@ -179,7 +184,7 @@ const layerOf = (
       signatures,
       hostOwner(options.owner, [...new Set(read.claims.flatMap(({ claims }) => claims))]),
       auditLayer(options.audit),
-      registrationLayer(read.registration),
+      registrationLayer(read),
       Pages.layer(read.theme, read.ownPages, wanted.includes("settings")),
       workspaces.layer
     ]),

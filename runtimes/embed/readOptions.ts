@@ -9,6 +9,7 @@ import {
 import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
+import { type DocumentHosts, documentHostExpected, isDocumentHost } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { type ClaimScope, isStandardClaim } from "../../core/rules/Claims.ts"
 import { algorithms, isAlgorithm } from "../../core/rules/Jwk.ts"
@@ -63,6 +64,8 @@ export interface Read {
   readonly theme: Theme | undefined
   readonly ownPages: OwnPages
   readonly registration: "open" | "closed" | Redacted.Redacted<string>
+  /** `undefined`: as the registration has it. */
+  readonly clientDocuments: DocumentHosts | undefined
 }
 
 type OneOption = Pick<CreateOptions, "issuer" | "movedFrom" | "name">
@@ -86,6 +89,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   trustedIssuers: true,
   lifetimes: true,
   registration: true,
+  clientDocuments: true,
   requirePkce: true,
   dpop: true,
   par: true,
@@ -433,6 +437,14 @@ const registrationOf = (registration: CreateOptions["registration"] = "open"): C
 const isTextList = (given: unknown): given is ReadonlyArray<string> =>
   Array.isArray(given) && given.every((one) => typeof one === "string")
 
+const clientDocumentsOf = (given: CreateOptions["clientDocuments"]): Checked<DocumentHosts | undefined> => {
+  if (given === undefined) return Result.succeed(undefined)
+  if (typeof given === "boolean") return Result.succeed(given ? "any" : [])
+  return isTextList(given) && given.every(isDocumentHost)
+    ? Result.succeed(given)
+    : bad("clientDocuments", `has to be true, false, or a list of ${documentHostExpected}`)
+}
+
 const fetchOf = (fetch: CreateOptions["fetch"]): Checked<FetchOptions> =>
   Result.gen(function* () {
     if (fetch === undefined) return fetchesNothingPrivate
@@ -542,5 +554,6 @@ export const readOptions = (options: CreateOptions | HostingOptions): Checked<Re
     const theme = yield* themeOf(options.theme)
     const ownPages = yield* consentPageOf(options.consentPage, one?.workspace.issuer ?? "https://any.example")
     const registration = yield* registrationOf(options.registration)
-    return { one, ring, storage, policy, claims, fetch, theme, ownPages, registration }
+    const clientDocuments = yield* clientDocumentsOf(options.clientDocuments)
+    return { one, ring, storage, policy, claims, fetch, theme, ownPages, registration, clientDocuments }
   })

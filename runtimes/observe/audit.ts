@@ -40,7 +40,7 @@ const likeness = Schema.Literals(["same", "other", "unknown"])
 
 /** One line of the audit stream. Fields may be added to an event; none is renamed or taken away. */
 export const AuditLine = Schema.Union([
-  line("ClientRegistered", { client, ...byMaybe }),
+  line("ClientRegistered", { client, identifier: Schema.optionalKey(Schema.String), ...byMaybe }),
   line("ClientChanged", {
     client,
     change: Schema.Literals([
@@ -56,7 +56,8 @@ export const AuditLine = Schema.Union([
       "standard_profile",
       "fapi2_profile",
       "exchange_allowed",
-      "exchange_ended"
+      "exchange_ended",
+      "document_changed"
     ]),
     ...byMaybe
   }),
@@ -85,6 +86,8 @@ export const AuditLine = Schema.Union([
   line("KeyRevoked", { grant, actor }),
   line("IssuerTrusted", { issuer: Schema.String, actor }),
   line("IssuerRemoved", { issuer: Schema.String, actor }),
+  line("ClientHostBlocked", { host: Schema.String, actor }),
+  line("ClientHostUnblocked", { host: Schema.String, actor }),
   line("ResourceAdded", { resource: Schema.String, actor }),
   line("ResourceRemoved", { resource: Schema.String, actor }),
   line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
@@ -112,7 +115,15 @@ const by = (actor: string | undefined) => (actor === undefined ? {} : { actor })
 const told = (event: AuditEvent): Told => {
   switch (event._tag) {
     case "ClientRegistered":
-      return { event: event._tag, client: event.client, ...by(event.by) }
+      return {
+        event: event._tag,
+        client: event.client,
+        ...(event.identifier === undefined ? {} : { identifier: event.identifier }),
+        ...by(event.by)
+      }
+    case "ClientHostBlocked":
+    case "ClientHostUnblocked":
+      return { event: event._tag, host: event.host, actor: event.by }
     case "ClientChanged":
       return { event: event._tag, client: event.client, change: event.change, ...by(event.by) }
     case "ClientDeleted":

@@ -3,6 +3,7 @@ import type { FetchOptions } from "../../adapters/documents/FetchOptions.ts"
 import type { Opening, Store } from "../../adapters/StoreKind.ts"
 import { StoreKinds } from "../../adapters/stores.ts"
 import { isLimitFactor, limitFactorExpected, type RateLimits } from "../../core/limits/SharedLimiter.ts"
+import { type DocumentHosts, documentHostExpected, isDocumentHost } from "../../core/ports/RegistrationPolicy.ts"
 import { algorithms } from "../../core/rules/Jwk.ts"
 import { Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { signInScopes } from "../../core/rules/Scope.ts"
@@ -64,6 +65,8 @@ export interface Settings {
   /** Why the policy's `workspaceAccess` is what it is: by name, or by the place that the server is at. */
   readonly workspaceAccessBecause: string
   readonly registration: Registration
+  /** Whose metadata documents of clients are taken. */
+  readonly clientDocuments: DocumentHosts
   readonly rateLimits: RateLimits
   readonly trustedProxies: TrustedProxies
   readonly fetch: FetchOptions
@@ -105,6 +108,13 @@ const readRateLimits = (given: string): Option.Option<RateLimits> => {
   return isLimitFactor(factor) ? Option.some({ factor }) : Option.none()
 }
 
+const readClientDocuments = (given: string): Option.Option<DocumentHosts> => {
+  if (given === "on") return Option.some("any")
+  if (given === "off") return Option.some([])
+  const hosts = given.split(",").map((host) => host.trim())
+  return hosts.every(isDocumentHost) ? Option.some(hosts) : Option.none()
+}
+
 const accesses = Policy.fields.workspaceAccess.literals
 
 const variables = {
@@ -144,6 +154,11 @@ const variables = {
   refreshGrace: durationOf("REFRESH_GRACE", 0, standardPolicy.refreshGrace),
   registration: oneOf("REGISTRATION", ["open", "token", "closed"], "open"),
   registrationToken: secret("REGISTRATION_TOKEN", `a secret of ${initialTokenExpected}`, isInitialToken),
+  clientDocuments: optional<DocumentHosts>({
+    name: "CLIENT_DOCUMENTS",
+    expected: `on, off, or ${documentHostExpected}, separated by commas`,
+    read: readClientDocuments
+  }),
   maxUnprovenClients: wholeNumber("MAX_UNPROVEN_CLIENTS", 1, 10_000_000, standardPolicy.maxUnprovenClients),
   rateLimits: {
     name: "RATE_LIMITS",
@@ -292,6 +307,8 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
     },
     workspaceAccessBecause: access.because,
     registration: registrationOf(given.registration, given.registrationToken),
+    // Who wants no strangers to register has none that bring a document either, until that is said.
+    clientDocuments: Option.getOrElse(given.clientDocuments, () => (given.registration === "open" ? "any" : [])),
     rateLimits: given.rateLimits,
     trustedProxies: given.trustedProxies,
     fetch: fetchOptionsOf(given.fetchAllow, given.fetchCa),

@@ -91,7 +91,7 @@ export const application = (settings: Settings, ring: KeyRing, onlookers: Onlook
       Keys.layer(ring),
       signatures,
       onlookers.audit,
-      registrationPolicy(settings.registration),
+      RegistrationPolicy.withDocuments(registrationPolicy(settings.registration), settings.clientDocuments),
       Pages.layer()
     ])
   )

@@ -120,11 +120,11 @@ describe("discovery", () => {
     expect(header).not.toContain("offline_access")
   })
 
-  test("client ID metadata documents are not offered, and a client that brings one is told so on a page", async () => {
+  test("client ID metadata documents are offered, and one of a private network is told like one that is away", async () => {
     const metadata = await jsonAt(`${server().url}/.well-known/oauth-authorization-server`)
-    expect(metadata.client_id_metadata_document_supported ?? false).toBe(false)
-    const answer = await fetch(asking("https://app.example.org/client.json"), { redirect: "manual" })
-    expect([answer.status, answer.headers.get("location")]).toEqual([400, null])
+    expect(metadata.client_id_metadata_document_supported).toBe(true)
+    const answer = await fetch(asking("https://127.0.0.1/client.json"), { redirect: "manual" })
+    expect([answer.status, answer.headers.get("location")]).toEqual([503, null])
   })
 })
 

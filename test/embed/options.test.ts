@@ -35,6 +35,8 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ["storage", { storage: undefined }],
   ["storage", { storage: "sqlite:here" }],
   ["storage", { storage: { get: () => undefined } }],
+  ["clientDocuments", { clientDocuments: "claude.ai" }],
+  ["clientDocuments", { clientDocuments: ["https://claude.ai"] }],
   ["owner", { owner: undefined }],
   ["owner.signedIn", { owner: { signInAt: people.signInAt } }],
   ["owner.signInAt", { owner: { signedIn: people.signedIn } }],

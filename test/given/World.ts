@@ -60,8 +60,8 @@ export interface WorldOptions {
   readonly clientMembers?: ReadonlyArray<ClientMember>
   readonly presentations?: ReadonlyArray<Presentation>
   readonly signatures?: Signatures["Service"]
-  /** What the server fetches, keys of clients among it; without one, it fetches nothing. */
-  readonly documents?: Documents["Service"]
+  /** What the server fetches, keys of clients among it, and by which adapter; without one, it fetches nothing. */
+  readonly documents?: Documents["Service"] | Layer.Layer<Documents>
   /** All grant types, instead of the protocol's own. */
   readonly grants?: ReadonlyArray<GrantType>
   readonly limiter?: Layer.Layer<Limiter>
@@ -153,6 +153,9 @@ const signedIn = (name: string, session = `session-of-${name}`): SignedIn => ({
   role: name.startsWith("owner") ? "owner" : "member"
 })
 
+const documentsOf = (given: NonNullable<WorldOptions["documents"]>): Layer.Layer<Documents> =>
+  "fetch" in given ? Layer.succeed(Documents, given) : given
+
 const workspacesOf = ({ find, resolve, workspaces }: WorldOptions): Layer.Layer<Workspaces> => {
   if (find !== undefined) return Layer.succeed(Workspaces, { resolve: resolve ?? (() => undefined), find })
   if (resolve !== undefined) return Layer.succeed(Workspaces, { resolve })
@@ -183,9 +186,7 @@ export const inWorld = <A, E>(body: (world: World) => Effect.Effect<A, E>, optio
     options.limiter ?? Limiter.layerNone,
     workspacesOf(options),
     options.signatures === undefined ? Layer.empty : Layer.succeed(Signatures, options.signatures),
-    options.documents === undefined
-      ? Layer.empty
-      : Layer.provideMerge(fetchedKeys, Layer.succeed(Documents, options.documents))
+    options.documents === undefined ? Layer.empty : Layer.provideMerge(fetchedKeys, documentsOf(options.documents))
   )
   const policy = { ...standardPolicy, workspaceAccess: "registered" as const, ...options.policy }
   const composed = {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { Effect } from "effect"
 import { signInScopes } from "../../core/rules/Scope.ts"
+import { DocumentsWeb } from "../given/documentsWeb.ts"
 import { inWorld, realSignatures } from "../given/World.ts"
 import { throwawayFolder } from "../harness/throwawayFolder.ts"
 import { command } from "../runtimes/given/tessera.ts"
@@ -17,7 +18,8 @@ test("`tessera openapi` prints the document of the configuration that it finds, 
         const served = yield* Effect.promise(() =>
           inWorld((world) => world.send("GET", "/openapi.json"), {
             signatures: realSignatures,
-            policy: { scopes: signInScopes }
+            policy: { scopes: signInScopes },
+            documents: new DocumentsWeb().layer()
           })
         )
         expect(JSON.parse(printed.stdout)).toEqual(JSON.parse(served.body))

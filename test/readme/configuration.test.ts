@@ -55,6 +55,7 @@ describe("the table of variables", () => {
     const unset = rows.filter((row) => isUnset(row.fallback)).map(({ name }) => name)
     expect(unset.toSorted()).toEqual(
       [
+        "CLIENT_DOCUMENTS",
         "FETCH_ALLOW",
         "FETCH_CA",
         "METRICS",

@@ -42,6 +42,18 @@ describe("settings", () => {
     expect(settings.trustedProxies.has("127.0.0.1")).toBe(false)
   })
 
+  test("take documents of clients where anybody may register, until they say otherwise", () => {
+    const token = { REGISTRATION: "token", REGISTRATION_TOKEN: "0123456789abcdef" }
+    expect(settingsOf({}).clientDocuments).toBe("any")
+    expect(settingsOf({ REGISTRATION: "closed" }).clientDocuments).toEqual([])
+    expect(settingsOf(token).clientDocuments).toEqual([])
+    expect(settingsOf({ ...token, CLIENT_DOCUMENTS: "on" }).clientDocuments).toBe("any")
+    expect(settingsOf({ CLIENT_DOCUMENTS: "off" }).clientDocuments).toEqual([])
+    for (const host of ["https://claude.ai", "claude.ai/", "*", "*.*.ai", "Claude.ai", "claude.ai,,chatgpt.com"]) {
+      expect([host, names(complaintsOf({ CLIENT_DOCUMENTS: host }))]).toEqual([host, ["CLIENT_DOCUMENTS"]])
+    }
+  })
+
   test("take every variable of the design", () => {
     const settings = settingsOf({
       HOST: "0.0.0.0",
@@ -59,6 +71,7 @@ describe("settings", () => {
       REFRESH_GRACE: "0",
       REGISTRATION: "token",
       REGISTRATION_TOKEN: "0123456789abcdef",
+      CLIENT_DOCUMENTS: "claude.ai, *.example.com",
       MAX_UNPROVEN_CLIENTS: "500",
       RATE_LIMITS: "off",
       REQUIRE_PKCE: "true",
@@ -73,6 +86,7 @@ describe("settings", () => {
     })
     expect(settings.workspace.issuer as string).toBe("https://auth.example.com/tenant")
     expect(settings.workspace.name).toBe("Åcme")
+    expect(settings.clientDocuments).toEqual(["claude.ai", "*.example.com"])
     expect(settings.database.location).toBe("postgres://tessera:pw@db/tessera tessera")
     expect(Option.getOrThrow(settings.sealKeys)).toHaveLength(2)
     expect(Option.getOrThrow(settings.firstOwner).email).toBe("ada@example.com")

@@ -1,6 +1,7 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { type AuthenticatedClient, authenticate, type Proof } from "../../client/authenticate.ts"
 import type { Client, StoredCredential } from "../../client/Client.ts"
+import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { leastProfile, type Profile, profileOf } from "../../client/Profile.ts"
 import type { RegistrationRequest } from "../../client/RegistrationRequest.ts"
 import type { Fields, Sent } from "../../http/form.ts"
@@ -9,7 +10,6 @@ import type { ClientKeys, KeySource } from "../../ports/ClientKeys.ts"
 import type { Documents } from "../../ports/Documents.ts"
 import type { Signatures } from "../../ports/Signatures.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
-import type { ClientId } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import type { Policy } from "../../rules/Policy.ts"
 import type { InvalidClient, InvalidClientMetadata, InvalidRequest, PortUnavailable } from "../../rules/Refusal.ts"
@@ -30,7 +30,7 @@ export interface AuthRequest {
   /** The Authorization header; empty where there is none. */
   readonly authorization: string
   /** RFC 6749 §2.3.1: the body's `client_id`. */
-  readonly named: ClientId | undefined
+  readonly named: ClientIdentifier | undefined
 }
 
 /** What a row may ask beyond the request. Where the host composed no adapter, each answers that there is none. */
@@ -43,7 +43,7 @@ export interface AuthPorts {
 
 /** What a request shows of one method; at the least, whose it says that it is. */
 export interface Shown {
-  readonly id: ClientId
+  readonly id: ClientIdentifier
 }
 
 type Read<S> = Result.Result<S, InvalidClient | InvalidRequest>
@@ -99,7 +99,7 @@ export interface ClientAuthRow<S extends Shown, Stored extends StoredCredential>
 
 /** What a request shows of one row. */
 export interface Claim {
-  readonly id: ClientId
+  readonly id: ClientIdentifier
   /** Held against the client as it stands; never fails with what is for the client to know. */
   readonly prove: (
     client: Client | undefined,
@@ -153,7 +153,7 @@ class ShownClaim<S extends Shown, Stored extends StoredCredential> implements Cl
     this.shown = shown
   }
 
-  get id(): ClientId {
+  get id(): ClientIdentifier {
     return this.shown.id
   }
 

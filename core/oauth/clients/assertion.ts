@@ -1,6 +1,6 @@
 import { Result } from "effect"
+import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
 import type { Members } from "../../codec/Jws.ts"
-import type { ClientId } from "../../rules/Id.ts"
 import { type Instant, later } from "../../rules/Instant.ts"
 
 /** RFC 7523 §2.2. */
@@ -17,7 +17,7 @@ const longestLife = 5 * 60 * second
 const longestJti = 256
 
 export interface Expected {
-  readonly client: ClientId
+  readonly client: ClientIdentifier
   /** Those that may stand as the audience, each alone. */
   readonly audiences: ReadonlyArray<string>
   readonly now: Instant

@@ -1,13 +1,14 @@
 import { Effect, Result, Schema, SchemaAST } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { isKnown, isPublic } from "../../client/Client.ts"
+import { type Client, isKnown, isPublic } from "../../client/Client.ts"
+import { ClientIdentifier, clientKey, isBrought } from "../../client/ClientIdentifier.ts"
+import type { NoSuchClient } from "../../engine/BroughtClients.ts"
 import type { Spent } from "../../engine/Once.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { type Fields, readerOf, type Sent } from "../../http/form.ts"
 import { type Call, type Caller, type Contract, type MetadataMembers, names, type Services } from "../../http/Route.ts"
 import { allowances } from "../../ports/Limiter.ts"
 import type { StorageUnavailable } from "../../ports/Storage.ts"
-import { ClientId } from "../../rules/Id.ts"
 import { InvalidClient, InvalidRequest, type PortUnavailable, type TooManyRequests } from "../../rules/Refusal.ts"
 import { keySchemes } from "../presented/Presentation.ts"
 import type { AuthRequest, Claim, ClientAuth, ProofFault } from "./ClientAuth.ts"
@@ -19,7 +20,7 @@ import type { AuthRequest, Claim, ClientAuth, ProofFault } from "./ClientAuth.ts
 
 const named = {
   client_id: Schema.optionalKey(
-    ClientId.annotate({ description: "The client, unless its id and secret come in the Authorization header." })
+    ClientIdentifier.annotate({ description: "The client, unless its id and secret come in the Authorization header." })
   )
 } as const
 
@@ -125,15 +126,44 @@ const requestOf = (call: Call, sent: Sent): Result.Result<AuthRequest, InvalidCl
   })
 }
 
+type Proved = Effect.Effect<
+  Result.Result<AuthenticatedClient, ProofFault>,
+  InvalidClient | TooManyRequests | PortUnavailable | StorageUnavailable
+>
+
 /** What is shown, held against the client that it names as that stands now. */
-const prove = (
+const prove = (services: Services, call: Call, request: AuthRequest, claim: Claim): Proved => {
+  const { now, workspace } = call
+  const { id } = claim
+  return Effect.flatMapEager(services.clients.find(workspace.id, clientKey(id), now), (client): Proved => {
+    if (isBrought(id) && (client === undefined || !services.brought.isFresh(client, id, now))) {
+      return proveBrought(services, call, request, claim, client)
+    }
+    // A record's id is no other name of a client that goes by its own.
+    const isIt = client !== undefined && (client.origin === undefined || isBrought(id)) && isKnown(client, now)
+    return claim.prove(isIt ? client : undefined, request, services)
+  })
+}
+
+const noClient =
+  (triedHeader: boolean) =>
+  ({ reason }: NoSuchClient) =>
+    Effect.fail(new InvalidClient({ reason, triedHeader }))
+
+/** A client whose document has to be read first. Without a record, whoever asks for the fetch may ask for so many. */
+const proveBrought = (
   services: Services,
+  call: Call,
   request: AuthRequest,
-  claim: Claim
-): Effect.Effect<Result.Result<AuthenticatedClient, ProofFault>, StorageUnavailable> => {
-  const { now, workspace } = request.call
-  return Effect.flatMapEager(services.clients.find(workspace.id, claim.id, now), (client) =>
-    claim.prove(client !== undefined && isKnown(client, now) ? client : undefined, request, services)
+  claim: Claim,
+  stored: Client | undefined
+): Proved => {
+  const { id } = claim
+  if (!isBrought(id)) return claim.prove(undefined, request, services)
+  const permitted = stored === undefined ? takeOfAddress(services.limiter, call, allowances.authorize) : Effect.void
+  const met = Effect.andThen(permitted, services.brought.prove(call, id, stored))
+  return Effect.flatMap(Effect.catchTag(met, "NoSuchClient", noClient(request.authorization !== "")), (client) =>
+    claim.prove(client, request, services)
   )
 }
 
@@ -173,13 +203,13 @@ export const authenticateUnspent = (
   if (Result.isFailure(claim)) return Effect.fail(claim.failure)
   const workspace = call.workspace.id
   return Effect.flatMapEager(
-    prove(services, request.success, claim.success),
+    prove(services, call, request.success, claim.success),
     (authenticated): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
       Result.isSuccess(authenticated)
         ? isPublic(authenticated.success.client)
           ? Effect.succeed(authenticated.success)
           : Effect.mapEager(
-              services.limiter.take({ allowance: allowances.client, workspace, of: claim.success.id }),
+              services.limiter.take({ allowance: allowances.client, workspace, of: authenticated.success.client.id }),
               () => authenticated.success
             )
         : refused(services.limiter, call, authenticated.failure)
@@ -219,11 +249,11 @@ export const authenticateAgain = (
   services: Services,
   call: Call,
   sent: Sent
-): Effect.Effect<AuthenticatedClient, InvalidClient | InvalidRequest | PortUnavailable | StorageUnavailable> => {
+): Effect.Effect<AuthenticatedClient, Unauthenticated> => {
   const request = requestOf(call, sent)
   if (Result.isFailure(request)) return Effect.fail(request.failure)
   const claim = readClaim(services.clientAuths, request.success)
   return Result.isFailure(claim)
     ? Effect.fail(claim.failure)
-    : Effect.flatMapEager(prove(services, request.success, claim.success), Effect.fromResult)
+    : Effect.flatMapEager(prove(services, call, request.success, claim.success), Effect.fromResult)
 }

@@ -1,11 +1,11 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { Proof } from "../../client/authenticate.ts"
+import { readClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { maySignBy, type Profile } from "../../client/Profile.ts"
 import { type Members, readJws } from "../../codec/Jws.ts"
 import { type ClientSignatureFault, verifiedOfClient } from "../../engine/clientSignatures.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
-import { readClientId } from "../../rules/Id.ts"
 import { type Algorithm, algorithms, isAlgorithm, PublicKey, readJwkSet, sameAlgorithm } from "../../rules/Jwk.ts"
 import { InvalidClient, InvalidClientMetadata } from "../../rules/Refusal.ts"
 import { endpointUrl, parPath, tokenPath, type Workspace } from "../../workspace/Workspace.ts"
@@ -54,7 +54,7 @@ const readShown = ({ named, sent }: AuthRequest): Result.Result<ShownAssertion, 
   const { claims, header } = jws.value
   if (!isAlgorithm(header.alg)) return Result.fail(refusal("assertion_algorithm"))
   const { sub } = claims
-  const id = typeof sub === "string" ? readClientId(sub) : Option.none()
+  const id = typeof sub === "string" ? readClientIdentifier(sub) : Option.none()
   if (Option.isNone(id)) return Result.fail(refusal("unknown"))
   if (asItCame(sent, "client_id") !== undefined && named !== id.value) return Result.fail(refusal("assertion_subject"))
   return Result.succeed({ id: id.value, assertion, algorithm: header.alg, kid: kidOf(header) })

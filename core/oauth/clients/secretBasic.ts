@@ -1,9 +1,9 @@
 import { Effect, Option, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
 import type { Proof } from "../../client/authenticate.ts"
+import { readClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { registerSecret, StoredSecret, secretMark, whichSecret } from "../../client/ClientSecret.ts"
 import { asItCame, formDecoded } from "../../http/form.ts"
-import { readClientId } from "../../rules/Id.ts"
 import type { Instant } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest } from "../../rules/Refusal.ts"
 import { hashOf } from "../../rules/Secret.ts"
@@ -84,7 +84,7 @@ export const secretBasic = clientAuth<ShownBasic, StoredSecret | StoredPublic>({
       const message = "The client_id of the body is not the one of the header."
       return Result.fail(new InvalidRequest({ reason: "two_client_ids", message }))
     }
-    const id = readClientId(basic.success.id)
+    const id = readClientIdentifier(basic.success.id)
     return Option.isNone(id)
       ? Result.fail(new InvalidClient({ reason: "unknown", triedHeader: true }))
       : Result.succeed({ id: id.value, hash: basic.success.secret === "" ? undefined : hashOf(basic.success.secret) })

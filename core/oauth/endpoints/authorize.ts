@@ -128,13 +128,15 @@ export const authorizeEndpoint: Endpoint = {
   cors: false,
   metadata: {
     name: "authorization_endpoint",
-    members: {
+    members: ({ brought }) => ({
       response_types_supported: names(() => [response_type.literal]),
       response_modes_supported: names(() => [response_mode.schema.literal]),
       prompt_values_supported: names(() => Prompt.literals),
       code_challenge_methods_supported: names(() => [code_challenge_method.schema.literal]),
       // RFC 9207 §3: every answer to the client has `iss`.
-      authorization_response_iss_parameter_supported: { schema: Schema.Boolean, value: () => true }
-    }
+      authorization_response_iss_parameter_supported: { schema: Schema.Boolean, value: () => true },
+      // draft-ietf-oauth-client-id-metadata-document §6.
+      ...(brought.offered && { client_id_metadata_document_supported: { schema: Schema.Boolean, value: () => true } })
+    })
   }
 }

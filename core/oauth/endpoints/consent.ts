@@ -1,13 +1,14 @@
 import { Effect, Option, Result } from "effect"
 import { type Client, isStranger } from "../../client/Client.ts"
 import { profileOf } from "../../client/Profile.ts"
+import type { Met, NoSuchClient } from "../../engine/BroughtClients.ts"
 import type { Approval } from "../../engine/Grants.ts"
 import { transact } from "../../engine/transact.ts"
 import { authenticationOf } from "../../grant/Authentication.ts"
 import type { Decision } from "../../grant/Decision.ts"
 import { type Consent, placeOf } from "../../grant/Grant.ts"
 import { seeOther } from "../../http/answer.ts"
-import { noteOf, refused } from "../../http/audit.ts"
+import { auditContextOf, noteOf, refused } from "../../http/audit.ts"
 import { requireOwn } from "../../http/csrf.ts"
 import { commonErrorPage } from "../../http/faults.ts"
 import { type Parameters, readForm } from "../../http/form.ts"
@@ -37,7 +38,14 @@ import { type CheckedRequest, returnRefusal, returnTo } from "../../request/read
 import { consentGiven } from "../../request/rememberedConsent.ts"
 import { openTicket, readerOf } from "../../request/Ticket.ts"
 import { type GrantId, grantIdOf, grantMark, idLength } from "../../rules/Id.ts"
-import { AccessDenied, Contended, ForgedForm, type Refusal, type UntrustedRequest } from "../../rules/Refusal.ts"
+import {
+  AccessDenied,
+  Contended,
+  ForgedForm,
+  type PortUnavailable,
+  type Refusal,
+  UntrustedRequest
+} from "../../rules/Refusal.ts"
 import { formatScopes } from "../../rules/Scope.ts"
 import { sameDigest } from "../../rules/Secret.ts"
 import { inSession } from "../../workspace/SessionPath.ts"
@@ -124,6 +132,12 @@ const approved = Effect.fnUntraced(function* (services: Services, call: Call, st
   const outcome = yield* decideOn(services, call, step, (found) => approve(found, step, fresh))
   if (outcome._tag !== "Approved") return yield* unchanged(services, call, step, outcome)
   const { issuer } = call.workspace
+  const { brought } = step.waiting
+  // The client before its grant, which is one of no client otherwise.
+  if (brought !== undefined) {
+    const admitted = services.brought.admit(call.workspace, auditContextOf(call), brought)
+    yield* Effect.catchTag(admitted, "NoSuchClient", untrusted(step.waiting))
+  }
   const authentication = authenticationOf(issuer, step.waiting, here)
   const begun = yield* Effect.result(
     services.grants.begin(
@@ -250,6 +264,32 @@ const pageAgain = Effect.fnUntraced(function* (
 const isDecision = (text: string | undefined): text is "approve" | "deny" | "search" =>
   text === "approve" || text === "deny" || text === "search"
 
+/** A document of which no client comes by now. */
+const untrusted =
+  ({ to: { target: redirectUri } }: Waiting) =>
+  ({ reason }: NoSuchClient) =>
+    Effect.fail(new UntrustedRequest({ reason: reason === "unknown" ? "client_unknown" : reason, redirectUri }))
+
+/** The client as it is at the answer. A yes is given to a document that is fresh; for a no, nobody is asked anything. */
+const meetAgain = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  waiting: Waiting,
+  decision: "approve" | "deny" | "search"
+): Effect.fn.Return<Partial<Met>, UntrustedRequest | PortUnavailable | StorageUnavailable> {
+  const { workspace } = call
+  const stored = yield* services.clients.find(workspace.id, waiting.client)
+  const identifier = waiting.brought?.identifier ?? stored?.origin?.identifier
+  if (identifier === undefined) return stored === undefined ? {} : { client: stored }
+  if (decision === "approve") {
+    const met = services.brought.meet(workspace, identifier, waiting.brought)
+    return yield* Effect.catchTag(met, "NoSuchClient", untrusted(waiting))
+  }
+  const { brought } = waiting
+  const client = stored ?? (brought && services.brought.asRead(workspace, brought))
+  return client === undefined ? {} : { client }
+})
+
 /** The answer to a consent page. Nothing in the form is believed but the ticket, which holds what the page was drawn for. */
 export const consentDecision = Effect.fnUntraced(function* (
   services: Services,
@@ -278,8 +318,9 @@ export const consentDecision = Effect.fnUntraced(function* (
   yield* Effect.mapError(requireOwn(services, call, session, form), ({ reason }) => forged(reason))
   if (ticket === undefined || query === undefined || !sameDigest(ticket.reader, readerOf(here)))
     return yield* forged("ticket")
-  const { chooses = false, request: waiting, shown } = ticket
-  const client = yield* services.clients.find(workspace.id, waiting.client)
+  const { chooses = false, request, shown } = ticket
+  const { brought, client } = yield* meetAgain(services, call, request, decision)
+  const waiting = brought === undefined ? request : { ...request, brought }
   const stepFor = (waiting: Waiting): Answering => ({
     waiting,
     shown,

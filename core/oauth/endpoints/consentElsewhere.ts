@@ -34,6 +34,13 @@ export type ConsentAsked =
         readonly registeredItself: boolean
         /** In milliseconds since 1970. */
         readonly registeredAt?: number
+        /**
+         * Of one that brings a metadata document: where that was read, which is all that is known for certain. Shown more
+         * loudly than the name.
+         */
+        readonly host?: string
+        /** Its answers all go to programs on the person's computer, each of which may use its name. */
+        readonly staysOnComputer?: boolean
       }
       readonly scopes: ConsentPage["scopes"]
       /** Those that it is to be for, where that is less than the whole workspace. */

@@ -1,7 +1,7 @@
-import { isStranger } from "../../client/Client.ts"
+import { type Client, identifierOf, isStranger } from "../../client/Client.ts"
 import type { Call, Services } from "../../http/Route.ts"
 import { addressOf } from "../../http/returnUrl.ts"
-import type { ConsentPage, ConsentResource } from "../../pages/Consent.ts"
+import { type ConsentPage, type ConsentResource, returnAddress } from "../../pages/Consent.ts"
 import type { Interaction } from "../../request/interaction.ts"
 import { type Choosing, choiceOf, type Offer } from "../../request/places.ts"
 import type { CheckedRequest } from "../../request/readRequest.ts"
@@ -34,6 +34,14 @@ const choice = (
   return places === undefined ? {} : { places }
 }
 
+const documentIn = ({ origin, redirectUris }: Client) =>
+  origin?.document === undefined
+    ? {}
+    : {
+        host: origin.document.host,
+        staysOnComputer: redirectUris.every((uri) => returnAddress(uri).kind === "thisDevice")
+      }
+
 /** All that a person has to know to say yes or no. */
 export const consentModel = (
   services: Services,
@@ -43,11 +51,12 @@ export const consentModel = (
 ): ConsentPage => ({
   ...choice(services, call, offer, request, { ...choosing, last, hint: request.placeHint }),
   client: {
-    id: request.client.id,
+    id: identifierOf(request.client),
     name: request.client.about.client_name,
     redirectUri: request.target,
     registeredItself: request.client.madeBy === "itself",
-    registeredAt: request.client.createdAt
+    registeredAt: request.client.createdAt,
+    ...documentIn(request.client)
   },
   scopes: scopesOf(services.policy, call.workspace)
     .filter((scope) => request.scope.includes(scope.name))

@@ -1,6 +1,7 @@
 import { Effect, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { isPublic } from "../../client/Client.ts"
+import { identifierOf, isPublic } from "../../client/Client.ts"
+import type { ClientIdentifier } from "../../client/ClientIdentifier.ts"
 import type { Examined } from "../../engine/Grants.ts"
 import { beside } from "../../engine/Once.ts"
 import type { Binding } from "../../grant/Binding.ts"
@@ -21,7 +22,7 @@ import {
   type Services
 } from "../../http/Route.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { type ClientId, type GrantId, grantMark, type PlaceId } from "../../rules/Id.ts"
+import { type GrantId, grantMark, type PlaceId } from "../../rules/Id.ts"
 import { earlier, type Instant, secondsOf } from "../../rules/Instant.ts"
 import { InvalidClient, InvalidRequest, InvalidToken, PortUnavailable, TooManyRequests } from "../../rules/Refusal.ts"
 import { type Resources, unnamedResources } from "../../rules/Resource.ts"
@@ -180,11 +181,11 @@ interface Facts {
   readonly place?: PlaceId
   readonly authenticatedAt?: Instant
   readonly acr?: string
-  readonly client: ClientId | undefined
+  readonly client: ClientIdentifier | undefined
   readonly scope: Scopes
   readonly resources: Resources | null
   readonly expiresAt: Instant | null
-  readonly actors?: ReadonlyArray<ClientId>
+  readonly actors?: ReadonlyArray<ClientIdentifier>
   /** A refresh token is not for bearing. */
   readonly bearer: boolean
 }
@@ -205,7 +206,8 @@ const shownOf = (presentations: ReadonlyArray<Presentation>, known: Examined): S
 
 const factsOf = (workspace: WorkspaceId, known: Examined): Facts => {
   if (known.kind === "refresh") {
-    const { id: grant, client, refresh, scope, resources, subject } = known.grant
+    const { id: grant, refresh, scope, resources, subject } = known.grant
+    const { client } = known
     const expiresAt = earlier(known.token.expiresAt, refresh.expiresAt)
     return subject._tag === "User"
       ? {
@@ -331,7 +333,7 @@ const introspectHandler = (services: Services): HandlerOf<typeof introspectContr
       const shown = shownOf(services.presentations, known)
       // Where no row shows it any more, it opens nothing.
       const isShown = shown.type !== undefined || !facts.bearer
-      return !isShown || (who._tag === "Client" && facts.client !== who.by.client.id)
+      return !isShown || (who._tag === "Client" && facts.client !== identifierOf(who.by.client))
         ? inactiveAnswer
         : secretJson(200, describe(services, call, facts, shown))
     })

@@ -1,4 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
+import { type ClientIdentifier, clientKey } from "../../client/ClientIdentifier.ts"
 import { userinfoAlgorithmOf } from "../../client/openIdMembers.ts"
 import { noStore, secretJson } from "../../http/answer.ts"
 import { isForm, readerOf, sentForm } from "../../http/form.ts"
@@ -13,7 +14,6 @@ import {
   type Services
 } from "../../http/Route.ts"
 import { claimsWithin, standardClaims, toldClaims } from "../../rules/Claims.ts"
-import type { ClientId } from "../../rules/Id.ts"
 import { Contended, InsufficientScope, InvalidRequest, InvalidToken, WrongCaller } from "../../rules/Refusal.ts"
 import { offersOpenId, openId, reaches } from "../../rules/Scope.ts"
 import { scopesOf } from "../../workspace/Workspace.ts"
@@ -98,14 +98,14 @@ const needs = { scopes: [] } as const
 const answered = Effect.fnUntracedEager(function* (
   services: Services,
   { now, workspace }: Call,
-  clientId: ClientId,
+  identifier: ClientIdentifier,
   person: Readonly<Record<string, unknown>>
 ) {
-  const client = yield* services.clients.find(workspace.id, clientId, now)
+  const client = yield* services.clients.find(workspace.id, clientKey(identifier), now)
   const algorithm = client === undefined ? undefined : userinfoAlgorithmOf(client)
   if (algorithm === undefined) return secretJson(200, person)
   const sign = yield* services.signing.ready(workspace, { algorithm, life: services.policy.accessTtl }, now)
-  return signedJson(yield* sign({}, { ...person, iss: workspace.issuer, aud: clientId }))
+  return signedJson(yield* sign({}, { ...person, iss: workspace.issuer, aud: identifier }))
 })
 
 /** The person that a token speaks for, as far as its scopes reach; a token that speaks for nobody has none. */

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { hasGrant } from "../../client/Client.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
 import type { Grant, Pending } from "../../grant/Grant.ts"
@@ -9,6 +10,7 @@ import { type Read, refusedAs } from "../../http/form.ts"
 import { grantMark } from "../../rules/Id.ts"
 import { later } from "../../rules/Instant.ts"
 import { CodeVerifier, provesPossession } from "../../rules/Pkce.ts"
+import { matchRedirectUri } from "../../rules/RedirectUri.ts"
 import { InvalidGrant, InvalidRequest, InvalidTarget } from "../../rules/Refusal.ts"
 import { narrowResources } from "../../rules/Resource.ts"
 import { grantType, resource } from "./GrantType.ts"
@@ -53,7 +55,7 @@ const redeem = (
   const { by, now, policy } = step
   if (grant === undefined) return refuse(new InvalidGrant({ reason: "unknown" }))
   if (grant._tag === "Standing" || grant._tag === "Key") return refuse(new InvalidGrant({ reason: "wrong_kind" }))
-  if (grant.client !== by.client.id) return refuse(new InvalidGrant({ reason: "other_client" }))
+  if (!hasGrant(by.client, grant)) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
   if (grant._tag === "Active") {
     const { challenge } = grant
@@ -64,6 +66,10 @@ const redeem = (
   }
 
   if (step.form.redirect_uri !== grant.redirectUri) return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
+  // The client may have taken it back since, and what was sent there may be in other hands.
+  if (matchRedirectUri(by.client.redirectUris, grant.redirectUri) === undefined) {
+    return refuse(new InvalidGrant({ reason: "redirect_uri_differs" }))
+  }
   const fault = verifierFault(grant.challenge, step.form.code_verifier)
   if (fault !== undefined) return refuse(fault)
   // RFC 9449 §10: a stolen code is worth nothing without the key that its request named.

@@ -1,5 +1,6 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
+import { identifierOf } from "../../client/Client.ts"
 import { type Members, readJws } from "../../codec/Jws.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../../grant/Decision.ts"
@@ -81,7 +82,8 @@ const checkClaims = (
   if (claims.iss !== trusted.issuer) return refused("assertion_issuer")
   if (!isFor(claims.aud, workspace.issuer)) return refused("assertion_audience")
   // ID-JAG §4.4.1: it is for the client that brings it.
-  if (claims.client_id !== by.client.id && (isIdJag || claims.client_id !== undefined)) return refused("other_client")
+  if (claims.client_id !== identifierOf(by.client) && (isIdJag || claims.client_id !== undefined))
+    return refused("other_client")
   const expiresAt = timeIn(claims, "exp")
   if (expiresAt === undefined || expiresAt + leeway <= now) return refused("expired")
   if (expiresAt > now + longestLife + leeway) return refused("assertion_too_long_lived")

@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { hasGrant } from "../../client/Client.ts"
 import { profileOf } from "../../client/Profile.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse, refuseAndKeep } from "../../grant/Decision.ts"
@@ -46,7 +47,7 @@ const refresh = (
   if (grant._tag === "Pending" || grant._tag === "Standing" || grant._tag === "Key") {
     return refuse(new InvalidGrant({ reason: "wrong_kind" }))
   }
-  if (grant.client !== by.client.id) return refuse(new InvalidGrant({ reason: "other_client" }))
+  if (!hasGrant(by.client, grant)) return refuse(new InvalidGrant({ reason: "other_client" }))
   if (grant._tag === "Revoked") return refuse(new InvalidGrant({ reason: "revoked" }))
   // RFC 9449 §5: before the line is looked at, so that a stolen text without its key ends nothing.
   const { binding = null } = grant.refresh

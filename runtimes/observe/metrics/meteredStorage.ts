@@ -53,6 +53,8 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
       case "SigningKeysChanged":
       case "IssuerTrusted":
       case "IssuerRemoved":
+      case "ClientHostBlocked":
+      case "ClientHostUnblocked":
       case "ResourceAdded":
       case "ResourceRemoved":
         return undefined

@@ -1,0 +1,79 @@
+import { Schema, Struct } from "effect"
+import type { GrantId } from "../rules/Id.ts"
+import { type Instant, later } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { Digest } from "../rules/Secret.ts"
+import { Client, isKnown, isPublic, Origin } from "./Client.ts"
+import { clientKey } from "./ClientIdentifier.ts"
+import { securityProfile } from "./Profile.ts"
+
+/**
+ * A client that has no record yet: what it says of itself, as it was read where its identifier leads. A request carries it
+ * under seal, and the first person who lets it in makes a record of it.
+ */
+export const Brought = Schema.Struct({
+  ...Struct.pick(Client.fields, ["about", "credential", "redirectUris", "grantTypes", "scope", "members"]),
+  ...Struct.omit(Origin.fields, ["since"])
+})
+export type Brought = typeof Brought.Type
+
+/** No token has it, so nobody changes by RFC 7592 what is written elsewhere. */
+const noToken = Digest.make("A".repeat(43))
+
+/** The clocks of two processes that let a client in at once are no further apart. */
+const skew = 5000
+
+/** Longer than any of its grants lasts unused: a client that brings its identifier goes with the last of them. */
+const goesAt = ({ refreshIdleTtl, unusedClientTtl }: Policy, now: Instant): Instant =>
+  later(now, Math.max(refreshIdleTtl, unusedClientTtl) + 86_400_000)
+
+/** As a client like any other. `workspaceGrant` is drawn: a grant of its own that it may come to have. */
+export const clientOf = (
+  { document, identifier, ...said }: Brought,
+  workspaceGrant: GrantId,
+  now: Instant,
+  policy: Policy
+): Client => ({
+  ...said,
+  id: clientKey(identifier),
+  registration: noToken,
+  workspaceGrant,
+  createdAt: now,
+  madeBy: "itself",
+  provenAt: null,
+  expiresAt: goesAt(policy, now),
+  disabled: false,
+  origin: { identifier, since: later(now, -skew), ...(document && { document }) }
+})
+
+/** Whether what was read is newer than what the record was written from. */
+export const isNewer = ({ document }: Brought, { origin }: Client): boolean =>
+  document !== undefined && origin?.document !== undefined && document.fetchedAt > origin.document.fetchedAt
+
+/** Whether less is asked of whoever shows a token of the client than was asked before. */
+const asksLess = (fresh: Client, stored: Client): boolean =>
+  (isPublic(fresh) && !isPublic(stored)) ||
+  (securityProfile.of(stored) !== undefined && securityProfile.of(fresh) !== securityProfile.of(stored))
+
+/**
+ * The record, brought up to date. Of a document that asks for less proof than before, what was granted against more ends:
+ * whoever holds a refresh token could use it otherwise.
+ */
+export const renewed = (stored: Client, brought: Brought, now: Instant, policy: Policy): Client => {
+  const fresh = clientOf(brought, stored.workspaceGrant, now, policy)
+  const { origin } = fresh
+  if (origin === undefined || stored.origin === undefined) return stored
+  // Its time was over, so what comes now is another client.
+  if (!isKnown(stored, now)) return { ...fresh, disabled: stored.disabled }
+  const { accessTokenFormat, createdAt, disabled, provenAt } = stored
+  const since = asksLess(fresh, stored) ? now : stored.origin.since
+  return {
+    ...fresh,
+    createdAt,
+    provenAt,
+    disabled,
+    expiresAt: disabled ? null : fresh.expiresAt,
+    ...(accessTokenFormat && { accessTokenFormat }),
+    origin: { ...origin, since }
+  }
+}

@@ -1,0 +1,88 @@
+import { Option, Schema } from "effect"
+import { LruMap } from "../cache/LruMap.ts"
+import { ClientId, clientIdOf, idLength } from "../rules/Id.ts"
+import { hashOf } from "../rules/Secret.ts"
+
+/** What is known of an identifier that a client brought, from its text alone. */
+interface Known {
+  readonly key: ClientId
+}
+
+/** Requests of one client come one after the other: 1 MiB of texts at most. */
+const kept = new LruMap<string, Known>(1024)
+
+const knownOf = (text: string): Known => {
+  const before = kept.get(text)
+  if (before !== undefined) return before
+  const known = { key: clientIdOf(hashOf(text).subarray(0, idLength)) }
+  kept.set(text, known)
+  return known
+}
+
+/** Far longer than any that is in use, and within what every log and address line takes. */
+const longestAddress = 1024
+const longestQuery = 512
+
+const loopback = /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)(?=[:/])/
+
+/**
+ * The rules are checked on the text, which has to be what a parser of addresses writes: another writing of one address (a
+ * default port, an upper-case host, `%2e%2e`) would be another client to whoever compares texts.
+ */
+const isDocumentAddress = (text: string): boolean => {
+  if (kept.get(text) !== undefined) return true
+  if (text.length > longestAddress || text.includes("#") || !URL.canParse(text)) return false
+  const url = new URL(text)
+  return (
+    url.href === text &&
+    (url.protocol === "https:" || loopback.test(text)) &&
+    url.username === "" &&
+    url.password === "" &&
+    url.pathname !== "/" &&
+    url.search.length <= longestQuery + 1 &&
+    !url.hostname.endsWith(".")
+  )
+}
+
+/** draft-ietf-oauth-client-id-metadata-document §3: where a client's metadata document is, which is also its `client_id`. */
+export const DocumentAddress = Schema.String.check(
+  Schema.isPattern(/^https?:\/\/[\x21-\x7e]+$/),
+  Schema.isMaxLength(longestAddress),
+  Schema.makeFilter(isDocumentAddress, { expected: "the address of a client's metadata document" })
+).pipe(Schema.brand("DocumentAddress"))
+export type DocumentAddress = typeof DocumentAddress.Type
+
+/** RFC 6749 §2.2: what a client goes by on the wire: the id that it was given, or the one that it brings. */
+export type ClientIdentifier = ClientId | BroughtIdentifier
+
+const isClientId = Schema.is(ClientId)
+const isBroughtIdentifier = Schema.is(DocumentAddress)
+
+export const ClientIdentifier = Schema.String.pipe(
+  Schema.refine((text): text is ClientIdentifier => isClientId(text) || isBroughtIdentifier(text), {
+    expected: "a client's identifier"
+  })
+)
+
+/** An identifier that no registration gave out. */
+export const BroughtIdentifier = DocumentAddress
+export type BroughtIdentifier = typeof BroughtIdentifier.Type
+
+export const readClientIdentifier = Schema.decodeUnknownOption(ClientIdentifier)
+
+/** Nothing that was drawn has a colon in it. */
+export const isBrought = (identifier: ClientIdentifier): identifier is BroughtIdentifier => identifier.includes(":")
+
+/**
+ * The id of a client's record. Of an identifier that is brought it is 128 bits of a hash: keys of one length and alphabet,
+ * in every store, address and list, however long the identifier is. The record holds the identifier, and is compared.
+ */
+export const clientKey = (identifier: ClientIdentifier): ClientId =>
+  isBrought(identifier) ? knownOf(identifier).key : identifier
+
+/** Of whatever stands for a client in a form or a command: its identifier, or the key itself. */
+export const readClientKey = (text: unknown): Option.Option<ClientId> =>
+  Option.map(readClientIdentifier(text), clientKey)
+
+/** As people know who is behind a document: `claude.ai`, with a port where it has one. */
+export const hostOf = (address: DocumentAddress): string => new URL(address).host

@@ -1,0 +1,311 @@
+import { type Clock, Effect, Result } from "effect"
+import { LruMap } from "../cache/LruMap.ts"
+import { type Brought, clientOf, isNewer, renewed } from "../client/Brought.ts"
+import { type Client, isKnown } from "../client/Client.ts"
+import { type BroughtIdentifier, clientKey, hostOf } from "../client/ClientIdentifier.ts"
+import { readDocument } from "../client/metadataDocument.ts"
+import type { Tables } from "../client/register.ts"
+import type { Audit } from "../ports/Audit.ts"
+import type { Document, DocumentFault, DocumentLimits, Documents } from "../ports/Documents.ts"
+import { Documents as NoDocuments } from "../ports/Documents.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { isAmong, type RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
+import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import { grantIdOf, idLength } from "../rules/Id.ts"
+import { hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { type Contended, type DocumentFaultName, PortUnavailable } from "../rules/Refusal.ts"
+import { sameDigest } from "../rules/Secret.ts"
+import { isLoopbackHost, type OpenWorkspace, policyAt } from "../workspace/Workspace.ts"
+import { type AuditContext, note } from "./AuditContext.ts"
+import type { Clients } from "./Clients.ts"
+import type { Openings } from "./Openings.ts"
+
+const minute = 60_000
+const day = 24 * 60 * minute
+
+/** draft-ietf-oauth-client-id-metadata-document §5.2 and §8.7: what a document may take, and how long it is kept. */
+export const documentLimits: DocumentLimits = {
+  longest: 5 * 1024,
+  within: 5000,
+  freshFor: { least: 5 * minute, most: day }
+}
+
+/** Beyond its freshness, a copy serves what people granted already, so that no client depends on its host's good days. */
+const servesStaleFor = 7 * day
+
+/** How long the host of a stale copy is left alone after it gave nothing. */
+const heldOffFor = 30_000
+
+/** Of those who ask for one document at once. A host that hangs holds no more of them. */
+const mostWaiting = 32
+
+/** A document from which no client comes. `UntrustedRequest` or `InvalidClient`, by where it is asked about. */
+export class NoSuchClient {
+  readonly _tag = "NoSuchClient"
+  readonly reason: DocumentFaultName | "unknown"
+  constructor(reason: NoSuchClient["reason"]) {
+    this.reason = reason
+  }
+}
+
+type Fault = NoSuchClient | PortUnavailable | StorageUnavailable
+
+/** A client as a request finds it. */
+export interface Met {
+  readonly client: Client
+  /** What was read of it and stands in no record yet. */
+  readonly brought?: Brought
+}
+
+/** Clients that bring their identifier, and have a record only once a person lets one in. */
+export interface BroughtClients {
+  /** Whether there are any. */
+  readonly offered: boolean
+  /** As the client is now: nothing older than its document's freshness is told to a person. `known`: what was read before. */
+  readonly meet: (workspace: OpenWorkspace, identifier: BroughtIdentifier, known?: Brought) => Effect.Effect<Met, Fault>
+  /**
+   * For a client that proves itself: a stale copy serves while its host is away. `stored`: its record; one that has none
+   * can be met all the same, and has no grants.
+   */
+  readonly prove: (
+    call: Proving,
+    identifier: BroughtIdentifier,
+    stored: Client | undefined
+  ) => Effect.Effect<Client, Fault>
+  /** As it was read, for who needs to know no more of it. */
+  readonly asRead: (workspace: OpenWorkspace, brought: Brought) => Client
+  /** Whether the record can be taken as it is. */
+  readonly isFresh: (client: Client, identifier: string, now: Instant) => boolean
+  /** A person let it in: writes its record, or brings that up to date. */
+  readonly admit: (
+    workspace: OpenWorkspace,
+    auditContext: AuditContext,
+    brought: Brought
+  ) => Effect.Effect<void, NoSuchClient | StorageUnavailable | Contended>
+}
+
+export interface Proving {
+  readonly workspace: OpenWorkspace
+  readonly requestId: string
+  readonly now: Instant
+}
+
+interface Parts {
+  readonly tables: Tables
+  readonly policy: Policy
+  readonly documents: Documents["Service"]
+  readonly registration: RegistrationPolicy["Service"]
+  readonly clients: Clients
+  readonly openings: Openings
+  readonly entropy: Entropy["Service"]
+  readonly audit: Audit["Service"]
+  readonly clock: Clock.Clock
+}
+
+/** What a failed fetch says of the client: nothing, unless what came is at fault. */
+const faultOf = ({ reason }: DocumentFault): NoSuchClient | PortUnavailable => {
+  switch (reason) {
+    case "bad_address":
+      return new NoSuchClient("document_address")
+    case "redirected":
+    case "not_json":
+      return new NoSuchClient("document_malformed")
+    case "too_long":
+      return new NoSuchClient("document_too_long")
+    default:
+      // An address that was refused is told like one that is not there: nobody learns names of the private network.
+      return new PortUnavailable({ port: "documents", reason })
+  }
+}
+
+const busy = new PortUnavailable({ port: "documents", reason: "busy" })
+const refused = new NoSuchClient("document_refused")
+const unknown = new NoSuchClient("unknown")
+
+interface HeldOff {
+  readonly since: Instant
+  readonly fault: NoSuchClient | PortUnavailable
+}
+
+export const makeBroughtClients = ({
+  audit,
+  clients,
+  clock,
+  documents,
+  entropy,
+  openings,
+  policy,
+  registration,
+  tables
+}: Parts): BroughtClients => {
+  const hosts = documents === NoDocuments.none ? undefined : registration.documents
+  const waiting = new Map<string, number>()
+  const heldOff = new LruMap<string, HeldOff>(1024)
+
+  const takesHost = (host: string): boolean => hosts === "any" || (hosts !== undefined && isAmong(hosts, host))
+
+  /** What a program says over http on its own machine is for a server of that machine alone. */
+  const fits = ({ issuer }: OpenWorkspace, identifier: string): boolean =>
+    identifier.startsWith("https:") || isLoopbackHost(new URL(issuer).hostname)
+
+  const takes = (workspace: OpenWorkspace, identifier: BroughtIdentifier, now: Instant) => {
+    const host = hostOf(identifier)
+    if (!takesHost(host) || !fits(workspace, identifier)) return Effect.fail(unknown)
+    return Effect.flatMap(openings.current(workspace, now), ({ blockedHosts }) =>
+      blockedHosts !== undefined && isAmong(blockedHosts, host) ? Effect.fail(refused) : Effect.void
+    )
+  }
+
+  const leave = (identifier: string) => {
+    const others = (waiting.get(identifier) ?? 1) - 1
+    if (others === 0) waiting.delete(identifier)
+    else waiting.set(identifier, others)
+  }
+
+  const fetched = (
+    identifier: BroughtIdentifier,
+    asOf?: Instant
+  ): Effect.Effect<Document, NoSuchClient | PortUnavailable> =>
+    Effect.suspend(() => {
+      const there = waiting.get(identifier) ?? 0
+      if (there >= mostWaiting) return Effect.fail(busy)
+      waiting.set(identifier, there + 1)
+      return Effect.ensuring(
+        Effect.mapError(documents.fetch(identifier, documentLimits, asOf), faultOf),
+        Effect.sync(() => leave(identifier))
+      )
+    })
+
+  const read = Effect.fnUntraced(function* (workspace: OpenWorkspace, identifier: BroughtIdentifier, now: Instant) {
+    const at = policyAt(policy, workspace)
+    const document = yield* fetched(identifier)
+    const said = readDocument(tables, identifier, document, at)
+    // §5.2: a document of which no client comes is not kept, but asked for again.
+    const again =
+      Result.isFailure(said) && document.fetchedAt < now
+        ? readDocument(tables, identifier, yield* fetched(identifier, now), at)
+        : said
+    return yield* Effect.fromResult(Result.mapError(again, (reason) => new NoSuchClient(reason)))
+  })
+
+  const asClient = (workspace: OpenWorkspace, stored: Client | undefined, brought: Brought, now: Instant): Client => {
+    const at = policyAt(policy, workspace)
+    return stored === undefined
+      ? clientOf(brought, grantIdOf(entropy.bytes(idLength)), now, at)
+      : renewed(stored, brought, now, at)
+  }
+
+  const isItself = ({ origin }: Client, identifier: string): boolean => origin?.identifier === identifier
+
+  const isFreshDocument = (document: { readonly freshUntil: Instant } | undefined, now: Instant): boolean =>
+    document === undefined || !hasPassed(document.freshUntil, now)
+
+  const isFresh: BroughtClients["isFresh"] = ({ origin }, identifier, now) =>
+    origin !== undefined &&
+    origin.identifier === identifier &&
+    isFreshDocument(origin.document, now) &&
+    (origin.document === undefined || takesHost(origin.document.host))
+
+  const meet: BroughtClients["meet"] = Effect.fnUntraced(function* (workspace, identifier, known) {
+    const now = instantOf(clock)
+    yield* takes(workspace, identifier, now)
+    const stored = yield* clients.find(workspace.id, clientKey(identifier), now)
+    if (stored !== undefined && !isItself(stored, identifier)) return yield* unknownClient
+    const live = stored !== undefined && isKnown(stored, now) ? stored : undefined
+    const brought = known !== undefined && (live === undefined || isNewer(known, live)) ? known : undefined
+    if (brought !== undefined && isFreshDocument(brought.document, now)) {
+      return { client: asClient(workspace, stored, brought, now), brought }
+    }
+    if (live !== undefined && (live.disabled || isFresh(live, identifier, now))) return { client: live }
+    const anew = yield* read(workspace, identifier, now)
+    return { client: asClient(workspace, stored, anew, now), brought: anew }
+  })
+
+  const noteChange = (workspace: OpenWorkspace, requestId: string, before: Client, after: Client) =>
+    isSameDocument(before, after)
+      ? Effect.void
+      : note(
+          audit,
+          { workspace: workspace.id, requestId },
+          { _tag: "ClientChanged", client: after.id, change: "document_changed" }
+        )
+
+  /** Brings the record up to date, with what was read last. */
+  const rewrite = (workspace: OpenWorkspace, requestId: string, brought: Brought, now: Instant) => {
+    let before: Client | undefined
+    return Effect.tap(
+      clients.change(workspace.id, clientKey(brought.identifier), (stored) => {
+        before = stored
+        return isNewer(brought, stored) || !isKnown(stored, now) ? asClient(workspace, stored, brought, now) : stored
+      }),
+      (after) =>
+        before === undefined || after === undefined ? Effect.void : noteChange(workspace, requestId, before, after)
+    )
+  }
+
+  const prove: BroughtClients["prove"] = Effect.fnUntraced(function* (
+    { now, requestId, workspace },
+    identifier,
+    stored
+  ) {
+    if (stored !== undefined && !isItself(stored, identifier)) return yield* unknownClient
+    yield* takes(workspace, identifier, now)
+    const live = stored !== undefined && isKnown(stored, now) ? stored : undefined
+    if (live === undefined) return asClient(workspace, stored, yield* read(workspace, identifier, now), now)
+    if (live.disabled) return live
+    const held = heldOff.get(identifier)
+    const isHeld = held !== undefined && held.since <= now && !hasPassed(later(held.since, heldOffFor), now)
+    const outcome = yield* Effect.result(isHeld ? Effect.fail(held.fault) : read(workspace, identifier, now))
+    if (Result.isSuccess(outcome)) {
+      heldOff.delete(identifier)
+      const brought = outcome.success
+      // Others write it too, so that it need not be this request that does.
+      const written = Effect.catchTag(rewrite(workspace, requestId, brought, now), "Contended", () =>
+        Effect.succeed(undefined)
+      )
+      return (yield* written) ?? asClient(workspace, live, brought, now)
+    }
+    if (!isHeld) heldOff.set(identifier, { since: now, fault: outcome.failure })
+    const freshUntil = live.origin?.document?.freshUntil ?? now
+    return hasPassed(later(freshUntil, servesStaleFor), now) ? yield* Effect.fail(outcome.failure) : live
+  })
+
+  const admit: BroughtClients["admit"] = Effect.fnUntraced(function* (workspace, auditContext, brought) {
+    const now = instantOf(clock)
+    const fresh = asClient(workspace, undefined, brought, now)
+    const added = yield* clients.add(workspace.id, fresh).pipe(
+      Effect.as(true),
+      Effect.catchTag("Conflict", (_: Conflict) => Effect.succeed(false))
+    )
+    if (!added) {
+      yield* rewrite(workspace, auditContext.requestId, brought, now)
+      return
+    }
+    yield* note(audit, auditContext, {
+      _tag: "ClientRegistered",
+      client: fresh.id,
+      identifier: brought.identifier
+    })
+    // An owner who blocks the host writes that first and looks for its clients then: one of the two finds the other.
+    const blocked = yield* openings.blockedHosts(workspace.id)
+    if (brought.document !== undefined && isAmong(blocked, brought.document.host)) {
+      yield* clients.remove(workspace.id, fresh.id)
+      return yield* Effect.fail(refused)
+    }
+  })
+
+  return {
+    offered: hosts !== undefined,
+    meet,
+    prove,
+    asRead: (workspace, brought) => asClient(workspace, undefined, brought, instantOf(clock)),
+    isFresh,
+    admit
+  }
+}
+
+const isSameDocument = ({ origin: before }: Client, { origin: after }: Client): boolean =>
+  sameDigest(before?.document?.digest ?? "", after?.document?.digest ?? "")
+
+const unknownClient = Effect.fail(unknown)

@@ -1,0 +1,290 @@
+import { describe, expect, test } from "bun:test"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { blockClientHost, unblockClientHost } from "../../../core/engine/administration.ts"
+import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
+import { DocumentsWeb } from "../../given/documentsWeb.ts"
+import {
+  authorizeTarget,
+  codeFor,
+  companies,
+  decide,
+  header,
+  jsonOf,
+  redeem,
+  redirectUri,
+  refresh,
+  returned,
+  signInToApp,
+  type TestClient,
+  text,
+  tokensOf
+} from "../../given/flow.ts"
+import { inWorld, type World, type WorldOptions } from "../../given/World.ts"
+
+const address = "https://app.example.org/client.json"
+
+const clientAt = (id: string = address): TestClient => ({
+  id,
+  secret: undefined,
+  redirectUri,
+  registrationUri: "",
+  registrationToken: ""
+})
+
+const minutes = (count: number) => TestClock.adjust(count * 60_000)
+const days = (count: number) => TestClock.adjust(count * 86_400_000)
+
+const withWeb = <A, E>(
+  body: (world: World, web: DocumentsWeb) => Effect.Effect<A, E>,
+  options: WorldOptions = {}
+): Promise<A> => {
+  const web = new DocumentsWeb()
+  web.publish(address)
+  return inWorld((world) => body(world, web), { documents: web.layer(), ...options })
+}
+
+const ask = (world: World, client = clientAt(), fields = {}) =>
+  world.send("GET", authorizeTarget(client, fields), { as: "alice" })
+
+const clientRows = (world: World) =>
+  Effect.map(world.services.clients.list(world.workspace.id, { after: undefined, limit: 100 }), ({ values }) => values)
+
+const writes = ({ calls }: World) => calls.insert.length + calls.replace.length + calls.remove.length
+
+describe("a client that brings the address of its document", () => {
+  test("gets in, refreshes, is told by its address, and leaves one row once a person approved", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const page = yield* ask(world)
+        expect(page.status).toBe(200)
+        expect(page.body).toContain("app.example.org")
+        expect(writes(world)).toBe(0)
+        const answer = yield* decide(world, page, "approve")
+        const code = text(returned(answer).get("code"))
+        const [row, ...more] = yield* clientRows(world)
+        expect(more).toEqual([])
+        expect(row?.origin).toMatchObject({ identifier: address, document: { host: "app.example.org" } })
+        const tokens = tokensOf(yield* redeem(world, clientAt(), code))
+        expect((yield* companies(world, tokens.access)).status).toBe(200)
+        const principal = yield* world.guard("/x", { scopes: [] }, { authorization: `Bearer ${tokens.access}` })
+        expect(principal).toMatchObject({ _tag: "Admitted", principal: { client: address } })
+        expect((yield* refresh(world, clientAt(), tokens.refresh)).status).toBe(200)
+        expect(web.asked).toEqual([address])
+      })
+    ))
+
+  test("writes nothing where a person refuses, looks, or reloads", () =>
+    withWeb((world) =>
+      Effect.gen(function* () {
+        yield* ask(world)
+        const page = yield* ask(world)
+        const answer = yield* decide(world, page, "deny")
+        expect(returned(answer).get("error")).toBe("access_denied")
+        expect(yield* clientRows(world)).toEqual([])
+        expect(world.calls.insert).toHaveLength(1)
+      })
+    ))
+
+  test("is met once by all who ask while its copy is fresh", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        yield* Effect.all(
+          Array.from({ length: 20 }, () => ask(world)),
+          { concurrency: "unbounded" }
+        )
+        expect(web.asked).toEqual([address])
+      })
+    ))
+
+  test("is offered in the metadata, where documents are taken", async () => {
+    const told = (options: WorldOptions) =>
+      withWeb(
+        (world) => Effect.map(world.send("GET", "/.well-known/oauth-authorization-server"), (answer) => jsonOf(answer)),
+        options
+      )
+    expect(await told({})).toMatchObject({ client_id_metadata_document_supported: true })
+    for (const registration of [
+      RegistrationPolicy.layerClosed,
+      RegistrationPolicy.withDocuments(RegistrationPolicy.layerOpen, [])
+    ]) {
+      expect(await told({ registration })).not.toHaveProperty("client_id_metadata_document_supported")
+    }
+  })
+})
+
+describe("a document that changes", () => {
+  test("counts from the next fetch, at the token endpoint too", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const tokens = yield* signInToApp(world, clientAt())
+        web.publish(address, { client_name: "Another" })
+        expect((yield* ask(world)).body).not.toContain("Another")
+        yield* minutes(11)
+        expect((yield* refresh(world, clientAt(), tokens.refresh)).status).toBe(200)
+        expect(web.asked.length).toBe(2)
+        expect((yield* clientRows(world))[0]?.about.client_name).toBe("Another")
+        expect(world.audit.map(({ event }) => event)).toContainEqual(
+          expect.objectContaining({ _tag: "ClientChanged", change: "document_changed" })
+        )
+      })
+    ))
+
+  test("between page and answer is asked about again", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const page = yield* ask(world)
+        web.publish(address, { client_name: "Another" })
+        yield* minutes(11)
+        const answer = yield* decide(world, page, "approve")
+        expect(answer.status).toBe(403)
+        expect(yield* clientRows(world)).toEqual([])
+        expect(answer.body).toContain(encodeURIComponent(address))
+      })
+    ))
+
+  test("in another process meanwhile is asked about again", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const page = yield* ask(world)
+        web.publish(address, { client_name: "Another" })
+        yield* minutes(11)
+        yield* codeFor(world, clientAt())
+        yield* TestClock.adjust(1000)
+        expect((yield* decide(world, page, "approve", "alice")).status).toBe(403)
+      })
+    ))
+
+  test("loses a redirect URI at once, for pages and codes that are out", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        yield* ask(world)
+        yield* minutes(9.7)
+        const page = yield* ask(world)
+        const code = yield* codeFor(world, clientAt())
+        web.publish(address, { redirect_uris: ["https://other.example.org/callback"] })
+        yield* minutes(0.5)
+        expect((yield* ask(world)).status).toBe(400)
+        expect(header(yield* decide(world, page, "approve"), "location")).toBeUndefined()
+        expect((yield* redeem(world, clientAt(), code)).status).toBe(400)
+      })
+    ))
+
+  test("that falls back to no proof ends what was granted against one", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const tokens = yield* signInToApp(world, clientAt())
+        const [row] = yield* clientRows(world)
+        if (row === undefined) throw new Error("no row")
+        yield* world.services.clients.change(world.workspace.id, row.id, (client) => ({
+          ...client,
+          credential: { _tag: "Keys", method: "private_key_jwt", keys: { _tag: "Fetched", jwksUri: address } }
+        }))
+        yield* minutes(11)
+        web.publish(address)
+        const answer = yield* refresh(world, clientAt(), tokens.refresh)
+        expect(jsonOf(answer).error).toBe("invalid_grant")
+        expect((yield* companies(world, tokens.access)).status).toBe(401)
+        expect((yield* signInToApp(world, clientAt())).access).not.toBe("")
+      })
+    ))
+})
+
+describe("a document that is not there", () => {
+  test("gets a page before consent, and 503 from the token endpoint", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        web.pages.clear()
+        const page = yield* ask(world)
+        expect([page.status, header(page, "retry-after")]).toEqual([503, "30"])
+        expect(header(page, "location")).toBeUndefined()
+        const token = yield* refresh(world, clientAt(), "tsr_rt_x")
+        expect([token.status, header(token, "retry-after")]).toEqual([503, "30"])
+        expect(writes(world)).toBe(0)
+      })
+    ))
+
+  test("keeps what people granted for seven days, and asks nobody anew", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        let tokens = yield* signInToApp(world, clientAt())
+        web.pages.set(address, "unreachable")
+        yield* days(6)
+        expect((yield* ask(world)).status).toBe(503)
+        tokens = tokensOf(yield* refresh(world, clientAt(), tokens.refresh))
+        const asked = web.asked.length
+        tokens = tokensOf(yield* refresh(world, clientAt(), tokens.refresh))
+        expect(web.asked.length).toBe(asked)
+        yield* days(2)
+        expect((yield* refresh(world, clientAt(), tokens.refresh)).status).toBe(503)
+        web.pages.set(address, { body: "{}" })
+        yield* minutes(1)
+        expect(jsonOf(yield* refresh(world, clientAt(), tokens.refresh)).error).toBe("invalid_client")
+        web.publish(address)
+        yield* minutes(1)
+        expect((yield* refresh(world, clientAt(), tokens.refresh)).status).toBe(200)
+      })
+    ))
+})
+
+describe("an owner", () => {
+  test("who deletes such a client ends its grants, also where a person lets it in again", () =>
+    withWeb((world) =>
+      Effect.gen(function* () {
+        const tokens = yield* signInToApp(world, clientAt())
+        const [row] = yield* clientRows(world)
+        if (row === undefined) throw new Error("no row")
+        yield* minutes(1)
+        yield* world.services.clients.remove(world.workspace.id, row.id)
+        expect((yield* companies(world, tokens.access)).status).toBe(401)
+        yield* signInToApp(world, clientAt(), {}, "bob")
+        expect((yield* companies(world, tokens.access)).status).toBe(401)
+        expect(jsonOf(yield* refresh(world, clientAt(), tokens.refresh)).error).toBe("invalid_grant")
+      })
+    ))
+
+  test("finds no second name of such a client in the id of its record", () =>
+    withWeb((world) =>
+      Effect.gen(function* () {
+        const tokens = yield* signInToApp(world, clientAt())
+        const [row] = yield* clientRows(world)
+        const alias = clientAt(row?.id)
+        expect((yield* ask(world, alias)).status).toBe(400)
+        expect(jsonOf(yield* refresh(world, alias, tokens.refresh)).error).toBe("invalid_client")
+      })
+    ))
+
+  test("who blocks a host ends what its clients have, and lets in no other from there until it is unblocked", () =>
+    withWeb((world, web) =>
+      Effect.gen(function* () {
+        const elsewhere = clientAt(web.publish("https://other.example.com/client.json"))
+        const [tokens, others] = [yield* signInToApp(world, clientAt()), yield* signInToApp(world, elsewhere)]
+        const page = yield* ask(world)
+        const owner = { workspace: world.workspace.id, requestId: "test", by: "command line" } as const
+        expect(yield* blockClientHost(world.services, owner, world.workspace, "*.example.org")).toBe(1)
+        yield* minutes(0.5)
+        expect((yield* companies(world, tokens.access)).status).toBe(401)
+        expect(jsonOf(yield* refresh(world, clientAt(), tokens.refresh)).error).toBe("invalid_client")
+        expect((yield* ask(world)).status).toBe(400)
+        expect((yield* decide(world, page, "approve")).status).toBe(400)
+        expect((yield* companies(world, others.access)).status).toBe(200)
+        expect(yield* unblockClientHost(world.services, owner, world.workspace, "*.example.org")).toBe(true)
+        yield* minutes(0.5)
+        yield* signInToApp(world, clientAt(), {}, "bob")
+        expect((yield* companies(world, tokens.access)).status).toBe(401)
+      })
+    ))
+
+  test("who blocks a host while a person approves leaves no client of it", () =>
+    withWeb((world) =>
+      Effect.gen(function* () {
+        const page = yield* ask(world)
+        const owner = { workspace: world.workspace.id, requestId: "test", by: "command line" } as const
+        const another = yield* world.elsewhere
+        yield* blockClientHost(another.services, owner, world.workspace, "app.example.org")
+        // This process goes on with what it read of the workspace a moment ago.
+        expect((yield* decide(world, page, "approve")).status).toBe(400)
+        expect(yield* clientRows(world)).toEqual([])
+      })
+    ))
+})
