@@ -53,6 +53,31 @@ describe("refreshing (RFC 6749 §6)", () => {
     })
   })
 
+  test("spends no token where the profile does not rotate, and keeps the line's laws", () => {
+    const steady = { ...policy, profile: "fapi2" } as const
+    const grant = active()
+    const sealing = { ...fresh, key: grant.refresh.key }
+    const same = refresh(grant, me, ask(grant), steady, after(5), sealing)
+    expect(same.next).toBeUndefined()
+    expect(Result.getOrThrow(same.outcome).refresh).toEqual({
+      token: { kind: "refresh", grant: grantId, expiresAt: grant.endsAt, generation: 1 },
+      key: grant.refresh.key
+    })
+    // Written again when its idle time is to be moved, or for a new key; and never with another generation.
+    const later = after(policy.refreshIdleTtl / 30)
+    const moved = refresh(grant, me, ask(grant), steady, later, sealing).next
+    expect(moved).toMatchObject({ refresh: { generation: 1, expiresAt: after(policy.refreshIdleTtl * (31 / 30)) } })
+    const turned = refresh(grant, me, ask(grant), steady, after(5), fresher).next
+    expect(turned).toMatchObject({ refresh: { generation: 1, key: fresher.key } })
+    // One that was spent before the client had the profile ends the grant still, and idleness ends the line.
+    const before = { ...grant, refresh: { ...grant.refresh, generation: 4 } }
+    expect(refresh(before, me, ask(before, 2), steady, after(5), sealing).outcome).toEqual(ending("refresh_reused"))
+    const idle = { ...grant, refresh: { ...grant.refresh, expiresAt: after(3) } }
+    const presented = { ...presenting(grant), expiresAt: grant.endsAt }
+    const asked = { ...ask(grant), presented }
+    expect(refresh(idle, me, asked, steady, after(5), sealing).outcome).toEqual(refusal("expired"))
+  })
+
   test("hands out the successor and a new access token of the whole grant", () => {
     const { next, outcome } = refresh(active(), me, ask(active()), policy, after(5), fresher)
     if (next?._tag !== "Active") throw new Error("not active")
