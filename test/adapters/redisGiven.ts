@@ -112,11 +112,11 @@ export const keepReplacing = Effect.fnUntraced(function* (id: string, isOver: ()
   return { ...ledger, version }
 })
 
-/** Asks again for as long as the storage is away. */
+/** Asks again while the storage is away, for a minute: a sentinel that got no turn answers after thirty seconds. */
 export const untilItAnswers = <A, E extends { readonly _tag: string }, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.retry(effect, {
-    times: 1000,
+    times: 3000,
     while: (error) => Effect.as(Effect.sleep("20 millis"), error._tag === "StorageUnavailable")
   })

@@ -61,6 +61,7 @@ describe("the policy", () => {
       "consent",
       "consent-loopback",
       "consent-app",
+      "consent-document",
       "consent-unacknowledged",
       "consent-places",
       "consent-places-many",

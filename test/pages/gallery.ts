@@ -218,6 +218,17 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
         consent(say, { name: say("Ledger"), redirectUri: say("com.example.ledger:/oauth"), registeredItself: false })
       )
     ],
+    [
+      "consent-document",
+      consentPage(place, {
+        ...consent(say, {
+          name: say("Claude Code"),
+          redirectUri: say("http://127.0.0.1:53124/callback"),
+          host: say("claude.ai"),
+          staysOnComputer: true
+        })
+      })
+    ],
     ["consent-unacknowledged", consentPage(place, { ...consent(say), problem: say("Tick this box if it is true.") })],
     ["consent-places", consentPage(place, { ...consent(say), places: places(say, 3) })],
     [
