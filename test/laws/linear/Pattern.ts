@@ -307,6 +307,8 @@ export const patternOf = ({ flags, source }: RegExp): Pattern => {
       const { run, spent } = machine(units, most)
       for (let at = 0; at <= units.length && spent.steps <= most; ) {
         const end = run(program, at, 1)
+        // A sticky pattern looks at no later place.
+        if (end === nowhere && flags.includes("y")) break
         at = end > at ? end : at + 1
       }
       return spent.steps
