@@ -213,6 +213,7 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
       registration,
       clients,
       openings,
+      keys,
       entropy,
       audit,
       clock

@@ -1,6 +1,6 @@
 import { Schema, Struct } from "effect"
 import type { GrantId } from "../rules/Id.ts"
-import { type Instant, later } from "../rules/Instant.ts"
+import { Instant, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { Digest } from "../rules/Secret.ts"
 import { Client, isKnown, isPublic, Origin } from "./Client.ts"
@@ -13,7 +13,10 @@ import { securityProfile } from "./Profile.ts"
  */
 export const Brought = Schema.Struct({
   ...Struct.pick(Client.fields, ["about", "credential", "redirectUris", "grantTypes", "scope", "members"]),
-  ...Struct.omit(Origin.fields, ["since"])
+  ...Struct.omit(Origin.fields, ["since"]),
+  /** Of one that registered: when, and the digest of its registration access token. */
+  createdAt: Schema.optionalKey(Instant),
+  registration: Schema.optionalKey(Digest)
 })
 export type Brought = typeof Brought.Type
 
@@ -24,26 +27,28 @@ const noToken = Digest.make("A".repeat(43))
 const skew = 5000
 
 /** Longer than any of its grants lasts unused: a client that brings its identifier goes with the last of them. */
-const goesAt = ({ refreshIdleTtl, unusedClientTtl }: Policy, now: Instant): Instant =>
-  later(now, Math.max(refreshIdleTtl, unusedClientTtl) + 86_400_000)
+const goesAt = ({ refreshIdleTtl, unusedClientTtl }: Policy, now: Instant, until = now): Instant => {
+  const unused = later(now, Math.max(refreshIdleTtl, unusedClientTtl) + 86_400_000)
+  return until > unused ? until : unused
+}
 
 /** As a client like any other. `workspaceGrant` is drawn: a grant of its own that it may come to have. */
 export const clientOf = (
-  { document, identifier, ...said }: Brought,
+  { createdAt, document, identifier, registration = noToken, until, ...said }: Brought,
   workspaceGrant: GrantId,
   now: Instant,
   policy: Policy
 ): Client => ({
   ...said,
   id: clientKey(identifier),
-  registration: noToken,
+  registration,
   workspaceGrant,
-  createdAt: now,
+  createdAt: createdAt ?? now,
   madeBy: "itself",
   provenAt: null,
-  expiresAt: goesAt(policy, now),
+  expiresAt: goesAt(policy, now, until),
   disabled: false,
-  origin: { identifier, since: later(now, -skew), ...(document && { document }) }
+  origin: { identifier, since: later(now, -skew), ...(document && { document }), ...(until !== undefined && { until }) }
 })
 
 /** Whether what was read is newer than what the record was written from. */

@@ -71,7 +71,9 @@ export const Origin = Schema.Struct({
    */
   since: Instant,
   /** Of which the record was written. */
-  document: Schema.optionalKey(ReadDocument)
+  document: Schema.optionalKey(ReadDocument),
+  /** Until when an identifier that holds a registration opens: as long as that, a record of its end has to stay. */
+  until: Schema.optionalKey(Instant)
 })
 export type Origin = typeof Origin.Type
 
@@ -135,6 +137,17 @@ export const authMethodOf = ({ credential }: Client): string => credential.metho
 export const isKnown = (client: Client, now: Instant): boolean =>
   client.expiresAt === null || !hasPassed(client.expiresAt, now)
 
+/**
+ * From when on nothing of it has to be kept. A client that was deleted, and whose identifier says all of it, is kept as one
+ * whose time is over: otherwise the next request would find it new.
+ */
+export const sweptAt = ({ expiresAt, origin }: Client): Instant | null =>
+  expiresAt === null || origin?.until === undefined || origin.until <= expiresAt ? expiresAt : origin.until
+
+/** Whether its record may go now, and the client with it. */
+export const mayGo = ({ origin }: Client, now: Instant): boolean =>
+  origin?.until === undefined || hasPassed(origin.until, now)
+
 /** A client that registered itself and that nobody here has let in yet: no person answers for what it asks. */
 export const isStranger = ({ madeBy, provenAt }: Client): boolean => madeBy === "itself" && provenAt === null
 
@@ -147,20 +160,27 @@ export const scopesToAsk = ({ madeBy, scope }: Client, registry: ScopeRegistry):
 
 export const mayUse = (client: Client, grantType: string): boolean => client.grantTypes.includes(grantType)
 
-/** What people read where a client is named; its id where it gave no name. */
-export const displayName = (client: Client): string => client.about.client_name ?? identifierOf(client)
+/** As people read it: an identifier that holds a registration is hundreds of letters, and the record's id is 22. */
+export const shownIdentifier = ({ id, origin }: Client): ClientIdentifier =>
+  origin?.document === undefined ? id : origin.identifier
+
+/** What people read where a client is named, also where it gave no name. */
+export const displayName = (client: Client): string => client.about.client_name ?? shownIdentifier(client)
 
 /** A client that nobody answers for and nobody has let in: it is forgotten where it is not used, or where it is crowded. */
 export const isOnTrial = (client: Client): client is Client & { readonly expiresAt: Instant } =>
   isStranger(client) && client.expiresAt !== null
 
 /**
- * A person let it in, so it stays for good; one that brings its identifier, for as long as it is used, since it can come
- * back. What is forgotten already does not come back.
+ * A person let it in, so it stays for good; one with a document, for as long as it is used, since it can come back. What is forgotten already does not come back.
  */
 export const proven = (client: Client, now: Instant): Option.Option<Client> =>
   client.provenAt === null && isKnown(client, now)
-    ? Option.some({ ...client, provenAt: now, expiresAt: client.origin === undefined ? null : client.expiresAt })
+    ? Option.some({
+        ...client,
+        provenAt: now,
+        expiresAt: client.origin?.document === undefined ? null : client.expiresAt
+      })
     : Option.none()
 
 /** By each use another `unusedClientTtl`, written once in a thirtieth of it: once a day, where it is 30 days. */

@@ -52,11 +52,35 @@ export const DocumentAddress = Schema.String.check(
 ).pipe(Schema.brand("DocumentAddress"))
 export type DocumentAddress = typeof DocumentAddress.Type
 
+export const sealedPrefix = "tsr_c_"
+/** A registration that takes more has a record. */
+export const longestSealed = 700
+
+/** What a client registered, under seal (`SealedClient.ts`). A drawn id is shorter than any. */
+export const SealedIdentifier = Schema.String.check(
+  Schema.isPattern(/^tsr_c_[A-Za-z0-9_-]{64,694}$/, { expected: "a registration under seal" })
+).pipe(Schema.brand("SealedIdentifier"))
+export type SealedIdentifier = typeof SealedIdentifier.Type
+
+export const readSealedIdentifier = Schema.decodeUnknownOption(SealedIdentifier)
+
+/** An identifier that says by itself whose it is, or where that is said: its client may have no record. */
+export const BroughtIdentifier = Schema.Union([DocumentAddress, SealedIdentifier])
+export type BroughtIdentifier = typeof BroughtIdentifier.Type
+
+export const isSealed = (identifier: BroughtIdentifier): identifier is SealedIdentifier => !identifier.includes(":")
+
 /** RFC 6749 §2.2: what a client goes by on the wire: the id that it was given, or the one that it brings. */
 export type ClientIdentifier = ClientId | BroughtIdentifier
 
+/** What a registration gives out. */
+export const RegisteredIdentifier = Schema.Union([ClientId, SealedIdentifier])
+export type RegisteredIdentifier = typeof RegisteredIdentifier.Type
+
+export const readRegisteredIdentifier = Schema.decodeUnknownOption(RegisteredIdentifier)
+
 const isClientId = Schema.is(ClientId)
-const isBroughtIdentifier = Schema.is(DocumentAddress)
+const isBroughtIdentifier = Schema.is(BroughtIdentifier)
 
 export const ClientIdentifier = Schema.String.pipe(
   Schema.refine((text): text is ClientIdentifier => isClientId(text) || isBroughtIdentifier(text), {
@@ -64,14 +88,13 @@ export const ClientIdentifier = Schema.String.pipe(
   })
 )
 
-/** An identifier that no registration gave out. */
-export const BroughtIdentifier = DocumentAddress
-export type BroughtIdentifier = typeof BroughtIdentifier.Type
-
 export const readClientIdentifier = Schema.decodeUnknownOption(ClientIdentifier)
 
-/** Nothing that was drawn has a colon in it. */
-export const isBrought = (identifier: ClientIdentifier): identifier is BroughtIdentifier => identifier.includes(":")
+const drawnLength = 22
+
+/** What was drawn has one length, and no colon in it. */
+export const isBrought = (identifier: ClientIdentifier): identifier is BroughtIdentifier =>
+  identifier.length !== drawnLength || identifier.includes(":")
 
 /**
  * The id of a client's record. Of an identifier that is brought it is 128 bits of a hash: keys of one length and alphabet,

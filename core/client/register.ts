@@ -241,8 +241,8 @@ export interface FreshClient {
   readonly registration: Uint8Array
 }
 
-const clientSecretPrefix = "tsr_cs_"
-const registrationTokenPrefix = "tsr_rg_"
+export const clientSecretPrefix = "tsr_cs_"
+export const registrationTokenPrefix = "tsr_rg_"
 /** 240 bits: its text, prefix and checksum included, is hashed in one block. */
 export const credentialLength = 30
 

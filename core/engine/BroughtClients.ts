@@ -2,9 +2,17 @@ import { type Clock, Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { type Brought, clientOf, isNewer, renewed } from "../client/Brought.ts"
 import { type Client, isKnown } from "../client/Client.ts"
-import { type BroughtIdentifier, clientKey, hostOf } from "../client/ClientIdentifier.ts"
+import {
+  type BroughtIdentifier,
+  clientKey,
+  type DocumentAddress,
+  hostOf,
+  isSealed,
+  type SealedIdentifier
+} from "../client/ClientIdentifier.ts"
 import { readDocument } from "../client/metadataDocument.ts"
 import type { Tables } from "../client/register.ts"
+import { openClient } from "../client/SealedClient.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Document, DocumentFault, DocumentLimits, Documents } from "../ports/Documents.ts"
 import { Documents as NoDocuments } from "../ports/Documents.ts"
@@ -16,6 +24,7 @@ import { hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { type Contended, type DocumentFaultName, PortUnavailable } from "../rules/Refusal.ts"
 import { sameDigest } from "../rules/Secret.ts"
+import type { Keys } from "../token/KeyRing.ts"
 import { isLoopbackHost, type OpenWorkspace, policyAt } from "../workspace/Workspace.ts"
 import { type AuditContext, note } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
@@ -60,10 +69,15 @@ export interface Met {
 
 /** Clients that bring their identifier, and have a record only once a person lets one in. */
 export interface BroughtClients {
-  /** Whether there are any. */
+  /** Whether metadata documents are taken. */
   readonly offered: boolean
   /** As the client is now: nothing older than its document's freshness is told to a person. `known`: what was read before. */
   readonly meet: (workspace: OpenWorkspace, identifier: BroughtIdentifier, known?: Brought) => Effect.Effect<Met, Fault>
+  /** A client whose identifier holds what it registered. */
+  readonly registered: (
+    workspace: OpenWorkspace,
+    identifier: SealedIdentifier
+  ) => Effect.Effect<Met, NoSuchClient | StorageUnavailable>
   /**
    * For a client that proves itself: a stale copy serves while its host is away. `stored`: its record; one that has none
    * can be met all the same, and has no grants.
@@ -98,6 +112,7 @@ interface Parts {
   readonly registration: RegistrationPolicy["Service"]
   readonly clients: Clients
   readonly openings: Openings
+  readonly keys: Keys["Service"]
   readonly entropy: Entropy["Service"]
   readonly audit: Audit["Service"]
   readonly clock: Clock.Clock
@@ -134,6 +149,7 @@ export const makeBroughtClients = ({
   clock,
   documents,
   entropy,
+  keys,
   openings,
   policy,
   registration,
@@ -149,12 +165,17 @@ export const makeBroughtClients = ({
   const fits = ({ issuer }: OpenWorkspace, identifier: string): boolean =>
     identifier.startsWith("https:") || isLoopbackHost(new URL(issuer).hostname)
 
-  const takes = (workspace: OpenWorkspace, identifier: BroughtIdentifier, now: Instant) => {
+  const takes = (workspace: OpenWorkspace, identifier: DocumentAddress, now: Instant) => {
     const host = hostOf(identifier)
     if (!takesHost(host) || !fits(workspace, identifier)) return Effect.fail(unknown)
     return Effect.flatMap(openings.current(workspace, now), ({ blockedHosts }) =>
       blockedHosts !== undefined && isAmong(blockedHosts, host) ? Effect.fail(refused) : Effect.void
     )
+  }
+
+  const unsealed = (workspace: OpenWorkspace, identifier: SealedIdentifier, now: Instant) => {
+    const brought = openClient(keys.current(), workspace, identifier, now)
+    return brought === undefined ? Effect.fail(unknown) : Effect.succeed(brought)
   }
 
   const leave = (identifier: string) => {
@@ -164,7 +185,7 @@ export const makeBroughtClients = ({
   }
 
   const fetched = (
-    identifier: BroughtIdentifier,
+    identifier: DocumentAddress,
     asOf?: Instant
   ): Effect.Effect<Document, NoSuchClient | PortUnavailable> =>
     Effect.suspend(() => {
@@ -177,7 +198,7 @@ export const makeBroughtClients = ({
       )
     })
 
-  const read = Effect.fnUntraced(function* (workspace: OpenWorkspace, identifier: BroughtIdentifier, now: Instant) {
+  const read = Effect.fnUntraced(function* (workspace: OpenWorkspace, identifier: DocumentAddress, now: Instant) {
     const at = policyAt(policy, workspace)
     const document = yield* fetched(identifier)
     const said = readDocument(tables, identifier, document, at)
@@ -207,7 +228,19 @@ export const makeBroughtClients = ({
     isFreshDocument(origin.document, now) &&
     (origin.document === undefined || takesHost(origin.document.host))
 
+  const registered: BroughtClients["registered"] = Effect.fnUntraced(function* (workspace, identifier) {
+    const now = instantOf(clock)
+    const stored = yield* clients.find(workspace.id, clientKey(identifier), now)
+    // What was written since wins, also that the client was deleted.
+    if (stored !== undefined) {
+      return isItself(stored, identifier) && isKnown(stored, now) ? { client: stored } : yield* unknownClient
+    }
+    const brought = yield* unsealed(workspace, identifier, now)
+    return { client: asClient(workspace, undefined, brought, now), brought }
+  })
+
   const meet: BroughtClients["meet"] = Effect.fnUntraced(function* (workspace, identifier, known) {
+    if (isSealed(identifier)) return yield* registered(workspace, identifier)
     const now = instantOf(clock)
     yield* takes(workspace, identifier, now)
     const stored = yield* clients.find(workspace.id, clientKey(identifier), now)
@@ -237,6 +270,7 @@ export const makeBroughtClients = ({
     return Effect.tap(
       clients.change(workspace.id, clientKey(brought.identifier), (stored) => {
         before = stored
+        if (isSealed(brought.identifier)) return stored
         return isNewer(brought, stored) || !isKnown(stored, now) ? asClient(workspace, stored, brought, now) : stored
       }),
       (after) =>
@@ -250,6 +284,9 @@ export const makeBroughtClients = ({
     stored
   ) {
     if (stored !== undefined && !isItself(stored, identifier)) return yield* unknownClient
+    if (isSealed(identifier)) {
+      return stored ?? asClient(workspace, undefined, yield* unsealed(workspace, identifier, now), now)
+    }
     yield* takes(workspace, identifier, now)
     const live = stored !== undefined && isKnown(stored, now) ? stored : undefined
     if (live === undefined) return asClient(workspace, stored, yield* read(workspace, identifier, now), now)
@@ -279,7 +316,8 @@ export const makeBroughtClients = ({
       Effect.catchTag("Conflict", (_: Conflict) => Effect.succeed(false))
     )
     if (!added) {
-      yield* rewrite(workspace, auditContext.requestId, brought, now)
+      const kept = yield* rewrite(workspace, auditContext.requestId, brought, now)
+      if (kept === undefined || !isKnown(kept, now)) return yield* Effect.fail(unknown)
       return
     }
     yield* note(audit, auditContext, {
@@ -298,6 +336,7 @@ export const makeBroughtClients = ({
   return {
     offered: hosts !== undefined,
     meet,
+    registered,
     prove,
     asRead: (workspace, brought) => asClient(workspace, undefined, brought, instantOf(clock)),
     isFresh,

@@ -1,6 +1,6 @@
 import { type Clock, Effect, Schema, Semaphore } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
-import { isKnown, isOnTrial } from "../client/Client.ts"
+import { isKnown, isOnTrial, mayGo } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import { type Storage, StorageUnavailable } from "../ports/Storage.ts"
@@ -65,6 +65,7 @@ interface Surplus {
   readonly id: ClientId
   readonly workspaceGrant: GrantId
   readonly expiresAt: Instant
+  readonly mayGo: boolean
 }
 
 export const makeClientRoom = (
@@ -142,9 +143,11 @@ export const makeClientRoom = (
       (slice) => clients.list(workspace, slice),
       (client) =>
         Effect.sync(() => {
-          if (!isOnTrial(client) || !isKnown(client, now)) return
+          // What an identifier would bring back takes room until it opens no more, deleted or not.
+          const goes = mayGo(client, now)
+          if (!isOnTrial(client) || (goes && !isKnown(client, now))) return
           const { expiresAt, id, workspaceGrant } = client
-          found.push({ id, workspaceGrant, expiresAt })
+          found.push({ id, workspaceGrant, expiresAt, mayGo: goes })
         })
     )
     return found
@@ -169,7 +172,10 @@ export const makeClientRoom = (
     const now = yield* currentInstant
     const found = yield* onTrial(workspace, now)
     // Each use moves the end, so who ends first was not used for longest.
-    const surplus = found.sort((a, b) => a.expiresAt - b.expiresAt).slice(0, Math.max(0, found.length - ceiling))
+    const surplus = found
+      .filter((one) => one.mayGo)
+      .sort((a, b) => a.expiresAt - b.expiresAt)
+      .slice(0, Math.max(0, found.length - ceiling))
     yield* Effect.forEach(surplus, (one) => letGo(workspace, one, now), { concurrency: 16, discard: true })
     const counted = { clients: found.length - surplus.length, whenGiven: before.given }
     const kept = yield* transact(records, entropy, workspace, fresh.id, (known = fresh) =>

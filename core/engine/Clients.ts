@@ -1,10 +1,10 @@
 import { type Clock, Effect, Exit, Option } from "effect"
-import { type Client, isKnown, isOnTrial, proven, used } from "../client/Client.ts"
+import { type Client, isKnown, isOnTrial, mayGo, proven, used } from "../client/Client.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Conflict, Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { type Conflict, type Slice, type Storage, StorageUnavailable } from "../ports/Storage.ts"
 import type { ClientId } from "../rules/Id.ts"
-import { type Instant, instantOf } from "../rules/Instant.ts"
+import { Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
@@ -54,6 +54,8 @@ export interface Clients {
   ) => Effect.Effect<void, StorageUnavailable | Contended>
   /** For every process at once. */
   readonly remove: (workspace: WorkspaceId, id: ClientId) => Effect.Effect<void, StorageUnavailable>
+  /** The same, for good: where its identifier would bring it back, the record stays, as that of a client whose time is over. */
+  readonly end: (workspace: WorkspaceId, client: Client, now: Instant) => Effect.Effect<void, StorageUnavailable>
   /** Removes one on trial as if its time were over, which nobody is told; not one that a person lets in meanwhile. */
   readonly letGo: (
     workspace: WorkspaceId,
@@ -62,6 +64,9 @@ export interface Clients {
   ) => Effect.Effect<"gone" | "stays", StorageUnavailable | Contended>
   readonly list: (workspace: WorkspaceId, slice: Slice) => Effect.Effect<Listed<Client>, StorageUnavailable>
 }
+
+/** Before the clock of every process. */
+const over = Instant.make(0)
 
 /** Half as many are never missed: one of each of ten thousand workspaces. */
 const cachedClients = 20_000
@@ -133,6 +138,34 @@ export const makeClients = (
   const removeStored = (workspace: WorkspaceId, id: ClientId) =>
     Effect.ensuring(records.remove(workspace, id), forget(workspace, id))
 
+  const change: Clients["change"] = (workspace, id, change) =>
+    Effect.suspend(() => {
+      let writes = false
+      const watched = (client: Client): Client => {
+        const next = change(client)
+        if (next !== client) writes = true
+        return next
+      }
+      return Effect.onExit(rewrite(workspace, id, watched), (exit) =>
+        writes && !changedNothing(exit) ? tellOthers(workspace, id) : Effect.void
+      )
+    })
+
+  const remove: Clients["remove"] = (workspace, id) =>
+    Effect.onExit(removeStored(workspace, id), (exit) =>
+      changedNothing(exit) ? Effect.void : tellOthers(workspace, id)
+    )
+
+  const end: Clients["end"] = (workspace, client, now) =>
+    mayGo(client, now)
+      ? remove(workspace, client.id)
+      : change(workspace, client.id, (stored) => (isKnown(stored, now) ? { ...stored, expiresAt: over } : stored)).pipe(
+          Effect.asVoid,
+          Effect.catchTag("Contended", () =>
+            Effect.fail(new StorageUnavailable({ outcome: "not_done", message: "too many changed a client at once" }))
+          )
+        )
+
   return {
     cached,
     find: (workspace, id, now = instantOf(clock)) =>
@@ -144,24 +177,11 @@ export const makeClients = (
     findStored: (workspace, id) =>
       Effect.tap(read(workspace, id), (client) => (client === undefined ? forget(workspace, id) : Effect.void)),
     add: (workspace, client) => records.insert(workspace, client, "add"),
-    change: (workspace, id, change) =>
-      Effect.suspend(() => {
-        let writes = false
-        const watched = (client: Client): Client => {
-          const next = change(client)
-          if (next !== client) writes = true
-          return next
-        }
-        return Effect.onExit(rewrite(workspace, id, watched), (exit) =>
-          writes && !changedNothing(exit) ? tellOthers(workspace, id) : Effect.void
-        )
-      }),
+    change,
     markProven: (workspace, client, now) => mark(workspace, client, (known) => proven(known, now)),
     markUsed: (workspace, client, now) => mark(workspace, client, (known) => used(known, now, policy)),
-    remove: (workspace, id) =>
-      Effect.onExit(removeStored(workspace, id), (exit) =>
-        changedNothing(exit) ? Effect.void : tellOthers(workspace, id)
-      ),
+    remove,
+    end,
     letGo: (workspace, id, now) =>
       rewrite(workspace, id, (client) =>
         isOnTrial(client) && isKnown(client, now) ? { ...client, expiresAt: now } : client

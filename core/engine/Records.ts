@@ -1,5 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
-import { Client } from "../client/Client.ts"
+import { Client, sweptAt } from "../client/Client.ts"
 import { Grant, ownerOf, recordExpiry } from "../grant/Grant.ts"
 import {
   type Conflict,
@@ -185,7 +185,7 @@ export const clientKind: RecordKind<Client> = {
   upcast: [],
   id: (client) => client.id,
   owner: () => clientOwner,
-  expiresAt: (client) => client.expiresAt
+  expiresAt: sweptAt
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Effect, Option, type Redacted, Result, Schema } from "effect"
+import { clientOf } from "../client/Brought.ts"
 import { authMethodOf, type Client, isKnown, isPublic } from "../client/Client.ts"
 import {
   type LiveSecret,
@@ -19,6 +20,7 @@ import {
   register,
   type Tables
 } from "../client/register.ts"
+import { sealClient } from "../client/SealedClient.ts"
 import { answered, asksForWorkspace } from "../client/workspaceAccess.ts"
 import { type BadKeyTerms, type KeyTerms, type NewKey, readKeyTerms } from "../grant/apiKey.ts"
 import { answer, answerAndKeep, refuse } from "../grant/Decision.ts"
@@ -46,6 +48,7 @@ import {
 import { type ScopeRegistry, scopesNamed } from "../rules/Scope.ts"
 import { sanitizeName } from "../rules/sanitizeName.ts"
 import { type KeysTyped, readKeySource, TrustedIssuer } from "../rules/TrustedIssuer.ts"
+import type { Place, Sealer } from "../token/KeyRing.ts"
 import { type OpenWorkspace, scopesOf, type Workspace } from "../workspace/Workspace.ts"
 import { type AuditContext, byOf, note, type OwnerAuditContext } from "./AuditContext.ts"
 import type { Clients } from "./Clients.ts"
@@ -63,6 +66,17 @@ export const drawClient = (entropy: Entropy["Service"]): FreshClient => ({
   registration: entropy.bytes(credentialLength)
 })
 
+/** A registration as it is answered. */
+interface Answered extends Registered {
+  readonly registrationToken: Redacted.Redacted<string>
+}
+
+/** Of one that acts for the workspace an owner has to find a record, to answer its question. */
+const needsRow = (client: Client, { grantTypes, policy }: Pick<Tables, "grantTypes"> & { readonly policy: Policy }) =>
+  client.madeBy === "owner" || policy.registrationRows === "at_once" || asksForWorkspace(client, grantTypes.values())
+
+const nonceLength = 9
+
 /** Registers a client. Without an actor in the context the client registers itself. */
 export const registerClient = Effect.fn("administration.registerClient")(function* <E = never>(
   services: {
@@ -75,17 +89,24 @@ export const registerClient = Effect.fn("administration.registerClient")(functio
   request: RegistrationRequest,
   /** The network that the request came from, where it came over one. */
   network: string | null = null,
-  /** Asked once the registration is found good. */
-  room?: Effect.Effect<void, E>
-): Effect.fn.Return<
-  Registered & { readonly registrationToken: Redacted.Redacted<string> },
-  RegistrationFault | StorageUnavailable | E
-> {
+  /** Asked once the registration is found good, and is to be written. */
+  room?: Effect.Effect<void, E>,
+  /** Seals what need not be written yet. */
+  sealing?: { readonly sealer: Sealer; readonly place: Place }
+): Effect.fn.Return<Answered, RegistrationFault | StorageUnavailable | E> {
   const now = yield* currentInstant
   const madeBy = auditContext.by === undefined ? "itself" : "owner"
   const made = yield* Effect.fromResult(
     register(services, request, services.policy, now, drawClient(services.entropy), madeBy, network)
   )
+  if (sealing !== undefined && !needsRow(made.client, services)) {
+    const nonce = services.entropy.bytes(nonceLength)
+    const sealed = sealClient(sealing.sealer, sealing.place, made.client, services.policy, nonce)
+    if (sealed !== undefined) {
+      const client = clientOf(sealed.brought, made.client.workspaceGrant, now, services.policy)
+      return { ...sealed, client }
+    }
+  }
   if (room !== undefined) yield* room
   yield* services.clients.add(auditContext.workspace, made.client).pipe(
     Effect.catchTag("Conflict", () =>
@@ -338,9 +359,10 @@ export const deleteClient = Effect.fn("administration.deleteClient")(function* (
   const { workspace } = auditContext
   // Read from the store: another process may have just deleted it and recorded that.
   const client = yield* services.clients.findStored(workspace, id)
-  if (client === undefined || !isKnown(client, yield* currentInstant)) return "unknown"
+  const now = yield* currentInstant
+  if (client === undefined || !isKnown(client, now)) return "unknown"
   // The client first: without it, no token of its grants is accepted, even if the rest fails.
-  yield* services.clients.remove(workspace, id)
+  yield* services.clients.end(workspace, client, now)
   yield* note(services.audit, auditContext, { _tag: "ClientDeleted", client: id, ...byOf(auditContext) })
   const { workspaceGrant } = client
   yield* cleanUpOrWarn(

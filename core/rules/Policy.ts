@@ -27,6 +27,11 @@ export const Policy = Schema.Struct({
   /** How many clients a workspace keeps that registered themselves and that no person ever let in. */
   maxUnprovenClients: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
   /**
+   * When the registration of a client that acts for people becomes a record: at once, or with the first person's consent.
+   * Until then its id, which is longer, holds all of it.
+   */
+  registrationRows: Schema.Literals(["at_once", "at_consent"]),
+  /**
    * How long another process may go on giving out tokens to a client that was changed or deleted here, or from a client's
    * own grant. They are worth nothing: every check of a token reads what was changed.
    */
@@ -67,6 +72,7 @@ export const standardPolicy: Policy = {
   consentTtl: 15 * 60 * second,
   unusedClientTtl: 30 * day,
   maxUnprovenClients: 100_000,
+  registrationRows: "at_once",
   clientStaleness: 5 * second,
   requirePkce: false,
   profile: "standard",

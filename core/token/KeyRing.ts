@@ -58,7 +58,19 @@ export interface Place {
 }
 
 /** What a MAC is made for. A MAC for one purpose, or in one place, is noise for every other. */
-export type SealPurpose = "token" | "ticket" | "request" | "form" | "session" | "sender" | "signing" | "stamp" | "nonce"
+export type SealPurpose =
+  | "token"
+  | "ticket"
+  | "request"
+  | "form"
+  | "session"
+  | "sender"
+  | "signing"
+  | "stamp"
+  | "nonce"
+  | "client"
+  | "secret"
+  | "registration"
 
 const utf8 = new TextEncoder()
 
@@ -117,7 +129,10 @@ const purposesOf = (key: SealKey): Purposes => ({
   sender: forPurpose(key, "sender"),
   signing: forPurpose(key, "signing"),
   stamp: forPurpose(key, "stamp"),
-  nonce: forPurpose(key, "nonce")
+  nonce: forPurpose(key, "nonce"),
+  client: forPurpose(key, "client"),
+  secret: forPurpose(key, "secret"),
+  registration: forPurpose(key, "registration")
 })
 
 export const makeSealer = (ring: KeyRing): Sealer => {

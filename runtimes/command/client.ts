@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Client, displayName, identifierOf, isKnown, makerOf } from "../../core/client/Client.ts"
+import { type Client, displayName, isKnown, makerOf, shownIdentifier } from "../../core/client/Client.ts"
 import { readClientKey } from "../../core/client/ClientIdentifier.ts"
 import { type LiveSecret, liveSecrets, longestKept, type SecretRefused } from "../../core/client/ClientSecret.ts"
 import { checkRegistration } from "../../core/client/RegistrationRequest.ts"
@@ -100,7 +100,7 @@ const list = Command.make("list", { json }, (given) =>
         table(
           ["CLIENT ID", "NAME", "MADE BY", "REGISTERED", "LAST USED", "STATE", "WITHOUT A PERSON"],
           used.map(({ client, at }) => [
-            identifierOf(client),
+            shownIdentifier(client),
             displayName(client),
             makerOf(client),
             timeText(client.createdAt),

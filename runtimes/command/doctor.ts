@@ -5,8 +5,10 @@ import { Cause, Clock, Context, Effect, Layer, Logger, Option, Result, Schema } 
 import { Command } from "effect/cli"
 import type { StorageRefused } from "../../adapters/StoreKind.ts"
 import { displayName } from "../../core/client/Client.ts"
+import { isSealed } from "../../core/client/ClientIdentifier.ts"
 import { clientMembers } from "../../core/client/members.ts"
 import { profileOf } from "../../core/client/Profile.ts"
+import { sealedUnder } from "../../core/client/SealedClient.ts"
 import { rulesBroken } from "../../core/engine/administration.ts"
 import { clientChangesOwner } from "../../core/engine/ClientChanges.ts"
 import { issuerOf, OtherIssuer, workspaceKind } from "../../core/engine/Openings.ts"
@@ -290,17 +292,56 @@ const examineJwts = Effect.fnUntraced(function* (settings: Settings, storage: St
   ]
 })
 
+/** The seal keys, as far as they can be read. */
+const ringOf = Effect.fnUntraced(function* ({ database: { file }, sealKeys }: Settings) {
+  if (Option.isSome(sealKeys)) return sealKeys.value
+  if (file === undefined) return []
+  return (yield* Effect.orElseSucceed(sealKeysIn(sealKeyFileOf(file)), () => ({ ring: [] }))).ring
+})
+
+/**
+ * Clients that go by what they registered, under seal. Whom a person let in has a record and needs the key no more; whom
+ * nobody did is in no record, and is forgotten with the key.
+ */
+const examineRegistrations = Effect.fnUntraced(function* (settings: Settings) {
+  const { scan } = yield* StorageScan
+  const { policy, workspace } = settings
+  const read = decodeBody(clientKind)
+  const [first, ...leaving] = yield* ringOf(settings)
+  const underKey = new Map<string, number>()
+  let after: string | undefined
+  do {
+    const page = yield* scan("client", after, pageSize)
+    for (const { body, workspace: of } of page.records) {
+      const found = of === workspace.id ? read(body) : undefined
+      const origin = found === undefined || Result.isFailure(found) ? undefined : found.success.value.origin
+      if (origin === undefined || !isSealed(origin.identifier)) continue
+      const key = sealedUnder(origin.identifier) ?? ""
+      underKey.set(key, (underKey.get(key) ?? 0) + 1)
+    }
+    after = page.next
+  } while (after !== undefined)
+  const atConsent = policy.registrationRows === "at_consent"
+  if (first === undefined || (!atConsent && underKey.size === 0)) return []
+  const what = "registrations"
+  const many = (key: string) => `${underKey.get(key) ?? 0} clients go by ids that seal key ${key} sealed`
+  if (leaving.length === 0) return [good(what, many(first.id))]
+  const days = Math.ceil(policy.unusedClientTtl / 86_400_000)
+  return [
+    doubtful(
+      what,
+      [first, ...leaving].map(({ id }) => many(id)).join(", "),
+      `They stay when ${leaving.map(({ id }) => id).join(", ")} is taken out. Clients that nobody has let in yet have to register anew then: leave a key in for ${days} days after another came in front of it.`
+    )
+  ]
+})
+
 /** Whether the ring still has what the private parts are encrypted under. */
 const examineSigningKeys = Effect.fnUntraced(function* (settings: Settings, storage: Storage["Service"]) {
   const { id, issuer } = settings.workspace
   const kept = yield* makeRecords(storage, signingKind).get(id, id)
   const keys = kept?.value.issuer === issuer ? kept.value.keys : []
-  const { file } = settings.database
-  const ring = Option.isSome(settings.sealKeys)
-    ? settings.sealKeys.value
-    : file === undefined
-      ? []
-      : (yield* Effect.orElseSucceed(sealKeysIn(sealKeyFileOf(file)), () => ({ ring: [] }))).ring
+  const ring = yield* ringOf(settings)
   // What else is wrong with the seal keys is a finding of its own.
   if (keys.length === 0 || ring.length === 0) return []
   const what = "signing keys"
@@ -354,6 +395,7 @@ export const examineStorage = (settings: Settings): Effect.Effect<ReadonlyArray<
         Context.pick(StorageScan)(services)
       )),
       ...(yield* Effect.provideContext(examineProfiles(settings), Context.pick(StorageScan)(services))),
+      ...(yield* Effect.provideContext(examineRegistrations(settings), Context.pick(StorageScan)(services))),
       ...(yield* examineSigningKeys(settings, Context.get(services, Storage)))
     ]
   }).pipe(
@@ -498,6 +540,6 @@ export const doctor = Command.make("doctor", { json }, (given) =>
   })
 ).pipe(
   Command.withDescription(
-    "Look at configuration, seal keys, storage, refreshes, JWTs, signing keys, audit file, clock, address, proxies, workspaces and open access, and say what to do"
+    "Look at configuration, seal keys, storage, refreshes, JWTs, registrations, signing keys, audit file, clock, address, proxies, workspaces and open access, and say what to do"
   )
 )

@@ -180,6 +180,13 @@ export interface CreateOptions {
   readonly registration?: "open" | "closed" | { readonly token: string | Redacted.Redacted<string> }
 
   /**
+   * When an application that registers itself, and acts for people only, is written to the storage: `"at_once"`, or with the
+   * first person's consent, `"at_consent"`. Until then its id, which is up to 700 characters long, holds all of it, and opens
+   * for 30 days. Default: `"at_once"`.
+   */
+  readonly registrationRows?: "at_once" | "at_consent"
+
+  /**
    * Whose metadata documents are taken: an application that nobody registered goes by the https address of its own, and
    * gets in once a person approves it. `true` for any host, `false` for none, or a list: `["claude.ai", "*.example.com"]`.
    * Default: any where `registration` is `"open"`, none elsewhere.

@@ -89,6 +89,7 @@ const names: NamesOf<CreateOptions & HostingOptions> = {
   trustedIssuers: true,
   lifetimes: true,
   registration: true,
+  registrationRows: true,
   clientDocuments: true,
   requirePkce: true,
   dpop: true,
@@ -370,6 +371,13 @@ const workspaceAccessOf = (
     ? Result.succeed(given)
     : bad("workspaceAccess", 'has to be "owner", "approved" or "registered"')
 
+const registrationRowsOf = (
+  given: CreateOptions["registrationRows"] = standardPolicy.registrationRows
+): Checked<Policy["registrationRows"]> =>
+  Schema.is(Policy.fields.registrationRows)(given)
+    ? Result.succeed(given)
+    : bad("registrationRows", 'has to be "at_once" or "at_consent"')
+
 const maxUnprovenClientsOf = (
   given: CreateOptions["maxUnprovenClients"] = standardPolicy.maxUnprovenClients
 ): Checked<number> =>
@@ -417,6 +425,7 @@ const policyOf = (options: SharedOptions): Checked<Policy> =>
       profile,
       jwtAlgorithm,
       maxUnprovenClients: yield* maxUnprovenClientsOf(options.maxUnprovenClients),
+      registrationRows: yield* registrationRowsOf(options.registrationRows),
       workspaceAccess: yield* workspaceAccessOf(options.workspaceAccess),
       consent: yield* consentOf(options.consent),
       scopes: yield* registryOf(options.scopes)

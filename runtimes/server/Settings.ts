@@ -154,6 +154,11 @@ const variables = {
   refreshGrace: durationOf("REFRESH_GRACE", 0, standardPolicy.refreshGrace),
   registration: oneOf("REGISTRATION", ["open", "token", "closed"], "open"),
   registrationToken: secret("REGISTRATION_TOKEN", `a secret of ${initialTokenExpected}`, isInitialToken),
+  registrationRows: oneOf(
+    "REGISTRATION_ROWS",
+    Policy.fields.registrationRows.literals,
+    standardPolicy.registrationRows
+  ),
   clientDocuments: optional<DocumentHosts>({
     name: "CLIENT_DOCUMENTS",
     expected: `on, off, or ${documentHostExpected}, separated by commas`,
@@ -296,6 +301,7 @@ export const readSettings: Effect.Effect<Settings, WrongSettings> = Effect.gen(f
       refreshMaxTtl: given.refreshMaxTtl,
       refreshGrace: given.refreshGrace,
       maxUnprovenClients: given.maxUnprovenClients,
+      registrationRows: given.registrationRows,
       requirePkce: given.requirePkce,
       dpop: given.dpop,
       dpopNonce: given.dpopNonce,

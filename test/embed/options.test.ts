@@ -95,6 +95,8 @@ const wrong: ReadonlyArray<readonly [option: string, over: object]> = [
   ),
   ["fetch.ca", { fetch: { ca: rootCertificates[0] } }],
   ["log", { log: "loud" }],
+  ["registrationRows", { registrationRows: "at_approval" }],
+  ["registrationRows", { registrationRows: null }],
   ["workspaceAccess", { workspaceAccess: "owners" }],
   ["workspaceAccess", { workspaceAccess: null }],
   ...[0, -1, 1.5, "100", null, Number.NaN].map((most): readonly [string, object] => [

@@ -17,6 +17,7 @@ describe("the standard policy", () => {
       consentTtl: 15 * minute,
       unusedClientTtl: 30 * day,
       maxUnprovenClients: 100_000,
+      registrationRows: "at_once",
       clientStaleness: 5 * second,
       requirePkce: false,
       profile: "standard",

@@ -1,4 +1,4 @@
-import { type Client, identifierOf, isStranger } from "../../client/Client.ts"
+import { type Client, isStranger, shownIdentifier } from "../../client/Client.ts"
 import type { Call, Services } from "../../http/Route.ts"
 import { addressOf } from "../../http/returnUrl.ts"
 import { type ConsentPage, type ConsentResource, returnAddress } from "../../pages/Consent.ts"
@@ -51,7 +51,7 @@ export const consentModel = (
 ): ConsentPage => ({
   ...choice(services, call, offer, request, { ...choosing, last, hint: request.placeHint }),
   client: {
-    id: identifierOf(request.client),
+    id: shownIdentifier(request.client),
     name: request.client.about.client_name,
     redirectUri: request.target,
     registeredItself: request.client.madeBy === "itself",

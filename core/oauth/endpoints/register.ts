@@ -1,9 +1,17 @@
 import { Effect, Option, Redacted, Result, Schema } from "effect"
-import { type Client, ClientInformation, isKnown } from "../../client/Client.ts"
+import type { Brought } from "../../client/Brought.ts"
+import { type Client, ClientInformation, identifierOf, isKnown } from "../../client/Client.ts"
+import {
+  isBrought,
+  type RegisteredIdentifier as Named,
+  RegisteredIdentifier,
+  readRegisteredIdentifier
+} from "../../client/ClientIdentifier.ts"
 import { isSecret, secretDigest, whichSecret } from "../../client/ClientSecret.ts"
 import { GrantTypes, readRegistration, registrationFields, rowMembers } from "../../client/RegistrationRequest.ts"
 import { clientInformation, issuedSecret, nameableGrantTypes, reregister } from "../../client/register.ts"
 import { deleteClient, drawClient, registerClient } from "../../engine/administration.ts"
+import type { Met } from "../../engine/BroughtClients.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { empty, noStore, secretJson } from "../../http/answer.ts"
 import { auditContextOf, noteOf } from "../../http/audit.ts"
@@ -13,7 +21,6 @@ import type { HttpResponse } from "../../http/Http.ts"
 import { bound, type Call, type Contract, type Endpoint, type HandlerOf, type Services } from "../../http/Route.ts"
 import { allowances, networkOf } from "../../ports/Limiter.ts"
 import { StorageUnavailable } from "../../ports/Storage.ts"
-import { ClientId, readClientId } from "../../rules/Id.ts"
 import {
   Contended,
   InvalidClientMetadata,
@@ -98,7 +105,7 @@ export const registerContract = (services: Services) =>
 
 const own = {
   heading: "Registration",
-  below: { name: "client_id", schema: ClientId, description: "The client." },
+  below: { name: "client_id", schema: RegisteredIdentifier, description: "The client." },
   callers: [{ shows: "registrationToken" }]
 } as const
 
@@ -137,14 +144,14 @@ const deleteRegistrationContract = {
   summary: "Delete a registration",
   description: "RFC 7592 §2.3. Everything that was granted to the client ends with it.",
   answers: [{ description: "It is gone.", like: () => empty(204, noStore) }],
-  faults: [TokenRequired, InvalidToken, TooManyRequests, StorageUnavailable],
+  faults: [TokenRequired, InvalidToken, TooManyRequests, Contended, StorageUnavailable],
   ...own
 } as const satisfies Contract
 
 export const registerPath = "/oauth/register"
 
 const registrationUri = (call: Call, client: Client): string =>
-  `${endpointUrl(call.workspace, registerPath)}/${client.id}`
+  `${endpointUrl(call.workspace, registerPath)}/${identifierOf(client)}`
 
 const information = (
   services: Services,
@@ -187,24 +194,53 @@ const registerHandler = (services: Services): HandlerOf<ReturnType<typeof regist
       auditContextOf(call),
       request,
       networkOfCall(call),
-      services.clientRoom.take(call.workspace.id)
+      services.clientRoom.take(call.workspace.id),
+      { sealer: services.keys.current(), place: call.workspace }
     )
     return information(services, 201, call, made.client, made.registrationToken, made.secret)
   })
+
+/** The client of a registration, whether it has a record yet or not. */
+const registeredClient = (
+  { brought, clients }: Services,
+  { workspace }: Call,
+  id: Named
+): Effect.Effect<Partial<Met>, StorageUnavailable> =>
+  isBrought(id)
+    ? Effect.catchTag(brought.registered(workspace, id), "NoSuchClient", () => Effect.succeed({}))
+    : Effect.map(clients.find(workspace.id, id), (client) =>
+        // A record's id is no other name of a client that goes by its own.
+        client === undefined || client.origin !== undefined ? {} : { client }
+      )
 
 /** RFC 7592 §2: whoever holds the registration access token may look after the registration, nobody else. */
 const ownClient = Effect.fnUntraced(function* (services: Services, call: Call) {
   const token = bearer(call)
   if (Option.isNone(token)) return yield* new TokenRequired()
-  const id = readClientId(call.path.slice(registerPath.length + 1))
-  const client = Option.isNone(id) ? undefined : yield* services.clients.find(call.workspace.id, id.value)
+  const id = readRegisteredIdentifier(call.path.slice(registerPath.length + 1))
+  const { brought, client } = Option.isNone(id) ? {} : yield* registeredClient(services, call, id.value)
   const matches = sameDigest(digestOf(Redacted.value(token.value)), client?.registration ?? digestOf(""))
   if (client === undefined || !isKnown(client, call.now) || !matches) {
     return yield* new InvalidToken({ reason: client === undefined ? "client_gone" : "bad_secret" })
   }
   if (client.disabled) return yield* new InvalidToken({ reason: "client_disabled" })
   yield* services.limiter.take({ allowance: allowances.client, workspace: call.workspace.id, of: client.id })
-  return { client, token: token.value }
+  return { client, token: token.value, brought }
+})
+
+const noRoom = new StorageUnavailable({ outcome: "not_done", message: "there is no room for more clients" })
+
+/** What is to be changed has to have a record: one that a registration left to the first consent gets it now. */
+const written = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  brought: Brought | undefined
+): Effect.fn.Return<void, InvalidToken | Contended | StorageUnavailable> {
+  if (brought === undefined) return
+  const room = services.clientRoom.take(call.workspace.id)
+  yield* Effect.catchTag(room, "RegistrationRefused", () => Effect.fail(noRoom))
+  const admitted = services.brought.admit(call.workspace, auditContextOf(call), brought)
+  yield* Effect.catchTag(admitted, "NoSuchClient", () => Effect.fail(new InvalidToken({ reason: "client_gone" })))
 })
 
 const readRegistrationHandler = (services: Services): HandlerOf<ReturnType<typeof readRegistrationContract>> =>
@@ -215,7 +251,7 @@ const readRegistrationHandler = (services: Services): HandlerOf<ReturnType<typeo
 
 const updateRegistrationHandler = (services: Services): HandlerOf<ReturnType<typeof updateRegistrationContract>> =>
   Effect.fnUntraced(function* (call) {
-    const { client, token } = yield* ownClient(services, call)
+    const { brought, client, token } = yield* ownClient(services, call)
     const request = yield* readBody(services, call)
     yield* claimsToBe(client, call)
     const fresh = drawClient(services.entropy)
@@ -225,6 +261,7 @@ const updateRegistrationHandler = (services: Services): HandlerOf<ReturnType<typ
     const again = (current: Client) => reregister(services, current, request, policy, asked, fresh, isOpen)
     // Decided once for the answer and again, with the same draw, on what is stored by then.
     yield* Effect.fromResult(again(client))
+    yield* written(services, call, brought)
     const stored = yield* services.clients.change(call.workspace.id, client.id, (current) =>
       Result.match(again(current), { onFailure: () => current, onSuccess: ({ client }) => client })
     )
@@ -241,7 +278,7 @@ const claimsToBe = (client: Client, { now, request: { body } }: Call): Effect.Ef
   // `readBody` has read it as an object before.
   const members = JSON.parse(body) as { readonly [name: string]: unknown }
   const fault = (message: string) => Effect.fail(new InvalidClientMetadata({ message }))
-  if (!Option.contains(readOwnId(members.client_id), client.id))
+  if (!Option.contains(readOwnId(members.client_id), identifierOf(client)))
     return fault("The member client_id is not this client's.")
   if (members.client_secret === undefined || members.client_secret === null) return Effect.void
   const secret = readOwnSecret(members.client_secret)
@@ -254,7 +291,8 @@ const claimsToBe = (client: Client, { now, request: { body } }: Call): Effect.Ef
 
 const deleteRegistrationHandler = (services: Services): HandlerOf<typeof deleteRegistrationContract> =>
   Effect.fnUntraced(function* (call) {
-    const { client } = yield* ownClient(services, call)
+    const { brought, client } = yield* ownClient(services, call)
+    yield* written(services, call, brought)
     yield* deleteClient(services, auditContextOf(call), client.id)
     return empty(204, noStore)
   })

@@ -1,0 +1,125 @@
+import { Option, type Redacted, Schema, Struct } from "effect"
+import { base64Url, hexOf, readBase64Url } from "../codec/Base64Url.ts"
+import { macLength } from "../codec/Sha256.ts"
+import { hasPassed, Instant, later } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import { type Credential, credential } from "../rules/Secret.ts"
+import { keyIdLength, type Place, type Sealer, type SealKey } from "../token/KeyRing.ts"
+import { Brought } from "./Brought.ts"
+import type { Client } from "./Client.ts"
+import { longestSealed, readSealedIdentifier, type SealedIdentifier, sealedPrefix } from "./ClientIdentifier.ts"
+import { isSecret, StoredSecret } from "./ClientSecret.ts"
+import { clientSecretPrefix, credentialLength, registrationTokenPrefix } from "./register.ts"
+
+/*
+ * Zero-row registration: the identifier of a client is what it registered, under seal, and its secret and its registration
+ * access token are MACs of the identifier. So a registration writes nothing, and whichever process has the key knows it.
+ */
+
+/** What the identifier holds. The digest of a secret is no part of it, since the secret is made of it. */
+const Sealed = Schema.Struct({
+  ...Struct.pick(Brought.fields, ["about", "redirectUris", "grantTypes", "scope", "members"]),
+  credential: Schema.Union([
+    Schema.Struct(Struct.omit(StoredSecret.fields, ["digest", "older"])),
+    Brought.fields.credential
+  ]),
+  createdAt: Instant,
+  until: Instant,
+  /** Drawn, so that two who register the same at once are two clients. */
+  nonce: Schema.String
+})
+
+const version = 1
+const headLength = 1 + keyIdLength
+const utf8 = new TextEncoder()
+const utf8Reader = new TextDecoder()
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Sealed))
+
+/** Both are known to whoever can make the identifier's own seal, and to nobody else. */
+const madeOf = (sealer: Sealer, key: SealKey, place: Place, identifier: SealedIdentifier) => {
+  const bytes = utf8.encode(identifier)
+  const of = (purpose: "secret" | "registration") =>
+    sealer.mac(key, place, purpose, bytes).subarray(0, credentialLength)
+  return {
+    secret: credential(clientSecretPrefix, of("secret")),
+    registration: credential(registrationTokenPrefix, of("registration"))
+  }
+}
+
+/** A registration that was answered, and of which nothing is kept. */
+export interface SealedRegistration {
+  readonly brought: Brought
+  readonly secret: Option.Option<Redacted.Redacted<string>>
+  readonly registrationToken: Redacted.Redacted<string>
+}
+
+const broughtOf = (
+  { credential: proof, ...said }: Omit<typeof Sealed.Type, "nonce">,
+  identifier: SealedIdentifier,
+  { registration, secret }: { readonly registration: Credential; readonly secret: Credential }
+): Brought => ({
+  ...said,
+  identifier,
+  credential: proof._tag === "Secret" ? { ...proof, digest: secret.digest } : proof,
+  registration: registration.digest
+})
+
+/** `undefined` where the identifier would be too long: then the client has a record, as elsewhere. */
+export const sealClient = (
+  sealer: Sealer,
+  place: Place,
+  client: Client,
+  { unusedClientTtl }: Pick<Policy, "unusedClientTtl">,
+  nonce: Uint8Array
+): SealedRegistration | undefined => {
+  const { about, createdAt, credential: stored, grantTypes, members, redirectUris, scope } = client
+  const { digest: _, ...method } = stored
+  const sealed = {
+    about,
+    redirectUris,
+    grantTypes,
+    scope,
+    ...(members && { members }),
+    credential: isSecret(stored) ? method : stored,
+    createdAt,
+    until: later(createdAt, unusedClientTtl)
+  }
+  const body = utf8.encode(JSON.stringify({ ...sealed, nonce: base64Url(nonce) }))
+  const bytes = new Uint8Array(headLength + body.length + macLength)
+  bytes[0] = version
+  bytes.set(sealer.first.idBytes, 1)
+  bytes.set(body, headLength)
+  sealer.under(sealer.first, place, "client").seal(bytes)
+  const text = sealedPrefix + base64Url(bytes)
+  const identifier = text.length > longestSealed ? undefined : Option.getOrUndefined(readSealedIdentifier(text))
+  if (identifier === undefined) return undefined
+  const made = madeOf(sealer, sealer.first, place, identifier)
+  return {
+    brought: broughtOf(sealed, identifier, made),
+    secret: isSecret(stored) ? Option.some(made.secret.text) : Option.none(),
+    registrationToken: made.registration.text
+  }
+}
+
+/** Of which key an identifier says that it was sealed with it: the key's id. */
+export const sealedUnder = (identifier: SealedIdentifier): string | undefined => {
+  const bytes = readBase64Url(identifier, sealedPrefix.length)
+  return bytes && hexOf(bytes, 1, headLength)
+}
+
+/** What the identifier holds, where this server sealed it for this place, and its time is not over. */
+export const openClient = (
+  sealer: Sealer,
+  place: Place,
+  identifier: SealedIdentifier,
+  now: Instant
+): Brought | undefined => {
+  const bytes = readBase64Url(identifier, sealedPrefix.length)
+  if (bytes === undefined || bytes.length <= headLength + macLength || bytes[0] !== version) return undefined
+  const key = sealer.find(hexOf(bytes, 1, headLength))
+  if (key === undefined || !sealer.under(key, place, "client").holds(bytes)) return undefined
+  const sealed = decode(utf8Reader.decode(bytes.subarray(headLength, bytes.length - macLength)))
+  if (Option.isNone(sealed) || hasPassed(sealed.value.until, now)) return undefined
+  const { nonce: _, ...said } = sealed.value
+  return broughtOf(said, identifier, madeOf(sealer, key, place, identifier))
+}
