@@ -12,13 +12,17 @@ export const workloads = [
   "assertion_ps256",
   "jwt_es256",
   "jwt_eddsa",
-  "jwt_guard"
+  "jwt_guard",
+  "refresh_registered",
+  "refresh_document",
+  "stranger_document",
+  "stranger_registration"
 ] as const
 export type Workload = (typeof workloads)[number]
 
 /**
- * The requests of one run, as the server that is to answer them describes them. `{value}` in a header or the body
- * stands for one of `values`.
+ * The requests of one run, as the server that is to answer them describes them. `{value}` in the path, a header or
+ * the body stands for one of `values`.
  */
 export interface Plan {
   readonly method: "GET" | "POST"
@@ -28,8 +32,10 @@ export interface Plan {
   /**
    * `none`: every request is the same. `cycle`: the values are used over and over. `once`: each is used once, and the
    * run ends with the last, if its time has not come before. `chain`: each is replaced by the `refresh_token` of its answer.
+   * `count`: a number, counted on from `from`, so that no two requests are of one.
    */
-  readonly use: "none" | "cycle" | "once" | "chain"
+  readonly use: "none" | "cycle" | "once" | "chain" | "count"
+  readonly from?: number
   readonly values: ReadonlyArray<string>
   readonly expect: number
   /** Whom the requests are for, one after the other, where a server has many names. */
@@ -40,6 +46,15 @@ export interface Plan {
 export interface Order {
   readonly workload: Workload
   readonly count: number
+}
+
+/** Instead of an order: how many records its store holds. */
+export interface RowsAsked {
+  readonly rows: true
+}
+
+export interface Rows {
+  readonly rows: number
 }
 
 /** The first line of a server: where it listens. */
@@ -84,6 +99,8 @@ export interface Sample {
   readonly memory: number
   /** Of one core, how much the generator itself used. */
   readonly generatorLoad: number
+  /** How many records more the store holds than before the first request, where that was asked. */
+  readonly rows?: number
 }
 
 /** With how many were answered before those that count. */

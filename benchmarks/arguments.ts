@@ -18,7 +18,7 @@ export const usage = `npm run bench [-- OPTIONS]
 
   --only NAME,…   these parts only
   --quick         short rounds
-  --soak          watch the memory for ten minutes
+  --soak          watch the memory for ten minutes; a million strangers of each kind
   --check         measure what benchmarks/budget.json judges, and nothing else, in short turns; the exit status is 1
                   when something falls short
   --plant MICROS  a fault, to see --check fail: each request of ours takes so many microseconds more

@@ -17,6 +17,11 @@ const shortWatch = 60
 const briefWatch = 20
 const longWatch = 600
 
+const someStrangers = 100_000
+/** For `--check`. */
+const fewStrangers = 5_000
+const allStrangers = 1_000_000
+
 /** All parts that are wanted, one after the other. */
 const run = (wish: Wish, budget: Budget, say: (line: string) => void): Effect.Effect<Report, Error> =>
   Effect.gen(function* () {
@@ -35,7 +40,8 @@ const run = (wish: Wish, budget: Budget, say: (line: string) => void): Effect.Ef
       postgres: yield* once(postgresServer(say)),
       redis: yield* once(redisServer(say)),
       million: yield* once(millionInSqlite(executables, say)),
-      soak: wish.soak ? longWatch : wish.check ? briefWatch : shortWatch
+      soak: wish.soak ? longWatch : wish.check ? briefWatch : shortWatch,
+      strangers: wish.soak ? allStrangers : wish.check ? fewStrangers : someStrangers
     }
     const results: Array<Result> = []
     const parts = wish.parts.filter(({ name }) => !wish.check || budget.some(({ part }) => part === name))

@@ -81,7 +81,7 @@ const textOf = (plan: Plan, host: string, value: string): string => {
     ...(plan.method === "POST" ? { "content-length": String(Buffer.byteLength(body)) } : {})
   })
   const lines = headers.map(([name, text]) => `${name}: ${fill(text)}\r\n`).join("")
-  return `${plan.method} ${plan.path} HTTP/1.1\r\n${lines}\r\n${body}`
+  return `${plan.method} ${fill(plan.path)} HTTP/1.1\r\n${lines}\r\n${body}`
 }
 
 /** The request for a value, by its place among the values. */
@@ -92,7 +92,7 @@ const requestsOf = (plan: Plan, port: number): RequestAt => {
   const hosts = plan.hosts ?? [`127.0.0.1:${port}`]
   const make: RequestAt = (place, value) =>
     Buffer.from(textOf(plan, hosts[place % hosts.length] ?? "", value), "latin1")
-  if (plan.use === "chain") return make
+  if (plan.use === "chain" || plan.use === "count") return make
   const ready = plan.values.map((value, place) => make(place, value))
   return (place, value) => ready[place] ?? make(place, value)
 }
@@ -137,6 +137,7 @@ const perform = (run: Run): Promise<WarmedSample> =>
         : ((run.chain === undefined ? undefined : chains.get(run.chain)) ?? [...plan.values])
     if (plan.use === "chain" && run.chain !== undefined) chains.set(run.chain, values)
     const requests = new Map(run.ports.map((port) => [port, requestsOf({ ...plan, values }, port)]))
+    const textAt = (value: number) => (plan.use === "count" ? String((plan.from ?? 0) + value) : (values[value] ?? ""))
     const portOf = (connection: Connection) => run.ports[connection.number % run.ports.length] ?? 0
     const warmValues = Math.floor(values.length * warmShare)
     const latencies = new Latencies()
@@ -213,6 +214,8 @@ const perform = (run: Run): Promise<WarmedSample> =>
           return next
         case "once":
           return next < values.length ? next++ : undefined
+        case "count":
+          return next++
         case "chain": {
           // Each connection goes round its own values, so that no two ever use one at once.
           const following = connection.value + connections
@@ -229,7 +232,7 @@ const perform = (run: Run): Promise<WarmedSample> =>
       }
       out++
       connection.value = value
-      const request = requests.get(portOf(connection))?.(value, values[value] ?? "")
+      const request = requests.get(portOf(connection))?.(value, textAt(value))
       if (request === undefined) return
       connection.sentAt = performance.now()
       const written = connection.socket?.write(request)

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { Effect, Schema, type Scope } from "effect"
 import { onPath } from "../../test/harness/machine/onPath.ts"
-import type { Plan, Ready, Run, WarmedSample, Workload } from "../Plan.ts"
+import type { Plan, Ready, Rows, Run, WarmedSample, Workload } from "../Plan.ts"
 
 /** Servers on the first core, the load generator on the last: they never share one, where there are two. */
 export const serverCore = 0
@@ -131,6 +131,8 @@ export interface Subject {
   readonly pid: number
   readonly port: number
   readonly prepare: (workload: Workload, count: number) => Effect.Effect<Plan, BenchFailed>
+  /** How many records its store holds. */
+  readonly rows: Effect.Effect<number, BenchFailed>
 }
 
 export type Runtime = "bun" | "node"
@@ -169,7 +171,8 @@ export const startSubject = (options: SubjectOptions): Effect.Effect<Subject, Be
       runtime,
       pid: talker.pid,
       port,
-      prepare: (workload, count) => Effect.map(talker.ask({ workload, count }), (plan) => plan as Plan)
+      prepare: (workload, count) => Effect.map(talker.ask({ workload, count }), (plan) => plan as Plan),
+      rows: Effect.map(talker.ask({ rows: true }), (answer) => (answer as Rows).rows)
     }
   })
 

@@ -13,6 +13,8 @@ export interface Setting extends Executables, Onlooker {
   readonly million: Effect.Effect<string, Error>
   /** How long the memory is watched, in seconds. */
   readonly soak: number
+  /** How many strangers come of each kind. */
+  readonly strangers: number
 }
 
 /** A part of the whole, which `--only` names. */

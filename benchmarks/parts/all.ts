@@ -7,6 +7,7 @@ import { processes } from "./processes.ts"
 import { audit, floors, sealed, sealedNode } from "./sealed.ts"
 import { signatures } from "./signatures.ts"
 import { stores } from "./stores.ts"
+import { strangers } from "./strangers.ts"
 import { workspaces } from "./workspaces.ts"
 
 export const allParts: ReadonlyArray<Part> = [
@@ -22,5 +23,6 @@ export const allParts: ReadonlyArray<Part> = [
   growth,
   workspaces,
   processes,
+  strangers,
   memory
 ]

@@ -3,7 +3,17 @@ import { type Sample, workloads } from "../Plan.ts"
 import { type Measured, median, type Result } from "./Report.ts"
 
 /** What a line of the budget is about. */
-const figures = ["cpu", "databaseCpu", "totalCpu", "perSecond", "p50", "capacity", "memory", "memoryTrend"] as const
+const figures = [
+  "cpu",
+  "databaseCpu",
+  "totalCpu",
+  "perSecond",
+  "p50",
+  "capacity",
+  "memory",
+  "memoryTrend",
+  "rows"
+] as const
 type Figure = (typeof figures)[number]
 
 /** "2 processes" are two; everything else is one. */
@@ -24,13 +34,15 @@ const figureOf = (figure: Figure, result: Result, sample: Sample): number => {
       return (1e6 * processesOf(result)) / sample.cpu
     case "memoryTrend":
       return sample.memory
+    case "rows":
+      return sample.rows ?? Number.NaN
   }
 }
 
 /** The same for all samples together, where a line has nothing to compare with. */
 const overall = (figure: Figure, result: Result): number => {
   const values = result.samples.map((sample) => figureOf(figure, result, sample))
-  if (figure === "memory") return Math.max(...values)
+  if (figure === "memory" || figure === "rows") return Math.max(...values)
   if (figure !== "memoryTrend") return median(values)
   const third = Math.max(1, Math.floor(values.length / 3))
   return median(values.slice(-third)) / median(values.slice(0, third))
@@ -44,7 +56,8 @@ const inWords: { readonly [figure in Figure]: string } = {
   p50: "median latency",
   capacity: "per second of CPU",
   memory: "most memory, MB",
-  memoryTrend: "memory, end to start"
+  memoryTrend: "memory, end to start",
+  rows: "records"
 }
 
 const mostDigits = 6

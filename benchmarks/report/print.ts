@@ -20,15 +20,17 @@ const columns = [
   "load"
 ]
 
+type Column = Exclude<keyof Sample, "rows">
+
 const rowOf = (result: Result): ReadonlyArray<string> => {
-  const of = (key: keyof Sample) => result.samples.map((sample) => sample[key])
+  const of = (key: Column) => result.samples.map((sample) => sample[key])
   // What a database's own program takes itself is not measured.
-  const unless0 = (key: keyof Sample, text: (middle: number) => string) => {
+  const unless0 = (key: Column, text: (middle: number) => string) => {
     const middle = median(of(key))
     return middle === 0 ? "" : text(middle)
   }
-  const number = (key: keyof Sample, digits: number) => unless0(key, (middle) => middle.toFixed(digits))
-  const percent = (key: keyof Sample) => unless0(key, () => `${(spread(of(key)) * 100).toFixed(0)}%`)
+  const number = (key: Column, digits: number) => unless0(key, (middle) => middle.toFixed(digits))
+  const percent = (key: Column) => unless0(key, () => `${(spread(of(key)) * 100).toFixed(0)}%`)
   return [
     result.part,
     result.workload,

@@ -1,6 +1,6 @@
 import type { Server } from "node:http"
 import { createInterface } from "node:readline"
-import type { Order, Plan, Ready } from "../Plan.ts"
+import type { Order, Plan, Ready, Rows, RowsAsked } from "../Plan.ts"
 
 /** `--name=value` of the command line. */
 export const argument = (name: string, fallback: string): string => {
@@ -19,7 +19,8 @@ export const portOf = (server: Server): Promise<number> =>
     })
   })
 
-const say = (value: Ready | Plan | { readonly failure: string }) => process.stdout.write(`${JSON.stringify(value)}\n`)
+const say = (value: Ready | Plan | Rows | { readonly failure: string }) =>
+  process.stdout.write(`${JSON.stringify(value)}\n`)
 
 /**
  * What the making of a plan leaves behind is no part of what is measured. Never a collection of everything on the spot:
@@ -31,12 +32,21 @@ const collectGarbage = (): void => {
 }
 
 /** A server under test tells where it listens, answers each order with a plan, and ends with its input. */
-export const obey = async (port: number, prepare: (order: Order) => Plan | Promise<Plan>): Promise<void> => {
+export const obey = async (
+  port: number,
+  prepare: (order: Order) => Plan | Promise<Plan>,
+  countRows: () => Promise<number> = () => Promise.reject(new Error("this server has no store"))
+): Promise<void> => {
   say({ port })
   for await (const line of createInterface({ input: process.stdin })) {
     try {
       // What the harness writes.
-      const plan = await prepare(JSON.parse(line) as Order)
+      const asked = JSON.parse(line) as Order | RowsAsked
+      if ("rows" in asked) {
+        say({ rows: await countRows() })
+        continue
+      }
+      const plan = await prepare(asked)
       collectGarbage()
       say(plan)
     } catch (error) {

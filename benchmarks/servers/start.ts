@@ -47,6 +47,8 @@ interface TesseraOptions {
   readonly without?: ReadonlyArray<"audit" | "limits">
   /** The algorithm of its JWTs: without one, nothing is signed or verified there. */
   readonly signing?: string
+  /** Takes metadata documents, which a network within it has for every address, and writes no registration at once. */
+  readonly strangers?: boolean
   readonly core?: number | undefined
 }
 
@@ -75,6 +77,7 @@ export const tessera = (executables: Executables, options: TesseraOptions = {}) 
       `--coalescing=${options.coalescing === false ? "off" : "on"}`,
       `--without=${options.without?.join() ?? ""}`,
       `--signing=${options.signing ?? ""}`,
+      `--strangers=${options.strangers === true ? "yes" : "no"}`,
       `--burn=${executables.burn}`
     ],
     ...("core" in options ? { core: options.core } : {})

@@ -1,17 +1,20 @@
 import "../../runtimes/server/compileSchemas.ts"
 import "../../runtimes/serve/platformHashing.ts"
 import { Effect, Layer, ManagedRuntime, Option, Redacted, Scope } from "effect"
+import { makeDocuments } from "../../adapters/documents/makeDocuments.ts"
 import { layer as signatures } from "../../adapters/jose/Signatures.ts"
 import { CacheSize } from "../../core/engine/caches.ts"
 import { layer as sharedLimiter } from "../../core/limits/SharedLimiter.ts"
 import { Audit } from "../../core/ports/Audit.ts"
+import { Documents } from "../../core/ports/Documents.ts"
 import { Entropy } from "../../core/ports/Entropy.ts"
 import { type Allowance, Limiter } from "../../core/ports/Limiter.ts"
 import { Pages } from "../../core/ports/Pages.ts"
 import { RegistrationPolicy } from "../../core/ports/RegistrationPolicy.ts"
 import { ResourceOwner } from "../../core/ports/ResourceOwner.ts"
-import type { Storage } from "../../core/ports/Storage.ts"
+import { kinds, type Storage, StorageScan } from "../../core/ports/Storage.ts"
 import { Workspaces } from "../../core/ports/Workspaces.ts"
+import { UserId } from "../../core/rules/Id.ts"
 import { isAlgorithm } from "../../core/rules/Jwk.ts"
 import { type Policy, standardPolicy } from "../../core/rules/Policy.ts"
 import { type Serve, serveWith } from "../../core/serve.ts"
@@ -23,7 +26,7 @@ import { noProxies } from "../../runtimes/serve/peer.ts"
 import { auditLog } from "../../runtimes/server/auditLog.ts"
 import { logging } from "../../runtimes/server/logging.ts"
 import { standardError } from "../../runtimes/server/standardError.ts"
-import { argument, obey, portOf } from "./serving.ts"
+import { argument, obey, portOf, redirectUri } from "./serving.ts"
 import { makePlans } from "./tessera/plans.ts"
 
 /** The adapter for a store, with the settings that it has by default. */
@@ -61,11 +64,15 @@ export interface Options {
   readonly without: ReadonlyArray<string>
   /** What signs, where anybody does. */
   readonly signing: string
+  /** Programs come that nobody has registered. */
+  readonly strangers: boolean
 }
 
-/** Nobody is at a browser here. */
-const nobody = Layer.succeed(ResourceOwner, {
-  current: () => Effect.succeedNone,
+/** Of whoever has a cookie. */
+const ada = Option.some({ user: UserId.make("ada"), session: "1", label: "ada@example.org", role: "owner" as const })
+
+const people = Layer.succeed(ResourceOwner, {
+  current: (_, { headers }) => Effect.succeed(headers.get("cookie") === null ? Option.none() : ada),
   signInAt: () => "/login",
   profile: () => Effect.succeed(Option.none())
 })
@@ -77,6 +84,24 @@ const workspacesOf = (count: number): ReadonlyArray<Workspace> =>
     issuer: Issuer.make(n === 0 ? "http://127.0.0.1:3000" : `https://w${n}.example.org`),
     name: "Benchmark"
   }))
+
+const utf8 = new TextEncoder()
+
+/** The adapter, with its cache and its limits, over a network that has a document at every address. */
+const documents = Layer.effect(
+  Documents,
+  makeDocuments(({ url: { href } }) => {
+    const document = {
+      client_id: href,
+      client_name: "Benchmark",
+      redirect_uris: [redirectUri],
+      grant_types: ["authorization_code", "refresh_token"],
+      token_endpoint_auth_method: "none"
+    }
+    const header = (name: string) => (name === "cache-control" ? "max-age=86400" : undefined)
+    return Effect.succeed({ status: 200, header, body: utf8.encode(JSON.stringify(document)) })
+  }, new Set())
+)
 
 /** All processes of a run seal by one key, so that a token of one opens in the others. */
 const ring = [sealKey(new Uint8Array(32).fill(1))] as const
@@ -100,6 +125,24 @@ const roomy = Layer.effect(
   })
 )
 
+const pageSize = 10_000
+
+/** All records of a store that can be scanned. */
+const countRows = Effect.gen(function* () {
+  const store = yield* Effect.serviceOption(StorageScan)
+  if (Option.isNone(store)) return yield* Effect.die(new Error("this store cannot be counted"))
+  let rows = 0
+  for (const kind of kinds) {
+    let after: string | undefined
+    do {
+      const page = yield* store.value.scan(kind, after, pageSize)
+      rows += page.records.length
+      after = page.next
+    } while (after !== undefined)
+  }
+  return rows
+})
+
 /** The server as `npm start` puts it together: the product's own layers, audit and limits on. */
 export const open = async (options: Options) => {
   const workspaces = workspacesOf(options.workspaces)
@@ -110,25 +153,28 @@ export const open = async (options: Options) => {
   const ports = Layer.mergeAll(
     Keys.layer(ring),
     options.without.includes("audit") ? Audit.layerNone : auditLog,
-    nobody,
+    people,
     RegistrationPolicy.layerOpen,
     Pages.layer(),
     workspaces.length === 1 ? Workspaces.layerOne(first) : Workspaces.layerByHost(workspaces),
-    isAlgorithm(options.signing) ? signatures : Layer.empty
+    isAlgorithm(options.signing) ? signatures : Layer.empty,
+    options.strangers ? documents : Layer.empty
   ).pipe(Layer.provideMerge(limits), Layer.provideMerge(given))
   const policy: Policy = {
     ...standardPolicy,
     workspaceAccess: "registered",
+    registrationRows: options.strangers ? "at_consent" : "at_once",
     ...(isAlgorithm(options.signing) ? { jwtAlgorithm: options.signing } : {})
   }
   const runtime = ManagedRuntime.make(
     Tessera.layer({ policy }).pipe(
       Layer.provide([ports, Layer.succeed(CacheSize, options.store.startsWith("sqlite:") ? "small" : "large")]),
-      Layer.provideMerge(Layer.merge(logging("json"), standardError("json")))
+      Layer.provideMerge(Layer.mergeAll(logging("json"), standardError("json"), given))
     )
   )
   const { services } = await runtime.runPromise(Effect.map(Tessera, (tessera) => tessera))
-  return { serve: limitConcurrency(serveWith(runtime), requestsAtOnce), services, workspaces }
+  const rows = () => runtime.runPromise(countRows)
+  return { rows, serve: limitConcurrency(serveWith(runtime), requestsAtOnce), services, workspaces }
 }
 
 /** The listener of the server binary, as it is. */
@@ -159,12 +205,13 @@ const onNode = async (serve: Serve): Promise<number> => {
 }
 
 const alone = argument("coalescing", "on") === "off"
-const { serve, services, workspaces } = await open({
+const { rows, serve, services, workspaces } = await open({
   store: argument("store", "memory:"),
   alone,
   workspaces: Number(argument("workspaces", "1")),
   without: argument("without", "").split(","),
-  signing: argument("signing", "")
+  signing: argument("signing", ""),
+  strangers: argument("strangers", "no") === "yes"
 })
 const isNode = argument("runtime", "bun") === "node"
 if (alone && isNode) throw new Error("on Node the listener cannot be kept from gathering requests")
@@ -182,4 +229,4 @@ const burning: Serve = (request) => {
   while (performance.now() < end);
   return serve(request)
 }
-await obey(await listen(burn > 0 ? burning : serve), plans)
+await obey(await listen(burn > 0 ? burning : serve), plans, rows)

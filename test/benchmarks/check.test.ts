@@ -31,6 +31,7 @@ const samplesOf = ({ figure }: Line, value: number, processes = 1): ReadonlyArra
     case "perSecond":
     case "p50":
     case "memory":
+    case "rows":
       return [sampleOf(1, { [figure]: value })]
     case "capacity":
       return [sampleOf((10 * processes) / value)]

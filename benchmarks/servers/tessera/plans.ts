@@ -1,4 +1,6 @@
 import { Effect } from "effect"
+import { identifierOf } from "../../../core/client/Client.ts"
+import { DocumentAddress } from "../../../core/client/ClientIdentifier.ts"
 import type { Active } from "../../../core/grant/Grant.ts"
 import type { Services } from "../../../core/http/Route.ts"
 import { clientCredentials } from "../../../core/oauth/grants/clientCredentials.ts"
@@ -26,6 +28,31 @@ const signerOf = (workload: AssertionWorkload): Promise<Signer> => {
   signers.set(workload, made)
   return made
 }
+
+/** The number of the client that registered, and of the grants of both, beyond those of everybody else. */
+const strangersFrom = 2_000_000
+const registeredsGrants = 20_000_000
+const documentsGrants = 30_000_000
+
+const publicClient = {
+  token_endpoint_auth_method: "none",
+  grant_types: ["authorization_code", "refresh_token"]
+}
+
+/** Between two plans: more than come in one turn. */
+const mostStrangers = 10_000_000
+let strangers = 0
+
+/** A client whose document a person approved, and that is kept for a day. */
+const documentsClient = Effect.fnUntraced(function* (services: Services, workspace: Workspace) {
+  const address = DocumentAddress.make("https://app.example.org/client.json")
+  const { brought, client } = yield* services.brought.meet(workspace, address)
+  if (brought !== undefined) {
+    yield* services.brought.admit(workspace, { workspace: workspace.id, requestId: "benchmark" }, brought)
+    yield* services.clients.markProven(workspace.id, client, yield* currentInstant)
+  }
+  return client
+})
 
 interface Filling {
   readonly grants: number
@@ -81,9 +108,11 @@ export const makePlans = (
         return tokens
       })
 
-    const refreshTokens = (count: number) =>
+    const refreshTokens = (count: number) => tokensOf(drawNumbers(count, each))
+
+    const tokensOf = (numbers: ReadonlyArray<number>) =>
       Effect.forEach(
-        drawNumbers(count, each),
+        numbers,
         (n) =>
           Effect.map(services.grantRecords.get(workspace.id, grantIdAt(n)), (kept) => {
             const grant = kept?.value
@@ -163,6 +192,35 @@ export const makePlans = (
         case "jwt_eddsa":
           yield* services.clients.change(workspace.id, client.id, (one) => ({ ...one, accessTokenFormat: "jwt" }))
           return post("/oauth/token", { grant_type: "client_credentials", ...credentials })
+        case "refresh_registered":
+        case "refresh_document": {
+          const isDocument = workload === "refresh_document"
+          const one = isDocument
+            ? yield* documentsClient(services, workspace)
+            : (yield* makeClient(services, workspace.id, strangersFrom, publicClient)).client
+          const from = isDocument ? documentsGrants : registeredsGrants
+          const numbers = Array.from({ length: count }, (_, n) => from + n)
+          yield* fill(services, workspace.id, one.id, numbers, yield* currentInstant)
+          const grant = { grant_type: "refresh_token", refresh_token: "{value}", client_id: identifierOf(one) }
+          return post("/oauth/token", grant, "chain", yield* tokensOf(numbers))
+        }
+        case "stranger_document": {
+          strangers += mostStrangers
+          const query = formOf({
+            response_type: "code",
+            redirect_uri: redirectUri,
+            code_challenge: digestOf(verifier),
+            code_challenge_method: "S256"
+          })
+          return {
+            ...get(`/oauth/authorize?${query}&client_id=https%3A%2F%2Fw{value}.example.org%2Fclient.json`),
+            headers: { cookie: "person=ada" },
+            use: "count" as const,
+            from: strangers
+          }
+        }
+        case "stranger_registration":
+          return registration
         case "jwt_guard":
           return yield* Effect.die(new Error("a resource server has this"))
         default: {
