@@ -63,7 +63,7 @@ test.each(addressings)(
   "no workspace reads another's record, at %s and %s",
   async (one, other) => {
     const issuers = [one, other] as const
-    const runs = Math.ceil(scripts / addressings.length)
+    const runs = Math.ceil(scripts / 4 / addressings.length)
     const result = await Effect.runPromise(checkModel(stage, { seed, runs, world: { issuers } }))
     expect(result._tag === "Falsified" ? report(result) : "agreed").toBe("agreed")
   },
