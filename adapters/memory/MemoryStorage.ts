@@ -19,7 +19,8 @@ export const makeMemory = (keep: (body: Json) => Json, when: When) =>
         replace: (expected, record) => swapped(() => shelves.replace(expected, record)),
         remove: (key) => Effect.sync(() => shelves.remove(key)),
         list: (listing) => Effect.sync(() => shelves.list(listing)),
-        sweep: (before, limit) => Effect.sync(() => shelves.sweep(before, limit))
+        sweep: (before, limit) => Effect.sync(() => shelves.sweep(before, limit)),
+        written: (kind) => shelves.written(kind)
       })
     ).pipe(
       Context.add(

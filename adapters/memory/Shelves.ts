@@ -7,7 +7,9 @@ import {
   type NewRecord,
   type Page,
   type RecordKey,
-  type StoredRecord
+  type StoredRecord,
+  type Written,
+  writtenKept
 } from "../../core/ports/Storage.ts"
 import { type Expiring, ExpiryHeap } from "./ExpiryHeap.ts"
 import { SortedList } from "./SortedList.ts"
@@ -66,12 +68,26 @@ const readCursor = Schema.decodeSync(Cursor)
 const cursor = (last: StoredRecord | undefined): string | undefined =>
   last && JSON.stringify([last.workspace, last.owner, last.id])
 
+/** A copy of the last writes is made once for as many, not at each. */
+class WriteLog implements Written {
+  count = 0
+  last: Array<Pick<RecordKey, "workspace" | "id">> = []
+
+  add({ id, workspace }: StoredRecord): void {
+    this.count++
+    if (this.last.length === 2 * writtenKept) this.last = this.last.slice(writtenKept)
+    this.last.push({ workspace, id })
+  }
+}
+
 /** All records. JavaScript runs one turn at a time, so each method is atomic. */
 export class Shelves {
   private readonly shelves = forEachKind(() => new Shelf())
   /** One text of each, so that records do not each keep a copy. */
   private readonly workspaces = new Map<string, string>()
   private readonly expiring = new ExpiryHeap<Place>()
+  /** Of the kinds that somebody asked about. */
+  private readonly logs: { [kind in Kind]?: WriteLog } = {}
   private readonly keep: (body: Json) => Json
 
   constructor(keep: (body: Json) => Json) {
@@ -100,6 +116,7 @@ export class Shelves {
     place.record = { workspace, kind, id, owner, version: expected + 1, expiresAt, body: this.keep(next.body) }
     place.expiresAt = expiresAt
     this.expiring.update(place)
+    this.logs[kind]?.add(place.record)
     return true
   }
 
@@ -108,6 +125,7 @@ export class Shelves {
     if (place === undefined) return
     this.shelves[key.kind].delete(place)
     this.expiring.delete(place)
+    this.logs[key.kind]?.add(place.record)
   }
 
   list({ workspace, kind, owner, after, limit }: Listing): Page {
@@ -138,6 +156,12 @@ export class Shelves {
       records.push(record)
     }
     return { records, next: undefined }
+  }
+
+  written(kind: Kind): Written {
+    const log = this.logs[kind] ?? new WriteLog()
+    this.logs[kind] = log
+    return log
   }
 
   private place({ workspace, kind, id }: RecordKey): Place | undefined {

@@ -33,6 +33,11 @@ export class LruMap<K, A extends object> {
     this.old.delete(key)
   }
 
+  clear(): void {
+    this.young.clear()
+    this.old.clear()
+  }
+
   /** Each once; what was set last comes last. */
   *[Symbol.iterator](): Generator<readonly [K, A]> {
     for (const entry of this.old) if (!this.young.has(entry[0])) yield entry

@@ -2,7 +2,14 @@ import { Effect, Exit, Fiber, Option, Result, Schema, Semaphore } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
 import { answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import { type RecordKey, type Storage, StorageUnavailable, type StoredRecord } from "../ports/Storage.ts"
+import {
+  type RecordKey,
+  type Storage,
+  StorageUnavailable,
+  type StoredRecord,
+  type Written,
+  writtenKept
+} from "../ports/Storage.ts"
 import { ClientId } from "../rules/Id.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { WorkspaceId, workspacesKept } from "../workspace/Workspace.ts"
@@ -42,7 +49,9 @@ const noChanges = (workspace: WorkspaceId): Changes => ({ workspace, count: 0, c
 
 /** Made with the workspace, since what is not there is not kept at hand. Without it, only a little time is lost. */
 export const beginClientChanges = (storage: Storage["Service"], workspace: WorkspaceId): Effect.Effect<void> =>
-  Effect.ignore(makeRecords(storage, clientChangesKind).insert(workspace, noChanges(workspace), "begin"))
+  storage.written !== undefined
+    ? Effect.void
+    : Effect.ignore(makeRecords(storage, clientChangesKind).insert(workspace, noChanges(workspace), "begin"))
 
 const decode = decodeBody(clientChangesKind)
 
@@ -79,6 +88,33 @@ interface Watched {
 
 /** A store that answers at once has answered as soon as it is called. */
 export const isThere = (answer: Effect.Effect<unknown, unknown>): boolean => Exit.isExit(answer)
+
+/** Over a store that says what was written to it: no request asks it, whichever workspace it is for. */
+export const watchClients = (
+  written: Written,
+  { tell }: Pick<ClientChanges, "tell">,
+  forget: { readonly one: (workspace: string, client: string) => void; readonly everything: () => void }
+): ClientChanges => {
+  let known = written.count
+  const learn = (): void => {
+    const missed = written.count - known
+    if (missed === 0) return
+    known = written.count
+    if (missed > writtenKept) forget.everything()
+    else for (const { id, workspace } of written.last.slice(-missed)) forget.one(workspace, id)
+  }
+  return {
+    learnAtOnce: () => {
+      learn()
+      return Effect.void
+    },
+    learnWith: (_, read) => {
+      learn()
+      return read
+    },
+    tell
+  }
+}
 
 export const makeClientChanges = (
   storage: Storage["Service"],

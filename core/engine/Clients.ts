@@ -8,7 +8,7 @@ import { Instant, instantOf } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
-import { makeClientChanges } from "./ClientChanges.ts"
+import { makeClientChanges, watchClients } from "./ClientChanges.ts"
 import { TtlCache } from "./caches.ts"
 import { clientKind, clientOwner, type Listed, makeRecords } from "./Records.ts"
 import { cleanUpOrWarn, transact } from "./transact.ts"
@@ -90,10 +90,18 @@ export const makeClients = (
   const records = makeRecords(storage, clientKind)
   const recent = new TtlCache<Client>(cachedClients, policy.clientStaleness)
   const forget = (workspace: WorkspaceId, id: ClientId) => Effect.sync(() => recent.forget(workspace, id))
-  const changes = makeClientChanges(storage, entropy, (workspace, clients) => {
+  const told = makeClientChanges(storage, entropy, (workspace, clients) => {
     if (clients === "all") recent.forgetAll(workspace)
     else for (const id of clients) recent.forget(workspace, id)
   })
+  const written = storage.written?.(clientKind.kind)
+  const changes =
+    written === undefined
+      ? told
+      : watchClients(written, told, {
+          one: (workspace, id) => recent.forget(workspace, id),
+          everything: () => recent.forgetEverything()
+        })
 
   /**
    * Counted from when it was asked for: whoever came before the answer did, and looks after it, is not to take it for one

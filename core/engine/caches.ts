@@ -59,7 +59,7 @@ export class TtlCache<A> {
     this.entries.set(id, { workspace, value, until: later(now, this.keptFor), since: now })
   }
 
-  forget(workspace: WorkspaceId, id: string): void {
+  forget(workspace: string, id: string): void {
     this.forgettings++
     if (this.entries.get(id)?.workspace === workspace) this.entries.delete(id)
   }
@@ -67,6 +67,11 @@ export class TtlCache<A> {
   forgetAll(workspace: WorkspaceId): void {
     this.forgettings++
     for (const [id, entry] of this.entries) if (entry.workspace === workspace) this.entries.delete(id)
+  }
+
+  forgetEverything(): void {
+    this.forgettings++
+    this.entries.clear()
   }
 }
 

@@ -80,6 +80,16 @@ export class StorageUnavailable extends Schema.TaggedError<StorageUnavailable>()
   message: Schema.String
 }) {}
 
+/** Writes to records of a kind that were there already: replaced, removed or swept. It goes on while it is looked at. */
+export interface Written {
+  /** Of all since it was asked for first. */
+  readonly count: number
+  /** The last of them, at least `writtenKept` where there were as many; the youngest comes last. */
+  readonly last: ReadonlyArray<Pick<RecordKey, "workspace" | "id">>
+}
+
+export const writtenKept = 64
+
 /**
  * Where records live. `insert` and `replace` are atomic across everything that shares the store, and what they
  * acknowledged is there for the next `get`. No verb looks at a clock of its own: a record that has expired is still
@@ -97,6 +107,11 @@ export class Storage extends Context.Service<
     readonly list: (listing: Listing) => Effect.Effect<Page, StorageUnavailable>
     /** Removes records of every workspace with `expiresAt <= before`, at most `limit`; answers how many. */
     readonly sweep: (before: number, limit: number) => Effect.Effect<number, StorageUnavailable>
+    /**
+     * Only of a store that no other process can write: whoever remembers records of a kind sees here which to forget, and
+     * asks for none. Default: others may have written, and the store is asked.
+     */
+    readonly written?: (kind: Kind) => Written
   }
 >()("tessera/core/ports/Storage") {}
 

@@ -17,9 +17,12 @@ const entropy = { bytes: (length: number) => crypto.getRandomValues(new Uint8Arr
 const clientOf = (n: number) => ClientId.make(`${n}`.padStart(22, "c"))
 const clientsTo = (count: number, from = 0) => Array.from({ length: count }, (_, n) => clientOf(from + n))
 
+/** As a store that other processes may write, which tells nobody. */
+const shared = ({ written: _, ...storage }: Store): Store => storage
+
 const inStore = (body: (storage: Store) => Effect.Effect<unknown, unknown>) =>
   Effect.flatMap(Effect.scoped(Layer.build(Layer.fresh(AtOnce.layerAtOnce))), (context) =>
-    body(Context.get(context, Storage))
+    body(shared(Context.get(context, Storage)))
   ).pipe(Effect.runPromise)
 
 /** A process, and what it has been told to forget since it was asked last. */

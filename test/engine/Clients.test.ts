@@ -5,7 +5,7 @@ import * as AtOnce from "../../adapters/memory/MemoryStorage.ts"
 import type { Client } from "../../core/client/Client.ts"
 import { type Clients, makeClients } from "../../core/engine/Clients.ts"
 import { clientKind, encodeBody } from "../../core/engine/Records.ts"
-import { Storage, StorageUnavailable } from "../../core/ports/Storage.ts"
+import { Storage, StorageUnavailable, writtenKept } from "../../core/ports/Storage.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { Instant, instantOf, later } from "../../core/rules/Instant.ts"
 import { standardPolicy } from "../../core/rules/Policy.ts"
@@ -99,8 +99,14 @@ test("a client that tells a lot of itself is read every time, so that no strange
 
 type Store = Storage["Service"]
 
+/** As a store that other processes may write, which tells nobody. */
+const shared = ({ written: _, ...storage }: Store): Store => storage
+
 /** As a store over a network: called is not yet answered. */
-const overNetwork = (storage: Store): Store => ({ ...storage, get: (key) => Effect.suspend(() => storage.get(key)) })
+const overNetwork = (storage: Store): Store => ({
+  ...shared(storage),
+  get: (key) => Effect.suspend(() => storage.get(key))
+})
 
 const trial: Client = client({ expiresAt: later(start, standardPolicy.unusedClientTtl) })
 const refused = (client: Client): Client => ({ ...client, disabled: true })
@@ -134,11 +140,17 @@ describe("what one process does to a client", () => {
   }
   for (const [name, act] of Object.entries(acts)) {
     test(`${name} is known to another with its next check, and with any look where the store answers at once`, () =>
-      inTwoProcesses((here, there) =>
-        Effect.gen(function* () {
-          yield* act(here)
-          expect((yield* there.find(home, trial.id))?.disabled).not.toBe(false)
-        })
+      Promise.all(
+        [shared, (storage: Store) => storage].map((over) =>
+          inTwoProcesses(
+            (here, there) =>
+              Effect.gen(function* () {
+                yield* act(here)
+                expect((yield* there.find(home, trial.id))?.disabled).not.toBe(false)
+              }),
+            over
+          )
+        )
       ))
 
     test(`${name} is known to another over a network with its next check, and until then for a moment not`, () =>
@@ -216,6 +228,40 @@ describe("what one process does to a client", () => {
         }),
       overNetwork
     ))
+
+  test.each([1, writtenKept, writtenKept + 1])(
+    "is seen where the store tells its writes, without a look: %d",
+    (many) => {
+      let looks = 0
+      return inTwoProcesses(
+        (here, there) =>
+          Effect.gen(function* () {
+            const others = Array.from({ length: many }, (_, n) => ClientId.make(`${n}`.padStart(22, "o")))
+            for (const id of others) {
+              yield* here.add(home, client({ id }))
+              yield* there.find(home, id)
+            }
+            for (const id of others) yield* here.change(home, id, refused)
+            looks = 0
+            expect(yield* there.withChanges(home, Effect.succeed("a grant"))).toBe("a grant")
+            expect(others.filter((id) => there.cached(home, id, start) !== undefined)).toEqual([])
+            // Of more than are listed nobody knows which, so all are read again.
+            expect(there.cached(home, trial.id, start) !== undefined).toBe(many <= writtenKept)
+            yield* there.find(home, trial.id)
+            yield* there.withChanges(home, Effect.void)
+            expect(there.cached(home, trial.id, start)).toBeDefined()
+            expect(looks).toBe(0)
+          }),
+        (storage) => ({
+          ...storage,
+          get: (key) => {
+            if (key.kind === "grant") looks++
+            return storage.get(key)
+          }
+        })
+      )
+    }
+  )
 
   test("is not hidden by the copy at hand from who reads what is stored", () =>
     inTwoProcesses(
