@@ -10,6 +10,7 @@ import { CacheSize, cacheSizes, RecordCache } from "./engine/caches.ts"
 import { makeGrants } from "./engine/Grants.ts"
 import { makeIdTokens } from "./engine/IdTokens.ts"
 import { makeJwtTokens } from "./engine/JwtTokens.ts"
+import { makeLogouts } from "./engine/Logouts.ts"
 import { makeOnce } from "./engine/Once.ts"
 import { type MayMove, makeOpenings, neverMoves, type OtherIssuer } from "./engine/Openings.ts"
 import { grantKind, makeRecords } from "./engine/Records.ts"
@@ -231,7 +232,8 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     signing,
     clientKeys,
     documents,
-    once
+    once,
+    logouts: makeLogouts({ storage, entropy, clients, grants, signing, signatures, documents, audit, policy, clock })
   }
   const services: Services = {
     ...described,

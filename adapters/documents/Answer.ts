@@ -20,6 +20,12 @@ export const requestHeaders = {
   "user-agent": "Tessera"
 } as const
 
+/** What a request with a form has besides. */
+export const headersOfForm = (form: string) => ({
+  "content-type": "application/x-www-form-urlencoded",
+  "content-length": `${new TextEncoder().encode(form).length}`
+})
+
 const json = /^application\/(?:[\w!#$&^.+-]+\+)?json[ \t]*(?:;|$)/i
 
 const fault = (reason: DocumentFault["reason"]) => new DocumentFault({ reason })

@@ -36,7 +36,8 @@ export const layer = (options: FetchOptions = fetchesNothingPrivate): Layer.Laye
         fetch: (address, limits, asOf) =>
           ready === undefined
             ? Effect.flatMap(load, (documents) => documents.fetch(address, limits, asOf))
-            : ready.fetch(address, limits, asOf)
+            : ready.fetch(address, limits, asOf),
+        post: (address, form, limits) => Effect.flatMap(load, (documents) => documents.post(address, form, limits))
       }
     })
   )

@@ -10,6 +10,15 @@ import { readTarget, type Target } from "./Target.ts"
 /** One request, and its answer if the head was taken. It may be interrupted, and leaves nothing open then. */
 export type Get = (target: Target, limits: DocumentLimits) => Effect.Effect<Answer, DocumentFault>
 
+/** The same with a form, of whose answer the status is told alone. */
+export type Post = (target: Target, form: string) => Effect.Effect<number, DocumentFault>
+
+/** Both ways of asking. */
+export interface Exchanges {
+  readonly get: Get
+  readonly post: Post
+}
+
 /** 16 MiB of documents, keys of the map included: 8 that fill their limit for a megabyte, or 16,000 small ones. */
 const mostKept = 16 * 1024 * 1024
 const sizeOf = ({ body }: Document) => 1024 + 2 * body.length
@@ -33,9 +42,13 @@ const busy = fault("busy")
 const notJson = fault("not_json")
 const unreachable = fault("unreachable")
 const timedOut = fault("timed_out")
+const redirected = fault("redirected")
 
 /** Who waits, what is kept, and how much may be under way, whatever the requests go by. */
-export const makeDocuments = (get: Get, allow: AllowList): Effect.Effect<Documents["Service"], never, Scope.Scope> =>
+export const makeDocuments = (
+  { get, post: send }: Exchanges,
+  allow: AllowList
+): Effect.Effect<Documents["Service"], never, Scope.Scope> =>
   Effect.gen(function* () {
     const context = yield* Effect.context<never>()
     const clock = yield* Clock.Clock
@@ -43,6 +56,7 @@ export const makeDocuments = (get: Get, allow: AllowList): Effect.Effect<Documen
     const kept = new SizedLruMap<string, Document>(mostKept, sizeOf)
     const flights = new Map<string, Fiber.Fiber<Document, DocumentFault>>()
     const underWay = new Map<string, number>()
+    let posting = 0
     const shares = new LruMap<string, Share>(mostShares)
     yield* Effect.addFinalizer(() => Effect.suspend(() => Fiber.interruptAll(flights.values())))
 
@@ -53,6 +67,13 @@ export const makeDocuments = (get: Get, allow: AllowList): Effect.Effect<Documen
       const takes = used + refill <= full
       shares.set(host, { restored: takes ? used + refill : used })
       return takes
+    }
+
+    const enters = (host: string, now: Instant): boolean => {
+      const there = underWay.get(host) ?? 0
+      if (flights.size + posting >= mostAtAll || there >= mostAtHost || !takesShare(host, now)) return false
+      underWay.set(host, there + 1)
+      return true
     }
 
     const leave = (host: string) => {
@@ -70,9 +91,7 @@ export const makeDocuments = (get: Get, allow: AllowList): Effect.Effect<Documen
     /** Its own fiber: a waiter that goes away takes nothing with it that others wait for. */
     const begin = (key: string, target: Target, limits: DocumentLimits, now: Instant) => {
       const { host } = target
-      const there = underWay.get(host) ?? 0
-      if (flights.size >= mostAtAll || there >= mostAtHost || !takesShare(host, now)) return undefined
-      underWay.set(host, there + 1)
+      if (!enters(host, now)) return undefined
       const fiber = fork(
         get(target, limits).pipe(
           Effect.flatMap((answer) => read(answer, now, limits)),
@@ -109,5 +128,28 @@ export const makeDocuments = (get: Get, allow: AllowList): Effect.Effect<Documen
         const begun = begin(key, target.success, limits, now)
         return begun === undefined ? Effect.fail(busy) : Fiber.join(begun)
       })
-    return { fetch }
+
+    const post: Documents["Service"]["post"] = (address, form, { within }) =>
+      Effect.suspend((): Effect.Effect<number, DocumentFault> => {
+        const target = readTarget(address, allow)
+        if (Result.isFailure(target)) return Effect.fail(target.failure)
+        const { host } = target.success
+        if (!enters(host, instantOf(clock))) return Effect.fail(busy)
+        posting += 1
+        return send(target.success, form).pipe(
+          Effect.flatMap((status) =>
+            status >= 300 && status < 400 ? Effect.fail(redirected) : Effect.succeed(status)
+          ),
+          Effect.timeoutOrElse({ duration: within, orElse: () => Effect.fail(timedOut) }),
+          Effect.catchDefect(() => Effect.fail(unreachable)),
+          Effect.tapError(({ reason }) => Effect.logWarning("a form could not be sent", { host, reason })),
+          Effect.ensuring(
+            Effect.sync(() => {
+              posting -= 1
+              leave(host)
+            })
+          )
+        )
+      })
+    return { fetch, post }
   })

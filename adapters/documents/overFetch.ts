@@ -2,7 +2,8 @@ import { Effect, Result } from "effect"
 import { DocumentFault } from "../../core/ports/Documents.ts"
 import { type Answer, Body, faultOfHead, type Head, requestHeaders } from "./Answer.ts"
 import type { FetchOptions } from "./FetchOptions.ts"
-import { type Get, makeDocuments } from "./makeDocuments.ts"
+import { type Exchanges, type Get, makeDocuments } from "./makeDocuments.ts"
+import type { Target } from "./Target.ts"
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -27,26 +28,44 @@ const read = async (response: Response, limits: Parameters<Get>[1]): Promise<Res
 }
 
 /** No address can be checked here, so only hosts that the operator named are gone to. */
-export const getOverFetch = (fetch: Fetch): Get =>
-  Effect.fnUntraced(function* ({ allowed, url }, limits) {
-    if (!allowed) return yield* fault("address_refused")
-    const answered = Effect.callback<Answer, DocumentFault>((resume) => {
-      const ending = new AbortController()
-      fetch(url.href, { headers: requestHeaders, redirect: "manual", signal: ending.signal })
-        .then((response) => read(response, limits))
-        .then(
-          (answer) => resume(Effect.fromResult(answer)),
-          () => resume(Effect.fail(fault("unreachable")))
-        )
-        .finally(() => ending.abort())
-      return Effect.sync(() => ending.abort())
-    })
-    return yield* answered
-  })
+const ask = <A>(
+  fetch: Fetch,
+  { allowed, url }: Target,
+  init: RequestInit,
+  take: (response: Response) => Promise<Result.Result<A, DocumentFault>>
+): Effect.Effect<A, DocumentFault> =>
+  allowed
+    ? Effect.callback<A, DocumentFault>((resume) => {
+        const ending = new AbortController()
+        fetch(url.href, { ...init, redirect: "manual", signal: ending.signal })
+          .then(take)
+          .then(
+            (answer) => resume(Effect.fromResult(answer)),
+            () => resume(Effect.fail(fault("unreachable")))
+          )
+          .finally(() => ending.abort())
+        return Effect.sync(() => ending.abort())
+      })
+    : Effect.fail(fault("address_refused"))
+
+export const exchangesOverFetch = (fetch: Fetch): Exchanges => ({
+  get: (target, limits) => ask(fetch, target, { headers: requestHeaders }, (response) => read(response, limits)),
+  post: (target, form) =>
+    ask(
+      fetch,
+      target,
+      {
+        method: "POST",
+        headers: { ...requestHeaders, "content-type": "application/x-www-form-urlencoded" },
+        body: form
+      },
+      async (response) => Result.succeed(headOf(response).status)
+    )
+})
 
 /** For Workers, and wherever else no address can be checked. */
 export const openDocuments = ({ allow }: FetchOptions) =>
   makeDocuments(
-    getOverFetch((url, init) => fetch(url, init)),
+    exchangesOverFetch((url, init) => fetch(url, init)),
     allow
   )

@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http"
 import type { PeerCertificate, SecureContext } from "node:tls"
 import { Effect } from "effect"
 import { DocumentFault, type DocumentLimits } from "../../core/ports/Documents.ts"
-import { type Answer, Body, faultOfHead, type Head, requestHeaders } from "./Answer.ts"
+import { type Answer, Body, faultOfHead, type Head, headersOfForm, requestHeaders } from "./Answer.ts"
 import { certificatesIn, type FetchOptions } from "./FetchOptions.ts"
-import { type Get, makeDocuments } from "./makeDocuments.ts"
+import { type Exchanges, makeDocuments } from "./makeDocuments.ts"
 import { isPublicAddress } from "./publicAddress.ts"
 import type { Target } from "./Target.ts"
 
@@ -100,21 +100,26 @@ const identityFault = ({ host, literal }: Target, certificate: PeerCertificate):
     : undefined
 }
 
+/** A form, or nothing: then a document of these limits comes. */
+type Sent = { readonly form: string } | { readonly limits: DocumentLimits }
+
+const nothing = new Uint8Array()
+
 /** One request to one address that was found good; nothing where no connection came about. */
 const exchange = (
   target: Target,
   at: ReturnType<Network["dial"]>,
   authorities: SecureContext | undefined,
-  limits: DocumentLimits
+  sent: Sent
 ) =>
   Effect.callback<Answer | undefined, DocumentFault>((resume) => {
     const { host, literal, url } = target
     const request = send({
       host: at.host,
       port: at.port,
-      method: "GET",
+      method: "form" in sent ? "POST" : "GET",
       path: `${url.pathname}${url.search}`,
-      headers: { host: url.host, ...requestHeaders },
+      headers: { host: url.host, ...requestHeaders, ...("form" in sent ? headersOfForm(sent.form) : {}) },
       // A connection of its own, which nothing else is sent over, and no proxy of the environment.
       agent: false,
       servername: literal ? "" : host,
@@ -133,9 +138,11 @@ const exchange = (
     request.on("close", () => end(Effect.fail(unreachable)))
     request.on("response", (response) => {
       const head = headOf(response)
-      const wrong = faultOfHead(head, limits)
+      // Of an answer to a form the rest is not read, however long it goes on.
+      if ("form" in sent) return end(Effect.succeed({ ...head, body: nothing }))
+      const wrong = faultOfHead(head, sent.limits)
       if (wrong !== undefined) return end(Effect.fail(wrong))
-      const body = new Body(limits.longest)
+      const body = new Body(sent.limits.longest)
       response.on("error", () => end(Effect.fail(unreachable)))
       response.on("data", (part: Uint8Array) => {
         if (!body.add(part)) end(Effect.fail(fault("too_long")))
@@ -144,7 +151,7 @@ const exchange = (
         end(response.complete ? Effect.succeed({ ...head, body: body.whole() }) : Effect.fail(unreachable))
       )
     })
-    request.end()
+    request.end("form" in sent ? sent.form : undefined)
     return Effect.sync(() => request.destroy())
   })
 
@@ -155,7 +162,10 @@ const ownAuthorities = () => tls.getCACertificates?.("default") ?? tls.rootCerti
 const authoritiesOf = (ca: string): SecureContext =>
   tls.createSecureContext({ ca: [...ownAuthorities(), ...certificatesIn(ca)] })
 
-export const getOverHttps = (ca: string | undefined, { dial, localAddresses, publicAddresses }: Network): Get => {
+export const exchangesOverHttps = (
+  ca: string | undefined,
+  { dial, localAddresses, publicAddresses }: Network
+): Exchanges => {
   let made: SecureContext | undefined
   const authorities = Effect.try({
     try: () => {
@@ -164,19 +174,23 @@ export const getOverHttps = (ca: string | undefined, { dial, localAddresses, pub
     },
     catch: () => unreachable
   })
-  return Effect.fnUntraced(function* (target, limits) {
+  const ask = Effect.fnUntraced(function* (target: Target, sent: Sent): Effect.fn.Return<Answer, DocumentFault> {
     const { allowed, host, literal, port } = target
     const found = literal ? [host] : yield* allowed ? localAddresses(host) : publicAddresses(host)
     // One that is private makes all of them suspect: who names it hopes that it is the one that is taken.
     if (!allowed && !found.every(isPublicAddress)) return yield* fault("address_refused")
     const trusted = allowed ? yield* authorities : undefined
     for (const address of inOrder(found).slice(0, mostTried)) {
-      const answer = yield* exchange(target, dial(address, port), trusted, limits)
+      const answer = yield* exchange(target, dial(address, port), trusted, sent)
       if (answer !== undefined) return answer
     }
     return yield* unreachable
   })
+  return {
+    get: (target, limits) => ask(target, { limits }),
+    post: (target, form) => Effect.map(ask(target, { form }), ({ status }) => status)
+  }
 }
 
 /** For Node and Bun. */
-export const openDocuments = ({ allow, ca }: FetchOptions) => makeDocuments(getOverHttps(ca, network), allow)
+export const openDocuments = ({ allow, ca }: FetchOptions) => makeDocuments(exchangesOverHttps(ca, network), allow)

@@ -94,7 +94,8 @@ export const migrations: ReadonlyArray<Migration> = [
     statements: createTables(requestKinds)
   },
   { number: 3, name: "a table for workspaces", readableFrom: 1, statements: createTables(workspaceKind) },
-  { number: 4, name: "a table for signing keys", readableFrom: 1, statements: createTables({ signing: [] }) }
+  { number: 4, name: "a table for signing keys", readableFrom: 1, statements: createTables({ signing: [] }) },
+  { number: 5, name: "a table for logout calls", readableFrom: 1, statements: createTables({ logout: [] }) }
 ]
 
 const ledger = (schema: string) => `${identifier(schema)}.migrations`

@@ -44,7 +44,8 @@ export const migrations: ReadonlyArray<string> = [
   first.map(sweepLazily).join("\n"),
   ["requests", "onces"].map((name) => recordTable(name) + sweepLazily(name)).join("\n"),
   recordTable("workspaces") + sweepLazily("workspaces"),
-  recordTable("signings") + sweepLazily("signings")
+  recordTable("signings") + sweepLazily("signings"),
+  recordTable("logouts") + sweepLazily("logouts")
 ]
 
 /** SQLite's application id, "Tess": `file` shows it, and it tells our files from others. */

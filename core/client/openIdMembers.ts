@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import type { Algorithm } from "../rules/Jwk.ts"
+import { RedirectUri } from "../rules/RedirectUri.ts"
 import { offersOpenId } from "../rules/Scope.ts"
 import type { Client } from "./Client.ts"
 import { type ClientMember, clientMember, type MemberStep } from "./ClientMember.ts"
@@ -69,6 +70,41 @@ const initiateLogin = clientMember({
   schema: Schema.String.check(Schema.isMaxLength(2048), Schema.isPattern(/^https:\/\/[\x21\x23-\x5b\x5d-\x7e]+$/))
 })
 
+/** OpenID Connect RP-Initiated Logout §3.1: where a browser may be sent once its person is signed out. */
+export const postLogoutRedirectUris = clientMember({
+  name: "post_logout_redirect_uris",
+  schema: Schema.Array(RedirectUri).check(Schema.isMaxLength(20))
+})
+
+const isOwnHost = (address: string, redirectUris: unknown): boolean =>
+  Array.isArray(redirectUris) &&
+  redirectUris.some(
+    (uri) => typeof uri === "string" && URL.canParse(uri) && new URL(uri).host === new URL(address).host
+  )
+
+/**
+ * OpenID Connect Back-Channel Logout §2.2: the server itself posts there, so it is https, and no stranger names a host
+ * that its people are not sent to anyway.
+ */
+export const backchannelLogoutUri = clientMember({
+  name: "backchannel_logout_uri",
+  schema: Schema.String.check(Schema.isMaxLength(2048), Schema.isPattern(/^https:\/\/[\x21\x24-\x5b\x5d-\x7e]+$/)),
+  fault: where((value, { by, request }) => {
+    if (!URL.canParse(value) || new URL(value).username !== "" || new URL(value).password !== "") {
+      return "The backchannel_logout_uri has to be an https address without a user and a fragment."
+    }
+    return by === "itself" && !isOwnHost(value, request.redirect_uris)
+      ? "The backchannel_logout_uri has to have the host and port of one of the redirect_uris."
+      : undefined
+  })
+})
+
+/** A logout token names the session in any case. */
+const backchannelSessionRequired = clientMember({
+  name: "backchannel_logout_session_required",
+  schema: Schema.Boolean
+})
+
 /** What no client gets here, and why: a client that asks for it would count on it. */
 const refused = (name: string, why: string) =>
   clientMember({ name, schema: Schema.Unknown, fault: where(() => `The server does not take ${name}: ${why}.`) })
@@ -84,6 +120,13 @@ export const openIdMembers: ReadonlyArray<ClientMember> = [
   requireAuthTime,
   defaultAcrValues,
   initiateLogin,
+  postLogoutRedirectUris,
+  backchannelLogoutUri,
+  backchannelSessionRequired,
+  refused(
+    "frontchannel_logout_uri",
+    "browsers no longer send cookies to a page in a frame, so nobody would be signed out"
+  ),
   refused("sector_identifier_uri", "it is for pairwise subjects, and subjects are public"),
   refused("request_uris", "a request object comes by value"),
   refused("id_token_encrypted_response_alg", unencrypted),

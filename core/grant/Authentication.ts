@@ -19,7 +19,9 @@ export const AuthenticationAsked = Schema.Struct({
   /** Who it has to be. */
   sub: Schema.optionalKey(Schema.String),
   /** Who it may be, as the client knows them: an email, say. */
-  loginHint: Schema.optionalKey(Schema.String)
+  loginHint: Schema.optionalKey(Schema.String),
+  /** OpenID Connect Core §11: the client wants to act while its person is away. */
+  offline: Schema.optionalKey(Schema.Literal(true))
 })
 export type AuthenticationAsked = typeof AuthenticationAsked.Type
 
@@ -38,6 +40,8 @@ export const Authentication = Schema.Struct({
   nonce: Schema.optionalKey(Schema.String),
   /** The session, as this client alone knows it. */
   sid: Schema.optionalKey(Digest),
+  /** The client asked to act while its person is away, so the grant outlives the session. */
+  offline: Schema.optionalKey(Schema.Literal(true)),
   /** The claims about the person that the ID token has beside those of every one. */
   claims: Schema.optionalKey(Schema.Array(Schema.String))
 })
@@ -91,6 +95,7 @@ export const authenticationOf = (
     ...(isAsked(asked, "amr") && amr !== undefined ? { amr } : {}),
     ...(asked.nonce === undefined ? {} : { nonce: asked.nonce }),
     ...(identifies ? { sid: sidOf(issuer, client, session) } : {}),
+    ...(identifies && asked.offline === true ? { offline: true } : {}),
     ...(claims.length === 0 ? {} : { claims })
   }
 }

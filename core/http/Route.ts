@@ -5,6 +5,7 @@ import type { ClientRoom } from "../engine/ClientRoom.ts"
 import type { Clients } from "../engine/Clients.ts"
 import type { Grants } from "../engine/Grants.ts"
 import type { IdTokens } from "../engine/IdTokens.ts"
+import type { Logouts } from "../engine/Logouts.ts"
 import type { Once } from "../engine/Once.ts"
 import type { Openings } from "../engine/Openings.ts"
 import type { Records } from "../engine/Records.ts"
@@ -88,6 +89,7 @@ export interface Services {
   readonly clientKeys: ClientKeys["Service"]
   readonly documents: Documents["Service"]
   readonly once: Once
+  readonly logouts: Logouts
 }
 
 /** One way to call an endpoint: what is shown, and for a token, what it has to reach. */

@@ -84,6 +84,8 @@ const person = {
   password: Schema.String,
   /** Grows by one with each change of the password: sessions of an earlier epoch have ended. */
   epoch: Schema.Int,
+  /** The password changed, and sessions of earlier epochs may still be there, with applications to be told of their end. */
+  endsSessions: Schema.optionalKey(Schema.Literal(true)),
   createdAt: Instant,
   signedInAt: Schema.NullOr(Instant)
 }

@@ -22,6 +22,7 @@ import {
 } from "./Account.ts"
 import { type AccountBook, makeAccountBook } from "./AccountBook.ts"
 import { readSessionCookie } from "./Cookie.ts"
+import { endSessions, type Farewell } from "./endSessions.ts"
 import { type Links, makeLinks } from "./Links.ts"
 import { fitPassword, makePasswords, type Password, type Passwords } from "./Passwords.ts"
 import { makeSessions, type Session, type Sessions } from "./Sessions.ts"
@@ -92,11 +93,14 @@ export class Accounts extends Context.Service<
      * `wrong_password` if another request has changed it since.
      */
     readonly changePassword: (
-      workspace: WorkspaceId,
+      workspace: Workspace,
       id: UserId,
       password: Password,
+      farewell: Farewell,
       confirmed?: Active["epoch"]
     ) => Effect.Effect<Active, AccountRefusal | Overloaded | Storing>
+    /** Ends the sessions that a new password of this account ended, where that has not come about yet. */
+    readonly finishSessions: (workspace: Workspace, account: Active, farewell: Farewell) => Effect.Effect<void, Storing>
     readonly rename: (
       workspace: WorkspaceId,
       id: UserId,
@@ -158,6 +162,17 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
     )
   })
 
+  const finishSessions = Effect.fn("people.finishSessions")(function* (
+    workspace: Workspace,
+    account: Active,
+    farewell: Farewell
+  ): Effect.fn.Return<void, Storing> {
+    yield* endSessions(sessions, workspace, account.id, ({ epoch }) => epoch < account.epoch, farewell)
+    yield* book.change(workspace.id, account.id, ({ endsSessions, ...found }) =>
+      endsSessions === true && found.epoch === account.epoch ? Option.some(found) : Option.none()
+    )
+  })
+
   return Accounts.of({
     policy,
     book,
@@ -196,29 +211,30 @@ const makeAccounts = Effect.fnUntraced(function* (options: AccountsOptions) {
         (fits) => fits
       )
     },
-    changePassword: Effect.fn("people.changePassword")(function* (workspace, id, typed, confirmed) {
-      const account = Option.getOrUndefined(yield* book.find(workspace, id))
+    changePassword: Effect.fn("people.changePassword")(function* (workspace, id, typed, farewell, confirmed) {
+      const account = Option.getOrUndefined(yield* book.find(workspace.id, id))
       if (account?._tag !== "Active") return yield* new AccountRefusal({ reason: "unknown" })
       const fit = yield* Effect.fromResult(fitPassword(typed, account.email, policy.passwordLength))
       const password = yield* passwords.hash(fit, "known")
       const next = yield* changed(
-        workspace,
+        workspace.id,
         id,
         (found) =>
           found.epoch === (confirmed ?? found.epoch)
-            ? Option.some({ ...found, password, epoch: found.epoch + 1 })
+            ? Option.some({ ...found, password, epoch: found.epoch + 1, endsSessions: true })
             : Option.none(),
         confirmed === undefined ? "unknown" : "wrong_password"
       )
       // The sessions have already ended, by their epoch.
       yield* cleanUpOrWarn(
-        workspace,
-        sessions.endAll(workspace, id, next.epoch),
-        "the sessions that a new password ended could not be deleted; they are no longer accepted",
+        workspace.id,
+        finishSessions(workspace, next, farewell),
+        "the sessions that a new password ended could not be deleted yet; they are no longer accepted",
         { account: id }
       )
       return next
     }),
+    finishSessions,
     rename: Effect.fn("people.rename")(function* (workspace, id, typed) {
       const name = yield* readName(typed)
       return yield* changed(workspace, id, (found) => Option.some({ ...found, name }))

@@ -1,11 +1,10 @@
 import { Effect, Option, Redacted, Schema } from "effect"
 import { base64Url } from "../codec/Base64Url.ts"
-import { forEachItem } from "../engine/lists.ts"
-import { makeRecords, type RecordKind } from "../engine/Records.ts"
+import { type Listed, makeRecords, type RecordKind } from "../engine/Records.ts"
 import { transact } from "../engine/transact.ts"
 import { answer, answerAndKeep } from "../grant/Decision.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { Slice, Storage, StorageUnavailable } from "../ports/Storage.ts"
 import { UserId } from "../rules/Id.ts"
 import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
@@ -20,9 +19,16 @@ export const Session = Schema.Struct({
   createdAt: Instant,
   /** When the password was last given in this session. */
   confirmedAt: Instant,
+  /** Earlier sessions of the same person in this browser, the latest first: applications know some by these. */
+  before: Schema.optionalKey(Schema.Array(Digest)),
   expiresAt: Instant
 })
 export type Session = typeof Session.Type
+
+/** The names of a session, as `ResourceOwner.current` gave them to applications' grants. */
+export const namesOf = ({ before = [], id }: Session): ReadonlyArray<Digest> => [id, ...before]
+
+const mostBefore = 20
 
 export const sessionsOwner = (account: UserId): string => `account:${account}`
 
@@ -39,6 +45,8 @@ export const sessionKind: RecordKind<Session> = {
 
 /** The secret in the session cookie. */
 export type SessionSecret = Redacted.Redacted<string>
+
+export const sessionIdOf = (secret: SessionSecret): Session["id"] => digestOf(Redacted.value(secret))
 
 export interface Sessions {
   /** Always a new session: an earlier cookie of the browser, which others may know, does not open it. */
@@ -58,13 +66,20 @@ export interface Sessions {
     id: Session["id"],
     confirmedAt: Session["confirmedAt"]
   ) => Effect.Effect<boolean, StorageUnavailable | Contended>
-  readonly end: (workspace: WorkspaceId, secret: SessionSecret) => Effect.Effect<void, StorageUnavailable>
-  /** Ends all sessions of an account, or those of the epochs before `before`. */
-  readonly endAll: (
+  /** What the former session was to applications, this one is from now on. */
+  readonly takeOver: (
+    workspace: WorkspaceId,
+    id: Session["id"],
+    former: Session
+  ) => Effect.Effect<void, StorageUnavailable | Contended>
+  /** The sessions of an account, in no particular order; some may have expired. */
+  readonly list: (
     workspace: WorkspaceId,
     account: UserId,
-    before?: Session["epoch"]
-  ) => Effect.Effect<void, StorageUnavailable>
+    slice: Slice
+  ) => Effect.Effect<Listed<Session>, StorageUnavailable>
+  /** Nothing but the record: `endSessions` tells the applications first. */
+  readonly remove: (workspace: WorkspaceId, id: Session["id"]) => Effect.Effect<void, StorageUnavailable>
 }
 
 const secretLength = 32
@@ -90,7 +105,7 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
       return Redacted.make(secret, { label: "session" })
     }),
     find: (workspace, secret, now) =>
-      Effect.map(records.get(workspace, digestOf(Redacted.value(secret))), (kept) =>
+      Effect.map(records.get(workspace, sessionIdOf(secret)), (kept) =>
         Option.filter(Option.fromUndefinedOr(kept?.value), (session) => !hasPassed(session.expiresAt, now))
       ),
     confirm: (workspace, id, confirmedAt) =>
@@ -100,11 +115,16 @@ export const makeSessions = (storage: Storage["Service"], entropy: Entropy["Serv
         ),
         Effect.fromResult
       ),
-    end: (workspace, secret) => records.remove(workspace, digestOf(Redacted.value(secret))),
-    endAll: (workspace, account, before = Number.POSITIVE_INFINITY) =>
-      forEachItem(
-        (slice) => records.list(workspace, sessionsOwner(account), slice),
-        ({ epoch, id }) => (epoch < before ? records.remove(workspace, id) : Effect.void)
-      )
+    takeOver: (workspace, id, former) =>
+      Effect.flatMap(
+        transact(records, entropy, workspace, id, (found) =>
+          found === undefined
+            ? answer(undefined)
+            : answerAndKeep({ ...found, before: namesOf(former).slice(0, mostBefore) }, undefined)
+        ),
+        Effect.fromResult
+      ),
+    list: (workspace, account, slice) => records.list(workspace, sessionsOwner(account), slice),
+    remove: (workspace, id) => records.remove(workspace, id)
   }
 }

@@ -11,6 +11,7 @@ import { card, type Document, type Place } from "../pages/Layout.ts"
 import { pagesPath, rootOf } from "../workspace/SessionPath.ts"
 import type { Accounts } from "./Accounts.ts"
 import { clearSessionCookie, readSessionCookie } from "./Cookie.ts"
+import { endSessions, farewellBy } from "./endSessions.ts"
 
 /** Asks before it signs out, because a link led here. Posts `csrf` to `{base}/logout`. */
 interface SignOutPage {
@@ -86,7 +87,8 @@ export const logoutFormHandler = (services: Services, accounts: Accounts["Servic
     if (Option.isNone(here)) return signedOut(services, call)
     const { session, account } = here.value
     yield* requireOwn(services, call, session.id, form)
-    yield* accounts.sessions.end(call.workspace.id, secret.value)
+    const farewell = farewellBy(services, call, account.id)
+    yield* endSessions(accounts.sessions, call.workspace, account.id, [session.id], farewell)
     yield* noteOf(services, call, { _tag: "SignedOut", account: account.id })
     return signedOut(services, call)
   })

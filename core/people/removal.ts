@@ -1,24 +1,29 @@
 import { Effect, Option } from "effect"
 import type { Grants } from "../engine/Grants.ts"
+import type { Logouts } from "../engine/Logouts.ts"
 import { collectAll, forEachItem } from "../engine/lists.ts"
 import { cleanUpOrWarn } from "../engine/transact.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { grantMark, type UserId } from "../rules/Id.ts"
 import { currentInstant, hasPassed, later } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
-import type { WorkspaceId } from "../workspace/Workspace.ts"
+import type { Workspace, WorkspaceId } from "../workspace/Workspace.ts"
 import { type Account, AccountRefusal, type Email, type Leaving } from "./Account.ts"
 import type { Accounts } from "./Accounts.ts"
+import { endSessions, type Farewell } from "./endSessions.ts"
 
 /** The part of the protocol that a removal needs. */
-export type GrantsOfUser = Pick<Grants, "ofUser" | "revokeGrant">
+export interface GrantsOfUser extends Pick<Grants, "ofUser" | "revokeGrant"> {
+  readonly farewell: Farewell
+}
 
-/** The same grants; `tell` gets the mark of each grant that they revoke, and the reason. */
+/** `tell` gets the mark of each grant that ends with its person, and the reason. */
 export const tellRevoked = (
-  { ofUser, revokeGrant }: GrantsOfUser,
+  { grants: { ofUser, revokeGrant }, logouts }: { readonly grants: Grants; readonly logouts: Logouts },
   tell: (grant: string, why: string) => Effect.Effect<void>
 ): GrantsOfUser => ({
   ofUser,
+  farewell: { logouts, why: "by_owner", ended: (id) => tell(grantMark(id), "by_owner") },
   revokeGrant: (workspace, id, why, among) =>
     Effect.tap(revokeGrant(workspace, id, why, among), (outcome) =>
       outcome === "revoked" ? tell(grantMark(id), why) : Effect.void
@@ -67,14 +72,14 @@ const withdrawInvitations = Effect.fn("people.withdrawInvitations")(function* (
 const endEverything = Effect.fn("people.endEverything")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
-  workspace: WorkspaceId,
+  workspace: Workspace,
   person: Leaving
 ): Effect.fn.Return<void, Storing> {
   // Only an owner invites, and only an owner's email cannot be another account's while it is leaving.
-  if (person.role === "owner") yield* withdrawInvitations(accounts, workspace, person.email)
-  yield* revokeAll(grants, workspace, person.id)
-  // Sessions last: they are no longer accepted in any case.
-  yield* accounts.sessions.endAll(workspace, person.id)
+  if (person.role === "owner") yield* withdrawInvitations(accounts, workspace.id, person.email)
+  // A grant that is revoked no longer knows the session that its application is to be told of.
+  yield* endSessions(accounts.sessions, workspace, person.id, () => true, grants.farewell)
+  yield* revokeAll(grants, workspace.id, person.id)
 })
 
 /**
@@ -83,21 +88,21 @@ const endEverything = Effect.fn("people.endEverything")(function* (
  */
 const startLeaving = Effect.fn("people.startLeaving")(function* (
   accounts: Accounts["Service"],
-  workspace: WorkspaceId,
+  workspace: Workspace,
   id: UserId
 ): Effect.fn.Return<Leaving, AccountRefusal | Storing> {
   const since = yield* currentInstant
-  const changed = yield* accounts.book.change(workspace, id, (account) =>
+  const changed = yield* accounts.book.change(workspace.id, id, (account) =>
     Option.some({ ...account, _tag: "Leaving", since })
   )
   const left = Option.getOrUndefined(changed)
   if (left?._tag !== "Leaving") return yield* new AccountRefusal({ reason: "unknown" })
   if (left.role !== "owner") return left
-  const takeBack = accounts.book.restore(workspace, left)
+  const takeBack = accounts.book.restore(workspace.id, left)
   // The failure reaches the caller, so the change is undone.
-  const all = yield* Effect.tapError(allAccounts(accounts, workspace), () =>
+  const all = yield* Effect.tapError(allAccounts(accounts, workspace.id), () =>
     cleanUpOrWarn(
-      workspace,
+      workspace.id,
       takeBack,
       "an owner whose removal failed could not be restored yet; the next run of finishRemovals does it",
       {
@@ -117,14 +122,14 @@ const startLeaving = Effect.fn("people.startLeaving")(function* (
 export const removeAccount = Effect.fn("people.removeAccount")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
-  workspace: WorkspaceId,
+  workspace: Workspace,
   id: UserId,
   noted: Effect.Effect<void>
 ): Effect.fn.Return<"removed" | "removing", AccountRefusal | Storing> {
   const person = yield* startLeaving(accounts, workspace, id)
   yield* noted
   const isFinished = yield* cleanUpOrWarn(
-    workspace,
+    workspace.id,
     endEverything(accounts, grants, workspace, person),
     "grants or sessions of a removed account could not be ended yet; the next run of finishRemovals does it",
     { account: id }
@@ -132,24 +137,29 @@ export const removeAccount = Effect.fn("people.removeAccount")(function* (
   return isFinished ? "removed" : "removing"
 })
 
-/** Finishes removals that were interrupted, and undoes one that leaves no owner. Run at start and every few minutes. */
+/** Finishes removals, and the end of sessions, that were interrupted; undoes a removal that leaves no owner. Run at start and every few minutes. */
 export const finishRemovals = Effect.fn("people.finishRemovals")(function* (
   accounts: Accounts["Service"],
   grants: GrantsOfUser,
-  workspace: WorkspaceId
+  workspace: Workspace
 ): Effect.fn.Return<number, Storing> {
-  const all = yield* allAccounts(accounts, workspace)
+  const all = yield* allAccounts(accounts, workspace.id)
   const leaving = all.filter((account) => account._tag === "Leaving")
+  for (const account of all) {
+    if (account._tag === "Active" && account.endsSessions === true) {
+      yield* accounts.finishSessions(workspace, account, grants.farewell)
+    }
+  }
   let finished = 0
   for (const person of leaving) {
-    if (person.role === "owner" && !hasOtherOwner(yield* allAccounts(accounts, workspace), person.id)) {
-      yield* accounts.book.restore(workspace, person)
+    if (person.role === "owner" && !hasOtherOwner(yield* allAccounts(accounts, workspace.id), person.id)) {
+      yield* accounts.book.restore(workspace.id, person)
       continue
     }
     yield* endEverything(accounts, grants, workspace, person)
     const now = yield* currentInstant
     if (!hasPassed(later(person.since, leavingFor), now)) continue
-    yield* accounts.book.forget(workspace, person, now)
+    yield* accounts.book.forget(workspace.id, person, now)
     finished++
   }
   return finished

@@ -10,7 +10,8 @@ import type { Accounts } from "./Accounts.ts"
 import { forgetForm } from "./browserForm.ts"
 import { enterAt, readSessionCookie } from "./Cookie.ts"
 import { rememberDevice } from "./Device.ts"
-import type { SessionSecret } from "./Sessions.ts"
+import { endSessions, farewellBy } from "./endSessions.ts"
+import { type SessionSecret, sessionIdOf } from "./Sessions.ts"
 
 /**
  * Starts a session after a write to the account. If the storage fails, the answer leads to sign-in:
@@ -37,6 +38,28 @@ export const signedInAnew = (
       )
   })
 
+/**
+ * The session that the browser had before. Of the same person, it goes on in the new one, so that nobody who signs in once
+ * more is signed out of their applications.
+ */
+const replaced = Effect.fnUntraced(function* (
+  services: Services,
+  { sessions }: Accounts["Service"],
+  call: Call,
+  { account, secret }: { readonly account: Active; readonly secret: SessionSecret },
+  former: SessionSecret
+) {
+  const { workspace } = call
+  const found = Option.getOrUndefined(yield* sessions.find(workspace.id, former, call.now))
+  if (found === undefined) return
+  if (found.account === account.id && found.epoch === account.epoch) {
+    yield* sessions.takeOver(workspace.id, sessionIdOf(secret), found)
+    yield* sessions.remove(workspace.id, found.id)
+  } else {
+    yield* endSessions(sessions, workspace, found.account, [found.id], farewellBy(services, call, found.account))
+  }
+})
+
 /** Redirects with the cookies of the new session, and ends the session that the browser had before. */
 export const welcome = Effect.fn("people.welcome")(function* (
   services: Services,
@@ -50,7 +73,7 @@ export const welcome = Effect.fn("people.welcome")(function* (
   if (Option.isSome(before)) {
     yield* cleanUpOrWarn(
       call.workspace.id,
-      accounts.sessions.end(call.workspace.id, before.value),
+      replaced(services, accounts, call, signedIn, before.value),
       "the previous session of a browser that signed in could not be ended, and lasts until it expires",
       { signedIn: signedIn.account.id }
     )

@@ -94,6 +94,11 @@ export type AuditEvent =
       readonly key: string
       readonly by: Actor
     }
+  /**
+   * A client was to be told that a session ended, and is not any more: it said no (`refused`), has no address now, or gave
+   * no answer for a day.
+   */
+  | { readonly _tag: "LogoutCallGivenUp"; readonly client: string; readonly why: string }
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
   /** Whose clients' documents are taken no more, or again. */
   | { readonly _tag: "ClientHostBlocked" | "ClientHostUnblocked"; readonly host: string; readonly by: Actor }

@@ -2,7 +2,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import type { Instant, Millis } from "../rules/Instant.ts"
 
 /**
- * The one way out to the network: documents at addresses that strangers name, so an adapter refuses every address of a
+ * The one way out to the network: documents and calls at addresses that strangers name, so an adapter refuses every address of a
  * private network, follows no redirect and sends no credentials. A server that fetches nothing has no adapter: composing
  * one is not asked of its host. A row of client authentications finds the port as `ports.documents`.
  */
@@ -49,11 +49,21 @@ export class Documents extends Context.Service<
      * for before `asOf`. If that fetch fails, the kept one stays.
      */
     readonly fetch: (address: string, limits: DocumentLimits, asOf?: Instant) => Effect.Effect<Document, DocumentFault>
+    /**
+     * Sends a form to an address of which the same is asked, and gives the status of the answer: its body is not read. A
+     * redirect is a fault.
+     */
+    readonly post: (
+      address: string,
+      form: string,
+      limits: Pick<DocumentLimits, "within">
+    ) => Effect.Effect<number, DocumentFault>
   }
 >()("tessera/core/ports/Documents") {
   /** A server without an adapter. */
   static readonly none: Documents["Service"] = {
-    fetch: () => Effect.fail(new DocumentFault({ reason: "no_adapter" }))
+    fetch: () => Effect.fail(new DocumentFault({ reason: "no_adapter" })),
+    post: () => Effect.fail(new DocumentFault({ reason: "no_adapter" }))
   }
   static readonly layerNone = Layer.succeed(Documents, Documents.none)
 }

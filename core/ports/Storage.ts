@@ -13,7 +13,8 @@ export const recordKinds = {
   request: { table: "requests" },
   once: { table: "onces" },
   workspace: { table: "workspaces" },
-  signing: { table: "signings" }
+  signing: { table: "signings" },
+  logout: { table: "logouts" }
 } as const satisfies { readonly [kind: string]: { readonly table: string } }
 export type Kind = keyof typeof recordKinds
 

@@ -6,7 +6,7 @@ import type { Call, Services } from "../http/Route.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { type ClaimScope, claimsWithin, readClaims, scopesOfClaims } from "../rules/Claims.ts"
 import { InvalidRequest } from "../rules/Refusal.ts"
-import { namesIn, type Scopes, signsIn } from "../rules/Scope.ts"
+import { namesIn, offlineAccess, type Scopes, signsIn } from "../rules/Scope.ts"
 
 /** What an authorization request may say about the sign-in. */
 interface AuthenticationParameters {
@@ -15,6 +15,7 @@ interface AuthenticationParameters {
   readonly login_hint?: string
   readonly max_age?: string
   readonly nonce?: string
+  readonly scope?: string
 }
 
 const claimsMalformed = new InvalidRequest({
@@ -61,7 +62,8 @@ export const readAuthentication = (
     ...(asked?.sub === undefined ? {} : { sub: asked.sub }),
     ...(sent.login_hint === undefined ? {} : { loginHint: sent.login_hint }),
     ...(sent.nonce === undefined || !identifies ? {} : { nonce: sent.nonce }),
-    ...(claims.length === 0 ? {} : { claims })
+    ...(claims.length === 0 ? {} : { claims }),
+    ...(identifies && namesIn(sent.scope ?? "").includes(offlineAccess) ? { offline: true } : {})
   }
   return Result.succeed({ scope: wide, signIn: Object.keys(signIn).length === 0 ? undefined : signIn })
 }

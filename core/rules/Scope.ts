@@ -33,7 +33,7 @@ const longestScope = 2048
 
 /**
  * OpenID Connect Core §11: clients ask for it to get refresh tokens, which every client here gets that may refresh. So it
- * is taken, means nothing more, and is in no grant.
+ * is taken and is in no grant; one of `openid` remembers it, to outlive its session.
  */
 export const offlineAccess = "offline_access"
 

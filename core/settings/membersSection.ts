@@ -197,8 +197,8 @@ const withdraw = Effect.fn("settings.withdrawInvitation")(function* (
 })
 
 /** The grants of the workspace, with an audit event for each that a removal revokes. */
-const audited = ({ audit, grants }: Services, { now: at, requestId, workspace }: Call, by: UserId) =>
-  tellRevoked(grants, (grant, why) =>
+const audited = ({ audit, grants, logouts }: Services, { now: at, requestId, workspace }: Call, by: UserId) =>
+  tellRevoked({ grants, logouts }, (grant, why) =>
     audit.record({ at, requestId, workspace: workspace.id, event: { _tag: "GrantRevoked", grant, why, by } })
   )
 
@@ -211,7 +211,7 @@ const removed = Effect.fnUntraced(function* (
   if (id === by) return yield* new AccountRefusal({ reason: "oneself" })
   if (!isUserId(id)) return yield* new AccountRefusal({ reason: "unknown" })
   const noted = noteOf(services, call, { _tag: "AccountChanged", account: id, change: "removed", by })
-  return yield* removeAccount(accounts, audited(services, call, by), call.workspace.id, id, noted)
+  return yield* removeAccount(accounts, audited(services, call, by), call.workspace, id, noted)
 })
 
 const remove = Effect.fn("settings.removeMember")(function* (

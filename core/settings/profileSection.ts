@@ -10,6 +10,7 @@ import { AccountRefusal, passwordBytes, personNameLength } from "../people/Accou
 import type { Accounts } from "../people/Accounts.ts"
 import { problemOf } from "../people/accountProblems.ts"
 import { enterAt } from "../people/Cookie.ts"
+import { farewellBy } from "../people/endSessions.ts"
 import { signedInAnew } from "../people/welcome.ts"
 import { ForgedForm } from "../rules/Refusal.ts"
 import {
@@ -156,7 +157,13 @@ const changePassword = Effect.fn("settings.changePassword")(function* (
   const known = yield* accounts.confirm(call.workspace.id, account, typed, `session ${session}`, call.now)
   if (!known) return yield* new AccountRefusal({ reason: "wrong_password" })
   const fresh = Redacted.make(form.get("new_password") ?? "", { label: "password" })
-  const changed = yield* accounts.changePassword(call.workspace.id, account.id, fresh, account.epoch)
+  const changed = yield* accounts.changePassword(
+    call.workspace,
+    account.id,
+    fresh,
+    farewellBy(services, call, account.id),
+    account.epoch
+  )
   yield* noteOf(services, call, { _tag: "AccountChanged", account: account.id, change: "password", by: account.id })
   const next = doneUrl(call, section, "password")
   return yield* signedInAnew(services, accounts, call, changed, next, (secret) =>

@@ -139,9 +139,10 @@ const password = Command.make("password", { email, json }, (given) =>
   Effect.flatMap(newSecret("password"), (secret) =>
     administer((administration) =>
       Effect.gen(function* () {
-        const { accounts, note, workspace } = administration
+        const { accounts, note, services, workspace } = administration
         const account = yield* find(administration, given.email)
-        yield* accounts.changePassword(workspace.id, account.id, secret)
+        const { farewell } = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+        yield* accounts.changePassword(workspace, account.id, secret, farewell)
         yield* note({ _tag: "AccountChanged", account: account.id, change: "password", by })
         yield* print(given.json, described(account), [
           `${account.email} has a new password, and is signed out everywhere.`
@@ -156,9 +157,9 @@ const remove = Command.make("remove", { email, json }, (given) =>
     Effect.gen(function* () {
       const { accounts, note, services, workspace } = administration
       const account = yield* find(administration, given.email)
-      const grants = tellRevoked(services.grants, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
+      const grants = tellRevoked(services, (grant, why) => note({ _tag: "GrantRevoked", grant, why, by }))
       const noted = note({ _tag: "AccountChanged", account: account.id, change: "removed", by })
-      const outcome = yield* removeAccount(accounts, grants, workspace.id, account.id, noted)
+      const outcome = yield* removeAccount(accounts, grants, workspace, account.id, noted)
       yield* print(given.json, { ...described(account), removed: true }, [
         outcome === "removed"
           ? `${account.email} is removed: signed out, and everything that they allowed is revoked.`

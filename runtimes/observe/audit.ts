@@ -92,6 +92,7 @@ export const AuditLine = Schema.Union([
   line("ResourceRemoved", { resource: Schema.String, actor }),
   line("AccountChanged", { account, change: Schema.String, actor, role: Schema.optionalKey(Schema.String) }),
   line("AccountRefused", { account: Schema.optionalKey(account), change: Schema.String, reason, ...byMaybe }),
+  line("LogoutCallGivenUp", { client, reason }),
   line("SignedIn", { account }),
   line("SignedOut", { account }),
   line("SignInFailed", { reason, account: Schema.optionalKey(account) }),
@@ -167,6 +168,8 @@ const told = (event: AuditEvent): Told => {
       return { event: event._tag, change: event.change, actor: event.by }
     case "SigningKeysChanged":
       return { event: event._tag, change: event.change, key: event.key, actor: event.by }
+    case "LogoutCallGivenUp":
+      return { event: event._tag, client: event.client, reason: event.why }
     case "KeyCreated":
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }

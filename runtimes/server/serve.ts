@@ -141,11 +141,11 @@ const running = Effect.fnUntraced(function* (
     keepSigningKeys: inEach(hosted, (workspace) =>
       Effect.flatMap(currentInstant, (now) => services.signing.keep(workspace, now))
     ),
-    finishRemovals: inEach(hosted, ({ id }) =>
+    finishRemovals: inEach(hosted, (workspace) =>
       finishRemovals(
         accounts,
-        tellRevoked(services.grants, (grant, why) => noteIn(id, { _tag: "GrantRevoked", grant, why })),
-        id
+        tellRevoked(services, (grant, why) => noteIn(workspace.id, { _tag: "GrantRevoked", grant, why })),
+        workspace
       )
     )
   })

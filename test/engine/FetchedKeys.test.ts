@@ -55,6 +55,7 @@ class Host {
   })
 
   readonly documents: Documents["Service"] = {
+    ...Documents.none,
     fetch: (address, limits, asOf) =>
       Effect.suspend(() => {
         expect([address, limits]).toEqual([jwksUri, keySetLimits])

@@ -15,6 +15,9 @@ export interface Page {
 export class DocumentsWeb {
   readonly pages = new Map<string, Page | DocumentFault["reason"]>()
   readonly asked: Array<string> = []
+  /** Forms that were sent, and what is answered to them by address; 200 where nothing is said. */
+  readonly posted: Array<{ readonly href: string; readonly form: string }> = []
+  readonly answers = new Map<string, number | DocumentFault["reason"]>()
 
   /** A metadata document at its own address. */
   publish(address: string, members: Readonly<Record<string, unknown>> = {}, page: Partial<Page> = {}): string {
@@ -27,17 +30,32 @@ export class DocumentsWeb {
     const utf8 = new TextEncoder()
     return Layer.effect(
       Documents,
-      makeDocuments(({ url: { href } }, { longest }) => {
-        this.asked.push(href)
-        const page = this.pages.get(href) ?? "unreachable"
-        if (typeof page === "string") return Effect.fail(new DocumentFault({ reason: page }))
-        const { body, cacheControl = "max-age=600", status = 200 } = page
-        if (status !== 200) return Effect.fail(new DocumentFault({ reason: status < 400 ? "redirected" : "status" }))
-        const bytes = utf8.encode(typeof body === "string" ? body : JSON.stringify(body))
-        if (bytes.length > longest) return Effect.fail(new DocumentFault({ reason: "too_long" }))
-        const header = (name: string) => (name === "cache-control" ? cacheControl : undefined)
-        return Effect.succeed({ status, header, body: bytes })
-      }, allow)
+      makeDocuments(
+        {
+          get: ({ url: { href } }, { longest }) => {
+            this.asked.push(href)
+            const page = this.pages.get(href) ?? "unreachable"
+            if (typeof page === "string") return Effect.fail(new DocumentFault({ reason: page }))
+            const { body, cacheControl = "max-age=600", status = 200 } = page
+            if (status !== 200) {
+              return Effect.fail(new DocumentFault({ reason: status < 400 ? "redirected" : "status" }))
+            }
+            const bytes = utf8.encode(typeof body === "string" ? body : JSON.stringify(body))
+            if (bytes.length > longest) return Effect.fail(new DocumentFault({ reason: "too_long" }))
+            const header = (name: string) => (name === "cache-control" ? cacheControl : undefined)
+            return Effect.succeed({ status, header, body: bytes })
+          },
+          post: ({ url: { href } }, form) =>
+            Effect.suspend(() => {
+              this.posted.push({ href, form })
+              const answer = this.answers.get(href) ?? 200
+              return typeof answer === "number"
+                ? Effect.succeed(answer)
+                : Effect.fail(new DocumentFault({ reason: answer }))
+            })
+        },
+        allow
+      )
     )
   }
 }

@@ -3,6 +3,7 @@ import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { clientChangesKind } from "../../core/engine/ClientChanges.ts"
 import { censusKind } from "../../core/engine/ClientRoom.ts"
 import { hostedKind } from "../../core/engine/Hosting.ts"
+import { logoutKind } from "../../core/engine/logoutCalls.ts"
 import { makeOnce, onceKind } from "../../core/engine/Once.ts"
 import { workspaceKind } from "../../core/engine/Openings.ts"
 import {
@@ -122,6 +123,7 @@ holdsFor(linkKind)
 holdsFor(sessionKind)
 holdsFor(requestKind)
 holdsFor(onceKind)
+holdsFor(logoutKind)
 holdsFor(
   workspaceKind,
   map(

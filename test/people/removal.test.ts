@@ -18,10 +18,12 @@ import { t0, theWorkspace } from "../given/World.ts"
 import { addAccount, Browser, type House, inHouse } from "./House.ts"
 import { atOnce, jostling, mortal } from "./stores.ts"
 
-const remove = (house: House, id: UserId) =>
-  removeAccount(house.accounts, house.services.grants, house.workspace.id, id, Effect.void)
+const untold = (house: House) => tellRevoked(house.services, () => Effect.void)
 
-const finish = (house: House) => finishRemovals(house.accounts, house.services.grants, house.workspace.id)
+const remove = (house: House, id: UserId) =>
+  removeAccount(house.accounts, untold(house), house.workspace, id, Effect.void)
+
+const finish = (house: House) => finishRemovals(house.accounts, untold(house), house.workspace)
 
 const tagOf = (house: House, id: UserId) =>
   Effect.map(house.accounts.book.find(house.workspace.id, id), (account) => Option.getOrUndefined(account)?._tag)
@@ -136,20 +138,20 @@ describe("removing somebody", () => {
     ))
 
   test("tells no grant that somebody else has ended meanwhile", () =>
-    Effect.gen(function* () {
-      const told: Array<string> = []
-      for (const outcome of ["revoked", "was_revoked", "unknown"] as const) {
-        const { revokeGrant } = tellRevoked(
-          {
-            ofUser: () => Effect.succeed({ values: [], next: undefined }),
-            revokeGrant: () => Effect.succeed(outcome)
-          },
-          () => Effect.sync(() => void told.push(outcome))
-        )
-        expect(yield* revokeGrant(theWorkspace.id, grantIdOf(new Uint8Array(16)), "by_owner")).toBe(outcome)
-      }
-      expect(told).toEqual(["revoked"])
-    }).pipe(Effect.runPromise))
+    inHouse(
+      Effect.fnUntraced(function* (house) {
+        const told: Array<string> = []
+        for (const outcome of ["revoked", "was_revoked", "unknown"] as const) {
+          const { services } = house
+          const grants = { ...services.grants, revokeGrant: () => Effect.succeed(outcome) }
+          const { revokeGrant } = tellRevoked({ grants, logouts: services.logouts }, () =>
+            Effect.sync(() => void told.push(outcome))
+          )
+          expect(yield* revokeGrant(theWorkspace.id, grantIdOf(new Uint8Array(16)), "by_owner")).toBe(outcome)
+        }
+        expect(told).toEqual(["revoked"])
+      })
+    ))
 
   test("forgets nobody whom another process has let back in meanwhile", () =>
     inHouse(
@@ -452,7 +454,7 @@ describe("an owner who saw the removal coming", () => {
           Option.getOrThrow
         )
 
-        yield* removeAccount(house.accounts, house.services.grants, house.workspace.id, mallory.id, Effect.void)
+        yield* removeAccount(house.accounts, untold(house), house.workspace, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(410)
         const open = yield* house.accounts.links.list(house.workspace.id, "Invitation", { after: undefined, limit: 10 })
         expect(open.values).toEqual([])
@@ -471,7 +473,7 @@ describe("an owner who saw the removal coming", () => {
         yield* browser.signIn()
         const made = yield* browser.submit("/settings/members", { action: "invite", email: "", role: "member" })
         const link = /\/invite\?token=[A-Za-z0-9_-]{43}/.exec(made.body)?.[0] ?? ""
-        yield* removeAccount(house.accounts, house.services.grants, house.workspace.id, mallory.id, Effect.void)
+        yield* removeAccount(house.accounts, untold(house), house.workspace, mallory.id, Effect.void)
         expect((yield* new Browser(house).get(link)).status).toBe(200)
       })
     ))

@@ -26,6 +26,8 @@ const signedIn = Effect.fnUntraced(function* (house: House, email = "ada@example
 const changePassword = (browser: Browser, current = password, next = fresh) =>
   browser.submit("/settings/profile", { action: "password", current_password: current, new_password: next })
 
+const farewell = ({ services }: House) => ({ logouts: services.logouts, why: "by_user" }) as const
+
 describe("the settings", () => {
   test("send who is not signed in to the login, and back afterwards", () =>
     inHouse(
@@ -257,7 +259,7 @@ describe("the profile", () => {
         yield* signedIn(house)
         const quick = new Browser(house)
         meanwhile = quick.signIn("ada@example.com", fresh)
-        yield* house.accounts.changePassword(house.workspace.id, ada.id, secret(fresh))
+        yield* house.accounts.changePassword(house.workspace, ada.id, secret(fresh), farewell(house))
         expect((yield* quick.get("/settings/profile")).status).toBe(200)
         const listing = { kind: "session", workspace: house.workspace.id, owner: sessionsOwner(ada.id) } as const
         const kept = yield* house.storage.list({ ...listing, after: undefined, limit: 10 })
@@ -352,7 +354,7 @@ describe("the profile", () => {
           yield* thief.get("/login")
           const [answer] = yield* atOnce([
             thief.signIn(),
-            Effect.as(house.accounts.changePassword(house.workspace.id, ada.id, secret(fresh)), undefined)
+            Effect.as(house.accounts.changePassword(house.workspace, ada.id, secret(fresh), farewell(house)), undefined)
           ])
           outcomes.add(answer?.status ?? 0)
           const inside = (yield* thief.get("/settings/profile")).status === 200

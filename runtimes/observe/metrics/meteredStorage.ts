@@ -51,6 +51,7 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
       case "WorkspaceMoved":
       case "WorkspaceChanged":
       case "SigningKeysChanged":
+      case "LogoutCallGivenUp":
       case "IssuerTrusted":
       case "IssuerRemoved":
       case "ClientHostBlocked":

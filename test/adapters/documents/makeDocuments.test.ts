@@ -23,20 +23,25 @@ class Web {
   private readonly waiting: Array<Deferred.Deferred<Answer, DocumentFault>> = []
 
   readonly documents = makeDocuments(
-    ({ url }) =>
-      Effect.suspend(() => {
-        const answered = Deferred.makeUnsafe<Answer, DocumentFault>()
-        this.asked.push(url.href)
-        this.waiting.push(answered)
-        return Effect.ensuring(
-          Deferred.await(answered),
-          Effect.sync(() => {
-            this.ended++
-          })
-        )
-      }),
+    {
+      get: ({ url }) => this.takes(url.href),
+      post: ({ url }, form) => Effect.map(this.takes(`${url.href} ${form}`), ({ status }) => status)
+    },
     new Set()
   )
+
+  private readonly takes = (what: string) =>
+    Effect.suspend(() => {
+      const answered = Deferred.makeUnsafe<Answer, DocumentFault>()
+      this.asked.push(what)
+      this.waiting.push(answered)
+      return Effect.ensuring(
+        Deferred.await(answered),
+        Effect.sync(() => {
+          this.ended++
+        })
+      )
+    })
 
   answers = (text: string, cacheControl?: string) =>
     Effect.suspend(() => {
@@ -165,7 +170,10 @@ describe("documents", () => {
 
   test("are told as unreachable where the platform throws", () => {
     const body = Effect.gen(function* () {
-      const { fetch } = yield* makeDocuments(() => Effect.die(new TypeError("hunter2")), new Set())
+      const { fetch } = yield* makeDocuments(
+        { get: () => Effect.die(new TypeError("hunter2")), post: () => Effect.die("nothing is posted") },
+        new Set()
+      )
       for (let time = 0; time < 2 * mostAtHost; time++)
         expect(yield* outcome(fetch(address, limits))).toBe("unreachable")
     })

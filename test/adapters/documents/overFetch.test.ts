@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeDocuments } from "../../../adapters/documents/makeDocuments.ts"
-import { type Fetch, getOverFetch } from "../../../adapters/documents/overFetch.ts"
+import { exchangesOverFetch, type Fetch } from "../../../adapters/documents/overFetch.ts"
 
 const limits = { longest: 1000, within: 5000, freshFor: { least: 60_000, most: 60_000 } }
 const json = { "content-type": "application/json" }
@@ -17,7 +17,7 @@ const fetching = (answer: (init: RequestInit) => Promise<Response>, asked: Array
     asked.push({ url, init })
     return answer(init)
   }
-  return Effect.map(makeDocuments(getOverFetch(fetch), new Set(["keys.example:443"])), (documents) =>
+  return Effect.map(makeDocuments(exchangesOverFetch(fetch), new Set(["keys.example:443"])), (documents) =>
     Effect.match(documents.fetch("https://keys.example/keys", limits), {
       onFailure: ({ reason }): string => reason,
       onSuccess: ({ body }) => body
@@ -42,7 +42,7 @@ describe("over fetch, for Workers", () => {
     }
     const reasons = await Effect.runPromise(
       Effect.gen(function* () {
-        const documents = yield* makeDocuments(getOverFetch(fetch), new Set(["keys.example:443"]))
+        const documents = yield* makeDocuments(exchangesOverFetch(fetch), new Set(["keys.example:443"]))
         const addresses = ["https://other.example/keys", "https://8.8.8.8/keys", "https://keys.example:8443/keys"]
         return yield* Effect.forEach(addresses, (address) => Effect.flip(documents.fetch(address, limits)))
       }).pipe(Effect.scoped)

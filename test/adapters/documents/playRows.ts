@@ -5,7 +5,7 @@ import * as tls from "node:tls"
 import { Effect, type Scope } from "effect"
 import { certificatesIn, readAllowList } from "../../../adapters/documents/FetchOptions.ts"
 import { makeDocuments } from "../../../adapters/documents/makeDocuments.ts"
-import { getOverHttps, type Network, network } from "../../../adapters/documents/overHttps.ts"
+import { exchangesOverHttps, type Network, network } from "../../../adapters/documents/overHttps.ts"
 import { answers } from "./answers.ts"
 import { longest, nameOf, type Row, rows, somewhere } from "./rows.ts"
 
@@ -78,8 +78,8 @@ const play = (row: Row, ports: Readonly<Record<string, number>>) =>
     const withPort = (text: string) => text.replaceAll("PORT", String(ports.private))
     const allow = readAllowList(row.allow === undefined ? [] : withPort(row.allow).split(", "))
     if (allow._tag === "Failure") return yield* Effect.die(allow.failure)
-    const get = getOverHttps(row.ca === undefined ? undefined : read(`${row.ca}.pem`), injected)
-    const documents = yield* makeDocuments(get, allow.success)
+    const exchanges = exchangesOverHttps(row.ca === undefined ? undefined : read(`${row.ca}.pem`), injected)
+    const documents = yield* makeDocuments(exchanges, allow.success)
     const limits = { longest, within: row.within ?? 60_000, freshFor: { least: 60_000, most: 60_000 } }
     const before = seen.length
     const path = URL.canParse(row.address) ? new URL(row.address).pathname : ""

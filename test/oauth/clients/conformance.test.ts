@@ -15,7 +15,7 @@ import { setAccessTokenFormat } from "../../../core/engine/administration.ts"
 import { publishedAhead } from "../../../core/engine/signingKeys.ts"
 import type { HttpResponse } from "../../../core/http/Http.ts"
 import { assertionType } from "../../../core/oauth/clients/assertion.ts"
-import type { Documents } from "../../../core/ports/Documents.ts"
+import { Documents } from "../../../core/ports/Documents.ts"
 import { ClientId } from "../../../core/rules/Id.ts"
 import { currentInstant, instantOf, later } from "../../../core/rules/Instant.ts"
 import { byOwner } from "../../given/auditContext.ts"
@@ -235,6 +235,7 @@ describe("fapi2-security-profile-final", () => {
 
 /** Documents at addresses, as they are now. */
 const documentsAt = (told: Map<string, object>, clock: () => Clock.Clock): Documents["Service"] => ({
+  ...Documents.none,
   fetch: (address) =>
     Effect.sync(() => {
       const now = instantOf(clock())

@@ -10,7 +10,7 @@ import {
   trustIssuer
 } from "../../../core/engine/administration.ts"
 import { jwtBearer } from "../../../core/oauth/grants/jwtBearer.ts"
-import { DocumentFault } from "../../../core/ports/Documents.ts"
+import { DocumentFault, Documents } from "../../../core/ports/Documents.ts"
 import { UserId } from "../../../core/rules/Id.ts"
 import { ResourceRegistry } from "../../../core/rules/Resource.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
@@ -219,7 +219,7 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
           expect([answer.status, jsonOf(answer).error]).toEqual([503, "temporarily_unavailable"])
         }),
       { jwks: undefined, jwksUri: `${login}/keys` },
-      { documents: { fetch: () => Effect.fail(new DocumentFault({ reason: "unreachable" })) } }
+      { documents: { ...Documents.none, fetch: () => Effect.fail(new DocumentFault({ reason: "unreachable" })) } }
     ))
 
   test("is taken no more once its issuer is removed, which is on record", () =>

@@ -1,0 +1,305 @@
+import { type Clock, Effect, Result } from "effect"
+import { identifierOf } from "../client/Client.ts"
+import { backchannelLogoutUri, idTokenAlgorithmOf } from "../client/openIdMembers.ts"
+import { hexOf } from "../codec/Base64Url.ts"
+import { sidOf } from "../grant/Authentication.ts"
+import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
+import type { Grant } from "../grant/Grant.ts"
+import type { Audit } from "../ports/Audit.ts"
+import type { Documents } from "../ports/Documents.ts"
+import type { Entropy } from "../ports/Entropy.ts"
+import { Signatures } from "../ports/Signatures.ts"
+import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import type { ClientId, UserId } from "../rules/Id.ts"
+import { hasPassed, type Instant, instantOf, later, secondsOf } from "../rules/Instant.ts"
+import type { Policy } from "../rules/Policy.ts"
+import type { Contended } from "../rules/Refusal.ts"
+import { offersOpenId } from "../rules/Scope.ts"
+import { scopesOf, type Workspace, type WorkspaceId } from "../workspace/Workspace.ts"
+import { note } from "./AuditContext.ts"
+import type { Clients } from "./Clients.ts"
+import type { Grants } from "./Grants.ts"
+import { forEachItem } from "./lists.ts"
+import {
+  type Attempted,
+  calledWithin,
+  callOf,
+  callsOf,
+  emptied,
+  failed,
+  isCall,
+  isQueue,
+  jtiOf,
+  judged,
+  type LogoutCall,
+  type LogoutQueue,
+  type LogoutRecord,
+  logoutKind,
+  prolonged,
+  queueId,
+  queuesOwner,
+  taken,
+  takenFrom,
+  woken
+} from "./logoutCalls.ts"
+import { makeRecords } from "./Records.ts"
+import type { Signing } from "./Signing.ts"
+import { transact } from "./transact.ts"
+
+type Storing = StorageUnavailable | Contended
+
+/** Sessions of one person that are about to end. */
+export interface EndingSessions {
+  readonly user: UserId
+  /** By the names that `ResourceOwner.current` gives them. */
+  readonly sessions: ReadonlyArray<string>
+  readonly why: "by_user" | "by_owner"
+  /** Told of each grant that ended with them. */
+  readonly ended?: (grant: Grant["id"]) => Effect.Effect<void>
+}
+
+/** What the end of a session brings with it (OpenID Connect Back-Channel Logout). */
+export interface Logouts {
+  /**
+   * Writes down whom to tell, and ends the grants that are not to outlive their session. It comes before the sessions
+   * themselves end: where a process dies in between they have not ended, and whoever ends them again loses no call.
+   */
+  readonly end: (workspace: Workspace, ending: EndingSessions) => Effect.Effect<void, Storing>
+  /** Delivers what is due in a workspace, whoever left it; answers when to look again, if something waits. */
+  readonly deliver: (workspace: Workspace) => Effect.Effect<Instant | undefined, Storing>
+  /** The same where this process knows of calls that are due. Asks no store where it knows of none. */
+  readonly deliverKnown: Effect.Effect<void>
+}
+
+interface Parts {
+  readonly storage: Storage["Service"]
+  readonly entropy: Entropy["Service"]
+  readonly clients: Clients
+  readonly grants: Grants
+  readonly signing: Signing
+  readonly signatures: Signatures["Service"]
+  readonly documents: Documents["Service"]
+  readonly audit: Audit["Service"]
+  readonly policy: Policy
+  readonly clock: Clock.Clock
+}
+
+/** Back-Channel Logout §2.4: of another type than ID tokens, so that neither is taken for the other. */
+const logoutTokenType = "logout+jwt"
+
+const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
+
+/** RFC 8417 §2.2: so long a client may take a token for fresh. */
+const tokenLife = 2 * 60 * 1000
+
+const limits = { within: calledWithin }
+
+const page = 20
+const clientsAtOnce = 4
+
+export const makeLogouts = ({
+  audit,
+  clients,
+  clock,
+  documents,
+  entropy,
+  grants,
+  policy,
+  signatures,
+  signing,
+  storage
+}: Parts): Logouts => {
+  const records = makeRecords(storage, logoutKind)
+  /** This process, for as long as it runs. */
+  const self = hexOf(entropy.bytes(8))
+  /** Workspaces with calls that are due some time, as far as this process knows. */
+  const known = new Map<WorkspaceId, { readonly workspace: Workspace; readonly from: Instant }>()
+
+  const knows = (workspace: Workspace, from: Instant) => {
+    const before = known.get(workspace.id)
+    known.set(workspace.id, { workspace, from: before === undefined || from < before.from ? from : before.from })
+  }
+
+  const changeQueue = (
+    workspace: WorkspaceId,
+    client: ClientId,
+    change: (queue: LogoutQueue | undefined) => LogoutQueue | undefined
+  ): Effect.Effect<LogoutQueue | undefined, Storing> =>
+    Effect.flatMap(
+      transact(
+        records,
+        entropy,
+        workspace,
+        queueId(client),
+        (found): Decision<LogoutQueue | undefined, never, LogoutRecord> => {
+          const queue = found !== undefined && isQueue(found) ? found : undefined
+          const next = change(queue)
+          return next === undefined || next === queue ? answer(next) : answerAndKeep(next, next)
+        }
+      ),
+      Effect.fromResult
+    )
+
+  /** A change of a queue whose lease this process has; `undefined` where it has it no more. */
+  const changeOwn = (
+    workspace: WorkspaceId,
+    client: ClientId,
+    change: (queue: LogoutQueue) => LogoutQueue | undefined
+  ) => changeQueue(workspace, client, (queue) => queue && change(queue))
+
+  const end: Logouts["end"] = Effect.fnUntraced(function* (workspace, { ended, sessions, user, why }) {
+    if (sessions.length === 0 || signatures === Signatures.none) return
+    if (!offersOpenId(scopesOf(policy, workspace))) return
+    const now = instantOf(clock)
+    const sids = new Map<ClientId, ReadonlySet<string>>()
+    const sidsOf = (client: ClientId): ReadonlySet<string> => {
+      const made = sids.get(client) ?? new Set(sessions.map((session) => sidOf(workspace.issuer, client, session)))
+      sids.set(client, made)
+      return made
+    }
+    const due = new Map<string, LogoutCall>()
+    const ending: Array<Grant["id"]> = []
+    yield* forEachItem(
+      (slice) => grants.ofUser(workspace.id, user, slice),
+      Effect.fnUntraced(function* (grant) {
+        if (grant._tag !== "Pending" && grant._tag !== "Active") return
+        const { offline, sid } = grant.authentication ?? {}
+        if (sid === undefined || !sidsOf(grant.client).has(sid)) return
+        const client = yield* clients.find(workspace.id, grant.client, now)
+        const isTold = client !== undefined && backchannelLogoutUri.of(client) !== undefined
+        // A code that comes back later would name a session that is over.
+        if (grant._tag === "Pending" || (isTold && offline !== true)) ending.push(grant.id)
+        if (isTold) due.set(sid, callOf(grant.client, user, sid, now, hexOf(entropy.bytes(8))))
+      })
+    )
+    for (const call of due.values()) {
+      yield* Effect.catchTag(records.insert(workspace.id, call, self), "Conflict", () => Effect.void)
+    }
+    for (const client of new Set([...due.values()].map(({ client }) => client))) {
+      yield* changeQueue(workspace.id, client, (queue) => woken(queue, client, now))
+    }
+    if (due.size > 0) knows(workspace, now)
+    for (const id of ending) {
+      const outcome = yield* grants.revokeGrant(workspace.id, id, why)
+      if (outcome === "revoked" && ended !== undefined) yield* ended(id)
+    }
+  })
+
+  const attempt = Effect.fnUntraced(function* (
+    workspace: Workspace,
+    call: LogoutCall,
+    now: Instant
+  ): Effect.fn.Return<Attempted, StorageUnavailable> {
+    const client = yield* clients.find(workspace.id, call.client, now)
+    const address = client === undefined ? undefined : backchannelLogoutUri.of(client)
+    if (client === undefined || address === undefined) return { fault: "no_address" }
+    const asked = { algorithm: idTokenAlgorithmOf(client), life: tokenLife }
+    const signed = yield* Effect.result(
+      Effect.flatMap(signing.ready(workspace, asked, now), (sign) =>
+        sign(
+          { typ: logoutTokenType },
+          {
+            iss: workspace.issuer,
+            sub: call.user,
+            aud: identifierOf(client),
+            iat: secondsOf(now),
+            exp: secondsOf(later(now, tokenLife)),
+            jti: jtiOf(workspace.issuer, call),
+            sid: call.sid,
+            events: { [logoutEvent]: {} }
+          }
+        )
+      )
+    )
+    if (Result.isFailure(signed)) return { fault: "unsigned" }
+    return yield* Effect.match(documents.post(address, `logout_token=${signed.success}`, limits), {
+      onFailure: ({ reason }): Attempted => ({ fault: reason }),
+      onSuccess: (status): Attempted => ({ status })
+    })
+  })
+
+  /** All calls of one client, up to the first that fails: those behind it wait for it. */
+  const deliverTo = Effect.fnUntraced(function* (
+    workspace: Workspace,
+    client: ClientId
+  ): Effect.fn.Return<void, Storing> {
+    const { id } = workspace
+    const began = yield* changeOwn(id, client, (queue) => taken(queue, self, instantOf(clock)))
+    if (began === undefined) return
+    let delivered = false
+    for (;;) {
+      const { values } = yield* records.list(id, callsOf(client), { after: undefined, limit: page })
+      if (values.length === 0) {
+        const slept = yield* changeOwn(id, client, (queue) => emptied(queue, self))
+        if (slept === undefined || !slept.waiting) return
+        continue
+      }
+      for (const call of values) {
+        if (!isCall(call)) continue
+        const own = yield* changeOwn(id, client, (queue) => prolonged(queue, self, instantOf(clock)))
+        if (own === undefined) return
+        const attempted = yield* attempt(workspace, call, instantOf(clock))
+        const now = instantOf(clock)
+        const outcome = judged(attempted, call, now)
+        if (outcome === undefined) {
+          yield* changeOwn(id, client, (queue) => failed(queue, self, delivered, now))
+          return
+        }
+        yield* records.remove(id, call.id)
+        delivered = true
+        if (outcome === "delivered") continue
+        const why = outcome === "not_delivered" && "fault" in attempted ? attempted.fault : outcome
+        yield* note(audit, { workspace: id, requestId: "logout" }, { _tag: "LogoutCallGivenUp", client, why })
+      }
+    }
+  })
+
+  const deliver: Logouts["deliver"] = Effect.fnUntraced(function* (workspace) {
+    const { id } = workspace
+    known.delete(id)
+    const due: Array<ClientId> = []
+    let from: Instant | undefined
+    const waits = (queue: LogoutRecord, now: Instant) => {
+      const begins = isQueue(queue) ? takenFrom(queue) : undefined
+      if (!isQueue(queue) || begins === undefined) return
+      if (hasPassed(begins, now)) due.push(queue.client)
+      if (from === undefined || begins < from) from = begins
+    }
+    const look = Effect.suspend(() => {
+      due.length = 0
+      from = undefined
+      return forEachItem(
+        (slice) => records.list(id, queuesOwner, slice),
+        (queue) => Effect.sync(() => waits(queue, instantOf(clock)))
+      )
+    })
+    yield* look
+    if (due.length > 0) {
+      const exits = yield* Effect.forEach([...due], (client) => Effect.exit(deliverTo(workspace, client)), {
+        concurrency: clientsAtOnce
+      })
+      yield* look
+      if (from !== undefined) knows(workspace, from)
+      yield* Effect.forEach(exits, (exit) => exit, { discard: true })
+    } else if (from !== undefined) knows(workspace, from)
+    return from
+  })
+
+  return {
+    end,
+    deliver,
+    deliverKnown: Effect.suspend(() => {
+      if (known.size === 0) return Effect.void
+      const now = instantOf(clock)
+      const due = [...known.values()].filter(({ from }) => hasPassed(from, now))
+      return Effect.forEach(
+        due,
+        ({ workspace }) =>
+          Effect.catchCause(deliver(workspace), (cause) =>
+            Effect.logWarning("logout calls could not be delivered, and are tried again", cause)
+          ),
+        { discard: true }
+      )
+    })
+  }
+}

@@ -1,0 +1,172 @@
+import { Schema } from "effect"
+import type { DocumentFault } from "../ports/Documents.ts"
+import { ClientId, UserId } from "../rules/Id.ts"
+import { hasPassed, Instant, later, type Millis } from "../rules/Instant.ts"
+import { Digest, digestOf } from "../rules/Secret.ts"
+import type { Issuer } from "../workspace/Workspace.ts"
+import type { RecordKind } from "./Records.ts"
+
+/*
+ * The outbox of logout calls (OpenID Connect Back-Channel Logout): a record for each call that a client is due, in the
+ * order of their ids, and one queue for each client, which says who delivers them and when. Whoever adds a call writes it
+ * first and wakes the queue after; whoever finds no call puts the queue to sleep, unless it was woken meanwhile.
+ */
+
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** `Call`: one session of one client has ended. `Queue`: the calls of a client. */
+export const LogoutRecord = Schema.TaggedUnion({
+  Call: { id: Schema.String, client: ClientId, user: UserId, sid: Digest, at: Instant },
+  Queue: {
+    client: ClientId,
+    /** Whether there may be calls. */
+    waiting: Schema.Boolean,
+    /** Who delivers now, and until when nobody else does. */
+    lease: Schema.NullOr(Schema.Struct({ by: Schema.String, until: Instant })),
+    /** Whether a call came since the lease began. */
+    woken: Schema.Boolean,
+    /** How often the first call has failed. */
+    failures: Count,
+    dueAt: Instant,
+    wokenAt: Instant
+  }
+})
+export type LogoutRecord = typeof LogoutRecord.Type
+export type LogoutCall = typeof LogoutRecord.cases.Call.Type
+export type LogoutQueue = typeof LogoutRecord.cases.Queue.Type
+
+export const isCall = LogoutRecord.guards.Call
+export const isQueue = LogoutRecord.guards.Queue
+
+export const queuesOwner = "queues"
+export const callsOf = (client: ClientId): string => `client:${client}`
+export const queueId = (client: ClientId): string => `queue:${client}`
+
+const minute = 60 * 1000
+const day = 24 * 60 * minute
+
+/** For so long a call is tried. */
+export const triedFor: Millis = day
+
+/** Where no process runs for so long, nobody waits for the calls any more. */
+const keptFor: Millis = 8 * day
+
+export const logoutKind: RecordKind<LogoutRecord> = {
+  kind: "logout",
+  schema: LogoutRecord,
+  version: 1,
+  upcast: [],
+  id: (record) => (isCall(record) ? record.id : queueId(record.client)),
+  owner: (record) => (isCall(record) ? callsOf(record.client) : queuesOwner),
+  expiresAt: (record) => later(isCall(record) ? record.at : record.wokenAt, keptFor)
+}
+
+/** 13 digits last until the year 2286, so the ids of one client's calls are in the order of their time. */
+const digits = 13
+
+/** `drawn`: tells calls of one millisecond apart. */
+export const callOf = (client: ClientId, user: UserId, sid: Digest, at: Instant, drawn: string): LogoutCall => ({
+  _tag: "Call",
+  id: `call:${client}:${String(at).padStart(digits, "0")}:${drawn}`,
+  client,
+  user,
+  sid,
+  at
+})
+
+/** The same however often it is tried, or the session was ended. */
+export const jtiOf = (issuer: Issuer, { sid }: LogoutCall): Digest => digestOf(JSON.stringify(["logout", issuer, sid]))
+
+/** Longer than one call may take, so that no two processes call at once. */
+export const leaseFor: Millis = minute
+
+/** One call, with its answer. */
+export const calledWithin: Millis = 5000
+
+/** What is left of a lease before another call begins. */
+const leaseLeft: Millis = 3 * calledWithin
+
+const isLeased = ({ lease }: LogoutQueue, now: Instant): boolean => lease !== null && !hasPassed(lease.until, now)
+
+const isOwn = ({ lease }: LogoutQueue, by: string): boolean => lease?.by === by
+
+const rewokenAfter: Millis = day
+
+/** After a call was added; `undefined` where the queue says so already. */
+export const woken = (queue: LogoutQueue | undefined, client: ClientId, now: Instant): LogoutQueue | undefined => {
+  if (queue === undefined || (!queue.waiting && queue.lease === null)) {
+    return { _tag: "Queue", client, waiting: true, lease: null, woken: true, failures: 0, dueAt: now, wokenAt: now }
+  }
+  // Whoever takes the lease lists the calls after that.
+  const isAwake = queue.lease === null ? queue.waiting : queue.woken
+  return isAwake && !hasPassed(later(queue.wokenAt, rewokenAfter), now)
+    ? undefined
+    : { ...queue, waiting: true, woken: true, wokenAt: now }
+}
+
+/** When somebody may take the queue: its pause is over, and no lease lasts. `undefined`: it sleeps. */
+export const takenFrom = ({ dueAt, lease, waiting }: LogoutQueue): Instant | undefined => {
+  if (!waiting) return undefined
+  return lease !== null && lease.until > dueAt ? lease.until : dueAt
+}
+
+/** The queue with a lease for whoever asks; `undefined` where there is nothing to do yet, or somebody else does it. */
+export const taken = (queue: LogoutQueue, by: string, now: Instant): LogoutQueue | undefined => {
+  const from = takenFrom(queue)
+  return from === undefined || !hasPassed(from, now)
+    ? undefined
+    : { ...queue, lease: { by, until: later(now, leaseFor) }, woken: false }
+}
+
+/** Before a call: `undefined` where the lease is another's by now; the queue itself where enough of the lease is left. */
+export const prolonged = (queue: LogoutQueue, by: string, now: Instant): LogoutQueue | undefined => {
+  if (!isOwn(queue, by) || queue.lease === null) return undefined
+  return hasPassed(later(now, leaseLeft), queue.lease.until) && isLeased(queue, now)
+    ? queue
+    : { ...queue, lease: { by, until: later(now, leaseFor) } }
+}
+
+/** No call was found: the queue sleeps, but where it was woken since the lease began. `undefined`: it is another's. */
+export const emptied = (queue: LogoutQueue, by: string): LogoutQueue | undefined => {
+  if (!isOwn(queue, by)) return undefined
+  return queue.woken ? { ...queue, woken: false, failures: 0 } : { ...queue, waiting: false, lease: null, failures: 0 }
+}
+
+const firstPause = 10 * 1000
+const longestPause = 60 * minute
+
+/** Twice as long each time, up to an hour. */
+export const pauseAfter = (failures: number): Millis => Math.min(longestPause, firstPause * 2 ** (failures - 1))
+
+/** The first call failed, after others were delivered or not: all wait, so that none passes it. */
+export const failed = (queue: LogoutQueue, by: string, afterOthers: boolean, now: Instant): LogoutQueue | undefined => {
+  if (!isOwn(queue, by)) return undefined
+  const failures = (afterOthers ? 0 : queue.failures) + 1
+  return { ...queue, lease: null, woken: false, failures, dueAt: later(now, pauseAfter(failures)) }
+}
+
+/** Why a call was given up. */
+export type GivenUp = "refused" | "not_delivered" | "no_address"
+
+/** What came of one attempt: the status of an answer, or why there is none. */
+export type Attempted =
+  | { readonly status: number }
+  | { readonly fault: DocumentFault["reason"] | "unsigned" | "no_address" }
+
+/** Whoever said so may say something else in a moment. */
+const isPassing = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status)
+
+/**
+ * OpenID Connect Back-Channel Logout §2.5: a client that took the token, or said no to it, is not called again; a call that
+ * got no such answer is tried for a day. `undefined`: it is tried again.
+ */
+export const judged = (attempted: Attempted, call: LogoutCall, now: Instant): "delivered" | GivenUp | undefined => {
+  if ("status" in attempted && !isPassing(attempted.status)) {
+    return attempted.status >= 200 && attempted.status < 300 ? "delivered" : "refused"
+  }
+  if ("fault" in attempted) {
+    if (attempted.fault === "no_address") return "no_address"
+    if (attempted.fault === "bad_address" || attempted.fault === "redirected") return "refused"
+  }
+  return hasPassed(later(call.at, triedFor), now) ? "not_delivered" : undefined
+}
