@@ -5,6 +5,7 @@ import { hexOf } from "../codec/Base64Url.ts"
 import { sidOf } from "../grant/Authentication.ts"
 import { answer, answerAndKeep, type Decision } from "../grant/Decision.ts"
 import type { Grant } from "../grant/Grant.ts"
+import { sidIn } from "../grant/revoke.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Documents } from "../ports/Documents.ts"
 import type { Entropy } from "../ports/Entropy.ts"
@@ -162,13 +163,13 @@ export const makeLogouts = ({
     yield* forEachItem(
       (slice) => grants.ofUser(workspace.id, user, slice),
       Effect.fnUntraced(function* (grant) {
-        if (grant._tag !== "Pending" && grant._tag !== "Active") return
-        const { offline, sid } = grant.authentication ?? {}
-        if (sid === undefined || !sidsOf(grant.client).has(sid)) return
+        const sid = sidIn(grant)
+        if (sid === undefined || grant._tag === "Key" || grant.client === null || !sidsOf(grant.client).has(sid)) return
         const client = yield* clients.find(workspace.id, grant.client, now)
         const isTold = client !== undefined && backchannelLogoutUri.of(client) !== undefined
         // A code that comes back later would name a session that is over.
-        if (grant._tag === "Pending" || (isTold && offline !== true)) ending.push(grant.id)
+        const isOnline = grant._tag === "Active" && grant.authentication?.offline !== true
+        if (grant._tag === "Pending" || (isTold && isOnline)) ending.push(grant.id)
         if (isTold) due.set(sid, callOf(grant.client, user, sid, now, hexOf(entropy.bytes(8))))
       })
     )

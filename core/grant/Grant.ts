@@ -122,6 +122,8 @@ export const Grant = Schema.TaggedUnion({
     subject: Subject,
     revokedAt: Instant,
     why: Schema.Literals(["code_replayed", "refresh_reused", "by_client", "by_user", "by_owner"]),
+    /** By which its client still knows a session that is to end some time. */
+    sid: Schema.optionalKey(Digest),
     /** Of one that a later assertion may begin anew: its access tokens of before stay dead. */
     epoch: Schema.optionalKey(Count),
     /** The latest that anything issued from it could have lived. */

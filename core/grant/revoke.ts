@@ -1,6 +1,7 @@
 import type { ClientId } from "../rules/Id.ts"
 import { hasPassed, type Instant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
+import type { Digest } from "../rules/Secret.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import { answer, answerAndKeep, type Decision } from "./Decision.ts"
 import { type AccessTokens, type Active, endOf, type Grant, placeOf, type Revoked, type Standing } from "./Grant.ts"
@@ -9,6 +10,17 @@ import { type AccessTokens, type Active, endOf, type Grant, placeOf, type Revoke
 export const revokedSerialsKept = 64
 
 const isClientsOwn = (grant: Grant): boolean => grant._tag === "Standing" && grant.subject._tag === "Workspace"
+
+/** The session that a grant's ID tokens name. */
+export const sidIn = (grant: Grant): Digest | undefined => {
+  if (grant._tag === "Revoked") return grant.sid
+  return grant._tag === "Pending" || grant._tag === "Active" ? grant.authentication?.sid : undefined
+}
+
+const sidKept = (grant: Grant): { readonly sid?: Digest } => {
+  const sid = sidIn(grant)
+  return sid === undefined ? {} : { sid }
+}
 
 /** The end of a grant and of everything that it ever issued. A grant dies once: the first reason stays. */
 export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: Instant): Revoked =>
@@ -27,6 +39,7 @@ export const revoked = (grant: Grant, why: Revoked["why"], policy: Policy, now: 
         why,
         // A client's own grant has one id for ever, so that it is not to be had again is kept as long.
         endsAt: isClientsOwn(grant) ? null : endOf(grant, policy.accessTtl),
+        ...sidKept(grant),
         ...(grant._tag === "Standing" && !isClientsOwn(grant) ? { epoch: grant.access.epoch } : {})
       }
 

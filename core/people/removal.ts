@@ -77,9 +77,9 @@ const endEverything = Effect.fn("people.endEverything")(function* (
 ): Effect.fn.Return<void, Storing> {
   // Only an owner invites, and only an owner's email cannot be another account's while it is leaving.
   if (person.role === "owner") yield* withdrawInvitations(accounts, workspace.id, person.email)
-  // A grant that is revoked no longer knows the session that its application is to be told of.
-  yield* endSessions(accounts.sessions, workspace, person.id, () => true, grants.farewell)
   yield* revokeAll(grants, workspace.id, person.id)
+  // Sessions last: they are no longer accepted in any case.
+  yield* endSessions(accounts.sessions, workspace, person.id, () => true, grants.farewell)
 })
 
 /**
