@@ -168,6 +168,10 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
   const grantRecords = makeRecords(storage, grantKind(policy), new RecordCache(mostKept))
   const idTokens = makeIdTokens({ owner, signatures, signing })
   const once = makeOnce(storage)
+  const openings = makeOpenings(
+    { audit, entropy, storage, staleness: policy.clientStaleness },
+    options.mayMove ?? neverMoves
+  )
   const grants = makeGrants({
     records: grantRecords,
     once,
@@ -183,12 +187,9 @@ export const makeTessera = Effect.fnUntraced(function* (options: TesseraOptions)
     usage,
     limiter,
     clock,
+    current: openings.current,
     tokensKept: mostKept
   })
-  const openings = makeOpenings(
-    { audit, entropy, storage, staleness: policy.clientStaleness },
-    options.mayMove ?? neverMoves
-  )
   const served = Result.getOrThrow(rowsByName("grants", rows.grants, ({ name }) => name))
   const given = options.endpoints ?? endpoints
   Result.getOrThrow(rowsByName("endpoints", given, endpointName))

@@ -51,6 +51,15 @@ export const clientOf = (
   origin: { identifier, since: later(now, -skew), ...(document && { document }), ...(until !== undefined && { until }) }
 })
 
+/** What a client brought, read back from it; `undefined` for one that was registered. */
+export const broughtAs = ({ origin, ...client }: Client): Brought | undefined => {
+  if (origin === undefined) return undefined
+  const { since: _, ...from } = origin
+  const { about, createdAt, credential, grantTypes, members, redirectUris, registration, scope } = client
+  const said = { about, createdAt, credential, grantTypes, redirectUris, registration, scope }
+  return { ...said, ...(members && { members }), ...from }
+}
+
 /** Whether what was read is newer than what the record was written from. */
 export const isNewer = ({ document }: Brought, { origin }: Client): boolean =>
   document !== undefined && origin?.document !== undefined && document.fetchedAt > origin.document.fetchedAt

@@ -63,12 +63,15 @@ const aboutNames = Object.keys(About.fields)
 
 /**
  * A registration that says the same. Written for servers of every kind, a document names grant types and redirect URIs that
- * are none here: they are left out beside ones that are. A client that nobody registered acts for people only.
+ * are none here: they are left out beside ones that are. A client that nobody registered acts for people only, and gets from no document what an
+ * owner gives.
  */
 const registrationOf = (tables: Tables, said: Members): Members => {
   const rest = Object.entries(said).filter(([name]) => !aboutNames.includes(name))
-  const forPeople = [...tables.grantTypes.values()].filter((row) => !actsForWorkspace(row)).map(({ name }) => name)
-  const grantTypes = textsIn(said.grant_types).filter((name) => forPeople.includes(name))
+  const open = [...tables.grantTypes.values()].filter(
+    (row) => !actsForWorkspace(row) && row.registers.givenByOwner !== true
+  )
+  const grantTypes = textsIn(said.grant_types).filter((name) => open.some((row) => row.name === name))
   return {
     ...Object.fromEntries(rest),
     ...aboutIn(said),

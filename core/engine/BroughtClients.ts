@@ -1,6 +1,6 @@
 import { type Clock, Effect, Result } from "effect"
 import { LruMap } from "../cache/LruMap.ts"
-import { type Brought, clientOf, isNewer, renewed } from "../client/Brought.ts"
+import { type Brought, broughtAs, clientOf, isNewer, renewed } from "../client/Brought.ts"
 import { type Client, isKnown } from "../client/Client.ts"
 import {
   type BroughtIdentifier,
@@ -17,8 +17,9 @@ import type { Audit } from "../ports/Audit.ts"
 import type { Document, DocumentFault, DocumentLimits, Documents } from "../ports/Documents.ts"
 import { Documents as NoDocuments } from "../ports/Documents.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import { isAmong, type RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
+import type { RegistrationPolicy } from "../ports/RegistrationPolicy.ts"
 import type { Conflict, StorageUnavailable } from "../ports/Storage.ts"
+import { type DocumentHosts, isAmong, takesHost } from "../rules/DocumentHosts.ts"
 import { grantIdOf, idLength } from "../rules/Id.ts"
 import { hasPassed, type Instant, instantOf, later } from "../rules/Instant.ts"
 import type { Policy } from "../rules/Policy.ts"
@@ -69,8 +70,10 @@ export interface Met {
 
 /** Clients that bring their identifier, and have a record only once a person lets one in. */
 export interface BroughtClients {
-  /** Whether metadata documents are taken. */
+  /** Whether metadata documents are taken in this server. */
   readonly offered: boolean
+  /** Whether they are in a workspace. */
+  readonly offeredIn: (workspace: OpenWorkspace) => boolean
   /** As the client is now: nothing older than its document's freshness is told to a person. `known`: what was read before. */
   readonly meet: (workspace: OpenWorkspace, identifier: BroughtIdentifier, known?: Brought) => Effect.Effect<Met, Fault>
   /** A client whose identifier holds what it registered. */
@@ -90,7 +93,13 @@ export interface BroughtClients {
   /** As it was read, for who needs to know no more of it. */
   readonly asRead: (workspace: OpenWorkspace, brought: Brought) => Client
   /** Whether the record can be taken as it is. */
-  readonly isFresh: (client: Client, identifier: string, now: Instant) => boolean
+  readonly isFresh: (workspace: OpenWorkspace, client: Client, identifier: string, now: Instant) => boolean
+  /** An owner let it in by name: the same for a client that was met already. */
+  readonly keep: (
+    workspace: OpenWorkspace,
+    auditContext: AuditContext,
+    client: Client
+  ) => Effect.Effect<Client, NoSuchClient | StorageUnavailable | Contended>
   /** A person let it in: writes its record, or brings that up to date. */
   readonly admit: (
     workspace: OpenWorkspace,
@@ -159,7 +168,9 @@ export const makeBroughtClients = ({
   const waiting = new Map<string, number>()
   const heldOff = new LruMap<string, HeldOff>(1024)
 
-  const takesHost = (host: string): boolean => hosts === "any" || (hosts !== undefined && isAmong(hosts, host))
+  /** What the server takes is the most that a workspace is given, and that is the most that its owners take. */
+  const isTaken = ({ clientDocuments, ownersDocuments }: OpenWorkspace, host: string): boolean =>
+    hosts !== undefined && [hosts, clientDocuments, ownersDocuments].every((one) => takesHost(one, host))
 
   /** What a program says over http on its own machine is for a server of that machine alone. */
   const fits = ({ issuer }: OpenWorkspace, identifier: string): boolean =>
@@ -167,10 +178,11 @@ export const makeBroughtClients = ({
 
   const takes = (workspace: OpenWorkspace, identifier: DocumentAddress, now: Instant) => {
     const host = hostOf(identifier)
-    if (!takesHost(host) || !fits(workspace, identifier)) return Effect.fail(unknown)
-    return Effect.flatMap(openings.current(workspace, now), ({ blockedHosts }) =>
-      blockedHosts !== undefined && isAmong(blockedHosts, host) ? Effect.fail(refused) : Effect.void
-    )
+    if (hosts === undefined || !takesHost(hosts, host) || !fits(workspace, identifier)) return Effect.fail(unknown)
+    return Effect.flatMap(openings.current(workspace, now), (current): Effect.Effect<void, NoSuchClient> => {
+      if (!isTaken(current, host)) return Effect.fail(unknown)
+      return isAmong(current.blockedHosts ?? none, host) ? Effect.fail(refused) : Effect.void
+    })
   }
 
   const unsealed = (workspace: OpenWorkspace, identifier: SealedIdentifier, now: Instant) => {
@@ -222,11 +234,11 @@ export const makeBroughtClients = ({
   const isFreshDocument = (document: { readonly freshUntil: Instant } | undefined, now: Instant): boolean =>
     document === undefined || !hasPassed(document.freshUntil, now)
 
-  const isFresh: BroughtClients["isFresh"] = ({ origin }, identifier, now) =>
+  const isFresh: BroughtClients["isFresh"] = (workspace, { origin }, identifier, now) =>
     origin !== undefined &&
     origin.identifier === identifier &&
     isFreshDocument(origin.document, now) &&
-    (origin.document === undefined || takesHost(origin.document.host))
+    (origin.document === undefined || isTaken(workspace, origin.document.host))
 
   const registered: BroughtClients["registered"] = Effect.fnUntraced(function* (workspace, identifier) {
     const now = instantOf(clock)
@@ -250,7 +262,7 @@ export const makeBroughtClients = ({
     if (brought !== undefined && isFreshDocument(brought.document, now)) {
       return { client: asClient(workspace, stored, brought, now), brought }
     }
-    if (live !== undefined && (live.disabled || isFresh(live, identifier, now))) return { client: live }
+    if (live !== undefined && (live.disabled || isFresh(workspace, live, identifier, now))) return { client: live }
     const anew = yield* read(workspace, identifier, now)
     return { client: asClient(workspace, stored, anew, now), brought: anew }
   })
@@ -333,16 +345,30 @@ export const makeBroughtClients = ({
     }
   })
 
+  const keep: BroughtClients["keep"] = Effect.fnUntraced(function* (workspace, auditContext, client) {
+    const brought = broughtAs(client)
+    if (brought === undefined) return client
+    yield* admit(workspace, auditContext, brought)
+    return (yield* clients.findStored(workspace.id, client.id)) ?? (yield* unknownClient)
+  })
+
   return {
     offered: hosts !== undefined,
+    offeredIn: ({ clientDocuments, ownersDocuments }) =>
+      hosts !== undefined && takesAny(clientDocuments) && takesAny(ownersDocuments),
     meet,
     registered,
     prove,
     asRead: (workspace, brought) => asClient(workspace, undefined, brought, instantOf(clock)),
     isFresh,
-    admit
+    admit,
+    keep
   }
 }
+
+const none: ReadonlyArray<string> = []
+
+const takesAny = (hosts: DocumentHosts | undefined): boolean => hosts === undefined || hosts.length > 0
 
 const isSameDocument = ({ origin: before }: Client, { origin: after }: Client): boolean =>
   sameDigest(before?.document?.digest ?? "", after?.document?.digest ?? "")

@@ -6,7 +6,7 @@ import { hexOf } from "../codec/Base64Url.ts"
 import { apiKeySecretLength, isKeyText, type KeyAsked, makeKey, type NewKey, readKey } from "../grant/apiKey.ts"
 import { type Binding, isBoundTo } from "../grant/Binding.ts"
 import { type Approved, begin, codeOf, withdraw } from "../grant/begin.ts"
-import { checkAccess, checkActors, checkKey, checkRefresh } from "../grant/check.ts"
+import { checkAccess, checkActors, checkKey, checkRefresh, isVouchedFor } from "../grant/check.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.ts"
 import { type Active, type Grant, keyGrants, userGrants } from "../grant/Grant.ts"
 import type { Identity } from "../grant/idToken.ts"
@@ -40,6 +40,7 @@ import {
 import { anyTerms, type Resources } from "../rules/Resource.ts"
 import type { ScopeName, Scopes } from "../rules/Scope.ts"
 import { hashOf } from "../rules/Secret.ts"
+import type { Asserter } from "../rules/TrustedIssuer.ts"
 import type { Keys, Sealer } from "../token/KeyRing.ts"
 import {
   type AccessToken,
@@ -58,6 +59,7 @@ import { TokenCache } from "./caches.ts"
 import type { IdTokens, WriteIdToken } from "./IdTokens.ts"
 import { isJwt, type JwtTokens, type WriteJwt } from "./JwtTokens.ts"
 import { beside, type Once, type Spent } from "./Once.ts"
+import type { Openings } from "./Openings.ts"
 import type { Listed, Records } from "./Records.ts"
 import { cleanUpOrWarn, makeGrantDecisions } from "./transact.ts"
 import type { Usage } from "./Usage.ts"
@@ -112,6 +114,8 @@ export interface TokenRequest {
   /** Asked only where a refresh token is spent. */
   readonly sender: () => Sender
   readonly unproven: Unproven
+  /** Where it has no record yet: writes one, once what it shows is found to hold. */
+  readonly admit?: () => Effect.Effect<AuthenticatedClient, Fault>
   /** Nothing is written and nothing handed out before. */
   readonly spent: Spent
 }
@@ -194,6 +198,8 @@ export interface GrantsParts {
   readonly usage: Usage
   readonly limiter: Limiter["Service"]
   readonly clock: Clock.Clock
+  /** The workspace as owners changed it. */
+  readonly current: Openings["current"]
   /** Entries of the cache of opened tokens. */
   readonly tokensKept: number
 }
@@ -202,6 +208,7 @@ export const makeGrants = ({
   clientKeys,
   clients,
   clock,
+  current,
   entropy,
   idTokens,
   jwts,
@@ -254,17 +261,34 @@ export const makeGrants = ({
     return yield* Effect.fromResult(checkKey(workspace, yield* get(workspace, id.value), hashOf(text), now))
   })
 
+  /** What an issuer asserted ends with the trust in that, as it is now. */
+  const vouched = (
+    workspace: OpenWorkspace,
+    asserted: Asserter,
+    now: Instant
+  ): Effect.Effect<void, InvalidToken | StorageUnavailable> =>
+    Effect.flatMap(current(workspace, now), ({ trustedIssuers }) =>
+      isVouchedFor(asserted, trustedIssuers) ? Effect.void : Effect.fail(new InvalidToken({ reason: "issuer_removed" }))
+    )
+
   /** What `judge` makes of a token's grant and that grant's client, as both are stored now. */
-  const judged = <A, E>(
-    workspace: WorkspaceId,
+  const judged = <A>(
+    opened: OpenWorkspace,
     id: GrantId,
     now: Instant,
-    judge: (grant: Grant | undefined, client: Client | undefined) => Result.Result<A, E>
-  ): Effect.Effect<A, E | StorageUnavailable> =>
-    Effect.flatMapEager(
+    judge: (grant: Grant | undefined, client: Client | undefined) => Result.Result<A, InvalidToken>
+  ): Effect.Effect<A, InvalidToken | StorageUnavailable> => {
+    const workspace = opened.id
+    return Effect.flatMapEager(
       clients.withChanges(workspace, records.get(workspace, id)),
-      (kept): Effect.Effect<A, E | StorageUnavailable> => {
+      (kept): Effect.Effect<A, InvalidToken | StorageUnavailable> => {
         const grant = kept?.value
+        if (grant?._tag === "Standing" && grant.asserted !== undefined) {
+          const { asserted } = grant
+          return Effect.flatMap(clients.find(workspace, grant.client, now), (client) =>
+            Effect.andThen(vouched(opened, asserted, now), settled(judge(grant, client)))
+          )
+        }
         const clientId = grant === undefined || grant._tag === "Key" ? null : grant.client
         const client = clientId === null ? undefined : clients.cached(workspace, clientId, now)
         return clientId === null || client !== undefined
@@ -272,6 +296,7 @@ export const makeGrants = ({
           : Effect.flatMapEager(clients.find(workspace, clientId, now), (read) => settled(judge(grant, read)))
       }
     )
+  }
 
   /** An access token as it stands now, and those who exchanged others for it. */
   const accessOf = (
@@ -281,7 +306,7 @@ export const makeGrants = ({
     now: Instant
   ): Effect.Effect<UserPrincipal | WorkspacePrincipal, InvalidToken | StorageUnavailable> => {
     const { actors } = token
-    const principal = judged(workspace.id, token.grant, now, (grant, client) =>
+    const principal = judged(workspace, token.grant, now, (grant, client) =>
       checkAccess(workspace.id, grant, client, token, binding, policyAt(policy, workspace), now)
     )
     if (actors === null) return principal
@@ -420,12 +445,14 @@ export const makeGrants = ({
   ) => limiter.take({ allowance, workspace, of: `${client.id} ${grantMark(grant)}` })
 
   const issue: Grants["issue"] = (workspace, row, request) => {
-    const { by, form, unproven } = request
+    const { admit, by, form, unproven } = request
     if (row.gather === undefined) return issueOn(workspace, row, request, undefined)
     const gathered = Effect.result(row.gather(form, by, sourcesAt(workspace, instantOf(clock))))
     return Effect.flatMap(gathered, (evidence) =>
       Result.isSuccess(evidence)
-        ? issueOn(workspace, row, request, evidence.success)
+        ? admit === undefined
+          ? issueOn(workspace, row, request, evidence.success)
+          : Effect.flatMap(admit(), (by) => issueOn(workspace, row, { ...request, by }, evidence.success))
         : Effect.flatMap(unproven(), () => Effect.fail(evidence.failure))
     )
   }
@@ -535,7 +562,7 @@ export const makeGrants = ({
   ): Effect.Effect<Examined, InvalidToken | StorageUnavailable> => {
     if (token.kind === "code") return Effect.fail(new InvalidToken({ reason: "wrong_kind" }))
     if (token.kind === "refresh") {
-      return judged(workspace.id, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
+      return judged(workspace, token.grant, now, (grant, client): Result.Result<Examined, InvalidToken> => {
         const live = checkRefresh(grant, client, token, policy, now)
         if (Result.isFailure(live)) return refused(live)
         const by = client === undefined ? live.success.client : identifierOf(client)

@@ -4,6 +4,7 @@ import { answer, answerAndKeep, type Decision, refuse } from "../grant/Decision.
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
 import type { Storage, StorageUnavailable } from "../ports/Storage.ts"
+import { DocumentHosts } from "../rules/DocumentHosts.ts"
 import { currentInstant, Instant, type Millis } from "../rules/Instant.ts"
 import type { Contended } from "../rules/Refusal.ts"
 import { ResourceRegistry } from "../rules/Resource.ts"
@@ -31,6 +32,8 @@ const Opened = Schema.Struct({
   resources: Schema.optionalKey(ResourceRegistry),
   /** The issuers that an owner trusts, beside those that are configured. */
   issuers: Schema.optionalKey(TrustedIssuers),
+  /** From which hosts owners take documents of clients; as many as the server does, where they did not say. */
+  documents: Schema.optionalKey(DocumentHosts),
   /** Whose clients' documents an owner will have none of. */
   blockedHosts: Schema.optionalKey(Schema.Array(Schema.String))
 })
@@ -79,6 +82,11 @@ export interface Openings {
     workspace: OpenWorkspace,
     decide: (trusted: TrustedIssuers) => Decision<A, E, TrustedIssuers>
   ) => Effect.Effect<A, E | StorageUnavailable | Contended>
+  /** Changes from which hosts they take documents. */
+  readonly takeDocuments: (
+    workspace: OpenWorkspace,
+    hosts: DocumentHosts
+  ) => Effect.Effect<boolean, StorageUnavailable | Contended>
   /** The hosts that owners blocked, as the store has them now. */
   readonly blockedHosts: (workspace: WorkspaceId) => Effect.Effect<ReadonlyArray<string>, StorageUnavailable>
   /** Changes them by compare-and-set; whether that made a difference. */
@@ -125,7 +133,7 @@ const nothing: ResourceRegistry = []
 interface Known {
   readonly from: Workspace
   readonly workspace: OpenWorkspace
-  readonly record: Pick<Opened, "resources" | "issuers" | "sealedBefore" | "blockedHosts">
+  readonly record: Pick<Opened, "resources" | "issuers" | "sealedBefore" | "blockedHosts" | "documents">
   /** Of the record; `undefined` where this process wrote it. */
   readonly version: number | undefined
   /** When its record was read last. */
@@ -154,9 +162,12 @@ export const makeOpenings = (
     readAt: Instant,
     version: Known["version"]
   ): OpenWorkspace => {
-    const { blockedHosts, issuers, resources = nothing, sealedBefore } = record
-    const listed = withListed(from, sealedBefore, resources, issuers)
-    const workspace = blockedHosts === undefined ? listed : { ...listed, blockedHosts }
+    const { blockedHosts, documents, issuers, resources = nothing, sealedBefore } = record
+    const workspace = {
+      ...withListed(from, sealedBefore, resources, issuers),
+      ...(blockedHosts && { blockedHosts }),
+      ...(documents && { ownersDocuments: documents })
+    }
     opened.set(from.id, { from, workspace, record, readAt, version })
     return workspace
   }
@@ -210,6 +221,13 @@ export const makeOpenings = (
       return after === blockedHosts ? answer(false) : answerAndKeep({ ...record, blockedHosts: after }, true)
     })
 
+  const takeDocuments: Openings["takeDocuments"] = (workspace, documents) =>
+    change<boolean, never>(workspace, (kept) =>
+      JSON.stringify(kept.documents) === JSON.stringify(documents)
+        ? answer(false)
+        : answerAndKeep({ ...kept, documents }, true)
+    )
+
   const blockedHosts: Openings["blockedHosts"] = (workspace) =>
     Effect.map(records.get(workspace, workspace), (kept) => kept?.value.blockedHosts ?? [])
 
@@ -248,7 +266,7 @@ export const makeOpenings = (
     return remember(workspace, record, now, undefined)
   })
 
-  return { known, open, current, list, trust, block, blockedHosts }
+  return { known, open, current, list, trust, takeDocuments, block, blockedHosts }
 }
 
 const by = "host program"

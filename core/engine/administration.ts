@@ -28,8 +28,8 @@ import { type Grant, type Key, keyGrants, ownerOf } from "../grant/Grant.ts"
 import { tokenExchange } from "../oauth/grants/tokenExchange.ts"
 import type { Audit } from "../ports/Audit.ts"
 import type { Entropy } from "../ports/Entropy.ts"
-import { isAmong, isDocumentHost } from "../ports/RegistrationPolicy.ts"
 import { StorageUnavailable } from "../ports/Storage.ts"
+import { type DocumentHosts, isAmong, isDocumentHost, mostHosts } from "../rules/DocumentHosts.ts"
 import { type ClientId, clientIdOf, type GrantId, grantIdOf, grantMark, idLength } from "../rules/Id.ts"
 import { currentInstant, later, type Millis } from "../rules/Instant.ts"
 import type { Policy, ProfileName } from "../rules/Policy.ts"
@@ -379,9 +379,6 @@ export class BadHost extends Schema.TaggedError<BadHost>()("BadHost", {
   reason: Schema.Literals(["host", "full"])
 }) {}
 
-/** A record holds them all. */
-const mostBlocked = 1000
-
 interface Blocking {
   readonly audit: Audit["Service"]
   readonly openings: Openings
@@ -401,7 +398,7 @@ export const blockClientHost = Effect.fn("administration.blockClientHost")(funct
 ): Effect.fn.Return<number, BadHost | StorageUnavailable | Contended> {
   const host = typed.trim().toLowerCase()
   if (!isDocumentHost(host)) return yield* new BadHost({ reason: "host" })
-  const isFull = (yield* services.openings.blockedHosts(workspace.id)).length >= mostBlocked
+  const isFull = (yield* services.openings.blockedHosts(workspace.id)).length >= mostHosts
   if (isFull) return yield* new BadHost({ reason: "full" })
   const changed = yield* services.openings.block(workspace, (blocked) =>
     blocked.includes(host) ? blocked : [...blocked, host]
@@ -431,6 +428,24 @@ export const unblockClientHost = Effect.fn("administration.unblockClientHost")(f
   )
   if (changed) yield* note(audit, auditContext, { _tag: "ClientHostUnblocked", host, by: auditContext.by })
   return changed
+})
+
+/**
+ * From which hosts documents of clients are taken, of those that the server takes. What was granted before goes on until a
+ * token is asked for; a ban ends it at once.
+ */
+export const takeClientDocuments = Effect.fn("administration.takeClientDocuments")(function* (
+  { audit, openings }: Pick<Blocking, "audit" | "openings">,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  typed: DocumentHosts
+): Effect.fn.Return<void, BadHost | StorageUnavailable | Contended> {
+  const hosts = typed === "any" ? typed : [...new Set(typed.map((host) => host.trim().toLowerCase()))]
+  if (hosts !== "any" && !hosts.every(isDocumentHost)) return yield* new BadHost({ reason: "host" })
+  if (hosts !== "any" && hosts.length > mostHosts) return yield* new BadHost({ reason: "full" })
+  if (yield* openings.takeDocuments(workspace, hosts)) {
+    yield* note(audit, auditContext, { _tag: "ClientDocumentsChanged", hosts, by: auditContext.by })
+  }
 })
 
 /** Revokes the grant of a person, for that person or on their behalf. Recorded once, however often it is called. */
@@ -629,7 +644,8 @@ export const trustIssuer = Effect.fn("administration.trustIssuer")(function* (
   workspace: OpenWorkspace,
   typed: IssuerTyped
 ): Effect.fn.Return<TrustedIssuer, BadIssuer | StorageUnavailable | Contended> {
-  const made = yield* Effect.fromResult(readIssuer(typed, workspace, scopesOf(policy, workspace)))
+  const read = yield* Effect.fromResult(readIssuer(typed, workspace, scopesOf(policy, workspace)))
+  const made = { ...read, since: yield* currentInstant }
   const { trustedIssuers = [] } = workspace
   yield* openings.trust(workspace, (trusted) => {
     if ([...trusted, ...trustedIssuers].some(({ issuer }) => issuer === made.issuer)) {
@@ -646,7 +662,36 @@ export const trustIssuer = Effect.fn("administration.trustIssuer")(function* (
 /** A record holds them all, with their keys. */
 const mostTrusted = 20
 
-/** Takes no more assertions of it; tokens that are out go on until they expire. `false`: no owner trusted it. */
+/** A set of keys, or where it is. */
+const keysText = ({ keys }: TrustedIssuer): string => JSON.stringify(keys)
+
+/**
+ * Other terms for an issuer that an owner trusts already. They count for assertions from now on; where its keys are others,
+ * what it brought before ends. `false`: no owner trusted it.
+ */
+export const changeIssuer = Effect.fn("administration.changeIssuer")(function* (
+  { audit, openings, policy }: Listing,
+  auditContext: OwnerAuditContext,
+  workspace: OpenWorkspace,
+  typed: IssuerTyped
+): Effect.fn.Return<boolean, BadIssuer | StorageUnavailable | Contended> {
+  const read = yield* Effect.fromResult(readIssuer(typed, workspace, scopesOf(policy, workspace)))
+  const now = yield* currentInstant
+  const changed = yield* openings.trust<boolean, never>(workspace, (trusted) => {
+    const before = trusted.find(({ issuer }) => issuer === read.issuer)
+    if (before === undefined) return answer(false)
+    const since = keysText(before) === keysText(read) ? before.since : now
+    const after = since === undefined ? read : { ...read, since }
+    return answerAndKeep(
+      trusted.map((one) => (one === before ? after : one)),
+      true
+    )
+  })
+  if (changed) yield* note(audit, auditContext, { _tag: "IssuerChanged", issuer: read.issuer, by: auditContext.by })
+  return changed
+})
+
+/** Takes no more assertions of it, and ends what it brought. `false`: no owner trusted it. */
 export const removeIssuer = Effect.fn("administration.removeIssuer")(function* (
   { audit, openings }: Listing,
   auditContext: OwnerAuditContext,

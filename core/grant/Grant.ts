@@ -7,6 +7,7 @@ import { RedirectTarget } from "../rules/RedirectUri.ts"
 import { Resources } from "../rules/Resource.ts"
 import { Scopes } from "../rules/Scope.ts"
 import { Digest } from "../rules/Secret.ts"
+import { Asserter } from "../rules/TrustedIssuer.ts"
 import { Authentication } from "./Authentication.ts"
 import { Binding } from "./Binding.ts"
 import { SenderMarks } from "./Sender.ts"
@@ -102,6 +103,8 @@ export const Grant = Schema.TaggedUnion({
     client: ClientId,
     subject: Subject,
     access: AccessTokens,
+    /** Of what a trusted issuer asserted: it is worth nothing once that is trusted no more. */
+    asserted: Schema.optionalKey(Asserter),
     /** As long as its client is kept without being used, where that is not for good; it is made anew where it went first. */
     expiresAt: Schema.optionalKey(Instant)
   },

@@ -6,6 +6,7 @@ import type { Policy } from "../rules/Policy.ts"
 import { InvalidToken } from "../rules/Refusal.ts"
 import { reaches } from "../rules/Scope.ts"
 import { isDigestOf } from "../rules/Secret.ts"
+import { type Asserter, isSameAsserter, type TrustedIssuers } from "../rules/TrustedIssuer.ts"
 import type { AccessToken, RefreshToken } from "../token/Token.ts"
 import type { WorkspaceId } from "../workspace/Workspace.ts"
 import { type Binding, isBoundTo } from "./Binding.ts"
@@ -33,6 +34,10 @@ const alive = (
     ? refuse("workspace_access_ended")
     : Result.succeed(grant)
 }
+
+/** Whether who asserted it is trusted as then; of a grant that no issuer asserted there is nobody to ask about. */
+export const isVouchedFor = (asserted: Asserter, trusted: TrustedIssuers = []): boolean =>
+  trusted.some((one) => isSameAsserter(one, asserted))
 
 /** What an access token is worth now. The token says who it claims to be; the grant has the last word. */
 export const checkAccess = (

@@ -102,9 +102,11 @@ export type AuditEvent =
   | { readonly _tag: "KeyCreated" | "KeyRevoked"; readonly grant: string; readonly by: Actor }
   /** Whose clients' documents are taken no more, or again. */
   | { readonly _tag: "ClientHostBlocked" | "ClientHostUnblocked"; readonly host: string; readonly by: Actor }
+  /** From which hosts they are taken: `any`, or these. */
+  | { readonly _tag: "ClientDocumentsChanged"; readonly hosts: "any" | ReadonlyArray<string>; readonly by: Actor }
+  /** Whose assertions about people are taken from then on, on other terms, or no more. */
+  | { readonly _tag: "IssuerTrusted" | "IssuerChanged" | "IssuerRemoved"; readonly issuer: string; readonly by: Actor }
   /** An API that tokens are for: its address. */
-  /** Whose assertions about people are taken from then on, or no more. */
-  | { readonly _tag: "IssuerTrusted" | "IssuerRemoved"; readonly issuer: string; readonly by: Actor }
   | { readonly _tag: "ResourceAdded" | "ResourceRemoved"; readonly resource: string; readonly by: Actor }
   | {
       readonly _tag: "AccountChanged"

@@ -1,23 +1,8 @@
 import { Context, Effect, Layer, Redacted } from "effect"
+import type { DocumentHosts } from "../rules/DocumentHosts.ts"
 import { RegistrationRefused } from "../rules/Refusal.ts"
 import { digestOf, sameDigest } from "../rules/Secret.ts"
 import type { Workspace } from "../workspace/Workspace.ts"
-
-/**
- * From which hosts metadata documents of clients are taken: `any`, or these; `*.example.com` is every host below that one.
- */
-export type DocumentHosts = "any" | ReadonlyArray<string>
-
-const hostPattern = /^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]{1,5})?$|^\[[0-9a-f:.]+\](?::[0-9]{1,5})?$/
-
-/** A host as addresses have it, with a port where that is not 443. */
-export const isDocumentHost = (text: string): boolean => text.length <= 260 && hostPattern.test(text)
-
-export const documentHostExpected = "hosts as addresses have them, such as claude.ai, localhost:9000 or *.example.com"
-
-/** Whether one of the entries is of this host. */
-export const isAmong = (hosts: ReadonlyArray<string>, host: string): boolean =>
-  hosts.some((one) => one === host || (one.startsWith("*.") && host.endsWith(one.slice(1))))
 
 /** Who may register a client (RFC 7591 §3), or bring its metadata document instead. */
 export class RegistrationPolicy extends Context.Service<

@@ -242,7 +242,8 @@ export class InvalidToken extends Schema.TaggedError<InvalidToken>()("InvalidTok
     "bad_secret",
     "other_resource",
     "binding_differs",
-    "exchange_ended"
+    "exchange_ended",
+    "issuer_removed"
   ])
 }) {}
 

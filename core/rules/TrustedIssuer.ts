@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { ClientId } from "./Id.ts"
+import { Instant } from "./Instant.ts"
 import { PublicKey, readJwkSet } from "./Jwk.ts"
 import { Resource } from "./Resource.ts"
 import { ScopeName } from "./Scope.ts"
@@ -23,8 +24,11 @@ export const TrustedIssuer = Schema.Struct({
     Schema.Struct({ _tag: Schema.Literal("Registered"), keys: Schema.NonEmptyArray(PublicKey) }),
     Schema.Struct({ _tag: Schema.Literal("Fetched"), jwksUri: Https })
   ]),
-  /** The clients that may bring its assertions; without it, all that an owner let use the grant type. */
-  clients: Schema.optionalKey(Schema.NonEmptyArray(ClientId)),
+  /**
+   * The clients that may bring its assertions, by id or by the address of their document; without it, all that an owner
+   * let use the grant type. A document's client may only where it stands here.
+   */
+  clients: Schema.optionalKey(Schema.NonEmptyArray(Schema.Union([ClientId, Https]))),
   /** The most that it can grant; without it, what the client may have. */
   scopes: Schema.optionalKey(Schema.NonEmptyArray(ScopeName)),
   /** What it can grant access to; without it, all that is the workspace's. */
@@ -34,7 +38,9 @@ export const TrustedIssuer = Schema.Struct({
   /** `known`: people who are here already. `made`: others get an account when they are first seen. */
   people: Schema.Literals(["known", "made"]),
   /** `any`: assertions of RFC 7523 that name no client, beside those made for one (ID-JAG). */
-  takes: Schema.optionalKey(Schema.Literals(["id-jag", "any"]))
+  takes: Schema.optionalKey(Schema.Literals(["id-jag", "any"])),
+  /** When an owner trusted it, or its keys; what was brought before ends. */
+  since: Schema.optionalKey(Instant)
 })
 export type TrustedIssuer = typeof TrustedIssuer.Type
 
@@ -45,6 +51,16 @@ export const TrustedIssuers = Schema.Array(TrustedIssuer).check(
   })
 )
 export type TrustedIssuers = typeof TrustedIssuers.Type
+
+/** Who asserted what a grant is from: an issuer, as it was trusted then. */
+export const Asserter = Schema.Struct({ issuer: Schema.String, since: Schema.optionalKey(Instant) })
+export type Asserter = typeof Asserter.Type
+
+export const asserterOf = ({ issuer, since }: TrustedIssuer): Asserter =>
+  since === undefined ? { issuer } : { issuer, since }
+
+export const isSameAsserter = (one: Asserter, other: Asserter): boolean =>
+  one.issuer === other.issuer && one.since === other.since
 
 /** Where an issuer's keys are, as an owner names it: a JWK Set, or its address. */
 export interface KeysTyped {

@@ -1,4 +1,5 @@
 import { type Result, Schema } from "effect"
+import { DocumentHosts } from "../rules/DocumentHosts.ts"
 import type { Policy } from "../rules/Policy.ts"
 import { definitionAt, protectedResourcePath, ResourceRegistry, resourceOf } from "../rules/Resource.ts"
 import { ScopeRegistry } from "../rules/Scope.ts"
@@ -44,6 +45,8 @@ export const Workspace = Schema.Struct({
   resources: Schema.optionalKey(ResourceRegistry),
   /** Whose assertions about people it takes (RFC 7523). */
   trustedIssuers: Schema.optionalKey(TrustedIssuers),
+  /** From which hosts it takes documents of clients, of those that the server takes. */
+  clientDocuments: Schema.optionalKey(DocumentHosts),
   /** The scopes that there are, instead of the policy's. */
   scopes: Schema.optionalKey(ScopeRegistry)
 })
@@ -63,6 +66,8 @@ export interface OpenWorkspace extends Workspace {
   readonly sessionPath?: string
   /** Those of its resources that an owner listed; the others are configuration. */
   readonly listed?: ResourceRegistry
+  /** From which hosts its owners take documents of clients, of those that it may take. */
+  readonly ownersDocuments?: DocumentHosts
   /** Whose clients' documents its owners will have none of. */
   readonly blockedHosts?: ReadonlyArray<string>
 }

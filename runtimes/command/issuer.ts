@@ -132,7 +132,7 @@ const remove = Command.make("remove", { address, json }, (given) =>
       const removed = yield* removeIssuer(services, auditContext, yield* opened(administration), given.address)
       if (!removed) return yield* notFound("No owner has trusted it. What is configured stays.")
       yield* print(given.json, { issuer: given.address, removed }, [
-        `No assertion of ${given.address} is taken any more. Tokens that are out go on until they expire.`
+        `No assertion of ${given.address} is taken any more, and what it brought has ended.`
       ])
     })
   )

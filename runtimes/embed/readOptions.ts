@@ -9,9 +9,9 @@ import {
 import { type BadIssuer, readIssuer } from "../../core/engine/administration.ts"
 import { isLimitFactor, limitFactorExpected } from "../../core/limits/SharedLimiter.ts"
 import type { OwnPages } from "../../core/ports/Pages.ts"
-import { type DocumentHosts, documentHostExpected, isDocumentHost } from "../../core/ports/RegistrationPolicy.ts"
 import { Storage } from "../../core/ports/Storage.ts"
 import { type ClaimScope, isStandardClaim } from "../../core/rules/Claims.ts"
+import { type DocumentHosts, documentHostExpected, isDocumentHost } from "../../core/rules/DocumentHosts.ts"
 import { algorithms, isAlgorithm } from "../../core/rules/Jwk.ts"
 import { Policy, ProfileName, standardPolicy } from "../../core/rules/Policy.ts"
 import {

@@ -85,7 +85,12 @@ export const AuditLine = Schema.Union([
   line("KeyCreated", { grant, actor }),
   line("KeyRevoked", { grant, actor }),
   line("IssuerTrusted", { issuer: Schema.String, actor }),
+  line("IssuerChanged", { issuer: Schema.String, actor }),
   line("IssuerRemoved", { issuer: Schema.String, actor }),
+  line("ClientDocumentsChanged", {
+    hosts: Schema.Union([Schema.Literal("any"), Schema.Array(Schema.String)]),
+    actor
+  }),
   line("ClientHostBlocked", { host: Schema.String, actor }),
   line("ClientHostUnblocked", { host: Schema.String, actor }),
   line("ResourceAdded", { resource: Schema.String, actor }),
@@ -173,7 +178,10 @@ const told = (event: AuditEvent): Told => {
     case "KeyCreated":
     case "KeyRevoked":
       return { event: event._tag, grant: event.grant, actor: event.by }
+    case "ClientDocumentsChanged":
+      return { event: event._tag, hosts: event.hosts, actor: event.by }
     case "IssuerTrusted":
+    case "IssuerChanged":
     case "IssuerRemoved":
       return { event: event._tag, issuer: event.issuer, actor: event.by }
     case "ResourceAdded":

@@ -136,11 +136,15 @@ const prove = (services: Services, call: Call, request: AuthRequest, claim: Clai
   const { now, workspace } = call
   const { id } = claim
   return Effect.flatMapEager(services.clients.find(workspace.id, clientKey(id), now), (client): Proved => {
-    if (isBrought(id) && (client === undefined || !services.brought.isFresh(client, id, now))) {
-      return proveBrought(services, call, request, claim, client)
+    if (isBrought(id)) {
+      return Effect.flatMapEager(services.openings.current(workspace, now), (current) =>
+        client === undefined || !services.brought.isFresh(current, client, id, now)
+          ? proveBrought(services, call, request, claim, client)
+          : claim.prove(isKnown(client, now) ? client : undefined, request, services)
+      )
     }
     // A record's id is no other name of a client that goes by its own.
-    const isIt = client !== undefined && (client.origin === undefined || isBrought(id)) && isKnown(client, now)
+    const isIt = client !== undefined && client.origin === undefined && isKnown(client, now)
     return claim.prove(isIt ? client : undefined, request, services)
   })
 }

@@ -22,7 +22,7 @@ import { type Interaction, interaction } from "../../request/interaction.ts"
 import { authorizeContract, type Returned, returnRefusal } from "../../request/readRequest.ts"
 import { Prompt } from "../../rules/Prompt.ts"
 import { InvalidRequest } from "../../rules/Refusal.ts"
-import { authorizeAt, authorizePath } from "../../workspace/Workspace.ts"
+import { authorizeAt, authorizePath, type Workspace } from "../../workspace/Workspace.ts"
 import { approveRemembered } from "./consent.ts"
 import { comeBackTo, consentModel } from "./consentModel.ts"
 
@@ -136,7 +136,12 @@ export const authorizeEndpoint: Endpoint = {
       // RFC 9207 §3: every answer to the client has `iss`.
       authorization_response_iss_parameter_supported: { schema: Schema.Boolean, value: () => true },
       // draft-ietf-oauth-client-id-metadata-document §6.
-      ...(brought.offered && { client_id_metadata_document_supported: { schema: Schema.Boolean, value: () => true } })
+      ...(brought.offered && {
+        client_id_metadata_document_supported: {
+          schema: Schema.Boolean,
+          value: (_: Services, workspace: Workspace) => brought.offeredIn(workspace)
+        }
+      })
     })
   }
 }

@@ -198,8 +198,9 @@ const issue = (
 ): Effect.Effect<HttpResponse, Fault> => {
   if (served === undefined) return refuseUnproven(services, call, by, new UnsupportedGrantType())
   const { row } = served
-  if (!mayUse(by.client, row.name)) {
-    return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "grant_type_not_registered" }))
+  const isRegistered = mayUse(by.client, row.name)
+  if (!isRegistered && (row.givenIn === undefined || by.client.origin === undefined)) {
+    return refuseUnproven(services, call, by, notRegistered)
   }
   if (isOfWebPage(call) && actsForWorkspace(row)) {
     return refuseUnproven(services, call, by, new UnauthorizedClient({ reason: "web_page" }))
@@ -216,6 +217,15 @@ const issue = (
     : issueFor(services, call, by, served, sent, proof, spent)
 }
 
+const notRegistered = new UnauthorizedClient({ reason: "grant_type_not_registered" })
+
+/** A client that an owner let in by name, with its record. */
+const admitted = ({ brought }: Services, { requestId, workspace }: Call, by: AuthenticatedClient) =>
+  brought.keep(workspace, { workspace: workspace.id, requestId }, by.client).pipe(
+    Effect.map((client): AuthenticatedClient => ({ ...by, client })),
+    Effect.catchTag("NoSuchClient", ({ reason }) => Effect.fail(new InvalidClient({ reason, triedHeader: false })))
+  )
+
 const resourceName = "resource"
 
 const issueFor = (
@@ -227,6 +237,10 @@ const issueFor = (
   proof: Proof | undefined,
   spent: Spent
 ): Effect.Effect<HttpResponse, Fault> => {
+  const isRegistered = mayUse(by.client, row.name)
+  if (!isRegistered && row.givenIn?.(call.workspace, by.client) !== true) {
+    return refuseUnproven(services, call, by, notRegistered)
+  }
   const asked = read(sent, call.workspace)
   if (Result.isFailure(asked)) return refuseUnproven(services, call, by, asked.failure)
   const request = {
@@ -235,6 +249,7 @@ const issueFor = (
     proof,
     sender: () => senderOf(call),
     unproven: () => takeUnproven(services, call, by),
+    ...(isRegistered ? {} : { admit: () => admitted(services, call, by) }),
     spent
   }
   const issued = services.grants.issue(call.workspace, row, request)

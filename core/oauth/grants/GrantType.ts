@@ -1,6 +1,7 @@
 import type { Effect, Option, Result } from "effect"
 import { Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
+import type { Client } from "../../client/Client.ts"
 import type { RegistrableGrantType } from "../../client/register.ts"
 import type { Decision } from "../../grant/Decision.ts"
 import type { Grant } from "../../grant/Grant.ts"
@@ -91,6 +92,8 @@ export interface GrantType<
   readonly profiles?: ReadonlyArray<string>
   /** Nobody lets the client in by it: it stays as unknown, or as well known, as it was. */
   readonly meetsNobody?: true
+  /** Of a client that brings its document, and so cannot be given the row itself: whether the workspace gives it all the same. */
+  givenIn?(workspace: OpenWorkspace, client: Client): boolean
   /** What is asked of others than the request, once the form is read; where it is not there, nothing. */
   gather?(form: Read<F>, by: AuthenticatedClient, sources: Sources): Effect.Effect<Evidence, R["Type"] | Fault>
   grantOf(

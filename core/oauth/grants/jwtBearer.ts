@@ -1,10 +1,10 @@
 import { Effect, Option, Result, Schema } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
-import { identifierOf } from "../../client/Client.ts"
+import { type Client, identifierOf, isPublic, mayUse } from "../../client/Client.ts"
 import { type Members, readJws } from "../../codec/Jws.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { answer, answerAndKeep, type Decision, refuse } from "../../grant/Decision.ts"
-import type { Grant, Standing } from "../../grant/Grant.ts"
+import type { Grant, Revoked, Standing } from "../../grant/Grant.ts"
 import { accessToken, noAccessTokensYet, scopeFor, type Tokens } from "../../grant/issue.ts"
 import type { Step } from "../../grant/Step.ts"
 import type { Fault } from "../../http/Fault.ts"
@@ -16,7 +16,7 @@ import { InvalidGrant, InvalidScope, InvalidTarget, PortUnavailable } from "../.
 import { narrowResources, type Resources, readResources, scopesTaken, withinResources } from "../../rules/Resource.ts"
 import { commonScopes, grantScopes, isWithin, namesIn, noScopes, type Scopes, scopesNamed } from "../../rules/Scope.ts"
 import { hashOf } from "../../rules/Secret.ts"
-import type { TrustedIssuer } from "../../rules/TrustedIssuer.ts"
+import { type Asserter, asserterOf, isSameAsserter, type TrustedIssuer } from "../../rules/TrustedIssuer.ts"
 import { grantType, resource, type Sources } from "./GrantType.ts"
 
 /** RFC 7523 §2.1. */
@@ -25,6 +25,8 @@ const form = {
   scope: Schema.optionalKey(Schema.String.annotate({ description: "Scopes, with a space between them." })),
   resource
 }
+
+const name = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 /** draft-ietf-oauth-identity-assertion-authz-grant §4. */
 const idJag = "oauth-id-jag+jwt"
@@ -38,7 +40,7 @@ const longestText = 512
 
 /** An assertion that holds: who is meant, and the most that may come of it. */
 interface Assertion {
-  readonly issuer: string
+  readonly asserted: Asserter
   readonly subject: string
   readonly user: UserId
   readonly issuedAt: Instant
@@ -154,6 +156,10 @@ const keysOf = (
         ({ reason }) => Effect.fail(new PortUnavailable({ port: "client_keys", reason }))
       )
 
+/** The clients of an issuer, by what each goes by; where it names none, those that an owner gave the grant type. */
+const mayBring = ({ clients }: TrustedIssuer, client: Client): boolean =>
+  clients === undefined ? mayUse(client, name) : clients.includes(identifierOf(client))
+
 /** Everything that takes a key, the network or the people of the workspace; a signature is checked before all of it. */
 const gather = Effect.fnUntraced(function* (
   { assertion }: Read<typeof form>,
@@ -166,7 +172,7 @@ const gather = Effect.fnUntraced(function* (
   const { claims, header } = jws.value
   const trusted = workspace.trustedIssuers?.find(({ issuer }) => issuer === claims.iss)
   if (trusted === undefined) return yield* new InvalidGrant({ reason: "assertion_issuer" })
-  if (trusted.clients?.includes(by.client.id) === false) return yield* new InvalidGrant({ reason: "other_client" })
+  if (!mayBring(trusted, by.client)) return yield* new InvalidGrant({ reason: "other_client" })
   if (!isAlgorithm(header.alg)) return yield* new InvalidGrant({ reason: "assertion_algorithm" })
   const kid = typeof header.kid === "string" ? header.kid : undefined
   const keys = yield* keysOf(trusted, by, kid, sources)
@@ -189,7 +195,7 @@ const gather = Effect.fnUntraced(function* (
   if (Option.isNone(user)) return yield* new InvalidGrant({ reason: "person_unknown" })
   return {
     ...good,
-    issuer,
+    asserted: asserterOf(trusted),
     user: user.value,
     within: scopesIn(verified.claims, trusted, sources),
     resources,
@@ -199,9 +205,19 @@ const gather = Effect.fnUntraced(function* (
 })
 
 /** One grant for each issuer, subject and client: a function of these and of what is drawn for the client alone. */
-const grantFor = ({ client }: AuthenticatedClient, { issuer, subject, user }: Assertion): GrantId => {
-  const text = JSON.stringify(["assertion", client.workspaceGrant, issuer, subject, user])
+const grantFor = ({ client }: AuthenticatedClient, { asserted, subject, user }: Assertion): GrantId => {
+  const text = JSON.stringify(["assertion", client.workspaceGrant, asserted.issuer, subject, user])
   return grantIdOf(hashOf(text).subarray(0, idLength))
+}
+
+/** Goes on with what was brought before, unless its issuer was trusted anew since. */
+const isOf = (found: Standing | Revoked | undefined, asserted: Asserter): found is Standing =>
+  found?._tag === "Standing" && found.asserted !== undefined && isSameAsserter(found.asserted, asserted)
+
+/** Of a beginning behind this one: no token of before counts again. */
+const epochAfter = (found: Standing | Revoked | undefined): number => {
+  if (found === undefined) return 0
+  return (found._tag === "Standing" ? found.access.epoch : (found.epoch ?? 0)) + 1
 }
 
 /** Kept for as long again, and written once in a thirtieth of it. */
@@ -239,7 +255,7 @@ const redeem = (
   if (Result.isFailure(scope)) return refuse(scope.failure)
 
   const until = later(now, keptFor)
-  const before = found?._tag === "Standing" ? found : undefined
+  const before = isOf(found, assertion.asserted) ? found : undefined
   const all = before === undefined ? undefined : scopesNamed(policy.scopes, [...before.scope, ...scope.success])
   const grows = before === undefined || !isWithin(scope.success, before.scope)
   const isDue = before?.expiresAt === undefined || until - before.expiresAt >= keptFor / 30
@@ -252,7 +268,8 @@ const redeem = (
     // Each token names its own.
     resources: null,
     createdAt: before?.createdAt ?? now,
-    access: before?.access ?? { ...noAccessTokensYet, epoch: found?._tag === "Revoked" ? (found.epoch ?? 0) + 1 : 0 },
+    access: before?.access ?? { ...noAccessTokensYet, epoch: epochAfter(found) },
+    asserted: assertion.asserted,
     expiresAt: isDue ? until : before.expiresAt
   }
   const access = accessToken(next, scope.success, narrowed.success, step)
@@ -261,7 +278,7 @@ const redeem = (
 }
 
 export const jwtBearer = grantType({
-  name: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+  name,
   documents: {
     identifier: "UseAssertion",
     description: "An assertion of an issuer that an owner trusts (RFC 7523 §2.1)."
@@ -272,6 +289,9 @@ export const jwtBearer = grantType({
   signs: true,
   profiles: ["urn:ietf:params:oauth:grant-profile:id-jag"],
   meetsNobody: true,
+  // An owner who names a document's client beside an issuer gives it the grant type for that issuer.
+  givenIn: ({ trustedIssuers = [] }, client) =>
+    client.origin?.document !== undefined && !isPublic(client) && trustedIssuers.some((one) => mayBring(one, client)),
   gather,
   grantOf: ({ assertion: _, ...sent }, by, _opener, assertion) => {
     const grant = grantFor(by, assertion)

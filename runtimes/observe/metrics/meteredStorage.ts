@@ -53,6 +53,8 @@ const counting = (meters: Meters): ((event: AuditEvent) => Count | undefined) =>
       case "SigningKeysChanged":
       case "LogoutCallGivenUp":
       case "IssuerTrusted":
+      case "IssuerChanged":
+      case "ClientDocumentsChanged":
       case "IssuerRemoved":
       case "ClientHostBlocked":
       case "ClientHostUnblocked":

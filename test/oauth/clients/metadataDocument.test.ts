@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { blockClientHost, unblockClientHost } from "../../../core/engine/administration.ts"
+import { blockClientHost, takeClientDocuments, unblockClientHost } from "../../../core/engine/administration.ts"
 import { RegistrationPolicy } from "../../../core/ports/RegistrationPolicy.ts"
+import { byOwner } from "../../given/auditContext.ts"
 import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import {
   authorizeTarget,
@@ -20,7 +21,7 @@ import {
   text,
   tokensOf
 } from "../../given/flow.ts"
-import { inWorld, type World, type WorldOptions } from "../../given/World.ts"
+import { inWorld, theWorkspace, type World, type WorldOptions } from "../../given/World.ts"
 
 const address = "https://app.example.org/client.json"
 
@@ -111,6 +112,57 @@ describe("a client that brings the address of its document", () => {
       expect(await told({ registration })).not.toHaveProperty("client_id_metadata_document_supported")
     }
   })
+})
+
+describe("owners who say whose documents they take", () => {
+  const says = (world: World, hosts: "any" | ReadonlyArray<string>) =>
+    Effect.flatMap(world.services.openings.open(world.workspace), (workspace) =>
+      takeClientDocuments(world.services, byOwner(world), workspace, hosts)
+    )
+
+  test.each([
+    [[], false, false],
+    [["other.example"], true, false],
+    [["*.org"], true, true],
+    ["any", true, true]
+  ] as const)("%s", (hosts, offered, taken) =>
+    withWeb((world) =>
+      Effect.gen(function* () {
+        const tokens = yield* signInToApp(world, clientAt())
+        yield* says(world, hosts)
+        expect((yield* ask(world)).status).toBe(taken ? 200 : 400)
+        expect((yield* refresh(world, clientAt(), tokens.refresh)).status).toBe(taken ? 200 : 401)
+        const metadata = jsonOf(yield* world.send("GET", "/.well-known/oauth-authorization-server"))
+        expect(metadata.client_id_metadata_document_supported).toBe(offered)
+        yield* says(world, "any")
+        expect((yield* ask(world)).status).toBe(200)
+      })
+    )
+  )
+
+  test("take none that the server or the workspace's configuration does not take", async () => {
+    for (const options of [
+      { registration: RegistrationPolicy.withDocuments(RegistrationPolicy.layerOpen, ["other.example"]) },
+      { resolve: () => ({ ...theWorkspace, clientDocuments: ["other.example"] }) }
+    ]) {
+      const status = await withWeb(
+        (world) =>
+          Effect.andThen(
+            says(world, "any"),
+            Effect.map(ask(world), ({ status }) => status)
+          ),
+        options
+      )
+      expect(status).toBe(400)
+    }
+  })
+
+  test("are refused what is no host", () =>
+    withWeb((world) =>
+      Effect.gen(function* () {
+        expect(yield* Effect.flip(says(world, ["https://app.example.org"]))).toMatchObject({ _tag: "BadHost" })
+      })
+    ))
 })
 
 describe("a document that changes", () => {

@@ -5,6 +5,8 @@ import { CompactSign, exportJWK, generateKeyPair } from "jose"
 import { checkRegistration } from "../../../core/client/RegistrationRequest.ts"
 import {
   registerClient as addClient,
+  blockClientHost,
+  changeIssuer,
   endGrant,
   removeIssuer,
   trustIssuer
@@ -15,6 +17,7 @@ import { UserId } from "../../../core/rules/Id.ts"
 import { ResourceRegistry } from "../../../core/rules/Resource.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { byOwner } from "../../given/auditContext.ts"
+import { DocumentsWeb } from "../../given/documentsWeb.ts"
 import {
   bearing,
   companies,
@@ -222,17 +225,129 @@ describe("an assertion of an issuer that an owner trusts (RFC 7523, ID-JAG)", ()
       { documents: { ...Documents.none, fetch: () => Effect.fail(new DocumentFault({ reason: "unreachable" })) } }
     ))
 
-  test("is taken no more once its issuer is removed, which is on record", () =>
+  test("is taken no more once its issuer is removed, which ends what it brought at once, and is on record", () =>
     inCompany(({ client, world }) =>
       Effect.gen(function* () {
+        const assertion = yield* signed(claimsFor(client))
+        const before = text(jsonOf(yield* bring(world, client, assertion)).access_token)
         const opened = yield* world.services.openings.open(world.workspace)
         expect(yield* removeIssuer(world.services, byOwner(world), opened, login)).toBe(true)
-        const answer = yield* bring(world, client, yield* signed(claimsFor(client)))
+        const answer = yield* bring(world, client, assertion)
         expect([answer.status, jsonOf(answer).error]).toEqual([400, "invalid_grant"])
+        expect(yield* told(world, before)).toEqual({ active: false })
+        expect((yield* companies(world, before)).status).toBe(401)
+        yield* TestClock.adjust("1 second")
+        yield* trust(world)
+        const anew = text(jsonOf(yield* bring(world, client, assertion)).access_token)
+        expect([(yield* told(world, anew)).active, (yield* told(world, before)).active]).toEqual([true, false])
         const tags = world.audit.map(({ event }) => event._tag)
         expect([tags.includes("IssuerTrusted"), tags.includes("IssuerRemoved")]).toEqual([true, true])
       })
     ))
+})
+
+const keysOf = (signer: Signer) => ({ jwks: { keys: [signer.jwk] } })
+
+describe("an issuer whose terms change", () => {
+  test.each([
+    ["in what it may grant, leaves what it brought", { ...keysOf(own), scopes: ["api"] }, true],
+    ["in its keys, ends what it brought", keysOf(foreign), false]
+  ] as const)("%s", (_, terms, stays) =>
+    inCompany(({ client, world }) =>
+      Effect.gen(function* () {
+        const before = text(jsonOf(yield* bring(world, client, yield* signed(claimsFor(client)))).access_token)
+        yield* TestClock.adjust("1 second")
+        const opened = yield* world.services.openings.open(world.workspace)
+        const change = (issuer: string) => changeIssuer(world.services, byOwner(world), opened, { issuer, ...terms })
+        expect([yield* change(login), yield* change("https://unknown.example")]).toEqual([true, false])
+        expect((yield* told(world, before)).active).toBe(stays)
+        const now = yield* bring(world, client, yield* signed(claimsFor(client), {}, stays ? own : foreign))
+        expect([now.status, jsonOf(now).scope]).toEqual([200, stays ? "api" : "api profile"])
+      })
+    )
+  )
+})
+
+const program = "https://chat.example/client.json"
+
+/** A program that brings its document, and signs with a key that stands there. */
+const withProgram = <A, E>(
+  body: (world: World, web: DocumentsWeb) => Effect.Effect<A, E>,
+  clients: ReadonlyArray<string> | undefined,
+  members: object = {}
+) => {
+  const web = new DocumentsWeb()
+  web.publish(program, {
+    grant_types: ["authorization_code", jwtBearer.name],
+    token_endpoint_auth_method: "private_key_jwt",
+    jwks: { keys: [foreign.jwk] },
+    ...members
+  })
+  return inWorld((world) => Effect.andThen(trust(world, clients && { clients }), body(world, web)), {
+    signatures: realSignatures,
+    documents: web.layer()
+  })
+}
+
+const bringAs = Effect.fnUntraced(function* (world: World, claims: object = {}) {
+  const assertion = yield* signed(claimsFor({ id: program } as TestClient, claims))
+  const proof = { iss: program, sub: program, aud: issuer, jti: crypto.randomUUID(), exp: seconds + 60 }
+  const fields = {
+    grant_type: jwtBearer.name,
+    assertion,
+    client_id: program,
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    client_assertion: yield* signed(proof, { typ: "JWT" }, foreign)
+  }
+  return yield* world.send("POST", "/oauth/token", { headers: formHeaders, body: form(fields) })
+})
+
+describe("a document's client", () => {
+  test("brings assertions where an owner named its address beside their issuer, and has a record from then on", () =>
+    withProgram(
+      (world) =>
+        Effect.gen(function* () {
+          const wrong = yield* bringAs(world, { aud: "https://other.example" })
+          expect([wrong.status, jsonOf(wrong).error]).toEqual([400, "invalid_grant"])
+          const rows = (yield* world.services.clients.list(theWorkspace.id, { after: undefined, limit: 5 })).values
+          expect(rows).toEqual([])
+          const answer = yield* bringAs(world)
+          expect(yield* told(world, text(jsonOf(answer).access_token))).toMatchObject({
+            active: true,
+            client_id: program
+          })
+          expect((yield* bringAs(world)).status).toBe(200)
+          expect(yield* grantsOf(world)).toHaveLength(1)
+          yield* blockClientHost(
+            world.services,
+            byOwner(world),
+            yield* world.services.openings.open(world.workspace),
+            "chat.example"
+          )
+          expect(yield* told(world, text(jsonOf(answer).access_token))).toEqual({ active: false })
+          expect((yield* bringAs(world)).status).toBe(401)
+        }),
+      [program]
+    ))
+
+  test.each([
+    ["whose address no owner named", undefined, {}],
+    ["of another address of its host", ["https://chat.example/other.json"], {}],
+    ["that proves nothing", [program], { token_endpoint_auth_method: "none", jwks: undefined }]
+  ] as const)("%s, brings none, and leaves no record", (_, clients, members) =>
+    withProgram(
+      (world) =>
+        Effect.gen(function* () {
+          const answer = yield* bringAs(world)
+          expect([400, 401]).toContain(answer.status)
+          expect(yield* grantsOf(world)).toEqual([])
+          const rows = (yield* world.services.clients.list(theWorkspace.id, { after: undefined, limit: 5 })).values
+          expect(rows).toEqual([])
+        }),
+      clients,
+      members
+    )
+  )
 })
 
 const withOrders: Workspace = {

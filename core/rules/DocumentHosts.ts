@@ -1,0 +1,30 @@
+import { Schema } from "effect"
+
+const hostPattern = /^(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]{1,5})?$|^\[[0-9a-f:.]+\](?::[0-9]{1,5})?$/
+
+/** A host as addresses have it, with a port where that is not 443. */
+export const isDocumentHost = (text: string): boolean => text.length <= 260 && hostPattern.test(text)
+
+export const documentHostExpected = "hosts as addresses have them, such as claude.ai, localhost:9000 or *.example.com"
+
+/** A record holds them all. */
+export const mostHosts = 1000
+
+/**
+ * From which hosts metadata documents of clients are taken: `any`, or these; `*.example.com` is every host below that one.
+ */
+export const DocumentHosts = Schema.Union([
+  Schema.Literal("any"),
+  Schema.Array(Schema.String.check(Schema.makeFilter(isDocumentHost, { expected: documentHostExpected }))).check(
+    Schema.isMaxLength(mostHosts)
+  )
+])
+export type DocumentHosts = typeof DocumentHosts.Type
+
+/** Whether one of the entries is of this host. */
+export const isAmong = (hosts: ReadonlyArray<string>, host: string): boolean =>
+  hosts.some((one) => one === host || (one.startsWith("*.") && host.endsWith(one.slice(1))))
+
+/** Whether documents of a host are taken; where nothing is said, they are. */
+export const takesHost = (hosts: DocumentHosts | undefined, host: string): boolean =>
+  hosts === undefined || hosts === "any" || isAmong(hosts, host)
