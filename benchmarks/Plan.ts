@@ -16,13 +16,17 @@ export const workloads = [
   "refresh_registered",
   "refresh_document",
   "stranger_document",
-  "stranger_registration"
+  "stranger_registration",
+  "dpop_push",
+  "dpop_code",
+  "dpop_refresh",
+  "dpop_guard"
 ] as const
 export type Workload = (typeof workloads)[number]
 
 /**
  * The requests of one run, as the server that is to answer them describes them. `{value}` in the path, a header or
- * the body stands for one of `values`.
+ * the body stands for one of `values`, and `{proof}` for the one of `proofs` in the same place.
  */
 export interface Plan {
   readonly method: "GET" | "POST"
@@ -37,6 +41,7 @@ export interface Plan {
   readonly use: "none" | "cycle" | "once" | "chain" | "count"
   readonly from?: number
   readonly values: ReadonlyArray<string>
+  readonly proofs?: ReadonlyArray<string>
   readonly expect: number
   /** Whom the requests are for, one after the other, where a server has many names. */
   readonly hosts?: ReadonlyArray<string>

@@ -2,7 +2,7 @@ import { Effect, Layer, Option, Redacted, Schema } from "effect"
 import type { CryptoKey, JWK } from "jose"
 import { LruMap } from "../../core/cache/LruMap.ts"
 import { base64Url, readBase64Url } from "../../core/codec/Base64Url.ts"
-import { readJws } from "../../core/codec/Jws.ts"
+import { readJws, type UnverifiedJws } from "../../core/codec/Jws.ts"
 import { SignatureFault, Signatures, type Signer, type WrappedKey, type Wrapping } from "../../core/ports/Signatures.ts"
 import { type Algorithm, candidates, isAlgorithm, keyMaterial, PublicKey } from "../../core/rules/Jwk.ts"
 
@@ -73,6 +73,21 @@ const unwrap = async ({ wrapped, wrapping }: WrappedKey): Promise<Uint8Array> =>
 
 const utf8Reader = new TextDecoder()
 
+/** RFC 7518 §3, 8037 §3.1: how WebCrypto verifies; a key is imported for one of them, its hash and curve with it. */
+const verifying: Readonly<Record<Algorithm, AlgorithmIdentifier | EcdsaParams | RsaPssParams>> = {
+  EdDSA: "Ed25519",
+  Ed25519: "Ed25519",
+  ES256: { name: "ECDSA", hash: "SHA-256" },
+  PS256: { name: "RSA-PSS", saltLength: 32 },
+  RS256: "RSASSA-PKCS1-v1_5"
+}
+
+/** What is signed, and the signature. Reading it has shown that both are there. */
+const signedIn = (text: string) => {
+  const end = text.lastIndexOf(".")
+  return { data: utf8.encode(text.slice(0, end)), signature: bytesOf(readBase64Url(text, end + 1) ?? new Uint8Array()) }
+}
+
 /** Wrapped a while ago by this very adapter, as the encryption has shown. */
 const readPrivate = (bytes: Uint8Array): JWK => JSON.parse(utf8Reader.decode(bytes)) as JWK
 
@@ -115,31 +130,31 @@ const makeSigningKeys = () => {
 const tried = <A>(reason: SignatureFault["reason"], task: () => Promise<A>): Effect.Effect<A, SignatureFault> =>
   Effect.tryPromise({ try: task, catch: () => new SignatureFault({ reason }) })
 
-/** By the package `jose`, which does the arithmetic by WebCrypto and depends on nothing. */
+/** By WebCrypto, and the package `jose` for keys and for what is signed, which depends on nothing. */
 export const makeSignatures = (): Signatures["Service"] => {
   const keyOf = makeImports()
   const signingKey = makeSigningKeys()
 
-  /** The first of the keys that made it. One promise for all of them: a fiber that waits costs as much as a hash. */
-  const signedBy = async (jws: string, keys: ReadonlyArray<PublicKey>, algorithm: Algorithm): Promise<PublicKey> => {
-    const { compactVerify } = await jose()
-    const forgeries: Array<unknown> = []
+  /**
+   * The first of the keys that made it. One promise for all of them: a fiber that waits costs as much as a hash. What
+   * `jose` would do beside the arithmetic has been done by now, and costs a fifth of it.
+   */
+  const signedBy = async (text: string, keys: ReadonlyArray<PublicKey>, algorithm: Algorithm): Promise<PublicKey> => {
+    const { data, signature } = signedIn(text)
     for (const key of keys) {
-      try {
-        await compactVerify(jws, await keyOf(key, algorithm), { algorithms: [algorithm] })
-        return key
-      } catch (thrown) {
-        forgeries.push(thrown)
-      }
+      // A key that is none on its curve made nothing.
+      const imported = await keyOf(key, algorithm).catch(() => undefined)
+      if (imported === undefined || imported instanceof Uint8Array) continue
+      if (await crypto.subtle.verify(verifying[algorithm], imported, signature, data)) return key
     }
-    throw new AggregateError(forgeries)
+    throw new Error("none of the keys made it")
   }
 
   return {
     verify: (jws, keys, allowed) => {
-      const read = readJws(jws)
-      if (Option.isNone(read)) return fault("malformed")
-      const { claims, header } = read.value
+      const read = typeof jws === "string" ? Option.getOrUndefined(readJws(jws)) : jws
+      if (read === undefined) return fault("malformed")
+      const { claims, header, text } = read satisfies UnverifiedJws
       const { alg, crit, kid } = header
       // RFC 7515 §4.1.11: no extension is understood here. RFC 7797's `b64` has to be in `crit` too.
       if (crit !== undefined || header.b64 !== undefined) return fault("malformed")
@@ -147,7 +162,7 @@ export const makeSignatures = (): Signatures["Service"] => {
       const fitting = candidates(keys, typeof kid === "string" ? kid : undefined, alg)
       if (fitting.length === 0) return fault("no_key")
       return Effect.map(
-        tried("forged", () => signedBy(jws, fitting, alg)),
+        tried("forged", () => signedBy(text, fitting, alg)),
         (key) => ({ header, claims, key })
       )
     },

@@ -25,11 +25,18 @@ const order = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 const byPlace = ({ record: a }: Place, { record: b }: Place): number =>
   order(a.workspace, b.workspace) || order(a.owner, b.owner) || order(a.id, b.id)
 
+/** Kinds whose lists nobody reads but a copy of the whole store: a search for each insert would cost more than the rest. */
+const unlisted: ReadonlySet<Kind> = new Set(["once", "request"])
+
 /** The records of one kind, of all workspaces together: a workspace with few of them takes no more than those. */
 class Shelf {
   /** By id. Ids are random, so hardly ever do two workspaces have one in common. */
   private readonly places = new Map<string, Place | Array<Place>>()
-  private readonly list = new SortedList<Place>(byPlace)
+  private readonly list: SortedList<Place>
+
+  constructor(kind: Kind) {
+    this.list = new SortedList(byPlace, unlisted.has(kind))
+  }
 
   find(workspace: string, id: string): Place | undefined {
     const found = this.places.get(id)
@@ -82,7 +89,7 @@ class WriteLog implements Written {
 
 /** All records. JavaScript runs one turn at a time, so each method is atomic. */
 export class Shelves {
-  private readonly shelves = forEachKind(() => new Shelf())
+  private readonly shelves = forEachKind((kind) => new Shelf(kind))
   /** One text of each, so that records do not each keep a copy. */
   private readonly workspaces = new Map<string, string>()
   private readonly expiring = new ExpiryHeap<Place>()

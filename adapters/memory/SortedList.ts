@@ -2,17 +2,25 @@ const mostPerChunk = 512
 
 /**
  * A sorted list in small chunks: an insert or removal costs a search and the move of one chunk, whatever the length.
- * Eight bytes for each item.
+ * Eight bytes for each item. `lazily`: what was added waits without an order until somebody reads.
  */
 export class SortedList<A> {
   private readonly chunks: Array<Array<A>> = []
+  private readonly waiting = new Set<A>()
   private readonly compare: (a: A, b: A) => number
+  private readonly lazily: boolean
 
-  constructor(compare: (a: A, b: A) => number) {
+  constructor(compare: (a: A, b: A) => number, lazily = false) {
     this.compare = compare
+    this.lazily = lazily
   }
 
   add(item: A): void {
+    if (this.lazily) this.waiting.add(item)
+    else this.place(item)
+  }
+
+  private place(item: A): void {
     const at = Math.max(
       0,
       this.lastChunkWith((first) => this.compare(first, item) <= 0)
@@ -31,6 +39,7 @@ export class SortedList<A> {
   }
 
   delete(item: A): void {
+    if (this.waiting.delete(item)) return
     const at = this.lastChunkWith((first) => this.compare(first, item) <= 0)
     const chunk = this.chunks[at]
     if (chunk === undefined) return
@@ -46,6 +55,8 @@ export class SortedList<A> {
 
   /** In order, from the first item for which `before` is false. */
   *from(before: (item: A) => boolean): Generator<A> {
+    for (const item of this.waiting) this.place(item)
+    this.waiting.clear()
     let at = Math.max(0, this.lastChunkWith(before))
     let index = lowerBound(this.chunks[at] ?? [], before)
     for (; at < this.chunks.length; at++, index = 0) {

@@ -72,8 +72,9 @@ class Latencies {
 }
 
 /** A whole request as text, for one value. */
-const textOf = (plan: Plan, host: string, value: string): string => {
-  const fill = (text: string) => text.replaceAll("{value}", () => value)
+const textOf = (plan: Plan, host: string, place: number, value: string): string => {
+  const proof = plan.proofs?.[place] ?? ""
+  const fill = (text: string) => text.replaceAll("{value}", () => value).replaceAll("{proof}", () => proof)
   const body = fill(plan.body)
   const headers = Object.entries({
     host,
@@ -91,7 +92,7 @@ type RequestAt = (place: number, value: string) => Buffer
 const requestsOf = (plan: Plan, port: number): RequestAt => {
   const hosts = plan.hosts ?? [`127.0.0.1:${port}`]
   const make: RequestAt = (place, value) =>
-    Buffer.from(textOf(plan, hosts[place % hosts.length] ?? "", value), "latin1")
+    Buffer.from(textOf(plan, hosts[place % hosts.length] ?? "", place, value), "latin1")
   if (plan.use === "chain" || plan.use === "count") return make
   const ready = plan.values.map((value, place) => make(place, value))
   return (place, value) => ready[place] ?? make(place, value)

@@ -132,7 +132,11 @@ const usedUp: ReadonlyArray<Workload> = [
   "assertion_es256",
   "assertion_eddsa",
   "assertion_ps256",
-  "jwt_guard"
+  "jwt_guard",
+  "dpop_push",
+  "dpop_code",
+  "dpop_refresh",
+  "dpop_guard"
 ]
 const mostCodes = 40_000
 

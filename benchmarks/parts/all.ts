@@ -4,6 +4,7 @@ import { memory } from "./memory.ts"
 import type { Part } from "./Part.ts"
 import { peers, peersPostgres } from "./peers.ts"
 import { processes } from "./processes.ts"
+import { proofs } from "./proofs.ts"
 import { audit, floors, sealed, sealedNode } from "./sealed.ts"
 import { signatures } from "./signatures.ts"
 import { stores } from "./stores.ts"
@@ -15,6 +16,7 @@ export const allParts: ReadonlyArray<Part> = [
   sealedNode,
   audit,
   signatures,
+  proofs,
   peers,
   peersPostgres,
   floors,

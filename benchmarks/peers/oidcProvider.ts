@@ -1,10 +1,12 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
 import { exportJWK, generateKeyPair } from "jose"
-import type { Adapter, AdapterPayload } from "oidc-provider"
+import type { Adapter, AdapterPayload, Client } from "oidc-provider"
 import Provider from "oidc-provider"
 import { Pool } from "pg"
-import { argument, obey, portOf, post, redirectUri } from "../servers/serving.ts"
+import type { Plan, Workload } from "../Plan.ts"
+import { makeProvers, provenGet, provenPost, proverAt, pushedFields, states } from "../servers/prover.ts"
+import { argument, obey, portOf, post, redirectUri, verifier } from "../servers/serving.ts"
 import {
   assertionAlgorithms,
   assertionPlan,
@@ -145,6 +147,10 @@ const signs = argument("signatures", "off") === "on"
 const signers = signs ? await Promise.all(Object.values(assertionAlgorithms).map(makeSigner)) : []
 const signingKeys = signs ? await Promise.all(Object.values(tokenAlgorithms).map(signingKeyOf)) : []
 
+/** Only where they are compared: tokens that are bound to a key. */
+const proves = argument("proofs", "off") === "on"
+const provers = proves ? await makeProvers() : []
+
 async function signingKeyOf(algorithm: string) {
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
   return { ...(await exportJWK(privateKey)), use: "sig", alg: algorithm }
@@ -195,6 +201,7 @@ const provider = new Provider(issuer, {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
     introspection: { enabled: true, allowedPolicy: async () => true },
+    ...(proves ? { dPoP: { enabled: true }, pushedAuthorizationRequests: { enabled: true } } : {}),
     ...(signs ? jwtFeatures : {})
   },
   findAccount: async (_ctx, id) => ({ accountId: id, claims: async () => ({ sub: id }) }),
@@ -209,32 +216,77 @@ const provider = new Provider(issuer, {
   }
 })
 
-const codes = async (count: number) => {
+/** What somebody approved, so many times; a key of its own for each, where there is one. */
+const approvedFor = async <A>(
+  count: number,
+  of: string,
+  make: (
+    approved: {
+      readonly accountId: string
+      readonly client: Client
+      readonly grantId: string
+      readonly scope: string
+      readonly gty: string
+    },
+    n: number
+  ) => Promise<A>
+): Promise<ReadonlyArray<A>> => {
   const owner = await provider.Client.find(client.id)
   if (owner === undefined) throw new Error("the client is not there")
-  const made: Array<string> = []
-  for (let i = 0; i < count; i++) {
+  const made: Array<A> = []
+  for (let n = 0; n < count; n++) {
     const grant = new provider.Grant({ accountId: user.id, clientId: client.id })
-    grant.addOIDCScope(scope)
+    grant.addOIDCScope(of)
     const grantId = await grant.save()
-    const code = new provider.AuthorizationCode({
-      accountId: user.id,
-      client: owner,
-      grantId,
-      redirectUri,
-      scope,
-      codeChallenge,
-      codeChallengeMethod: "S256",
-      gty: "authorization_code"
-    })
-    made.push(await code.save())
+    made.push(await make({ accountId: user.id, client: owner, grantId, scope: of, gty: "authorization_code" }, n))
   }
   return made
 }
 
+const codes = (count: number) =>
+  approvedFor(count, scope, (approved, n) => {
+    const bound = proves ? { dpopJkt: proverAt(provers, n).thumbprint } : {}
+    const asked = { redirectUri, codeChallenge, codeChallengeMethod: "S256", ...bound }
+    return new provider.AuthorizationCode({ ...approved, ...asked }).save()
+  })
+
+const refreshTokens = (count: number) =>
+  approvedFor(count, scope, (approved) => new provider.RefreshToken({ ...approved, rotations: 0 }).save())
+
+/** Its protected resource is its own: userinfo. */
+const openTokens = (count: number) =>
+  approvedFor(count, "openid", (approved, n) =>
+    new provider.AccessToken({ ...approved, jkt: proverAt(provers, n).thumbprint, tokenType: "DPoP" }).save()
+  )
+
 const port = await portOf(createServer(provider.callback()))
 const plans = plansOf({ token: "/token", introspection: "/token/introspection" }, { codes, clear, scope })
+const credentials = { client_id: client.id, client_secret: client.secret }
+
+const provenPlan = async (workload: Workload, count: number): Promise<Plan> => {
+  await clear()
+  const proving = { provers, origin: `http://127.0.0.1:${port}`, count }
+  switch (workload) {
+    case "dpop_push": {
+      const form = { ...pushedFields, ...credentials }
+      return { ...(await provenPost({ ...proving, path: "/request" }, form, states(count))), expect: 201 }
+    }
+    case "dpop_code": {
+      const fields = { redirect_uri: redirectUri, code_verifier: verifier, ...credentials }
+      const form = { grant_type: "authorization_code", code: "{value}", ...fields }
+      return provenPost({ ...proving, path: "/token" }, form, await codes(count))
+    }
+    case "dpop_refresh": {
+      const form = { grant_type: "refresh_token", refresh_token: "{value}", ...credentials }
+      return provenPost({ ...proving, path: "/token" }, form, await refreshTokens(count))
+    }
+    default:
+      return provenGet({ ...proving, path: "/me" }, await openTokens(count))
+  }
+}
+
 await obey(port, ({ workload, count }) => {
+  if (proves) return provenPlan(workload, count)
   if (isAssertionWorkload(workload)) {
     const signer = signers.find(({ algorithm }) => algorithm === assertionAlgorithms[workload])
     if (signer === undefined) throw new Error(`nobody signs for ${workload}`)

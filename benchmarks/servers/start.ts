@@ -116,6 +116,17 @@ export const signaturesFloor = (executables: Executables) =>
     args: []
   })
 
+/** The least that proofs of keys cost on Bun.serve: the same forms, seals, answers and calls of `jose`. */
+export const proofsFloor = (executables: Executables) =>
+  startSubject({
+    name: "proofs floor",
+    runtime: "bun",
+    executable: executableOf(executables, "bun"),
+    script: script("sealed/proofs.ts"),
+    ...settingsOver("memory:", "bun"),
+    args: []
+  })
+
 /** Over a store that holds so many grants of ours. Nobody else may write there. */
 export const floorOverStore = (executables: Executables, store: string, grants: number) =>
   startSubject({

@@ -5,6 +5,8 @@ export type Members = Readonly<Record<string, unknown>>
 
 /** A compact JWS (RFC 7515 §3.1) as it was sent: nobody has looked at its signature yet. */
 export interface UnverifiedJws {
+  /** All of it, the signature too. */
+  readonly text: string
   readonly header: Members
   readonly claims: Members
 }
@@ -28,12 +30,19 @@ const membersOf = (part: string): Option.Option<Members> => {
   }
 }
 
-/** Tells whose key is to be asked for, and nothing more. An array is no object of claims, and no text has two forms. */
-export const readJws = (text: string): Option.Option<UnverifiedJws> => {
+/**
+ * Tells whose key is to be asked for, and nothing more. An array is no object of claims, and no text has two forms.
+ * `headerOf`: of a reader who has seen the same header before.
+ */
+export const readJws = (
+  text: string,
+  headerOf: (part: string) => Members | undefined = () => undefined
+): Option.Option<UnverifiedJws> => {
   if (text.length > longestJws) return Option.none()
   const [first, second, signature, ...more] = text.split(".")
   if (first === undefined || second === undefined || !signature || more.length > 0) return Option.none()
   // Readers elsewhere pass over padding and line ends.
   if (readBase64Url(signature) === undefined) return Option.none()
-  return Option.flatMap(membersOf(first), (header) => Option.map(membersOf(second), (claims) => ({ header, claims })))
+  const header = headerOf(first) ?? Option.getOrUndefined(membersOf(first))
+  return header === undefined ? Option.none() : Option.map(membersOf(second), (claims) => ({ text, header, claims }))
 }

@@ -90,7 +90,7 @@ export const makeIdTokens = ({ owner, signatures, signing }: Parts): IdTokens =>
         const own = published.filter((key) => key.kid === kid)
         if (own.length === 0) return Effect.succeed(undefined)
         const hinted: Hinted = { user: sub, client: aud, sid: typeof sid === "string" ? sid : undefined }
-        return Effect.match(signatures.verify(text, own, algorithms), {
+        return Effect.match(signatures.verify(jws.value, own, algorithms), {
           onFailure: () => undefined,
           onSuccess: () => hinted
         })

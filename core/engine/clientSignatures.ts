@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 import type { ClientIdentifier } from "../client/ClientIdentifier.ts"
-import type { Members } from "../codec/Jws.ts"
+import type { Members, UnverifiedJws } from "../codec/Jws.ts"
 import type { ClientKeys, KeySource } from "../ports/ClientKeys.ts"
 import type { Signatures } from "../ports/Signatures.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
@@ -47,7 +47,7 @@ const faultOf = { no_key: "key_unknown", algorithm: "algorithm" } as const
 /** A JWT that a client signed by one of its own keys: an assertion, or a request object. */
 export const verifiedOfClient = (
   ports: Ports,
-  jws: string,
+  jws: UnverifiedJws,
   by: SignedBy
 ): Effect.Effect<{ readonly header: Members; readonly claims: Members }, ClientSignatureFault | PortUnavailable> =>
   Effect.flatMapEager(keysOf(ports, by), (keys) =>

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, type Redacted, Schema } from "effect"
-import type { Members } from "../codec/Jws.ts"
+import type { Members, UnverifiedJws } from "../codec/Jws.ts"
 import type { Algorithm, PublicKey } from "../rules/Jwk.ts"
 
 /**
@@ -46,10 +46,11 @@ export class Signatures extends Context.Service<
   {
     /**
      * Holds where one of the keys made it, by one of these algorithms, as far as the key allows that one. The header's own
-     * `jwk`, `jku` and `x5u` count for nothing, and a `crit` is `malformed`.
+     * `jwk`, `jku` and `x5u` count for nothing, and a `crit` is `malformed`. Who has read it by `readJws` need not have
+     * it read again.
      */
     readonly verify: (
-      jws: string,
+      jws: string | UnverifiedJws,
       keys: ReadonlyArray<PublicKey>,
       allowed: ReadonlyArray<Algorithm>
     ) => Effect.Effect<Verified, SignatureFault>

@@ -109,7 +109,7 @@ export const readRequestObject = Effect.fnUntraced(function* (
     algorithm: alg
   }
   const { claims, header } = yield* Effect.catchTag(
-    verifiedOfClient(services, text, signedBy),
+    verifiedOfClient(services, jws.value, signedBy),
     "ClientSignatureFault",
     ({ reason }) => Effect.fail(refuse(reason))
   )

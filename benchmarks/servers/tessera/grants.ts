@@ -2,6 +2,7 @@ import { Effect, Option, Redacted, Result } from "effect"
 import { type AuthenticatedClient, authenticate } from "../../../core/client/authenticate.ts"
 import type { Client } from "../../../core/client/Client.ts"
 import { credentialLength, register } from "../../../core/client/register.ts"
+import type { Binding } from "../../../core/grant/Binding.ts"
 import type { Active } from "../../../core/grant/Grant.ts"
 import { noAccessTokensYet, refreshToken } from "../../../core/grant/issue.ts"
 import type { Services } from "../../../core/http/Route.ts"
@@ -63,7 +64,13 @@ export const fill = (
   })
 }
 
-export const accessTokenOf = (services: Services, workspace: Place, grant: GrantId, now: Instant): string =>
+export const accessTokenOf = (
+  services: Services,
+  workspace: Place,
+  grant: GrantId,
+  now: Instant,
+  binding: Binding | null = null
+): string =>
   seal(services.keys.current(), workspace, {
     kind: "access",
     grant,
@@ -72,7 +79,7 @@ export const accessTokenOf = (services: Services, workspace: Place, grant: Grant
     serial: Buffer.from(services.entropy.bytes(8)).toString("hex"),
     scope: null,
     resources: null,
-    binding: null,
+    binding,
     actors: null
   })
 

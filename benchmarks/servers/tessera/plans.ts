@@ -12,6 +12,7 @@ import { scopesWithoutUser } from "../../../core/rules/Scope.ts"
 import { digestOf } from "../../../core/rules/Secret.ts"
 import type { Workspace } from "../../../core/workspace/Workspace.ts"
 import { type Order, type Plan, workloads } from "../../Plan.ts"
+import { makeProvers, provenGet, provenPost, proverAt, pushedFields, states } from "../prover.ts"
 import { formOf, get, getWithBearer, post, redirectUri, registration, verifier } from "../serving.ts"
 import { type AssertionWorkload, assertionAlgorithms, assertionPlan, makeSigner, type Signer } from "../signer.ts"
 import { accessTokenOf, drawNumbers, fill, grantIdAt, makeClient, type Registered, refreshTokenOf } from "./grants.ts"
@@ -93,8 +94,13 @@ export const makePlans = (
     const credentials = credentialsOf(first)
     let begun: ReadonlyArray<GrantId> = []
 
+    const provers = yield* Effect.promise(makeProvers)
+    /** What a token is bound to, by its place. */
+    const boundAt = (n: number) => ({ thumbprint: proverAt(provers, n).thumbprint })
+    const proving = (path: string, count: number) => ({ provers, origin: workspace.issuer, path, count })
+
     /** One after the other for each client, as the hosts of a plan are. */
-    const accessTokens = (count: number) =>
+    const accessTokens = (count: number, bound = false) =>
       Effect.map(currentInstant, (now) => {
         const tokens: Array<string> = []
         const numbers = drawNumbers(Math.ceil(count / clients), each)
@@ -102,7 +108,8 @@ export const makePlans = (
         for (let round = 0; tokens.length < count; round++) {
           const n = numbers[round % numbers.length] ?? 0
           for (const [tenant, { workspace }] of tenants.entries()) {
-            tokens.push(accessTokenOf(services, workspace, grantIdAt(grantOf(tenant, n)), now))
+            const binding = bound ? boundAt(tokens.length) : null
+            tokens.push(accessTokenOf(services, workspace, grantIdAt(grantOf(tenant, n)), now, binding))
           }
         }
         return tokens
@@ -123,7 +130,7 @@ export const makePlans = (
       )
 
     /** Grants whose code is out, and those of the last run gone. */
-    const codes = (count: number) =>
+    const codes = (count: number, bound = false) =>
       Effect.gen(function* () {
         yield* Effect.forEach(begun, (id) => services.grants.removeGrant(workspace.id, id), {
           concurrency: atOnce,
@@ -138,7 +145,8 @@ export const makePlans = (
           scope: scopesWithoutUser(services.policy.scopes),
           resources: null
         }
-        return yield* Effect.forEach(begun, (id) => services.grants.begin(workspace, approved, id), {
+        const approvedAt = (n: number) => (bound ? { ...approved, binding: boundAt(n) } : approved)
+        return yield* Effect.forEach(begun, (id, n) => services.grants.begin(workspace, approvedAt(n), id), {
           concurrency: atOnce
         })
       })
@@ -221,6 +229,26 @@ export const makePlans = (
         }
         case "stranger_registration":
           return registration
+        case "dpop_push": {
+          const form = { ...pushedFields, ...credentials }
+          const made = yield* Effect.promise(() => provenPost(proving("/oauth/par", count), form, states(count)))
+          return { ...made, expect: 201 }
+        }
+        case "dpop_code": {
+          const fields = { redirect_uri: redirectUri, code_verifier: verifier, ...credentials }
+          const form = { grant_type: "authorization_code", code: "{value}", ...fields }
+          const values = yield* codes(count, true)
+          return yield* Effect.promise(() => provenPost(proving("/oauth/token", count), form, values))
+        }
+        case "dpop_refresh": {
+          const form = { grant_type: "refresh_token", refresh_token: "{value}", ...credentials }
+          const values = yield* refreshTokens(count)
+          return yield* Effect.promise(() => provenPost(proving("/oauth/token", values.length), form, values))
+        }
+        case "dpop_guard": {
+          const values = yield* accessTokens(count, true)
+          return yield* Effect.promise(() => provenGet(proving("/rest/companies", count), values.slice(0, count)))
+        }
         case "jwt_guard":
           return yield* Effect.die(new Error("a resource server has this"))
         default: {

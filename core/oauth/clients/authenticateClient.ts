@@ -234,19 +234,8 @@ export const spendProof = (
           fault._tag === "InvalidClient" ? refused(limiter, call, fault) : Effect.fail(fault)
       )
 
-/** The client behind a request, all of its proof spent: for endpoints that read nothing beside it. */
-export const authenticateClient = (
-  services: Services,
-  call: Call,
-  sent: Sent
-): Effect.Effect<AuthenticatedClient, Unauthenticated> =>
-  Effect.flatMapEager(authenticateUnspent(services, call, sent), (by) => {
-    const spending = spendProof(services, call, by)
-    return spending === undefined ? Effect.succeed(by) : Effect.as(spending, by)
-  })
-
 /**
- * The same for a client that this very request authenticated, and that may be gone since: its share was taken and its
+ * The client behind a request that authenticated it already, and that may be gone since: its share was taken and its
  * proof spent then.
  */
 export const authenticateAgain = (

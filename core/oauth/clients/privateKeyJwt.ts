@@ -2,7 +2,7 @@ import { Effect, Option, Result, Schema } from "effect"
 import type { Proof } from "../../client/authenticate.ts"
 import { readClientIdentifier } from "../../client/ClientIdentifier.ts"
 import { maySignBy, type Profile } from "../../client/Profile.ts"
-import { type Members, readJws } from "../../codec/Jws.ts"
+import { type Members, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { type ClientSignatureFault, verifiedOfClient } from "../../engine/clientSignatures.ts"
 import { asItCame } from "../../http/form.ts"
 import type { KeySource } from "../../ports/ClientKeys.ts"
@@ -29,7 +29,7 @@ type StoredKeys = typeof StoredKeys.Type
 
 /** What the body shows: an assertion that nobody has verified, and whose it says that it is. */
 interface ShownAssertion extends Shown {
-  readonly assertion: string
+  readonly assertion: UnverifiedJws
   readonly algorithm: Algorithm
   readonly kid: string | undefined
 }
@@ -57,7 +57,7 @@ const readShown = ({ named, sent }: AuthRequest): Result.Result<ShownAssertion, 
   const id = typeof sub === "string" ? readClientIdentifier(sub) : Option.none()
   if (Option.isNone(id)) return Result.fail(refusal("unknown"))
   if (asItCame(sent, "client_id") !== undefined && named !== id.value) return Result.fail(refusal("assertion_subject"))
-  return Result.succeed({ id: id.value, assertion, algorithm: header.alg, kid: kidOf(header) })
+  return Result.succeed({ id: id.value, assertion: jws.value, algorithm: header.alg, kid: kidOf(header) })
 }
 
 const Registration = {

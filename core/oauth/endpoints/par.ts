@@ -2,10 +2,11 @@ import { Effect, Schema, Struct } from "effect"
 import type { AuthenticatedClient } from "../../client/authenticate.ts"
 import { isPublic, isStranger } from "../../client/Client.ts"
 import { leastProfile } from "../../client/Profile.ts"
+import { beside } from "../../engine/Once.ts"
 import { isBoundTo } from "../../grant/Binding.ts"
 import { takeOfAddress } from "../../http/addressLimit.ts"
 import { secretJson, type Written } from "../../http/answer.ts"
-import { sentForm, severalOf } from "../../http/form.ts"
+import { type Sent, sentForm, severalOf } from "../../http/form.ts"
 import {
   bound,
   type Call,
@@ -35,7 +36,7 @@ import {
   UseDpopNonce
 } from "../../rules/Refusal.ts"
 import { parPath } from "../../workspace/Workspace.ts"
-import { authenticateClient, takeUnproven, withClientFields } from "../clients/authenticateClient.ts"
+import { authenticateUnspent, spendProof, takeUnproven, withClientFields } from "../clients/authenticateClient.ts"
 import type { Proof } from "../presented/Presentation.ts"
 import { proofReader, withProofFaults } from "../presented/proofs.ts"
 
@@ -100,12 +101,36 @@ const takePush = Effect.fnUntraced(function* (services: Services, call: Call, by
 
 const otherKey = new InvalidDpopProof({ reason: "proof_jkt" })
 
-/** RFC 9449 §10.1: a proof beside a pushed request names the key of its code, as `dpop_jkt` does. */
-const withKey = Effect.fnUntraced(function* (services: Services, call: Call, request: CheckedRequest, proof: Proof) {
-  if (request.binding !== undefined && !isBoundTo(request.binding, proof.binding)) return yield* otherKey
-  yield* proof.holds
-  yield* services.once.spend(call.workspace.id, proof.single, call.requestId)
-  return { ...request, binding: proof.binding }
+/**
+ * RFC 9449 §10.1: a proof beside a pushed request names the key of its code, as `dpop_jkt` does. The request is kept at
+ * once with what the proof is good for once: nobody can name it before this is answered.
+ */
+const pushWithKey = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  request: CheckedRequest,
+  { binding, holds, single }: Proof
+) {
+  if (request.binding !== undefined && !isBoundTo(request.binding, binding)) return yield* otherKey
+  yield* holds
+  return yield* beside(services.once.spend(call.workspace.id, single, call.requestId), () =>
+    push(services, call, { ...request, binding })
+  )
+})
+
+const pushed = Effect.fnUntraced(function* (
+  services: Services,
+  call: Call,
+  sent: Sent,
+  by: AuthenticatedClient,
+  proof: Proof | undefined
+) {
+  yield* takePush(services, call, by)
+  const read = yield* readPushed(services, call, sent, by)
+  const kept = proof === undefined ? push(services, call, read) : pushWithKey(services, call, read, proof)
+  const { expiresInSeconds, requestUri } = yield* kept
+  const answer = { request_uri: requestUri, expires_in: expiresInSeconds } satisfies Written<PushedAnswer>
+  return secretJson(201, answer, proof?.tells)
 })
 
 /** RFC 9126 §2.1: read as at the authorization endpoint, by the same contract, from the body of a client that is known. */
@@ -114,13 +139,8 @@ const parHandler = (services: Services): HandlerOf<typeof parContract> => {
   return Effect.fnUntraced(function* (call) {
     const sent = yield* Effect.fromResult(sentForm(call.request, several))
     const proof = yield* Effect.fromResult(readProof(call))
-    const by = yield* authenticateClient(services, call, sent)
-    yield* takePush(services, call, by)
-    const read = yield* readPushed(services, call, sent, by)
-    const request = proof === undefined ? read : yield* withKey(services, call, read, proof)
-    const { expiresInSeconds, requestUri } = yield* push(services, call, request)
-    const answer = { request_uri: requestUri, expires_in: expiresInSeconds } satisfies Written<PushedAnswer>
-    return secretJson(201, answer, proof?.tells)
+    const by = yield* authenticateUnspent(services, call, sent)
+    return yield* beside(spendProof(services, call, by), () => pushed(services, call, sent, by, proof))
   })
 }
 

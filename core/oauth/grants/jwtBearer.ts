@@ -177,7 +177,7 @@ const gather = Effect.fnUntraced(function* (
   const kid = typeof header.kid === "string" ? header.kid : undefined
   const keys = yield* keysOf(trusted, by, kid, sources)
   const verified = yield* Effect.catchTag(
-    signatures.verify(assertion, keys, algorithms),
+    signatures.verify(jws.value, keys, algorithms),
     "SignatureFault",
     ({ reason }): Effect.Effect<never, InvalidGrant | PortUnavailable> =>
       Effect.fail(

@@ -1,4 +1,5 @@
 import { Effect, Option, Result } from "effect"
+import { LruMap } from "../../cache/LruMap.ts"
 import { type Members, readJws, type UnverifiedJws } from "../../codec/Jws.ts"
 import { isKeyText } from "../../grant/apiKey.ts"
 import type { HttpRequest } from "../../http/Http.ts"
@@ -37,10 +38,15 @@ export interface Expected {
   readonly token?: string
 }
 
-/** What a proof says that is for this request. Only its signature is left to make it true. */
-export interface Said {
+/** The key that a proof names as its own. */
+interface SaidKey {
   readonly key: PublicKey
   readonly algorithm: Algorithm
+  readonly thumbprint: string
+}
+
+/** What a proof says that is for this request. Only its signature is left to make it true. */
+export interface Said extends SaidKey {
   readonly jti: string
   /** From then on it is refused for its age, also where a clock is behind. */
   readonly until: Instant
@@ -49,13 +55,42 @@ export interface Said {
 type Reason = InvalidDpopProof["reason"]
 
 /** RFC 9449 §4.2, RFC 7638: the key stands in the proof itself, which is what makes it the caller's. */
-const keyIn = ({ alg, jwk, kid }: Members): Result.Result<Pick<Said, "key" | "algorithm">, Reason> => {
+const keyIn = ({ alg, jwk, kid }: Members): Result.Result<SaidKey, Reason> => {
   if (!isProofAlgorithm(alg)) return Result.fail("proof_alg")
   const key = readPublicKey(jwk)
   if (Result.isFailure(key) || !fitsAlgorithm(key.success, alg)) return Result.fail("proof_key")
   const { kid: _, ...material } = key.success
   // A name that the header gives its key says nothing here: there is one key.
-  return Result.succeed({ algorithm: alg, key: typeof kid === "string" ? { ...material, kid } : material })
+  return Result.succeed({
+    algorithm: alg,
+    key: typeof kid === "string" ? { ...material, kid } : material,
+    thumbprint: thumbprint(key.success)
+  })
+}
+
+/** The header of a proof that was read before: a caller sends the same with each. */
+interface KnownHeader {
+  readonly header: Members
+  readonly signed: SaidKey
+}
+
+const headersKept = 1000
+/** With an RSA key of 4096 bits. */
+const longestKeptHeader = 1024
+
+/** By their text, so nothing makes them wrong. */
+const knownHeaders = new LruMap<string, KnownHeader>(headersKept)
+
+/** The key of a header that this very text stands for. */
+const signedIn = ({ header, text }: UnverifiedJws): Result.Result<SaidKey, Reason> => {
+  const part = text.slice(0, text.indexOf("."))
+  const known = knownHeaders.get(part)
+  if (known !== undefined) return Result.succeed(known.signed)
+  const signed = keyIn(header)
+  if (Result.isSuccess(signed) && part.length <= longestKeptHeader) {
+    knownHeaders.set(part, { header, signed: signed.success })
+  }
+  return signed
 }
 
 /** RFC 3986 §6.2.2: an escape is in upper case, and what needs none has none. */
@@ -67,14 +102,22 @@ const escapes = (path: string): string =>
 
 const longestAddress = 4096
 
+/** `URL` reads more than the RFC has: spaces around, backslashes, and addresses without slashes. */
+const isWritten = (text: string): boolean =>
+  text.length <= longestAddress && /^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/i.test(text)
+
 /** RFC 9449 §4.3: as it is compared, normalised and without query and fragment. `undefined`: no address of the web. */
 export const addressOf = (text: string): string | undefined => {
-  // `URL` reads more than the RFC has: spaces around, backslashes, and addresses without slashes.
-  if (text.length > longestAddress || !/^https?:\/\/[\x21-\x5b\x5d-\x7e]+$/i.test(text) || !URL.canParse(text)) {
-    return undefined
-  }
+  if (!isWritten(text) || !URL.canParse(text)) return undefined
   const { origin, password, pathname, username } = new URL(text)
   return username === "" && password === "" ? origin + escapes(pathname) : undefined
+}
+
+/** Most callers write it as the server does, and reading both costs as much as all other claims. */
+const isSameAddress = (htu: string, expected: string): boolean => {
+  if (htu === expected) return isWritten(htu)
+  const address = addressOf(htu)
+  return address !== undefined && address === addressOf(expected)
 }
 
 /** RFC 7519 §2: seconds, with a fraction or without. */
@@ -94,17 +137,17 @@ const madeAt = (claims: Members, now: Instant): number | undefined => {
 }
 
 /** RFC 9449 §4.3: all that can be said of a proof without its signature, which costs more than the rest. */
-export const checkProof = ({ claims, header }: UnverifiedJws, expected: Expected): Result.Result<Said, Reason> => {
+export const checkProof = (jws: UnverifiedJws, expected: Expected): Result.Result<Said, Reason> => {
+  const { claims, header } = jws
   if (header.typ !== "dpop+jwt") return Result.fail("proof_typ")
   // RFC 7515 §4.1.11, RFC 7797: no extension is understood here.
   if (header.crit !== undefined || header.b64 !== undefined) return Result.fail("proof_malformed")
-  const signed = keyIn(header)
+  const signed = signedIn(jws)
   if (Result.isFailure(signed)) return Result.fail(signed.failure)
   const { ath, htm, htu, jti } = claims
   if (typeof jti !== "string" || jti === "" || jti.length > longestJti) return Result.fail("proof_jti")
   if (htm !== expected.method) return Result.fail("proof_htm")
-  const address = typeof htu === "string" ? addressOf(htu) : undefined
-  if (address === undefined || address !== addressOf(expected.address)) return Result.fail("proof_htu")
+  if (typeof htu !== "string" || !isSameAddress(htu, expected.address)) return Result.fail("proof_htu")
   const at = madeAt(claims, expected.now)
   if (at === undefined) return Result.fail("proof_iat")
   const { token } = expected
@@ -117,8 +160,8 @@ export const checkProof = ({ claims, header }: UnverifiedJws, expected: Expected
 
 const refusal = (reason: Reason) => new InvalidDpopProof({ reason })
 
-const verified = (text: string, { algorithm, key }: Said, signatures: Signatures["Service"]): Proof["holds"] =>
-  Effect.suspend(() => signatures.verify(text, [key], [algorithm])).pipe(
+const verified = (jws: UnverifiedJws, { algorithm, key }: Said, signatures: Signatures["Service"]): Proof["holds"] =>
+  Effect.suspend(() => signatures.verify(jws, [key], [algorithm])).pipe(
     Effect.asVoid,
     Effect.catchTag("SignatureFault", ({ reason }) =>
       Effect.fail(
@@ -140,7 +183,7 @@ const readProof = (
   if (text === null || text === undefined) return undefined
   // RFC 9449 §4.3: two headers reach this as one, with a comma between them, which no proof has.
   if (text.includes(",")) return Result.fail(refusal("proof_repeated"))
-  const jws = readJws(text.trim())
+  const jws = readJws(text.trim(), (part) => knownHeaders.get(part)?.header)
   if (Option.isNone(jws)) return Result.fail(refusal("proof_malformed"))
   const said = checkProof(jws.value, expected)
   if (Result.isFailure(said)) return Result.fail(refusal(said.failure))
@@ -148,10 +191,10 @@ const readProof = (
   const { nonce } = jws.value.claims
   const tells = place === undefined || nonces === undefined ? nothing : nonces.judge(at, place, nonce, expected.now)
   if (Result.isFailure(tells)) return Result.fail(tells.failure)
-  const binding = { thumbprint: thumbprint(said.success.key) }
+  const binding = { thumbprint: said.success.thumbprint }
   return Result.succeed({
     binding,
-    holds: verified(text.trim(), said.success, signatures),
+    holds: verified(jws.value, said.success, signatures),
     // Each key has names of its own, so that no caller uses up another's.
     single: {
       purpose: "dpop-proof",

@@ -8,39 +8,42 @@ interface Numbered {
   readonly n: number
 }
 
-test("a sorted list holds what was put in and not taken out, in order, over many chunks", () => {
-  const draw = drawFrom(`SortedList/${seed}`)
-  const list = new SortedList<Numbered>((a, b) => a.n - b.n)
-  const held = new Map<number, Numbered>()
-  const check = () => {
-    const from = draw.below(20_000)
-    const wanted = [...held.keys()].filter((n) => n >= from).sort((a, b) => a - b)
-    const found = Array.from(list.from((item) => item.n < from)).map(({ n }) => n)
-    expect(found, `seed ${seed}`).toEqual(wanted)
-  }
-
-  for (const removals of [1, 3, 30]) {
-    for (let step = 0; step < 8000; step++) {
-      const n = draw.below(20_000)
-      const item = held.get(n)
-      if (item !== undefined && draw.below(4) < removals) {
-        list.delete(item)
-        held.delete(n)
-      } else if (item === undefined && draw.below(removals) === 0) {
-        const made = { n }
-        list.add(made)
-        held.set(n, made)
-      }
-      // What is not in the list is no matter to take out, even where its equal is.
-      if (step % 100 === 0) list.delete({ n })
-      if (step % 1000 === 0) check()
+test.each([false, true])(
+  "a sorted list (lazily: %p) holds what was put in and not taken out, in order, over many chunks",
+  (lazily) => {
+    const draw = drawFrom(`SortedList/${seed}`)
+    const list = new SortedList<Numbered>((a, b) => a.n - b.n, lazily)
+    const held = new Map<number, Numbered>()
+    const check = () => {
+      const from = draw.below(20_000)
+      const wanted = [...held.keys()].filter((n) => n >= from).sort((a, b) => a - b)
+      const found = Array.from(list.from((item) => item.n < from)).map(({ n }) => n)
+      expect(found, `seed ${seed}`).toEqual(wanted)
     }
+
+    for (const removals of [1, 3, 30]) {
+      for (let step = 0; step < 8000; step++) {
+        const n = draw.below(20_000)
+        const item = held.get(n)
+        if (item !== undefined && draw.below(4) < removals) {
+          list.delete(item)
+          held.delete(n)
+        } else if (item === undefined && draw.below(removals) === 0) {
+          const made = { n }
+          list.add(made)
+          held.set(n, made)
+        }
+        // What is not in the list is no matter to take out, even where its equal is.
+        if (step % 100 === 0) list.delete({ n })
+        if (step % 1000 === 0) check()
+      }
+      check()
+    }
+    for (const item of held.values()) list.delete(item)
+    held.clear()
     check()
   }
-  for (const item of held.values()) list.delete(item)
-  held.clear()
-  check()
-})
+)
 
 test("a sorted list keeps its order where long runs are taken out of its middle, and are put in again", () => {
   const list = new SortedList<Numbered>((a, b) => a.n - b.n)

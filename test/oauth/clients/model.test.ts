@@ -43,9 +43,10 @@ const digests: Signatures["Service"] = {
   ...toySignatures,
   verify: (jws, keys) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
-      const end = jws.lastIndexOf(".")
-      const key = keys.find((key) => key.kty === "OKP" && mark(key.x, jws.slice(0, end)) === jws.slice(end + 1))
-      const read = readJws(jws)
+      const text = typeof jws === "string" ? jws : jws.text
+      const end = text.lastIndexOf(".")
+      const key = keys.find((key) => key.kty === "OKP" && mark(key.x, text.slice(0, end)) === text.slice(end + 1))
+      const read = readJws(text)
       return key === undefined || Option.isNone(read)
         ? Effect.fail(new SignatureFault({ reason: "forged" }))
         : Effect.succeed({ ...read.value, claims: { ...read.value.claims, exp: now / 1000 + 60 }, key })
