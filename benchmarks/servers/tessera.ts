@@ -90,17 +90,23 @@ const utf8 = new TextEncoder()
 /** The adapter, with its cache and its limits, over a network that has a document at every address. */
 const documents = Layer.effect(
   Documents,
-  makeDocuments(({ url: { href } }) => {
-    const document = {
-      client_id: href,
-      client_name: "Benchmark",
-      redirect_uris: [redirectUri],
-      grant_types: ["authorization_code", "refresh_token"],
-      token_endpoint_auth_method: "none"
-    }
-    const header = (name: string) => (name === "cache-control" ? "max-age=86400" : undefined)
-    return Effect.succeed({ status: 200, header, body: utf8.encode(JSON.stringify(document)) })
-  }, new Set())
+  makeDocuments(
+    {
+      get: ({ url: { href } }) => {
+        const document = {
+          client_id: href,
+          client_name: "Benchmark",
+          redirect_uris: [redirectUri],
+          grant_types: ["authorization_code", "refresh_token"],
+          token_endpoint_auth_method: "none"
+        }
+        const header = (name: string) => (name === "cache-control" ? "max-age=86400" : undefined)
+        return Effect.succeed({ status: 200, header, body: utf8.encode(JSON.stringify(document)) })
+      },
+      post: () => Effect.succeed(200)
+    },
+    new Set()
+  )
 )
 
 /** All processes of a run seal by one key, so that a token of one opens in the others. */
