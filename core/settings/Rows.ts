@@ -1,4 +1,5 @@
 import { Effect, Option } from "effect"
+import { shownMost } from "../engine/lists.ts"
 import type { UsedThing } from "../engine/Usage.ts"
 import type { Call, Services } from "../http/Route.ts"
 import { type ReturnAddress, returnAddress } from "../pages/Consent.ts"
@@ -83,6 +84,18 @@ export const pagingOf = (start: string | undefined, nextCursor: string | undefin
   isContinued: start !== undefined,
   ...(nextCursor === undefined ? {} : { nextCursor })
 })
+
+/** One page of a list that is at hand: what comes behind this one, or its beginning where that is not there any more. */
+export const pageOfList = <A>(
+  list: ReadonlyArray<A>,
+  nameOf: (one: A) => string,
+  after: string | undefined
+): { readonly shown: ReadonlyArray<A>; readonly paging: Paging } => {
+  const start = list.findIndex((one) => nameOf(one) === after) + 1
+  const shown = list.slice(start, start + shownMost)
+  const last = start + shownMost < list.length ? shown.at(-1) : undefined
+  return { shown, paging: pagingOf(start === 0 ? undefined : after, last === undefined ? undefined : nameOf(last)) }
+}
 
 const query = (parameters: Readonly<Record<string, string | undefined>>): string => {
   const given = Object.entries(parameters).filter((pair): pair is [string, string] => Boolean(pair[1]))

@@ -3,7 +3,7 @@ import { attributes, type Html, html } from "../pages/Html.ts"
 import { brandLink, type Document, type Notice, notice, type Place, type Visitor } from "../pages/Layout.ts"
 
 /** The last segment of the address of a section's page and forms. */
-export type SectionName = "profile" | "apps" | "keys" | "clients" | "resources" | "members"
+export type SectionName = "profile" | "apps" | "keys" | "clients" | "resources" | "documents" | "issuers" | "members"
 
 const sections: ReadonlyArray<{
   readonly id: SectionName
@@ -16,6 +16,8 @@ const sections: ReadonlyArray<{
   { id: "keys", label: "API keys", ownersOnly: true },
   { id: "clients", label: "Registered clients", ownersOnly: true },
   { id: "resources", label: "APIs", ownersOnly: true },
+  { id: "documents", label: "Client documents", ownersOnly: true },
+  { id: "issuers", label: "Trusted issuers", ownersOnly: true },
   { id: "members", label: "Members", ownersOnly: true, ofAccounts: true }
 ]
 

@@ -14,7 +14,7 @@ import { allowances } from "../ports/Limiter.ts"
 import type { SignedIn } from "../ports/ResourceOwner.ts"
 import type { StorageUnavailable } from "../ports/Storage.ts"
 import { hasPassed, later, type Millis } from "../rules/Instant.ts"
-import { OwnersOnly, type Refusal } from "../rules/Refusal.ts"
+import { type Contended, ForgedForm, OwnersOnly, type Refusal } from "../rules/Refusal.ts"
 import { inSession, pagesPath } from "../workspace/SessionPath.ts"
 import { basePath, type OpenWorkspace } from "../workspace/Workspace.ts"
 import { type PasswordPage, passwordField, passwordPage } from "./PasswordPage.ts"
@@ -156,6 +156,27 @@ export const withPassword = Effect.fnUntraced(function* (
   yield* noteOf(services, call, { _tag: "AccountRefused", ...refusal })
   return askPassword(services, inside, form, "This is not your current password.")
 })
+
+type Act = (
+  services: Services,
+  inside: Inside,
+  form: Parameters
+) => Effect.Effect<HttpResponse, Effect.Error<Answer> | Contended>
+
+/** The forms of a section by their `action`, where each of them asks for the password. */
+export const sectionForms = (
+  services: Services,
+  visitors: Visitors,
+  section: Section,
+  actions: Readonly<Record<string, Act>>
+): Handler =>
+  insideForm(services, visitors, section, (inside, form) => {
+    const name = form.get("action") ?? ""
+    const act = Object.hasOwn(actions, name) ? actions[name] : undefined
+    return act === undefined
+      ? Effect.fail(new ForgedForm({ reason: "field_missing" }))
+      : withPassword(services, inside, form, () => act(services, inside, form))
+  })
 
 /** The address of a section whose page reports what a form did. */
 export const doneUrl = <Code extends string>(call: Call, section: Section<Code>, done: Code, search?: string) => {

@@ -1,25 +1,14 @@
 import { Effect } from "effect"
 import { addResource, type BadResource, type ResourceTyped, removeResource } from "../engine/administration.ts"
-import { shownMost } from "../engine/lists.ts"
 import { type Parameters, readParameters } from "../http/form.ts"
 import type { Handler, Services } from "../http/Route.ts"
 import { field, hidden } from "../pages/Field.ts"
 import { attributes, type Html, html } from "../pages/Html.ts"
 import type { Document, Place, Visitor } from "../pages/Layout.ts"
-import { ForgedForm } from "../rules/Refusal.ts"
 import { longestAddress, longestName, type ResourceDefinition } from "../rules/Resource.ts"
 import type { OpenWorkspace } from "../workspace/Workspace.ts"
-import {
-  auditContext,
-  backTo,
-  type Inside,
-  insideForm,
-  insidePage,
-  type Section,
-  type Visitors,
-  withPassword
-} from "./inside.ts"
-import { confirmed, empty, noRows, type Paging, pager, pagingOf, type Row, rows } from "./Rows.ts"
+import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
+import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, rows } from "./Rows.ts"
 import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
 import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
 
@@ -173,13 +162,9 @@ const section = {
   }
 } as const satisfies Section
 
-/** One page of the list: what comes behind this address, or its beginning where it is not listed any more. */
 const pageOf = ({ listed = [], resources = [] }: OpenWorkspace, after: string | undefined) => {
-  const start = resources.findIndex(({ at }) => at === after) + 1
-  const shown = resources.slice(start, start + shownMost)
-  const last = start + shownMost < resources.length ? shown.at(-1)?.at : undefined
-  const row = (one: ResourceDefinition): ResourceRow => ({ ...one, byOwner: listed.includes(one) })
-  return { resources: shown.map(row), paging: pagingOf(start === 0 ? undefined : after, last) }
+  const { paging, shown } = pageOfList(resources, ({ at }) => at, after)
+  return { resources: shown.map((one): ResourceRow => ({ ...one, byOwner: listed.includes(one) })), paging }
 }
 
 const draw = Effect.fnUntraced(function* (
@@ -244,13 +229,4 @@ const remove = Effect.fn("settings.removeResource")(function* (services: Service
 
 /** Either can widen what a token opens: an API that is removed falls to one above it, which may take more scopes. */
 export const changeResourcesHandler = (services: Services, visitors: Visitors): Handler =>
-  insideForm(services, visitors, section, (inside, form) => {
-    switch (form.get("action")) {
-      case "add":
-        return withPassword(services, inside, form, () => add(services, inside, form))
-      case "remove":
-        return withPassword(services, inside, form, () => remove(services, inside, form))
-      default:
-        return Effect.fail(new ForgedForm({ reason: "field_missing" }))
-    }
-  })
+  sectionForms(services, visitors, section, { add, remove })

@@ -4,8 +4,10 @@ import { type Endpoint, type Handler, page, pageEndpoint, type Services } from "
 import { pagesPath } from "../workspace/SessionPath.ts"
 import { appsHandler, changeAppsHandler } from "./appsSection.ts"
 import { changeClientsHandler, clientsHandler } from "./clientsSection.ts"
+import { changeDocumentsHandler, documentsHandler } from "./documentsSection.ts"
 import { homeHandler } from "./home.ts"
 import type { SettingsOptions, Visitors } from "./inside.ts"
+import { changeIssuersHandler, issuersHandler } from "./issuersSection.ts"
 import { changeKeysHandler, keysHandler } from "./keysSection.ts"
 import { changeResourcesHandler, resourcesHandler } from "./resourcesSection.ts"
 
@@ -26,6 +28,8 @@ export const settingsEndpoints = (options: SettingsOptions = {}): ReadonlyArray<
     pageEndpoint("/settings/apps", { GET: shown(appsHandler), POST: shown(changeAppsHandler) }),
     pageEndpoint("/settings/keys", { GET: shown(keysHandler), POST: shown(changeKeysHandler) }),
     pageEndpoint("/settings/clients", { GET: shown(clientsHandler), POST: shown(changeClientsHandler) }),
-    pageEndpoint("/settings/resources", { GET: shown(resourcesHandler), POST: shown(changeResourcesHandler) })
+    pageEndpoint("/settings/resources", { GET: shown(resourcesHandler), POST: shown(changeResourcesHandler) }),
+    pageEndpoint("/settings/documents", { GET: shown(documentsHandler), POST: shown(changeDocumentsHandler) }),
+    pageEndpoint("/settings/issuers", { GET: shown(issuersHandler), POST: shown(changeIssuersHandler) })
   ]
 }

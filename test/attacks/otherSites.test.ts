@@ -82,6 +82,8 @@ describe.each([...origins])("from %s", (origin) => {
     ["/settings/apps", { action: "revoke", id: "x" }],
     ["/settings/clients", { action: "delete", id: "x" }],
     ["/settings/resources", { action: "add", at: "https://evil.example" }],
+    ["/settings/documents", { action: "take", takes: "any" }],
+    ["/settings/issuers", { action: "add", issuer: "https://evil.example", keys: "https://evil.example/keys" }],
     ["/consent", { decision: "approve", ticket: "x" }],
     ["/login", { email: "mallory@example.com", password: "a few words in a row" }]
   ]

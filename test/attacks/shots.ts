@@ -254,6 +254,16 @@ export const arrange = Effect.fnUntraced(function* (
         post(`${at}/settings/resources`, { csrf, action: "add", at: "https://api.example.com" }, as),
         post(`${at}/settings/resources`, { csrf, action: "remove", at: "x" }, as)
       ]
+    ],
+    [
+      "documents and issuers",
+      [
+        get(`${at}/settings/documents?after=x`, as),
+        post(`${at}/settings/documents`, { csrf, action: "take", takes: "some", hosts: "claude.ai" }, as),
+        post(`${at}/settings/documents`, { csrf, action: "block", host: "evil.example" }, as),
+        get(`${at}/settings/issuers?change=x`, as),
+        post(`${at}/settings/issuers`, { csrf, action: "remove", issuer: "x" }, as)
+      ]
     ]
   ])
 })

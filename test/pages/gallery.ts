@@ -7,9 +7,12 @@ import { loginPage } from "../../core/people/login.ts"
 import { signedOutPage } from "../../core/people/logout.ts"
 import { acceptInvitePage, setUpPage } from "../../core/people/NewAccount.ts"
 import { Instant, later } from "../../core/rules/Instant.ts"
+import type { TrustedIssuer } from "../../core/rules/TrustedIssuer.ts"
 import { connectedAppsPage } from "../../core/settings/appsSection.ts"
 import { clientsPage } from "../../core/settings/clientsSection.ts"
+import { documentsPage } from "../../core/settings/documentsSection.ts"
 import { homePage } from "../../core/settings/home.ts"
+import { issuersPage } from "../../core/settings/issuersSection.ts"
 import { apiKeysPage } from "../../core/settings/keysSection.ts"
 import { membersPage } from "../../core/settings/MembersPage.ts"
 import { passwordPage } from "../../core/settings/PasswordPage.ts"
@@ -69,6 +72,13 @@ const places = (say: Say, count: number): ConsentPage["places"] & object => ({
     { id: say("org_3"), label: say("Fabrikam"), chosen: false }
   ],
   count
+})
+
+const issuer = (say: Say, more: Partial<TrustedIssuer>): TrustedIssuer => ({
+  issuer: say("https://login.northwind.example"),
+  keys: { _tag: "Fetched", jwksUri: say("https://login.northwind.example/keys") },
+  people: "known",
+  ...more
 })
 
 /** A client that asks for access without a person. */
@@ -480,6 +490,59 @@ export const gallery = (say: Say = (text) => text, theme: Theme = defaultTheme):
           tokens: "jwt-5m",
           problem: { field: "at", text: say("Enter an https address.") }
         }
+      })
+    ],
+    [
+      "settings-documents",
+      documentsPage(place, visitor(say, "owner", { kind: "done", text: say("The host is blocked.") }), {
+        most: ["claude.ai", "*.northwind.example"],
+        takes: "some",
+        hosts: say("claude.ai tools.northwind.example"),
+        blocked: [say("evil.example"), say("a-host-with-a-rather-long-name.of-many-labels.northwind.example:8443")],
+        paging: { isContinued: false, nextCursor: say("evil.example") }
+      })
+    ],
+    [
+      "settings-documents-problem",
+      documentsPage(place, owner, {
+        most: undefined,
+        takes: "any",
+        hosts: "",
+        blocked: [],
+        paging: { isContinued: false },
+        problem: { field: "host", text: say("Enter a host."), host: say("https://evil.example/x") }
+      })
+    ],
+    [
+      "settings-issuers",
+      issuersPage(place, visitor(say, "owner", { kind: "done", text: say("The issuer is trusted.") }), {
+        issuers: [
+          { byOwner: true, trusted: issuer(say, { since: now, clients: ["https://chat.example/client.json"] }) },
+          { byOwner: false, trusted: issuer(say, { people: "made", domains: ["northwind.example"], takes: "any" }) }
+        ],
+        scopes: ["api", "profile"],
+        paging: { isContinued: false },
+        action: "add"
+      })
+    ],
+    [
+      "settings-issuers-problem",
+      issuersPage(place, owner, {
+        issuers: [],
+        scopes: ["api", "profile"],
+        paging: { isContinued: false },
+        action: "change",
+        form: {
+          issuer: say("https://login.northwind.example"),
+          keys: say("keys"),
+          clients: "",
+          resources: "",
+          domains: say("northwind.example"),
+          scopes: ["api"],
+          people: "made",
+          takes: "id-jag"
+        },
+        problem: { field: "keys", text: say("Enter the address of its keys.") }
       })
     ],
     [

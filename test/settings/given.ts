@@ -9,8 +9,8 @@ import { inWorld, type World, type WorldOptions } from "../given/World.ts"
 export const inSettings = <A, E>(body: (world: World) => Effect.Effect<A, E>, options: WorldOptions = {}) =>
   inWorld(body, { ...options, endpoints: settingsEndpoints() })
 
-export type Section = "apps" | "keys" | "clients" | "resources"
-export const sections: ReadonlyArray<Section> = ["apps", "keys", "clients", "resources"]
+export type Section = "apps" | "keys" | "clients" | "resources" | "documents" | "issuers"
+export const sections: ReadonlyArray<Section> = ["apps", "keys", "clients", "resources", "documents", "issuers"]
 
 export const csrfOf = (world: World, as: string): string =>
   csrfField(world.services.keys.current(), world.workspace, `session-of-${as}`)

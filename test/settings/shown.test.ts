@@ -32,7 +32,7 @@ test("a page of settings reads one list, and of it no more than it shows and the
           yield* signInToApp(world, client, {}, "owner")
           yield* createKey(world.services, byOwner(world), { name: `Key ${n}`, lasts: undefined })
         }
-        for (const section of sections.filter((one) => one !== "resources")) {
+        for (const section of sections.filter((one) => !["resources", "documents", "issuers"].includes(one))) {
           listed.length = 0
           for (const verb of Object.values(world.calls)) verb.length = 0
           const page = yield* look(world, "owner", section)

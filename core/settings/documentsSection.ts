@@ -1,0 +1,214 @@
+import { Effect } from "effect"
+import { type BadHost, blockClientHost, takeClientDocuments, unblockClientHost } from "../engine/administration.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
+import type { Handler, Services } from "../http/Route.ts"
+import { field, hidden } from "../pages/Field.ts"
+import { attributes, type Html, html } from "../pages/Html.ts"
+import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import type { DocumentHosts } from "../rules/DocumentHosts.ts"
+import { namesIn } from "../rules/Scope.ts"
+import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
+import { confirmed, empty, noRows, type Paging, pageOfList, pager, rows } from "./Rows.ts"
+import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
+
+/** The values of `takes` in the form. */
+const choices = {
+  any: "Of any host",
+  some: "Only of these hosts",
+  none: "Of none"
+} as const
+type Choice = keyof typeof choices
+
+const isChoice = (text: string): text is Choice => Object.hasOwn(choices, text)
+
+const choiceOf = (hosts: DocumentHosts): Choice => {
+  if (hosts === "any") return "any"
+  return hosts.length === 0 ? "none" : "some"
+}
+
+/**
+ * Owners only. Its forms post to `{base}/settings/documents` with `csrf` and `action`:
+ * `take` (`takes`, `hosts`), `block` (`host`), `unblock` (`host`).
+ */
+interface DocumentsPage {
+  /** What the server takes, which no owner widens; `undefined`: none. */
+  readonly most: DocumentHosts | undefined
+  readonly takes: Choice
+  /** As they stand in the field. */
+  readonly hosts: string
+  readonly blocked: ReadonlyArray<string>
+  readonly paging: Paging
+  readonly problem?: { readonly field: "hosts" | "host"; readonly text: string; readonly host?: string }
+}
+
+const mostWords = (most: DocumentsPage["most"]): Html => {
+  if (most === undefined) return html`This server takes no documents, so nothing here has an effect.`
+  return most === "any"
+    ? html`This server takes documents of any host.`
+    : html`This server takes documents of no more than these hosts: <code>${most.join(" ")}</code>`
+}
+
+const takeForm = (path: string, csrf: string, { hosts, most, problem, takes }: DocumentsPage): Html => {
+  const isWrong = problem?.field === "hosts"
+  return html`<section aria-labelledby="take">
+<h2 id="take">Whose documents count</h2>
+<form method="post" action="${path}" class="panel padded inline-form">
+${hidden({ csrf, action: "take" })}
+<div class="field">
+<label for="takes">Take documents</label>
+<select id="takes" name="takes" aria-describedby="takes-hint">${Object.entries(choices).map(
+    ([value, words]) => html`<option value="${value}"${attributes({ selected: value === takes })}>${words}</option>`
+  )}</select>
+<p class="hint" id="takes-hint">${mostWords(most)}</p>
+</div>
+${field({
+  label: "Hosts",
+  name: "hosts",
+  type: "text",
+  autocomplete: "off",
+  value: hosts,
+  problem: isWrong ? problem.text : undefined,
+  autofocus: isWrong,
+  hint: "With a space between them: claude.ai *.example.com. What a host that is not here got goes on until it asks again.",
+  optional: true
+})}
+<div class="form-actions"><button class="button primary" type="submit">Save</button></div>
+</form>
+</section>`
+}
+
+const blockForm = (path: string, csrf: string, { problem }: DocumentsPage): Html => {
+  const isWrong = problem?.field === "host"
+  return html`<section aria-labelledby="block">
+<h2 id="block">Block a host</h2>
+<form method="post" action="${path}" class="panel padded inline-form">
+${hidden({ csrf, action: "block" })}
+${field({
+  label: "Host",
+  name: "host",
+  type: "text",
+  autocomplete: "off",
+  value: isWrong ? problem.host : undefined,
+  problem: isWrong ? problem.text : undefined,
+  autofocus: isWrong,
+  hint: "As addresses have it: app.example.com, or *.example.com for all below it. What its applications were granted ends at once, for good."
+})}
+<div class="form-actions"><button class="button danger" type="submit">Block host</button></div>
+</form>
+</section>`
+}
+
+export const documentsPage = (place: Place, visitor: Visitor, model: DocumentsPage): Document => {
+  const path = sectionPath(place, "documents")
+  const { blocked, paging } = model
+  const row = (host: string) => ({
+    title: html`<bdi>${host}</bdi>`,
+    facts: [],
+    actions: [
+      confirmed({
+        label: "Unblock",
+        about: host,
+        question: "Its documents count again. What was granted before stays ended.",
+        confirm: "Unblock this host",
+        tone: "plain",
+        path,
+        fields: { csrf: visitor.csrf, action: "unblock", host }
+      })
+    ]
+  })
+  return settingsDocument(place, visitor, {
+    section: "documents",
+    title: "Client documents",
+    came: model.problem === undefined ? undefined : "problem",
+    lead: html`Applications that nobody registered bring a web address at which they describe themselves. Here you say of which hosts that counts in <bdi>${place.name}</bdi>.`,
+    main: html`${takeForm(path, visitor.csrf, model)}
+${blockForm(path, visitor.csrf, model)}
+<section aria-labelledby="blocked">
+<h2 id="blocked">Blocked hosts</h2>
+${blocked.length === 0 ? noRows(paging, empty("No host is blocked", "A person still has to approve each application.")) : rows(blocked.map(row))}
+${pager(path, paging)}
+</section>`
+  })
+}
+
+const section = {
+  name: "documents",
+  notices: {
+    "documents-taken": { kind: "done", text: "Documents are taken as you said." },
+    "host-blocked": { kind: "done", text: "The host is blocked, and what its applications were granted has ended." },
+    "host-unblocked": { kind: "done", text: "The host is no longer blocked." },
+    "host-gone": { kind: "problem", text: "This host is not blocked." }
+  }
+} as const satisfies Section
+
+const draw = Effect.fnUntraced(function* (
+  services: Services,
+  { call, visitor }: Inside,
+  status: number,
+  said: Partial<Pick<DocumentsPage, "takes" | "hosts" | "problem">>
+) {
+  const workspace = yield* services.openings.current(call.workspace, call.now)
+  const { blockedHosts = [], clientDocuments, ownersDocuments = "any" } = workspace
+  const after = readParameters(call.request.query).parameters.get("after")
+  const { paging, shown } = pageOfList(blockedHosts, String, after)
+  const { documents } = services.registration
+  return services.pages.show(workspace, status, (place) =>
+    documentsPage(place, visitor, {
+      most: documents === "any" ? (clientDocuments ?? documents) : documents,
+      takes: choiceOf(ownersDocuments),
+      hosts: ownersDocuments === "any" ? "" : ownersDocuments.join(" "),
+      blocked: shown,
+      paging,
+      ...said
+    })
+  )
+})
+
+export const documentsHandler = (services: Services, visitors: Visitors): Handler =>
+  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
+
+const whyNot = {
+  host: "Enter hosts as addresses have them, such as claude.ai or *.example.com.",
+  full: "There is no room for more."
+} as const satisfies Record<BadHost["reason"], string>
+
+const longestTyped = 4096
+
+const take = Effect.fn("settings.takeDocuments")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const asked = form.get("takes") ?? ""
+  const takes = isChoice(asked) ? asked : "none"
+  const hosts = (form.get("hosts") ?? "").slice(0, longestTyped)
+  const some = namesIn(hosts.trim().replaceAll(/[\s,]+/g, " "))
+  const wanted = { any: "any", some, none: [] } as const
+  const sentBack = (reason: BadHost["reason"]) =>
+    draw(services, inside, 400, { takes, hosts, problem: { field: "hosts", text: whyNot[reason] } })
+  if (takes === "some" && some.length === 0) return yield* sentBack("host")
+  return yield* takeClientDocuments(services, auditContext(inside), call.workspace, wanted[takes]).pipe(
+    Effect.as(backTo(call, section, "documents-taken")),
+    Effect.catchTag("BadHost", ({ reason }) => sentBack(reason))
+  )
+})
+
+const block = Effect.fn("settings.blockHost")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const host = form.get("host") ?? ""
+  return yield* blockClientHost(services, auditContext(inside), call.workspace, host).pipe(
+    Effect.as(backTo(call, section, "host-blocked")),
+    Effect.catchTag("BadHost", ({ reason }) =>
+      draw(services, inside, 400, {
+        problem: { field: "host", text: whyNot[reason], host: host.slice(0, longestTyped) }
+      })
+    )
+  )
+})
+
+const unblock = Effect.fn("settings.unblockHost")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const changed = yield* unblockClientHost(services, auditContext(inside), call.workspace, form.get("host") ?? "")
+  return backTo(call, section, changed ? "host-unblocked" : "host-gone")
+})
+
+/** Each decides who comes in. */
+export const changeDocumentsHandler = (services: Services, visitors: Visitors): Handler =>
+  sectionForms(services, visitors, section, { take, block, unblock })

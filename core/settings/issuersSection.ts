@@ -1,0 +1,308 @@
+import { Effect } from "effect"
+import { type BadIssuer, changeIssuer, type IssuerTyped, removeIssuer, trustIssuer } from "../engine/administration.ts"
+import { type Parameters, readParameters } from "../http/form.ts"
+import type { Handler, Services } from "../http/Route.ts"
+import { field, hidden } from "../pages/Field.ts"
+import { attributes, type Html, html } from "../pages/Html.ts"
+import type { Document, Place, Visitor } from "../pages/Layout.ts"
+import { namesIn } from "../rules/Scope.ts"
+import type { KeysTyped, TrustedIssuer } from "../rules/TrustedIssuer.ts"
+import { auditContext, backTo, type Inside, insidePage, type Section, sectionForms, type Visitors } from "./inside.ts"
+import { confirmed, empty, noRows, type Paging, pageOfList, pager, type Row, rows } from "./Rows.ts"
+import { scopeBoxes, scopeNames, tickedScopes } from "./ScopeBoxes.ts"
+import { sectionPath, settingsDocument } from "./SettingsLayout.ts"
+
+/** The values of `people` and of `takes` in the form. */
+const peopleChoices = {
+  known: "Only people who are here already",
+  made: "Also others, who get an account"
+} as const
+const takesChoices = {
+  "id-jag": "Only those made for the application that brings them",
+  any: "Also those made for no application (RFC 7523)"
+} as const
+
+/** The form as it was typed. */
+interface Typed {
+  readonly issuer: string
+  readonly keys: string
+  readonly clients: string
+  readonly resources: string
+  readonly domains: string
+  readonly scopes: ReadonlyArray<string>
+  readonly people: keyof typeof peopleChoices
+  readonly takes: keyof typeof takesChoices
+}
+
+interface Problem {
+  readonly field: "issuer" | "keys" | "resources"
+  readonly text: string
+}
+
+/**
+ * Owners only. Its forms post to `{base}/settings/issuers` with `csrf` and `action`: `add` and `change` (`issuer`, `keys`,
+ * `clients`, `resources`, `domains`, `people`, `takes`, and `scope.NAME` for each scope), `remove` (`issuer`). With
+ * `change` in its address the form has what is trusted now.
+ */
+interface IssuersPage {
+  readonly issuers: ReadonlyArray<{ readonly trusted: TrustedIssuer; readonly byOwner: boolean }>
+  readonly paging: Paging
+  /** The scopes that there are. */
+  readonly scopes: ReadonlyArray<string>
+  readonly action: "add" | "change"
+  readonly form?: Typed
+  readonly problem?: Problem
+}
+
+const select = <K extends string>(
+  name: string,
+  label: string,
+  choices: Readonly<Record<K, string>>,
+  chosen: K
+): Html => html`<div class="field">
+<label for="${name}">${label}</label>
+<select id="${name}" name="${name}">${Object.entries<string>(choices).map(
+  ([value, words]) => html`<option value="${value}"${attributes({ selected: value === chosen })}>${words}</option>`
+)}</select>
+</div>`
+
+const issuerForm = (path: string, csrf: string, { action, form, problem, scopes }: IssuersPage): Html => {
+  const line = (name: "issuer" | "keys" | "clients" | "resources" | "domains", label: string, hint: string) => {
+    const text = problem?.field === name ? problem.text : undefined
+    return field({
+      label,
+      name,
+      type: "text",
+      autocomplete: "off",
+      value: form?.[name],
+      problem: text,
+      autofocus: text !== undefined,
+      hint,
+      optional: name !== "issuer" && (name !== "keys" || action === "change"),
+      readonly: name === "issuer" && action === "change"
+    })
+  }
+  const title = action === "add" ? "Trust an issuer" : "Change an issuer"
+  return html`<section aria-labelledby="typed">
+<h2 id="typed">${title}</h2>
+<form method="post" action="${path}" class="panel padded inline-form">
+${hidden({ csrf, action })}
+${line("issuer", "Issuer", "As it stands in its assertions: https://login.example.com.")}
+${line(
+  "keys",
+  "Keys",
+  action === "add"
+    ? "The https address of its public keys, or a JWK Set."
+    : "The https address of its public keys, or a JWK Set. Left empty, they stay. With others, what it brought ends."
+)}
+${line("clients", "Applications", "Ids, or addresses of documents, with a space between them. Empty: all that you gave the grant type.")}
+${line("resources", "APIs", "Addresses that it can grant access to, with a space between them. Empty: all.")}
+${line("domains", "Email domains", "Whom it speaks for, such as example.com, with a space between them. Empty: whom it names.")}
+${select("people", "People", peopleChoices, form?.people ?? "known")}
+${select("takes", "Assertions", takesChoices, form?.takes ?? "id-jag")}
+${scopes.length > 0 && scopeBoxes(scopes, form?.scopes ?? [], "The most that it can grant. With none ticked, what the application may have.")}
+<div class="form-actions"><button class="button primary" type="submit">${action === "add" ? "Trust issuer" : "Save"}</button>${
+    action === "change" && html`<a class="button" href="${path}">Cancel</a>`
+  }</div>
+</form>
+</section>`
+}
+
+const listed = (values: ReadonlyArray<string> | undefined, all: string): Html =>
+  values === undefined ? html`${all}` : html`<code>${values.join(" ")}</code>`
+
+const issuerRow = ({ byOwner, trusted }: IssuersPage["issuers"][number], path: string, visitor: Visitor): Row => {
+  const { clients, domains, issuer, keys, people, resources, scopes, takes = "id-jag" } = trusted
+  return {
+    title: html`<bdi>${issuer}</bdi>`,
+    facts: [
+      ["Keys", keys._tag === "Fetched" ? html`<code>${keys.jwksUri}</code>` : html`${keys.keys.length} given`],
+      ["Applications", listed(clients, "All that may use assertions")],
+      ["Scopes", listed(scopes, "What the application may have")],
+      ["APIs", listed(resources, "All")],
+      ["Email domains", listed(domains, "Any")],
+      ["People", html`${peopleChoices[people]}`],
+      ["Assertions", html`${takesChoices[takes]}`],
+      ["Trusted by", byOwner ? html`An owner` : html`The server’s configuration`]
+    ],
+    actions: byOwner
+      ? [
+          html`<a class="button small" href="${path}?${String(new URLSearchParams({ change: issuer }))}">Change<span class="visually-hidden"> <bdi>${issuer}</bdi></span></a>`,
+          confirmed({
+            label: "Remove",
+            about: issuer,
+            question: "No assertion of it counts any more, and all that it brought ends at once.",
+            confirm: "Remove this issuer",
+            tone: "danger",
+            path,
+            fields: { csrf: visitor.csrf, action: "remove", issuer }
+          })
+        ]
+      : []
+  }
+}
+
+export const issuersPage = (place: Place, visitor: Visitor, model: IssuersPage): Document => {
+  const path = sectionPath(place, "issuers")
+  const { issuers, paging } = model
+  const none = empty("No issuer is trusted", "Without one, people let each application in themselves.")
+  return settingsDocument(place, visitor, {
+    section: "issuers",
+    title: "Trusted issuers",
+    came: model.problem === undefined ? undefined : "problem",
+    lead: html`Sign-in services of a company that vouch for people of <bdi>${place.name}</bdi>: an application that brings an assertion of one gets access without asking the person.`,
+    main: html`${issuerForm(path, visitor.csrf, model)}
+<section aria-labelledby="issuers">
+<h2 id="issuers">Issuers that are trusted</h2>
+${issuers.length === 0 ? noRows(paging, none) : rows(issuers.map((one) => issuerRow(one, path, visitor)))}
+${pager(path, paging)}
+</section>`
+  })
+}
+
+const section = {
+  name: "issuers",
+  notices: {
+    "issuer-added": { kind: "done", text: "The issuer is trusted." },
+    "issuer-changed": { kind: "done", text: "The issuer is trusted as you said." },
+    "issuer-removed": { kind: "done", text: "The issuer is trusted no more, and what it brought has ended." },
+    "issuer-gone": { kind: "problem", text: "No owner has trusted this issuer. What is configured stays." }
+  }
+} as const satisfies Section
+
+/** As the form has it: keys that were given are not written out again. */
+const typedOf = (trusted: TrustedIssuer): Typed => {
+  const { clients = [], domains = [], issuer, keys, people, resources = [], scopes = [], takes = "id-jag" } = trusted
+  return {
+    issuer,
+    keys: keys._tag === "Fetched" ? keys.jwksUri : "",
+    clients: clients.join(" "),
+    resources: resources.join(" "),
+    domains: domains.join(" "),
+    scopes,
+    people,
+    takes
+  }
+}
+
+const draw = Effect.fnUntraced(function* (
+  services: Services,
+  { call, visitor }: Inside,
+  status: number,
+  said: Partial<Pick<IssuersPage, "action" | "form" | "problem">>
+) {
+  const workspace = yield* services.openings.current(call.workspace, call.now)
+  const { parameters } = readParameters(call.request.query)
+  const { trustedIssuers = [] } = workspace
+  const { paging, shown } = pageOfList(trustedIssuers, ({ issuer }) => issuer, parameters.get("after"))
+  const changed = trustedIssuers.find((one) => one.since !== undefined && one.issuer === parameters.get("change"))
+  const asked: Pick<IssuersPage, "action" | "form"> =
+    changed === undefined ? { action: "add" } : { action: "change", form: typedOf(changed) }
+  return services.pages.show(workspace, status, (place) =>
+    issuersPage(place, visitor, {
+      issuers: shown.map((trusted) => ({ trusted, byOwner: trusted.since !== undefined })),
+      paging,
+      scopes: scopeNames(services, call),
+      ...asked,
+      ...said
+    })
+  )
+})
+
+export const issuersHandler = (services: Services, visitors: Visitors): Handler =>
+  insidePage(services, visitors, section, (inside) => draw(services, inside, 200, {}))
+
+const problems = {
+  malformed: {
+    field: "issuer",
+    text: "The issuer and the address of its keys have to be https addresses, applications ids or https addresses, and domains such as example.com."
+  },
+  keys: { field: "keys", text: "Enter the https address of its public keys, or a JWK Set with public keys alone." },
+  // The form has only the scopes that there are.
+  scopes: { field: "issuer", text: "One of the scopes is gone. Choose again." },
+  resources: { field: "resources", text: "Not every one of these is an API of this workspace." },
+  trusted: { field: "issuer", text: "This issuer is trusted already." },
+  full: { field: "issuer", text: "There is no room for more. Remove one first." }
+} as const satisfies Record<BadIssuer["reason"], Problem>
+
+/** A JWK Set of one key takes half a kilobyte. */
+const longestTyped = 16_384
+
+const readTyped = (services: Services, { call }: Inside, form: Parameters): Typed => {
+  const text = (name: string) => (form.get(name) ?? "").trim().slice(0, longestTyped)
+  return {
+    issuer: text("issuer"),
+    keys: text("keys"),
+    clients: text("clients"),
+    resources: text("resources"),
+    domains: text("domains"),
+    scopes: tickedScopes(scopeNames(services, call), form),
+    people: form.get("people") === "made" ? "made" : "known",
+    takes: form.get("takes") === "any" ? "any" : "id-jag"
+  }
+}
+
+const keysTyped = (text: string): KeysTyped => {
+  if (!text.startsWith("{")) return text === "" ? {} : { jwksUri: text }
+  try {
+    return { jwks: JSON.parse(text) }
+  } catch {
+    return {}
+  }
+}
+
+const wordsIn = (text: string): ReadonlyArray<string> => namesIn(text.replaceAll(/[\s,]+/g, " "))
+
+const askedOf = (typed: Typed, keys: KeysTyped): IssuerTyped => ({
+  ...keys,
+  issuer: typed.issuer,
+  clients: wordsIn(typed.clients),
+  resources: wordsIn(typed.resources),
+  domains: wordsIn(typed.domains),
+  scopes: typed.scopes,
+  people: typed.people,
+  ...(typed.takes === "any" ? { takes: "any" } : {})
+})
+
+/** A set with a private key is not written back. */
+const sentBack = (services: Services, inside: Inside, action: "add" | "change", form: Typed, { reason }: BadIssuer) =>
+  draw(services, inside, 400, {
+    action,
+    form: form.keys.startsWith("{") ? { ...form, keys: "" } : form,
+    problem: problems[reason]
+  })
+
+const add = Effect.fn("settings.trustIssuer")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const typed = readTyped(services, inside, form)
+  const workspace = yield* services.openings.current(call.workspace, call.now)
+  return yield* trustIssuer(services, auditContext(inside), workspace, askedOf(typed, keysTyped(typed.keys))).pipe(
+    Effect.as(backTo(call, section, "issuer-added")),
+    Effect.catchTag("BadIssuer", (fault) => sentBack(services, inside, "add", typed, fault))
+  )
+})
+
+const change = Effect.fn("settings.changeIssuer")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const typed = readTyped(services, inside, form)
+  const workspace = yield* services.openings.current(call.workspace, call.now)
+  const before = workspace.trustedIssuers?.find(({ issuer }) => issuer === typed.issuer)
+  if (before?.since === undefined) return backTo(call, section, "issuer-gone")
+  const { keys } = before
+  const same = keys._tag === "Fetched" ? { jwksUri: keys.jwksUri } : { jwks: { keys: keys.keys } }
+  const asked = askedOf(typed, typed.keys === "" ? same : keysTyped(typed.keys))
+  return yield* changeIssuer(services, auditContext(inside), workspace, asked).pipe(
+    Effect.map((changed) => backTo(call, section, changed ? "issuer-changed" : "issuer-gone")),
+    Effect.catchTag("BadIssuer", (fault) => sentBack(services, inside, "change", typed, fault))
+  )
+})
+
+const remove = Effect.fn("settings.removeIssuer")(function* (services: Services, inside: Inside, form: Parameters) {
+  const { call } = inside
+  const removed = yield* removeIssuer(services, auditContext(inside), call.workspace, form.get("issuer") ?? "")
+  return backTo(call, section, removed ? "issuer-removed" : "issuer-gone")
+})
+
+/** Each decides who comes in. */
+export const changeIssuersHandler = (services: Services, visitors: Visitors): Handler =>
+  sectionForms(services, visitors, section, { add, change, remove })
