@@ -4,6 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import * as Memory from "../../adapters/memory/Memory.ts"
 import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { Storage } from "../../core/ports/Storage.ts"
+import { companiesAddress, holderOf, proofFor, tokenAddress, tokenProof } from "../given/dpop.ts"
 import { codeFor, formHeaders, jsonOf, redirectUri, registerClient, verifier } from "../given/flow.ts"
 import { inWorld, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
 
@@ -56,9 +57,15 @@ const assertionOf = (client: string) =>
       .sign(privateKey)
   )
 
-const sent = (world: World, assertion: string, fields: Readonly<Record<string, string>>, path = "/oauth/token") =>
+const sent = (
+  world: World,
+  assertion: string,
+  fields: Readonly<Record<string, string>>,
+  path = "/oauth/token",
+  more: Readonly<Record<string, string>> = {}
+) =>
   world.send("POST", path, {
-    headers: formHeaders,
+    headers: { ...formHeaders, ...more },
     body: new URLSearchParams({
       client_assertion_type: assertionType,
       client_assertion: assertion,
@@ -159,4 +166,110 @@ describe("what is good once is taken beside the rest of a request", () => {
         }),
       signing
     ))
+})
+
+/** So many calls that the store answers only once all of them have been asked. */
+interface Meeting {
+  size: number
+  arrived: Array<string>
+  all: Deferred.Deferred<void>
+}
+
+const newMeeting = (): Meeting => ({ size: 0, arrived: [], all: Deferred.makeUnsafe<void>() })
+
+/** Of two that wait for each other neither is ever answered: calls that are made one after the other end no test. */
+const meetingIn = (meeting: Meeting) =>
+  Layer.effect(
+    Storage,
+    Effect.map(Storage, (below) => {
+      const meet = <A, E>(call: string, answer: Effect.Effect<A, E>) =>
+        Effect.suspend(() => {
+          if (meeting.arrived.length >= meeting.size) return answer
+          meeting.arrived.push(call)
+          const isLast = meeting.arrived.length === meeting.size
+          const met = isLast ? Deferred.succeed(meeting.all, undefined) : Deferred.await(meeting.all)
+          return Effect.andThen(met, answer)
+        })
+      return {
+        ...below,
+        get: (key: Parameters<typeof below.get>[0]) =>
+          key.kind === "grant" ? meet("get grant", below.get(key)) : below.get(key),
+        insert: (record: Parameters<typeof below.insert>[0]) => meet(`insert ${record.kind}`, below.insert(record))
+      }
+    })
+  ).pipe(Layer.provide(Memory.layer))
+
+const ada = await holderOf("ES256")
+const pushAddress = tokenAddress.replace("/token", "/par")
+
+describe("what is good once leaves for the store with the rest, so that it costs no round trip of its own", () => {
+  const pushed = {
+    response_type: "code",
+    redirect_uri: redirectUri,
+    code_challenge: "a".repeat(43),
+    code_challenge_method: "S256"
+  }
+  const once = "insert once"
+
+  test("a pushed request, a code and a call, with an assertion and a proof", () => {
+    const meeting = newMeeting()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world)
+          const process = yield* world.elsewhere
+          const met = Effect.fnUntraced(function* <A, E>(calls: ReadonlyArray<string>, ask: Effect.Effect<A, E>) {
+            Object.assign(meeting, newMeeting(), { size: calls.length })
+            const answer = yield* ask
+            expect([...meeting.arrived].sort()).toEqual([...calls])
+            return answer
+          })
+          const push = Effect.fnUntraced(function* (headers: Readonly<Record<string, string>>) {
+            return yield* sent(process, yield* assertionOf(client.id), pushed, "/oauth/par", headers)
+          })
+          const bare = yield* met([once, "insert request"], push({}))
+          const proven = yield* met(
+            [once, once, "insert request"],
+            Effect.flatMap(proofFor(ada, "POST", pushAddress), (dpop) => push({ dpop }))
+          )
+          expect([bare.status, proven.status]).toEqual([201, 201])
+
+          const code = yield* codeFor(world, client)
+          const assertion = yield* assertionOf(client.id)
+          const dpop = yield* tokenProof(ada)
+          const tokens = yield* met(
+            ["get grant", once, once],
+            sent(process, assertion, codeFields(code), "/oauth/token", { dpop })
+          )
+          expect(tokens.status).toBe(200)
+          const access = String(jsonOf(tokens).access_token)
+          const proof = yield* proofFor(ada, "GET", companiesAddress, access)
+          // The grant, and which clients other processes changed.
+          const called = yield* met(
+            ["get grant", "get grant", once],
+            process.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop: proof } })
+          )
+          expect(called.status).toBe(200)
+        }),
+      { ...signing, store: meetingIn(meeting) }
+    )
+  })
+
+  test("a refresh at a process that has not seen the grant", () => {
+    const meeting = newMeeting()
+    return inWorld(
+      (world) =>
+        Effect.gen(function* () {
+          const client = yield* registered(world)
+          const begun = yield* sent(world, yield* assertionOf(client.id), codeFields(yield* codeFor(world, client)))
+          const refresh_token = String(jsonOf(begun).refresh_token)
+          const assertion = yield* assertionOf(client.id)
+          Object.assign(meeting, newMeeting(), { size: 2 })
+          const fields = { grant_type: "refresh_token", refresh_token }
+          const answer = yield* sent(yield* world.elsewhere, assertion, fields)
+          expect([answer.status, [...meeting.arrived].sort()]).toEqual([200, ["get grant", once]])
+        }),
+      { ...signing, store: meetingIn(meeting) }
+    )
+  })
 })
