@@ -2,9 +2,22 @@ import { describe, expect, test } from "bun:test"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { setSecurityProfile } from "../../core/engine/administration.ts"
+import type { HttpResponse } from "../../core/http/Http.ts"
+import { assertionType } from "../../core/oauth/clients/assertion.ts"
 import { ClientId } from "../../core/rules/Id.ts"
 import { byOwner } from "../given/auditContext.ts"
-import { decide, header, jsonOf, redirectUri, registerClient, type Values, verifier } from "../given/flow.ts"
+import { companiesAddress, type Holder, holderOf, proofFor, tokenProof } from "../given/dpop.ts"
+import {
+  decide,
+  form,
+  formHeaders,
+  header,
+  jsonOf,
+  redirectUri,
+  registerClient,
+  type Values,
+  verifier
+} from "../given/flow.ts"
 import {
   approveAt,
   askedBy,
@@ -23,15 +36,16 @@ import {
   visit,
   visitTarget
 } from "../given/pushing.ts"
-import { inWorld, realSignatures, t0, theWorkspace, type World } from "../given/World.ts"
+import { inWorld, realSignatures, t0, theWorkspace, type World, type WorldOptions } from "../given/World.ts"
 
 /*
  * The rows of the OpenID Foundation's FAPI 2.0 modules that are about pushed requests, each under the name of its module.
- * Those about DPoP stand with it.
+ * and about codes. Those about DPoP alone stand with it.
  */
 
 const { issuer } = theWorkspace
 const now = t0 / 1000
+const minute = 60
 const ps256 = await keyOf("PS256", "one")
 const es256 = await keyOf("ES256", "two")
 
@@ -46,7 +60,11 @@ interface Scene {
 const fapi = { security_profile: "fapi2", require_pushed_authorization_requests: true } as const
 
 /** Two clients of the profile; the second has a redirect URI with a query. */
-const onStage = (body: (scene: Scene) => Effect.Effect<void>, more: object = {}) =>
+const onStage = (
+  body: (scene: Scene) => Effect.Effect<void>,
+  more: object = {},
+  policy: NonNullable<WorldOptions["policy"]> = {}
+) =>
   inWorld(
     (world) =>
       Effect.gen(function* () {
@@ -54,7 +72,7 @@ const onStage = (body: (scene: Scene) => Effect.Effect<void>, more: object = {})
         const two = yield* signingClient(world, es256, { ...fapi, redirect_uris: [dummies], ...more })
         yield* body({ world, one, two })
       }),
-    { signatures: realSignatures }
+    { signatures: realSignatures, policy }
   )
 
 type Module = readonly [name: string, body: (scene: Scene) => Effect.Effect<void>]
@@ -296,15 +314,110 @@ const atToken: ReadonlyArray<Module> = [
         expect(errorOf(answer)).toBe("invalid_grant")
       )
   ],
-  ["happy-flow (token)", (scene) => Effect.map(redeemed(scene, {}), (answer) => expect(answer.status).toBe(200))],
+  ["happy-flow (token)", (scene) => Effect.map(redeemed(scene, {}), (answer) => expect(answer.status).toBe(200))]
+]
+
+const holder = await holderOf("ES256")
+const another = await holderOf("ES256")
+
+/** A request to the token endpoint, so many seconds from the start, with a fresh assertion and a fresh proof. */
+const asks = Effect.fnUntraced(function* (
+  world: World,
+  client: SigningClient,
+  fields: Values,
+  { after = 0, key = holder }: { readonly after?: number; readonly key?: Holder | null } = {}
+) {
+  const at = now + after
+  const proof = key === null ? {} : { dpop: yield* tokenProof(key, { claims: { iat: at } }) }
+  const client_assertion = yield* assertionOf(client, { iat: at, nbf: at, exp: at + minute })
+  return yield* world.send("POST", "/oauth/token", {
+    headers: { ...formHeaders, ...proof },
+    body: form({ client_assertion_type: assertionType, client_assertion, ...fields })
+  })
+})
+
+const codeFields = (code: string): Values => ({
+  grant_type: "authorization_code",
+  code,
+  redirect_uri: redirectUri,
+  code_verifier: verifier
+})
+
+const opens = Effect.fnUntraced(function* (world: World, access: string, key: Holder, after = 0) {
+  const dpop = yield* proofFor(key, "GET", companiesAddress, access, { claims: { iat: now + after } })
+  return yield* world.send("GET", "/rest/companies", { headers: { authorization: `DPoP ${access}`, dpop } })
+})
+
+const isInvalidGrant = (answer: HttpResponse) =>
+  expect([answer.status, errorOf(answer)]).toEqual([400, "invalid_grant"])
+
+const tenMinutes = 10 * 60 * 1000
+
+/** Of codes and of what comes of them; the server's codes live longer than the profile has it. */
+const ofCodes: ReadonlyArray<Module> = [
+  [
+    "attempt-reuse-authorization-code-after-one-second",
+    ({ one, world }) =>
+      Effect.gen(function* () {
+        const fields = codeFields(yield* codeByPush(world, one))
+        const access = String(jsonOf(yield* asks(world, one, fields)).access_token)
+        expect((yield* opens(world, access, holder)).status).toBe(200)
+        yield* TestClock.adjust(1000)
+        isInvalidGrant(yield* asks(world, one, fields, { after: 1 }))
+        expect((yield* opens(world, access, holder, 1)).status).toBe(401)
+      })
+  ],
+  [
+    "ensure-token-endpoint-fails-with-expired-auth-code",
+    ({ one, world }) =>
+      Effect.gen(function* () {
+        const codes = [yield* codeByPush(world, one), yield* codeByPush(world, one), yield* codeByPush(world, one)]
+        for (const [n, after, status] of [
+          [0, 59, 200],
+          [1, 60, 400],
+          [2, 62, 400]
+        ] as const) {
+          yield* TestClock.setTime(t0 + after * 1000)
+          const answer = yield* asks(world, one, codeFields(codes[n] ?? ""), { after })
+          expect([after, answer.status]).toEqual([after, status])
+          if (status === 400) isInvalidGrant(answer)
+        }
+      })
+  ],
   [
     "ensure-authorization-code-is-bound-to-client",
-    (scene) =>
+    ({ one, two, world }) =>
       Effect.gen(function* () {
-        const { two, world } = scene
-        const code = yield* codeByPush(world, scene.one)
-        const answer = yield* redeemed(scene, { code, client_assertion: yield* assertionOf(two) })
-        expect([400, 401]).toContain(answer.status)
+        const fields = codeFields(yield* codeByPush(world, one))
+        isInvalidGrant(yield* asks(world, two, fields))
+        isInvalidGrant(yield* asks(world, two, { ...fields, redirect_uri: dummies }))
+        // Whoever shows another's code spends nothing of it.
+        expect((yield* asks(world, one, fields)).status).toBe(200)
+      })
+  ],
+  [
+    "refresh-token",
+    ({ one, two, world }) =>
+      Effect.gen(function* () {
+        const first = jsonOf(yield* asks(world, one, codeFields(yield* codeByPush(world, one))))
+        const fields = { grant_type: "refresh_token", refresh_token: String(first.refresh_token) }
+        const again = yield* asks(world, one, fields, { key: another })
+        const { access_token, token_type } = jsonOf(again)
+        expect([again.status, token_type, header(again, "cache-control")]).toEqual([200, "DPoP", "no-store"])
+        expect((yield* opens(world, String(access_token), another)).status).toBe(200)
+        expect((yield* opens(world, String(access_token), holder)).status).toBe(401)
+        expect((yield* opens(world, String(first.access_token), another)).status).toBe(401)
+        yield* TestClock.adjust(30_000)
+        expect((yield* asks(world, one, fields, { after: 30 })).status).toBe(200)
+        const dpop = yield* tokenProof(holder, { claims: { iat: now + 30 } })
+        const unproven = yield* world.send("POST", "/oauth/token", {
+          headers: { ...formHeaders, dpop },
+          body: form({ ...fields, client_id: one.id })
+        })
+        expect([401, errorOf(unproven)]).toEqual([unproven.status, "invalid_client"])
+        const keyless = yield* asks(world, one, fields, { after: 30, key: null })
+        expect([keyless.status, errorOf(keyless)]).toEqual([400, "invalid_dpop_proof"])
+        isInvalidGrant(yield* asks(world, two, fields, { after: 30 }))
       })
   ]
 ]
@@ -312,6 +425,7 @@ const atToken: ReadonlyArray<Module> = [
 describe("fapi2-security-profile-final", () => {
   test.each(withUsers)("%s", (_, body) => onStage(body))
   test.each(atToken)("%s", (_, body) => onStage(body))
+  test.each(ofCodes)("%s", (_, body) => onStage(body, {}, { codeTtl: tenMinutes }))
 })
 
 type Signed = readonly [
@@ -323,7 +437,6 @@ type Signed = readonly [
 ]
 
 const bad = ["invalid_request_object"]
-const minute = 60
 const messages: ReadonlyArray<Signed> = [
   ["happy-flow", {}, {}, "one", undefined],
   ["happy-flow (client 2)", { iat: now }, { typ: "oauth-authz-req+jwt" }, "one", undefined],
