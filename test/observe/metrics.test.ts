@@ -35,6 +35,10 @@ describe("GET /metrics", () => {
         for (let turn = 0; turn < 5; turn++) yield* companies(url, token)
         yield* companies(url)
         yield* companies(url, "nonsense")
+        yield* ask(`${url}/oauth/token`, {
+          ...formOf({ grant_type: "client_credentials" }),
+          headers: { ...formOf({}).headers, dpop: "no proof" }
+        })
         yield* ask(`${url}/${secretPath}`)
         yield* ask(`${url}/oauth/register/${client.client_id}`)
         yield* ask(
@@ -47,7 +51,7 @@ describe("GET /metrics", () => {
         const expected = {
           'tessera_requests_total{endpoint="/oauth/register",method="POST",status="2xx"}': 1,
           'tessera_requests_total{endpoint="/oauth/token",method="POST",status="2xx"}': 1,
-          'tessera_requests_total{endpoint="/oauth/token",method="POST",status="4xx"}': 1,
+          'tessera_requests_total{endpoint="/oauth/token",method="POST",status="4xx"}': 2,
           'tessera_requests_total{endpoint="/oauth/token",method="other",status="4xx"}': 1,
           'tessera_requests_total{endpoint="/rest/companies",method="GET",status="2xx"}': 5,
           'tessera_requests_total{endpoint="/rest/companies",method="GET",status="4xx"}': 2,
@@ -57,6 +61,8 @@ describe("GET /metrics", () => {
           'tessera_bearer_checks_total{outcome="accepted"}': 5,
           'tessera_bearer_checks_total{outcome="none"}': 2,
           'tessera_bearer_checks_total{outcome="invalid"}': 1,
+          'tessera_dpop_total{outcome="invalid"}': 1,
+          'tessera_dpop_total{outcome="accepted"}': 0,
           'tessera_tokens_issued_total{grant_type="client_credentials"}': 1,
           'tessera_clients_total{change="registered"}': 1,
           'tessera_refusals_total{refusal="TokenRequired",reason=""}': 2,
@@ -67,7 +73,7 @@ describe("GET /metrics", () => {
         }
         const found = Object.fromEntries(Object.keys(expected).map((series) => [series, sampleOf(families, series)]))
         expect(found).toEqual(expected)
-        expect(sumOf(families, "tessera_requests_total")).toBe(13)
+        expect(sumOf(families, "tessera_requests_total")).toBe(14)
         expect(sampleOf(families, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
         expect([...(families.get("tessera_build_info")?.samples.keys() ?? [])].join()).toContain('version="0.1.0"')
 

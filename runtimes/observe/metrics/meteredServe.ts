@@ -34,6 +34,24 @@ const bearerMeters = (meters: Meters) => {
   }
 }
 
+/** What became of requests that came with a proof of DPoP (RFC 9449), at whichever endpoint. */
+const proofMeters = (meters: Meters) => {
+  const outcome = (word: string) =>
+    meters.count("tessera_dpop_total", "Requests with a proof of DPoP, by outcome.", { outcome: word })
+  const accepted = outcome("accepted")
+  const refused = outcome("refused")
+  // The errors of RFC 9449, in a challenge or in the body.
+  const errors = [
+    ["use_dpop_nonce", outcome("nonce_asked")],
+    ["invalid_dpop_proof", outcome("invalid")]
+  ] as const
+  return ({ body, headers, status }: HttpResponse): void => {
+    const told = status < 400 ? "" : [body, ...headers.map(([, value]) => value)].join(" ")
+    const count = status < 400 ? accepted : (errors.find(([error]) => told.includes(`"${error}"`))?.[1] ?? refused)
+    count.value++
+  }
+}
+
 export interface MeteredServe {
   readonly serve: Serve
   /** Counts what was answered without `serve`. */
@@ -49,6 +67,7 @@ export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, mos
     "Requests turned away because there were too many at once."
   )
   const checked = bearerMeters(meters)
+  const proven = proofMeters(meters)
   let underWay = 0
   meters.gauge("tessera_requests_in_flight", "Requests that wait for their answer.", () => underWay)
 
@@ -103,6 +122,7 @@ export const meteredServe = (meters: Meters, routeOf: RouteOf, serve: Serve, mos
     const took = (performance.now() - start) / 1000
     const endpoint = endpointFor(request)
     count(request, endpoint, answer).took.add(took)
+    if (request.headers.get("dpop")) proven(answer)
     if (endpoint.bearer && request.method !== "OPTIONS") checked(request, answer)
     return answer
   }
